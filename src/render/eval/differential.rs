@@ -9,12 +9,14 @@
 //!   Such a render ends ([`Verdict::Refused`]), and how many do is bounded.
 //! - A slice with a negative step is what Python makes of it.
 //! - `default(path, other)` of the other dialect takes a path of which any part is missing ([`Verdict::Meant`]).
-//! - What fails in the tag of a call block fails at its call; the engine says the line where its body ends.
-//! - A recursive loop with an `else`, or with a `from … import` in it, writes what it says; the engine leaves a value behind each
-//!   time, which whoever calls the loop takes for an operand.
+//! - What fails in the tag of a block or a call block fails there; the engine says the line where its body ends.
 //! - A macro encloses the variable of which it takes a slice; the engine forgets it.
-//! - Lists that are added or repeated are lists, and every loop knows its length; what the engine makes of both is read once,
-//!   so that loops over it, and over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
+//! - Lists that are added, repeated or cut are lists, and every loop knows its length. To the engine they can be read and are no
+//!   sequences, and loops over them, or over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
+//! - A recursive loop with `else`, `do` or `from … import` writes what it says. The engine leaves a value behind each time, which
+//!   whoever calls the loop in an expression takes for an operand; and from a block within the loop, it goes on somewhere else.
+//! - The value of an inline `if` without `else` counts as nothing; as the last argument of `default`, it is undefined here.
+//! - `loop.cycle` and `loop.changed` are refused before.
 
 mod generate;
 mod reference;
@@ -89,7 +91,7 @@ enum Verdict {
     Refused,
     /// They differ, as they should.
     Meant,
-    /// The engine panicked.
+    /// The engine panicked, or did not come to an end.
     Panicked,
     Different(String),
 }
@@ -155,8 +157,9 @@ impl Both {
         match (&ours, &theirs) {
             (Ended::Text(one), Ended::Text(other)) if one == other => Verdict::Text,
             (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => {
-                Verdict::Failure(one.message.clone())
+                Verdict::Failure(other.message.clone())
             }
+            (_, Ended::Failed(other)) if other.kind == ErrorKind::OutOfFuel => Verdict::Panicked,
             (Ended::Text(_), Ended::Failed(other)) if self.gives_default(other) => Verdict::Meant,
             _ => Verdict::Different(format!("evaluated: {ours:?}\nrendered:  {theirs:?}")),
         }
@@ -201,12 +204,13 @@ impl Both {
 
 /// Returns the lines on which the engine may say that a place is.
 ///
-/// Of a call block, it says the line where its body ends.
+/// Of the tag of a call block, or of a block, it says the line where its body ends.
 fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
-    let tag = text[..range.start].rfind("{%").map(|at| text[at..].trim_start_matches(['{', '%', '-', '+']));
-    let is_call = tag.is_some_and(|tag| tag.trim_start().starts_with("call"));
-    let end = text.rfind("endcall").filter(|end| is_call && *end > range.end).unwrap_or(range.end);
-    line_of(text, range.start)..=line_of(text, end)
+    let tag = text[..range.end].rfind("{%").map_or("", |at| &text[at..]);
+    let tag = tag.trim_start_matches(['{', '%', '-', '+']).trim_start();
+    let ending = ["endcall", "endblock"].iter().find(|ending| tag.starts_with(&ending[3..]));
+    let end = ending.and_then(|ending| text.rfind(ending)).filter(|end| *end > range.end);
+    line_of(text, range.start)..=line_of(text, end.unwrap_or(range.end))
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -348,17 +352,16 @@ fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sy
     })
 }
 
-/// Returns the messages that are given most often, and how often, but for what they name.
-fn most_frequent(messages: &[String]) -> Vec<(usize, &str)> {
+/// Returns the messages that are given most often, and how often, by how they begin.
+fn most_frequent(messages: &[String]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for message in messages {
-        let end = message.char_indices().nth(48).map_or(message.len(), |(at, _)| at);
+        let end = message.char_indices().nth(60).map_or(message.len(), |(at, _)| at);
         *counts.entry(&message[..end]).or_default() += 1;
     }
-    let mut sorted: Vec<(usize, &str)> = counts.into_iter().map(|(message, count)| (count, message)).collect();
-    sorted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    sorted.truncate(20);
-    sorted
+    let mut sorted: Vec<_> = counts.into_iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sorted.iter().take(20).map(|(message, count)| format!("{count} × {message}")).collect()
 }
 
 /// Fails if anything differs; the shortest are shown.

@@ -59,10 +59,11 @@ struct Around {
     /// Whether it is in a loop whose members are all alike in both.
     in_list_loop: bool,
     in_loop: bool,
+    /// Whether it is in a recursive loop, and not in a block in there: the engine would go on in the wrong template.
     is_recursive: bool,
     /// Whether `super()` may stand here.
     in_block: bool,
-    /// Whether a recursive loop is around it, in which nothing is imported by name: the engine leaves a value behind each time.
+    /// Whether a recursive loop is around it: in there, `do` and `from … import` leave a value behind in the engine.
     in_recursion: bool,
 }
 
@@ -254,7 +255,7 @@ impl Generator {
         } else if around.in_block && self.is_rare(2) {
             self.one(&["super()", "super() ~ 'x'", "super() | upper"]).to_owned()
         } else if self.is_odd(3) {
-            self.one(&["caller()", "caller(1)", "super()", "self.b1()", "loop([])", "k(**d)", "(m)(1)"]).to_owned()
+            self.one(&["caller()", "caller(1)", "super()", "self.b1()", "k(**d)", "(m)(1)"]).to_owned()
         } else if self.calls {
             self.one_of(&["m", "m", "k"], &["mod.m", "nope", "w", "ns.t", "mk"]).to_owned() + &self.arguments(1)
         } else {
@@ -264,11 +265,14 @@ impl Generator {
     }
 
     fn done(&mut self, around: Around) -> String {
+        if around.in_recursion {
+            return self.written(around);
+        }
         let arguments = self.arguments(1);
-        let called = match around.is_recursive && self.is_rare(2) {
-            true => "loop([])".to_owned(),
-            false if self.is_odd(2) => self.one(&["m", "k", "nope", "loop", "tojson"]).to_owned() + &arguments,
-            false if self.calls => self.one(&["m", "k"]).to_owned() + &arguments,
+        let (calls, is_odd) = (self.calls, self.is_odd(2));
+        let called = match calls {
+            _ if is_odd => self.one(&["m", "k", "nope", "tojson", "mod.m", "ns.a"]).to_owned() + &arguments,
+            true => self.one(&["m", "k"]).to_owned() + &arguments,
             false => "namespace(a=1)".to_owned(),
         };
         self.tag(&format!("do {called}"))
@@ -277,7 +281,8 @@ impl Generator {
     fn assignment(&mut self) -> String {
         let kind = KINDS[self.rng.usize(..KINDS.len())];
         let value = self.expr(kind, 0);
-        let inner = match self.rng.usize(..if self.is_wild { 10 } else { 8 }) {
+        let kinds = if self.in_macro { 4 } else { 8 };
+        let inner = match self.rng.usize(..if self.is_wild { 10 } else { kinds }) {
             0..=3 => format!("set v{} = {value}", self.rng.usize(1..4)),
             4 => format!("set ns.a = {}", self.expr(Kind::Number, 0)),
             5 => format!("set ns.t = {}", self.expr(Kind::Text, 0)),
@@ -291,10 +296,9 @@ impl Generator {
 
     fn set_block(&mut self, around: Around) -> String {
         let body = self.statements(2, inside(around));
-        let target = self.one_of(
-            &["v1", "v2", "v3", "ns.t", "ns.q", "v1 | upper", "v2 | trim | length"],
-            &["d.x", "v3 | nope", "v1 | first"],
-        );
+        let tame = ["v1", "v2", "v1 | upper", "v2 | trim | length", "v3", "ns.t", "ns.q"];
+        let count = if self.in_macro { 4 } else { tame.len() };
+        let target = self.one_of(&tame[..count], &["d.x", "v3 | nope", "v1 | first", "ns.t"]);
         self.wrapped(&format!("set {target}"), &body, "endset")
     }
 
@@ -323,7 +327,7 @@ impl Generator {
         let inner = Around { in_recursion: is_recursive || around.in_recursion, ..inner };
         let body = match is_recursive {
             true => {
-                let again = self.one(&["{{ loop(x) }}", "{% set v1 = loop(x) %}{{ v1 }}", "{{ '' ~ loop(x) }}", "{% do loop(x) %}"]);
+                let again = self.one(&["{{ loop(x) }}", "{% set v1 = loop(x) %}{{ v1 }}", "{{ '' ~ loop(x) }}", "{{ loop(x) | upper }}"]);
                 let rest = self.statements(1, inner);
                 format!("{{% if x is sequence %}}({again}){{% else %}}{{{{ x }}}}\n{rest}{{% endif %}}")
             }
@@ -436,7 +440,7 @@ impl Generator {
         }
         let inner = self.one_of(
             &["import 'lib' as mod", "from 'lib' import m, k as mk, w", "from 'lib' import w as v1, m as q"],
-            &["import 'p1' as mod", "from 'lib' import _w as v2, nope as v3", "from 'nosuch' import m", "import nope as mod"],
+            &["import 'p1' as mod", "from 'lib' import nope as v3", "from 'nosuch' import m", "import nope as mod"],
         );
         let imported = self.tag(inner);
         let used = match self.calls {
@@ -456,7 +460,7 @@ impl Generator {
         }
         self.blocks += 1;
         let name = format!("own{}", self.blocks);
-        let body = self.statements(2, Around { in_loop: false, ..inside(around) });
+        let body = self.statements(2, Around { in_loop: false, is_recursive: false, ..inside(around) });
         self.wrapped(&format!("block {name}"), &body, "endblock")
     }
 }
@@ -499,6 +503,7 @@ impl Generator {
             0 => format!("(({one} {} {other}) | string)", self.one(&OPERATORS)),
             1 | 2 => {
                 let filter = FILTERS[self.rng.usize(..FILTERS.len())].name;
+                let given = if matches!(filter, "d" | "default") { other } else { &given };
                 format!("({one} | {filter}({given}))")
             }
             3 => format!("({one} is {}({given}))", self.one(&WORDY_TESTS)),
@@ -529,7 +534,7 @@ impl Generator {
             Kind::Number => &["n", "f", "big", "0", "1", "2", "1.5", "1_000", "0x1F", "0b11", "1e3", "-3", "ns.a", "d.n"],
             Kind::List => &["l", "ll", "[]", "[1, 'a', none]", "(1, 2)", "()", "(1,)", "tup", "ctx.items", "ns.l", "range(3)", "tree"],
             Kind::Map => &["d", "dd", "{}", "{'a': 1}", "{1: 2, 'b': [1]}", "{t: n}", "ctx", "dict(a=1)", "ctx.items[0]"],
-            Kind::Flag => &["true", "false", "b", "True", "False", "t is defined", "nope is undefined", "n == 1"],
+            Kind::Flag => &["true", "false", "b", "True", "False", "(t is defined)", "(nope is undefined)", "(n == 1)"],
             Kind::Any => &["none", "z", "x", "y", "v1", "v2", "v3", "ns.q", "t", "l", "d", "n"],
         };
         self.one(leaves).to_owned()
@@ -545,7 +550,7 @@ impl Generator {
             4 => format!("[{one}, {other}][{}]", self.one(&["0", "1", "-1", "-2", "n - 2"])),
             5 => format!("{{'a': {one}}}.a"),
             6 => format!("({one} | default({other}))"),
-            7 => format!("[{one}, {other}] | first"),
+            7 => format!("([{one}, {other}] | first)"),
             8 => format!("[{one}, {other}][{}]", self.expr(Kind::Number, depth)),
             _ => format!("({one} if {})", self.expr(Kind::Flag, depth)),
         }
@@ -554,7 +559,7 @@ impl Generator {
     fn of_text(&mut self, depth: usize) -> String {
         let one = self.expr(Kind::Text, depth);
         match self.rng.usize(..if self.is_wild { 14 } else { 11 }) {
-            0 | 1 => format!("{one} ~ {}", self.expr(Kind::Any, depth)),
+            0 | 1 => format!("({one} ~ {})", self.expr(Kind::Any, depth)),
             2 => format!("({one} + {})", self.expr(Kind::Text, depth)),
             3 => format!("({one} * {})", self.one_of(&["0", "2", "3", "n"], &["-1", "1.5", "f"])),
             4 | 5 => {
@@ -565,12 +570,12 @@ impl Generator {
                 format!("({one} | {filter})")
             }
             6 => format!("({} | join({one}))", self.expr(Kind::List, depth)),
-            7 => format!("{} | tojson", self.expr(Kind::Any, depth)),
+            7 => format!("({} | tojson)", self.expr(Kind::Any, depth)),
             8 if self.in_macro => format!("({one} | trim)"),
             8 => format!("(({one})[{}] | string)", self.bounds(depth)),
             9 if self.calls => self.one(&["m", "mod.m"]).to_owned() + &self.arguments(depth),
             9 => format!("strip_signature_suffix({one})"),
-            10 => format!("dd.a.{}", self.one_of(&["t", "n", "b"], &["nope", "nope.x"])),
+            10 => format!("dd.a.{}", self.one_of(&["t"], &["n", "b", "nope", "nope.x"])),
             11 => format!("({one})[{}]", self.expr(Kind::Number, depth)),
             12 => format!("tojson({})", self.expr(Kind::Any, depth)),
             _ => format!("({one}).{}", self.one(&["upper()", "x", "strip()"])),

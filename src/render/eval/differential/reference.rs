@@ -18,6 +18,9 @@ use crate::repo::Dialect;
 /// The name of the function that goes over an object by key and value.
 pub(super) const PAIRS: &str = "__pairs";
 
+/// More than a template needs that the evaluator runs within its steps: the engine may get into a loop that has no end.
+const FUEL: u64 = 5_000_000;
+
 /// Returns the engine with the templates of a run.
 ///
 /// # Errors
@@ -32,6 +35,7 @@ pub(super) fn environment(
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_recursion_limit(RECURSION_LIMIT);
     environment.set_debug(true);
+    environment.set_fuel(Some(FUEL));
     environment.set_formatter(format);
     environment.set_syntax(syntax(dialect));
     add_builtins(&mut environment, dialect);

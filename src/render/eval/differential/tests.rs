@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::shrink::shrunk;
 use super::{Both, Data, Figures, MOST_SHOWN, Source, Verdict};
@@ -21,11 +22,11 @@ fn generated_count() -> u64 {
 
 #[test]
 fn generated_templates_do_what_they_do_in_the_engine() {
-    let given = data();
+    let (given, shown) = (data(), AtomicUsize::new(0));
     let figures = compared((0..generated_count()).collect(), |seed, figures| {
         let sources = generate::templates(*seed);
         match compare(&sources, &given) {
-            Verdict::Different(_) if figures.different.len() < MOST_SHOWN => {
+            Verdict::Different(_) if shown.fetch_add(1, Ordering::Relaxed) < MOST_SHOWN => {
                 let sources = shrunk(sources, |smaller| {
                     matches!(compare(smaller, &given), Verdict::Different(_))
                 });
@@ -36,7 +37,7 @@ fn generated_templates_do_what_they_do_in_the_engine() {
     });
     let figures = expect_equal(figures);
     let Figures { texts, unparsable, refused, .. } = &figures;
-    assert!(texts * 4 > figures.count(), "most generated templates fail");
+    assert!(texts * 5 > figures.count(), "most generated templates fail");
     assert!((unparsable.len() + refused) * 8 < figures.count(), "many templates are of no use");
 }
 
