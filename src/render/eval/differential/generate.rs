@@ -67,10 +67,10 @@ struct Around {
     in_recursion: bool,
 }
 
-/// Makes a template, `main`, and those that it includes. Every other one is tame: what it says can be evaluated, as far as can be
-/// told.
+/// Makes a template, `main`, and those that it includes. Two of three are tame: what they say can be evaluated, as far as
+/// can be told.
 pub(super) fn templates(seed: u64) -> Vec<Source> {
-    let (rng, is_wild) = (Rng::with_seed(seed), seed % 2 == 1);
+    let (rng, is_wild) = (Rng::with_seed(seed), seed % 3 == 0);
     let mut generator = Generator { rng, is_wild, calls: true, in_macro: false, includes: &["p1", "p2", "lib"], blocks: 0 };
     let main = generator.main();
     generator.includes = &["p2", "lib"];
@@ -125,7 +125,7 @@ impl Generator {
             return self.child(parent);
         }
         let macros = self.library();
-        let count = self.rng.usize(2..6);
+        let count = self.rng.usize(1..5);
         format!("{HEAD}{macros}{}", self.statements(count, Around::default()))
     }
 
@@ -145,11 +145,11 @@ impl Generator {
             &["{{ caller() if caller else '' }}", "{{ caller('q') if caller }}", "{% if caller %}{{ caller(1, y=2) }}{% endif %}"],
             &["{{ caller() }}", "{{ caller.name }}", "{{ caller(1, 2, 3) }}"],
         );
-        let default = self.expr(Kind::Any, 2);
+        let (default, third) = (self.expr(Kind::Any, 2), self.one_of(&["3", "t"], &["x", "y", "nope"]));
         (self.calls, self.in_macro) = around;
         format!(
             "{{% set w = {text} %}}{{% set _w = 1 %}}\n\
-             {{% macro m(x=1, y={default}, z=x) %}}({plain}){{% endmacro %}}\n\
+             {{% macro m(x=1, y={default}, z={third}) %}}({plain}){{% endmacro %}}\n\
              {{% macro k(x=1, y=2) -%}} [{caller}{called}] {{%- endmacro %}}"
         )
     }
@@ -188,6 +188,7 @@ impl Generator {
 /// Statements.
 impl Generator {
     fn statements(&mut self, count: usize, around: Around) -> String {
+        let count = if count > 1 { self.rng.usize(1..=count) } else { count };
         (0..count).map(|_| self.text() + &self.statement(around)).collect::<String>() + self.text().as_str()
     }
 
@@ -387,10 +388,10 @@ impl Generator {
     }
 
     fn macro_here(&mut self, around: Around) -> String {
-        let name = self.one(&["m", "k", "q", "v1"]).to_owned();
+        let name = self.one_of(&["m", "q", "v1"], &["k", "t"]);
         let parameters = self.one_of(
-            &["x=1, y=2, z=3", "x=n, y=x, z=y", "x=none, y=t, z=caller"],
-            &["", "x", "x=nope, y=caller", "t"],
+            &["x=1, y=2, z=3", "x=n, y=t, z='z'"],
+            &["", "x", "x=nope, y=caller", "t", "x=n, y=x, z=y", "x=none, y=t, z=caller"],
         );
         let inner = Around { depth: around.depth + 1, ..Around::default() };
         let around = (self.calls, self.in_macro);
@@ -411,7 +412,7 @@ impl Generator {
         let in_macro = std::mem::replace(&mut self.in_macro, true);
         let body = self.statements(2, inner);
         self.in_macro = in_macro;
-        let parameters = self.one_of(&["(x=1, y=2)", "(x=n, y=x)"], &["", "(x)", "(x, y)", "(x=1)"]);
+        let parameters = self.one_of(&["(x=1, y=2)", "(x=n, y=2)"], &["", "(x)", "(x, y)", "(x=n, y=x)"]);
         let arguments = match self.rng.bool() {
             true => "()".to_owned(),
             false => self.arguments(1),
