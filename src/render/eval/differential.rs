@@ -36,7 +36,7 @@ use super::objects::NOT_CALLABLE;
 use super::{Failure, Input, Library, Output, Steps, Template, Trace, Watch, lower, run};
 use crate::panics::caught;
 use crate::render::prompt::Refusal;
-use crate::render::{MAX_OUTPUT, account, functions};
+use crate::render::{MAX_OUTPUT, account, functions, includes};
 use crate::repo::Dialect;
 
 /// The steps after which a template is given up.
@@ -56,8 +56,9 @@ struct Source {
 }
 
 impl Source {
+    /// Returns the partial of a name.
     fn new(name: &str, text: String) -> Source {
-        Source { name: name.to_owned(), text, pairs: Vec::new() }
+        Source { name: includes::full_name(name).into_owned(), text, pairs: Vec::new() }
     }
 }
 
@@ -101,7 +102,7 @@ struct Trees(BTreeMap<String, Template>);
 
 impl Library for Trees {
     fn find(&self, name: &str) -> Option<&Template> {
-        self.0.get(name)
+        self.0.get(includes::full_name(name).as_ref())
     }
 }
 
@@ -133,9 +134,7 @@ impl Both {
         let globals = functions::globals(dialect).into_iter().collect();
         match (environment, trees(&sources, dialect)) {
             (Ok(environment), Ok(trees)) => Ok(Both { sources, environment, trees, globals, dialect }),
-            (Err(one), Err(other)) if one.kind() == other.kind() => {
-                Err(Verdict::Unparsable(other.to_string()))
-            }
+            (Err(one), Err(other)) if one.kind() == other.kind() => Err(Verdict::Unparsable(other.to_string())),
             (one, other) => Err(Verdict::Different(format!("{:?}, {:?}", one.err(), other.err()))),
         }
     }
@@ -156,9 +155,7 @@ impl Both {
         };
         match (&ours, &theirs) {
             (Ended::Text(one), Ended::Text(other)) if one == other => Verdict::Text,
-            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => {
-                Verdict::Failure(other.message.clone())
-            }
+            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => Verdict::Failure(other.message.clone()),
             (_, Ended::Failed(other)) if other.kind == ErrorKind::OutOfFuel => Verdict::Panicked,
             (Ended::Text(_), Ended::Failed(other)) if self.gives_default(other) => Verdict::Meant,
             _ => Verdict::Different(format!("evaluated: {ours:?}\nrendered:  {theirs:?}")),
@@ -336,7 +333,13 @@ impl Figures {
     }
 
     fn count(&self) -> usize {
-        self.texts + self.failures.len() + self.unparsable.len() + self.meant + self.refused + self.panicked + self.different.len()
+        self.texts
+            + self.failures.len()
+            + self.unparsable.len()
+            + self.meant
+            + self.refused
+            + self.panicked
+            + self.different.len()
     }
 }
 

@@ -21,17 +21,51 @@ enum Kind {
 
 const KINDS: [Kind; 6] = [Kind::Text, Kind::Number, Kind::List, Kind::Map, Kind::Flag, Kind::Any];
 
-const OPERATORS: [&str; 18] = [
-    "+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or",
-];
+const OPERATORS: [&str; 18] =
+    ["+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"];
 const WORDY_TESTS: [&str; 25] = [
-    "boolean", "defined", "divisibleby", "endingwith", "eq", "even", "false", "float", "ge", "gt", "in", "integer",
-    "iterable", "le", "lt", "mapping", "ne", "none", "number", "odd", "sequence", "startingwith", "string", "true",
+    "boolean",
+    "defined",
+    "divisibleby",
+    "endingwith",
+    "eq",
+    "even",
+    "false",
+    "float",
+    "ge",
+    "gt",
+    "in",
+    "integer",
+    "iterable",
+    "le",
+    "lt",
+    "mapping",
+    "ne",
+    "none",
+    "number",
+    "odd",
+    "sequence",
+    "startingwith",
+    "string",
+    "true",
     "undefined",
 ];
 const FUNCTIONS: [&str; 15] = [
-    "range", "dict", "namespace", "tojson", "existsIn", "length", "filter_by_type", "filter_skip_role",
-    "strip_signature_suffix", "m", "k", "mod.m", "ns.t", "l", "caller",
+    "range",
+    "dict",
+    "namespace",
+    "tojson",
+    "existsIn",
+    "length",
+    "filter_by_type",
+    "filter_skip_role",
+    "strip_signature_suffix",
+    "m",
+    "k",
+    "mod.m",
+    "ns.t",
+    "l",
+    "caller",
 ];
 /// Numbers at the ends of their ranges, and texts of odd characters.
 const HOSTILE: [&str; 14] = [
@@ -51,6 +85,30 @@ const HOSTILE: [&str; 14] = [
     "('ab' * 300)",
 ];
 
+/// Operands that most operators and filters refuse.
+const ODD: [&str; 20] = [
+    "nope",
+    "d.nope",
+    "m",
+    "k",
+    "(1 if false)",
+    "range",
+    "mod",
+    "ns",
+    "namespace",
+    "caller",
+    "self",
+    "huge",
+    "None",
+    "mk",
+    "170141183460469231731687303715884105727",
+    "9223372036854775807",
+    "-0.0",
+    "z.x",
+    "ns.nope",
+    "{1: 1, 1.0: 2}",
+];
+
 /// What stands around a statement.
 #[derive(Debug, Clone, Copy, Default)]
 struct Around {
@@ -67,11 +125,15 @@ struct Around {
     in_recursion: bool,
 }
 
-/// Makes a template, `main`, and those that it includes. Two of three are tame: what they say can be evaluated, as far as
+/// The name of the template that is rendered.
+pub(super) const MAIN: &str = "partials/main";
+
+/// Makes a template and those that it includes. Two of three are tame: what they say can be evaluated, as far as
 /// can be told.
 pub(super) fn templates(seed: u64) -> Vec<Source> {
     let (rng, is_wild) = (Rng::with_seed(seed), seed % 3 == 0);
-    let mut generator = Generator { rng, is_wild, calls: true, in_macro: false, includes: &["p1", "p2", "lib"], blocks: 0 };
+    let mut generator =
+        Generator { rng, is_wild, calls: true, in_macro: false, includes: &["p1", "p2", "lib"], blocks: 0 };
     let main = generator.main();
     generator.includes = &["p2", "lib"];
     let one = generator.partial();
@@ -142,7 +204,11 @@ impl Generator {
         let inner = Around { depth: 2, ..Around::default() };
         let (plain, called) = (self.statements(2, inner), self.statements(1, inner));
         let caller = self.one_of(
-            &["{{ caller() if caller else '' }}", "{{ caller('q') if caller }}", "{% if caller %}{{ caller(1, y=2) }}{% endif %}"],
+            &[
+                "{{ caller() if caller else '' }}",
+                "{{ caller('q') if caller }}",
+                "{% if caller %}{{ caller(1, y=2) }}{% endif %}",
+            ],
             &["{{ caller() }}", "{{ caller.name }}", "{{ caller(1, 2, 3) }}"],
         );
         let (default, third) = (self.expr(Kind::Any, 2), self.one_of(&["3", "t"], &["x", "y", "nope"]));
@@ -219,7 +285,14 @@ impl Generator {
             0..=3 => self.written(around),
             4 => self.assignment(),
             5 => self.special_write(around),
-            6 => self.one(&["{# note\n #}", "{#- note -#}", "{% raw %}{{ x }}\n{% endraw %}", "{%- raw -%} {% x %} {%- endraw %}"]).into(),
+            6 => self
+                .one(&[
+                    "{# note\n #}",
+                    "{#- note -#}",
+                    "{% raw %}{{ x }}\n{% endraw %}",
+                    "{%- raw -%} {% x %} {%- endraw %}",
+                ])
+                .into(),
             7 => self.done(around),
             8 => self.set_block(around),
             9..=11 => self.for_loop(around),
@@ -309,7 +382,8 @@ impl Generator {
             (true, true) => "(d | items)".to_owned(),
             (true, false) => format!("({}) | list", self.expr(Kind::List, 1)),
             (false, _) => {
-                let kind = if self.is_odd(3) { Kind::Any } else { [Kind::List, Kind::Map, Kind::Text][self.rng.usize(..3)] };
+                let kind =
+                    if self.is_odd(3) { Kind::Any } else { [Kind::List, Kind::Map, Kind::Text][self.rng.usize(..3)] };
                 self.expr(kind, 1)
             }
         };
@@ -324,11 +398,17 @@ impl Generator {
             false => String::new(),
         };
         let recursive = if is_recursive { " recursive" } else { "" };
-        let inner = Around { in_loop: true, in_list_loop: in_list_loop || is_recursive, is_recursive, ..inside(around) };
+        let inner =
+            Around { in_loop: true, in_list_loop: in_list_loop || is_recursive, is_recursive, ..inside(around) };
         let inner = Around { in_recursion: is_recursive || around.in_recursion, ..inner };
         let body = match is_recursive {
             true => {
-                let again = self.one(&["{{ loop(x) }}", "{% set v1 = loop(x) %}{{ v1 }}", "{{ '' ~ loop(x) }}", "{{ loop(x) | upper }}"]);
+                let again = self.one(&[
+                    "{{ loop(x) }}",
+                    "{% set v1 = loop(x) %}{{ v1 }}",
+                    "{{ '' ~ loop(x) }}",
+                    "{{ loop(x) | upper }}",
+                ]);
                 let rest = self.statements(1, inner);
                 format!("{{% if x is sequence %}}({again}){{% else %}}{{{{ x }}}}\n{rest}{{% endif %}}")
             }
@@ -381,7 +461,17 @@ impl Generator {
     fn filter_block(&mut self, around: Around) -> String {
         let body = self.statements(2, inside(around));
         let filter = self.one_of(
-            &["upper", "trim", "length", "replace('a', 'b')", "tojson", "indent(2)", "list", "upper | trim", "split('a')"],
+            &[
+                "upper",
+                "trim",
+                "length",
+                "replace('a', 'b')",
+                "tojson",
+                "indent(2)",
+                "list",
+                "upper | trim",
+                "split('a')",
+            ],
             &["nope", "first", "map('nope')", "int | nope(1)"],
         );
         self.wrapped(&format!("filter {filter}"), &body, "endfilter")
@@ -525,16 +615,30 @@ impl Generator {
 
     fn leaf(&mut self, kind: Kind) -> String {
         if self.is_odd(8) {
-            return self.one(&[
-                "nope", "d.nope", "m", "k", "(1 if false)", "range", "mod", "ns", "namespace", "caller", "self", "huge", "None", "mk",
-                "170141183460469231731687303715884105727", "9223372036854775807", "-0.0", "z.x", "ns.nope", "{1: 1, 1.0: 2}",
-            ]).to_owned();
+            return self.one(&ODD).to_owned();
         }
         let leaves: &[&str] = match kind {
             Kind::Text => &["t", "u", "''", "'a'", "\"é\\n\"", "'<&>'", "ns.t", "d.t", "ctx.name", "w", "'a' 'b'"],
-            Kind::Number => &["n", "f", "big", "0", "1", "2", "1.5", "1_000", "0x1F", "0b11", "1e3", "-3", "ns.a", "d.n"],
-            Kind::List => &["l", "ll", "[]", "[1, 'a', none]", "(1, 2)", "()", "(1,)", "tup", "ctx.items", "ns.l", "range(3)", "tree"],
-            Kind::Map => &["d", "dd", "{}", "{'a': 1}", "{1: 2, 'b': [1]}", "{t: n}", "ctx", "dict(a=1)", "ctx.items[0]"],
+            Kind::Number => {
+                &["n", "f", "big", "0", "1", "2", "1.5", "1_000", "0x1F", "0b11", "1e3", "-3", "ns.a", "d.n"]
+            }
+            Kind::List => &[
+                "l",
+                "ll",
+                "[]",
+                "[1, 'a', none]",
+                "(1, 2)",
+                "()",
+                "(1,)",
+                "tup",
+                "ctx.items",
+                "ns.l",
+                "range(3)",
+                "tree",
+            ],
+            Kind::Map => {
+                &["d", "dd", "{}", "{'a': 1}", "{1: 2, 'b': [1]}", "{t: n}", "ctx", "dict(a=1)", "ctx.items[0]"]
+            }
             Kind::Flag => &["true", "false", "b", "True", "False", "(t is defined)", "(nope is undefined)", "(n == 1)"],
             Kind::Any => &["none", "z", "x", "y", "v1", "v2", "v3", "ns.q", "t", "l", "d", "n"],
         };
@@ -565,7 +669,18 @@ impl Generator {
             3 => format!("({one} * {})", self.one_of(&["0", "2", "3", "n"], &["-1", "1.5", "f"])),
             4 | 5 => {
                 let filter = self.one_of(
-                    &["upper", "lower", "trim", "title", "capitalize", "string", "reverse", "indent(2)", "replace('a', t)", "trim('a')"],
+                    &[
+                        "upper",
+                        "lower",
+                        "trim",
+                        "title",
+                        "capitalize",
+                        "string",
+                        "reverse",
+                        "indent(2)",
+                        "replace('a', t)",
+                        "trim('a')",
+                    ],
                     &["first", "last", "nope", "indent('a')", "upper(1)"],
                 );
                 format!("({one} | {filter})")
@@ -587,13 +702,17 @@ impl Generator {
         let one = self.expr(Kind::Number, depth);
         match self.rng.usize(..10) {
             0..=2 => format!("({one} {} {})", self.one(&["+", "-", "+", "*"]), self.expr(Kind::Number, depth)),
-            3 if self.is_odd(2) => format!("({one} {} {})", self.one(&["/", "//", "%", "**"]), self.expr(Kind::Number, depth)),
+            3 if self.is_odd(2) => {
+                format!("({one} {} {})", self.one(&["/", "//", "%", "**"]), self.expr(Kind::Number, depth))
+            }
             3 => format!("({one} {})", self.one(&["/ 2", "// 3", "% 7", "** 2", "/ -0.5", "// 2.5", "% -2"])),
             4 => format!("-{one}"),
             5 => format!("({} | length)", self.expr(Kind::List, depth)),
             6 => format!("({one} | {})", self.one(&["abs", "int", "float", "round", "round(1)", "default(1)"])),
             7 => format!("length({})", self.expr(Kind::Text, depth)),
-            8 if self.is_odd(2) => format!("({} | {})", self.expr(Kind::List, depth), self.one(&["max", "min", "first", "last"])),
+            8 if self.is_odd(2) => {
+                format!("({} | {})", self.expr(Kind::List, depth), self.one(&["max", "min", "first", "last"]))
+            }
             8 => format!("(l | {})", self.one(&["max", "min", "first", "last", "count"])),
             _ => format!("({} | int(0))", self.expr(Kind::Text, depth)),
         }
@@ -609,13 +728,30 @@ impl Generator {
             4 | 5 if !self.in_macro => format!("(({one})[{}] | list)", self.bounds(depth)),
             4..=7 => {
                 let filter = self.one_of(
-                    &["list", "reverse", "unique", "map('string')", "select('defined')", "reject('none')", "select('eq', 1)"],
-                    &["sort", "sort(reverse=true)", "map(attribute='a')", "selectattr('a')", "rejectattr('b', 'eq', 1)", "map('upper')"],
+                    &[
+                        "list",
+                        "reverse",
+                        "unique",
+                        "map('string')",
+                        "select('defined')",
+                        "reject('none')",
+                        "select('eq', 1)",
+                    ],
+                    &[
+                        "sort",
+                        "sort(reverse=true)",
+                        "map(attribute='a')",
+                        "selectattr('a')",
+                        "rejectattr('b', 'eq', 1)",
+                        "map('upper')",
+                    ],
                 );
                 format!("({one} | {filter})")
             }
             8 => format!("({} | items)", self.expr(Kind::Map, depth)),
-            9 => format!("({} | {})", self.expr(Kind::Text, depth), self.one(&["split('a')", "list", "lines", "split"])),
+            9 => {
+                format!("({} | {})", self.expr(Kind::Text, depth), self.one(&["split('a')", "list", "lines", "split"]))
+            }
             10 => format!("range({})", self.one_of(&["3", "1, 4", "5, 0, -2", "n", "0"], &["t", "1, 2, 0", "f"])),
             11 => format!("filter_by_type(ctx.items, {})", self.one_of(&["'a'", "'b'", "t"], &["n"])),
             12 => format!("(({one} + {}) | list)", self.expr(Kind::List, depth)),
@@ -647,8 +783,24 @@ impl Generator {
             8 | 9 => {
                 let test = self.one_of(
                     &[
-                        "defined", "undefined", "none", "string", "number", "mapping", "sequence", "iterable", "boolean", "true",
-                        "even", "odd", "divisibleby(2)", "eq(1)", "in([1, 'a'])", "integer", "float", "lt 2",
+                        "defined",
+                        "undefined",
+                        "none",
+                        "string",
+                        "number",
+                        "mapping",
+                        "sequence",
+                        "iterable",
+                        "boolean",
+                        "true",
+                        "even",
+                        "odd",
+                        "divisibleby(2)",
+                        "eq(1)",
+                        "in([1, 'a'])",
+                        "integer",
+                        "float",
+                        "lt 2",
                     ],
                     &["nope", "startingwith('a')", "even(1)", "in(1)"],
                 );

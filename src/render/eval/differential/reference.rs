@@ -4,15 +4,13 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use minijinja::value::{Object, ObjectRepr, Rest, ValueKind, ValueOrKwargs};
-use minijinja::{
-    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, escape_formatter,
-};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, escape_formatter};
 
-use super::Source;
 use super::super::objects::Function;
 use super::super::value::{Arguments, Names, Native, Origin, Tracked};
+use super::Source;
 use crate::render::builtins::{FILTERS, TESTS};
-use crate::render::{RECURSION_LIMIT, functions, inja, syntax};
+use crate::render::{RECURSION_LIMIT, functions, includes, inja, syntax};
 use crate::repo::Dialect;
 
 /// The name of the function that goes over an object by key and value.
@@ -26,10 +24,7 @@ const FUEL: u64 = 5_000_000;
 /// # Errors
 ///
 /// If one of them does not parse.
-pub(super) fn environment(
-    templates: &[Source],
-    dialect: Dialect,
-) -> Result<Environment<'static>, Error> {
+pub(super) fn environment(templates: &[Source], dialect: Dialect) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -37,6 +32,7 @@ pub(super) fn environment(
     environment.set_debug(true);
     environment.set_fuel(Some(FUEL));
     environment.set_formatter(format);
+    environment.set_path_join_callback(|name, _| includes::full_name(name));
     environment.set_syntax(syntax(dialect));
     add_builtins(&mut environment, dialect);
     for template in templates {

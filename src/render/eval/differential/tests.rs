@@ -15,6 +15,7 @@ use crate::system::{Disk, Embedded};
 use crate::toml::{self, Kind, Table};
 use crate::world::{MemoryWorld, World};
 
+/// Returns how many templates are generated.
 #[expect(clippy::disallowed_methods, reason = "the number of templates is an option of the test")]
 fn generated_count() -> u64 {
     std::env::var("REQC_DIFFERENTIAL").ok().and_then(|count| count.parse().ok()).unwrap_or(2_000)
@@ -27,9 +28,7 @@ fn generated_templates_do_what_they_do_in_the_engine() {
         let sources = generate::templates(*seed);
         match compare(&sources, &given) {
             Verdict::Different(_) if shown.fetch_add(1, Ordering::Relaxed) < MOST_SHOWN => {
-                let sources = shrunk(sources, |smaller| {
-                    matches!(compare(smaller, &given), Verdict::Different(_))
-                });
+                let sources = shrunk(sources, |smaller| matches!(compare(smaller, &given), Verdict::Different(_)));
                 figures.add(compare(&sources, &given), &sources);
             }
             verdict => figures.add(verdict, &[]),
@@ -43,7 +42,7 @@ fn generated_templates_do_what_they_do_in_the_engine() {
 
 fn compare(sources: &[Source], given: &Data) -> Verdict {
     match Both::of(sources.to_vec(), Dialect::Jinja) {
-        Ok(both) => both.compare("main", given),
+        Ok(both) => both.compare(generate::MAIN, given),
         Err(verdict) => verdict,
     }
 }
@@ -81,7 +80,7 @@ struct Root {
     is_prompt: bool,
 }
 
-/// Runs each template of a repository's own with each of its first contexts.
+/// Runs each template that a repository compiles with each of its first contexts.
 fn compare_repository(world: Arc<dyn World>, contexts: usize, figures: &mut Figures) {
     let loaded = repo::load(Arc::clone(&world), Arc::new(Embedded::bundled()), LoadOptions::default());
     let repo = &loaded.repo;
@@ -89,7 +88,8 @@ fn compare_repository(world: Arc<dyn World>, contexts: usize, figures: &mut Figu
     let (mut sources, mut roots) = (Vec::new(), Vec::new());
     for (name, partial) in &repo.partials {
         let text = repo.sources.get(partial.file).text();
-        if add(rewritten(name, text, dialect, false), dialect, &mut sources, figures) {
+        let is_added = add(rewritten(name, text, dialect, false), dialect, &mut sources, figures);
+        if is_added && repo.is_compiled(partial.layer) {
             roots.push(Root { name: name.to_string(), is_prompt: false });
         }
     }
@@ -135,7 +135,8 @@ fn rewritten(name: &str, text: &str, dialect: Dialect, is_prompt: bool) -> Sourc
 /// Returns the templates of profiles, each named after its file and its key.
 fn of_profiles(repo: &Repo) -> Vec<Source> {
     let mut found = Vec::new();
-    for (number, profile) in repo.profiles.iter().enumerate() {
+    let own = repo.profiles.iter().filter(|profile| repo.is_compiled(profile.layer));
+    for (number, profile) in own.enumerate() {
         if let Ok(table) = toml::parse(repo.sources.get(profile.file).text()) {
             strings(&table, &number.to_string(), repo.config.dialect, &mut found);
         }
@@ -173,45 +174,4 @@ fn of_prompt(world: &Arc<dyn World>, dialect: Dialect) -> Data {
         folders,
     };
     Arc::new(scope).variables(dialect)
-}
-
-/// A throwaway.
-#[test]
-fn inputs_of_the_engine() {
-    #[expect(clippy::disallowed_methods, reason = "throwaway")]
-    let Ok(folder) = std::env::var("REQC_INPUTS") else { return };
-    #[expect(clippy::disallowed_methods, reason = "throwaway")]
-    fn files(folder: &Path) -> Vec<(String, String)> {
-        let mut all: Vec<_> = std::fs::read_dir(folder)
-            .unwrap()
-            .flatten()
-            .filter(|it| it.path().is_file())
-            .map(|it| (it.file_name().to_string_lossy().into_owned(), std::fs::read_to_string(it.path()).unwrap_or_default()))
-            .collect();
-        all.sort();
-        all
-    }
-    let refs: Vec<Source> =
-        files(&Path::new(&folder).join("refs")).into_iter().map(|(name, text)| Source::new(&name, text)).collect();
-    let mut good = Vec::new();
-    for source in refs {
-        match Both::of(vec![source.clone()], Dialect::Jinja) {
-            Ok(_) => good.push(source),
-            Err(verdict) => eprintln!("ref {}: {verdict:?}", source.name),
-        }
-    }
-    let figures = compared(files(Path::new(&folder)), |(name, text), figures| {
-        let Some((json, template)) = text.split_once("\n---\n") else { return eprintln!("{name}: no front matter") };
-        let json: serde_json::Value = serde_json::from_str(json).unwrap();
-        let object = json.as_object().unwrap();
-        let data: Data =
-            object.iter().map(|(name, it)| (Arc::from(name.as_str()), crate::render::data::to_value(it))).collect();
-        let mut sources = vec![Source::new(name, template.to_owned())];
-        sources.extend(good.iter().cloned());
-        let verdict =
-            Both::of(sources.clone(), Dialect::Jinja).map_or_else(|it| it, |both| both.compare(name, &data));
-        eprintln!("{name}: {}", format!("{verdict:?}").chars().take(400).collect::<String>());
-        figures.add(verdict, &sources[..1]);
-    });
-    expect_equal(figures);
 }
