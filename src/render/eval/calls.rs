@@ -61,7 +61,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     /// Calls something; `caller` is the body of a `{% call %}` block, `site` the place that a macro is said to be called from.
-    pub(super) fn call(&mut self, call: &'e Call, caller: Option<Tracked>, site: Place) -> Outcome<Tracked> {
+    pub(super) fn call(&mut self, call: &'e Call, caller: Option<&'e Macro>, site: Place) -> Outcome<Tracked> {
         match &call.callee {
             Callee::Name(name) => {
                 let arguments = self.arguments(&call.arguments, caller, Arguments::default())?;
@@ -300,7 +300,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     pub(super) fn arguments(
         &mut self,
         given: &'e [Argument],
-        caller: Option<Tracked>,
+        caller: Option<&'e Macro>,
         mut arguments: Arguments,
     ) -> Outcome<Arguments> {
         if given.iter().any(|it| matches!(it, Argument::Spread(_) | Argument::SpreadNamed(_))) {
@@ -318,7 +318,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             }
         }
         if let Some(caller) = caller {
-            named.add("caller", caller);
+            named.add("caller", self.declare(caller));
         }
         if !named.names.is_empty() {
             arguments.push(named.into_argument());
@@ -330,7 +330,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn spread_arguments(
         &mut self,
         given: &'e [Argument],
-        caller: Option<Tracked>,
+        caller: Option<&'e Macro>,
         mut arguments: Arguments,
     ) -> Outcome<Arguments> {
         let in_order = given.iter().filter(|it| !it.is_named()).chain(given.iter().filter(|it| it.is_named()));
@@ -339,7 +339,8 @@ impl<'e, W: Watch> Eval<'e, W> {
             evaluated.push((argument, self.value(argument.expression())?));
         }
         let has_names = caller.is_some() || given.iter().any(Argument::is_named);
-        let named = named(&evaluated, caller)?;
+        // Only now does the caller enclose variables, and other macros that are declared here see them.
+        let named = named(&evaluated, caller.map(|caller| self.declare(caller)))?;
         for (argument, value) in evaluated {
             match argument {
                 Argument::Value(_) => arguments.push(value),

@@ -9,12 +9,14 @@
 //!   Such a render ends ([`Verdict::Refused`]), and how many do is bounded.
 //! - A slice with a negative step is what Python makes of it.
 //! - `default(path, other)` of the other dialect takes a path of which any part is missing ([`Verdict::Meant`]).
-//! - What fails in the tag of a call block fails at its call; the engine says the line where its body ends.
-//! - A recursive loop with an `else`, or with a `from … import` in it, writes what it says; the engine leaves a value behind each
-//!   time, which whoever calls the loop takes for an operand.
+//! - What fails in the tag of a block or a call block fails there; the engine says the line where its body ends.
 //! - A macro encloses the variable of which it takes a slice; the engine forgets it.
-//! - Lists that are added or repeated are lists, and every loop knows its length; what the engine makes of both is read once,
-//!   so that loops over it, and over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
+//! - Lists that are added, repeated or cut are lists, and every loop knows its length. To the engine they can be read and are no
+//!   sequences, and loops over them, or over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
+//! - A recursive loop with `else`, `do` or `from … import` writes what it says. The engine leaves a value behind each time, which
+//!   whoever calls the loop in an expression takes for an operand; and from a block within the loop, it goes on somewhere else.
+//! - The value of an inline `if` without `else` counts as nothing; as the last argument of `default`, it is undefined here.
+//! - `loop.cycle` and `loop.changed` are refused before.
 
 mod generate;
 mod reference;
@@ -34,7 +36,7 @@ use super::objects::NOT_CALLABLE;
 use super::{Failure, Input, Library, Output, Steps, Template, Trace, Watch, lower, run};
 use crate::panics::caught;
 use crate::render::prompt::Refusal;
-use crate::render::{MAX_OUTPUT, account, functions};
+use crate::render::{MAX_OUTPUT, account, functions, includes};
 use crate::repo::Dialect;
 
 /// The steps after which a template is given up.
@@ -54,8 +56,9 @@ struct Source {
 }
 
 impl Source {
+    /// Returns the partial of a name.
     fn new(name: &str, text: String) -> Source {
-        Source { name: name.to_owned(), text, pairs: Vec::new() }
+        Source { name: includes::full_name(name).into_owned(), text, pairs: Vec::new() }
     }
 }
 
@@ -89,8 +92,8 @@ enum Verdict {
     Refused,
     /// They differ, as they should.
     Meant,
-    /// The engine panicked.
-    Panicked,
+    /// The engine panicked, or did not come to an end.
+    Panicked(String),
     Different(String),
 }
 
@@ -99,7 +102,7 @@ struct Trees(BTreeMap<String, Template>);
 
 impl Library for Trees {
     fn find(&self, name: &str) -> Option<&Template> {
-        self.0.get(name)
+        self.0.get(includes::full_name(name).as_ref())
     }
 }
 
@@ -127,7 +130,7 @@ impl Both {
     /// Prepares templates, unless one does not parse.
     fn of(sources: Vec<Source>, dialect: Dialect) -> Result<Both, Verdict> {
         let environment = caught(|| reference::environment(&sources, dialect));
-        let environment = environment.map_err(|_| Verdict::Panicked)?;
+        let environment = environment.map_err(|panic| Verdict::Panicked(panic.told("the engine").0))?;
         let globals = functions::globals(dialect).into_iter().collect();
         match (environment, trees(&sources, dialect)) {
             (Ok(environment), Ok(trees)) => Ok(Both { sources, environment, trees, globals, dialect }),
@@ -147,12 +150,14 @@ impl Both {
             return Verdict::Different(difference);
         }
         let ours = self.ended(output);
-        let Ok((theirs, _)) = caught(|| account::metered(|| self.render(name, data))) else {
-            return Verdict::Panicked;
+        let theirs = match caught(|| account::metered(|| self.render(name, data))) {
+            Ok((theirs, _)) => theirs,
+            Err(panic) => return Verdict::Panicked(panic.told("the engine").0),
         };
         match (&ours, &theirs) {
             (Ended::Text(one), Ended::Text(other)) if one == other => Verdict::Text,
-            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => Verdict::Failure(one.message.clone()),
+            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => Verdict::Failure(other.message.clone()),
+            (_, Ended::Failed(other)) if other.kind == ErrorKind::OutOfFuel => Verdict::Panicked(other.message.clone()),
             (Ended::Text(_), Ended::Failed(other)) if self.gives_default(other) => Verdict::Meant,
             _ => Verdict::Different(format!("evaluated: {ours:?}\nrendered:  {theirs:?}")),
         }
@@ -197,12 +202,13 @@ impl Both {
 
 /// Returns the lines on which the engine may say that a place is.
 ///
-/// Of a call block, it says the line where its body ends.
+/// Of the tag of a call block, or of a block, it says the line where its body ends.
 fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
-    let tag = text[..range.start].rfind("{%").map(|at| text[at..].trim_start_matches(['{', '%', '-', '+']));
-    let is_call = tag.is_some_and(|tag| tag.trim_start().starts_with("call"));
-    let end = text.rfind("endcall").filter(|end| is_call && *end > range.end).unwrap_or(range.end);
-    line_of(text, range.start)..=line_of(text, end)
+    let tag = text[..range.end].rfind("{%").map_or("", |at| &text[at..]);
+    let tag = tag.trim_start_matches(['{', '%', '-', '+']).trim_start();
+    let ending = ["endcall", "endblock"].iter().find(|ending| tag.starts_with(&ending[3..]));
+    let end = ending.and_then(|ending| text.rfind(ending)).filter(|end| *end > range.end);
+    line_of(text, range.start)..=line_of(text, end.unwrap_or(range.end))
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -299,7 +305,7 @@ struct Figures {
     unparsable: Vec<String>,
     meant: usize,
     refused: usize,
-    panicked: usize,
+    panicked: Vec<String>,
     different: Vec<String>,
 }
 
@@ -311,7 +317,7 @@ impl Figures {
             Verdict::Unparsable(why) => self.unparsable.push(why),
             Verdict::Meant => self.meant += 1,
             Verdict::Refused => self.refused += 1,
-            Verdict::Panicked => self.panicked += 1,
+            Verdict::Panicked(why) => self.panicked.push(why),
             Verdict::Different(how) => {
                 let shown = sources.iter().map(|it| format!("--- {}\n{}\n", it.name, it.text));
                 self.different.push(shown.collect::<String>() + &how);
@@ -325,7 +331,7 @@ impl Figures {
         self.unparsable.extend(other.unparsable);
         self.meant += other.meant;
         self.refused += other.refused;
-        self.panicked += other.panicked;
+        self.panicked.extend(other.panicked);
         self.different.extend(other.different);
         self
     }
@@ -336,7 +342,7 @@ impl Figures {
             + self.unparsable.len()
             + self.meant
             + self.refused
-            + self.panicked
+            + self.panicked.len()
             + self.different.len()
     }
 }
@@ -353,25 +359,26 @@ fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sy
     })
 }
 
-/// Returns the messages that are given most often, and how often, but for what they name.
-fn most_frequent(messages: &[String]) -> Vec<(usize, &str)> {
+/// Returns the messages that are given most often, and how often, by how they begin.
+fn most_frequent(messages: &[String]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for message in messages {
-        let end = message.char_indices().nth(48).map_or(message.len(), |(at, _)| at);
+        let end = message.char_indices().nth(60).map_or(message.len(), |(at, _)| at);
         *counts.entry(&message[..end]).or_default() += 1;
     }
-    let mut sorted: Vec<(usize, &str)> = counts.into_iter().map(|(message, count)| (count, message)).collect();
-    sorted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    sorted.truncate(20);
-    sorted
+    let mut sorted: Vec<_> = counts.into_iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sorted.iter().take(20).map(|(message, count)| format!("{count} × {message}")).collect()
 }
 
 /// Fails if anything differs; the shortest are shown.
 fn expect_equal(mut figures: Figures) -> Figures {
     let Figures { texts, failures, unparsable, meant, refused, panicked, .. } = &figures;
     eprintln!("{texts} texts and {} failures are equal, {meant} differ as they should", failures.len());
-    eprintln!("{refused} refused, {} unparsable, {panicked} panics of the engine", unparsable.len());
-    eprintln!("failures: {:#?}\nunparsable: {:#?}", most_frequent(failures), most_frequent(unparsable));
+    eprintln!("{refused} refused, {} unparsable, {} lost by the engine", unparsable.len(), panicked.len());
+    for messages in [failures, unparsable, panicked] {
+        eprintln!("{:#?}", most_frequent(messages));
+    }
     figures.different.sort_by_key(String::len);
     let shown: Vec<_> = figures.different.iter().take(MOST_SHOWN).map(String::as_str).collect();
     let count = figures.different.len();

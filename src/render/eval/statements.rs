@@ -83,8 +83,7 @@ impl<'e, W: Watch> Eval<'e, W> {
                 Ok(())
             }
             StmtKind::CallBlock(call, body) => {
-                let caller = self.declare(body);
-                let written = self.call(call, Some(caller), at)?;
+                let written = self.call(call, Some(body), at)?;
                 self.emit(&written, call.at, at)
             }
             StmtKind::Do(call) => self.call(call, None, call.at).map(drop),

@@ -10,11 +10,14 @@ use super::super::objects::Function;
 use super::super::value::{Arguments, Names, Native, Origin, Tracked};
 use super::Source;
 use crate::render::builtins::{FILTERS, TESTS};
-use crate::render::{RECURSION_LIMIT, functions, inja, syntax};
+use crate::render::{RECURSION_LIMIT, functions, includes, inja, syntax};
 use crate::repo::Dialect;
 
 /// The name of the function that goes over an object by key and value.
 pub(super) const PAIRS: &str = "__pairs";
+
+/// More than a template needs that the evaluator runs within its steps: the engine may get into a loop that has no end.
+const FUEL: u64 = 5_000_000;
 
 /// Returns the engine with the templates of a run.
 ///
@@ -27,7 +30,9 @@ pub(super) fn environment(templates: &[Source], dialect: Dialect) -> Result<Envi
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_recursion_limit(RECURSION_LIMIT);
     environment.set_debug(true);
+    environment.set_fuel(Some(FUEL));
     environment.set_formatter(format);
+    environment.set_path_join_callback(|name, _| includes::full_name(name));
     environment.set_syntax(syntax(dialect));
     add_builtins(&mut environment, dialect);
     for template in templates {
