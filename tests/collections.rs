@@ -65,7 +65,6 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow a tool message",
         "partials/chat/messages.jinja:9 protocol/turn-order: a `system` message cannot follow an assistant message",
         "partials/chat/messages.jinja:12 protocol/prefill: the last message is the assistant's, and does not say that it is a prefix",
-        "partials/claude_messages.jinja:6 protocol/turn-order: the first message is the assistant's: the API wants the user's first",
         "partials/claude_messages.jinja:6 schema/invalid-value: `/messages/0/content` must not be an empty list",
         "partials/claude_messages.jinja:20 schema/invalid-value: `/messages/2/content` must not be an empty list",
         "partials/gemini_contents.jinja:3 schema/invalid-value: `/contents/2/parts` must not be an empty list",
