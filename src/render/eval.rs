@@ -4,6 +4,12 @@
 //! or a [`Failure`] that knows its place. Values, filters and arithmetic are minijinja's; what statements do is written here once,
 //! and a differential test holds it to the engine. Where a value came from travels beside it, as its [`Origin`].
 
+#![expect(clippy::similar_names, reason = "`callee` and `caller`, `stop` and `step` are the terms of the language")]
+#![expect(clippy::unnecessary_box_returns, reason = "a failure travels in its box, so that an `Outcome` stays small")]
+#![expect(clippy::wrong_self_convention, reason = "`from_import` is the name of the tag")]
+#![expect(clippy::needless_pass_by_value, reason = "what runs a value takes it, as its neighbours do")]
+#![expect(clippy::unused_self, reason = "methods that evaluate stand together")]
+
 mod calls;
 mod charge;
 mod closure;

@@ -86,11 +86,8 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
     }
     source.made_of.iter().for_each(|span| line("  made of", *span));
     source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.at()), step.span));
-    match (source.kind, source.span, &source.data) {
-        (SourceKind::Data, None, Some(path)) => {
-            shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()));
-        }
-        _ => {}
+    if let (SourceKind::Data, None, Some(path)) = (source.kind, source.span, &source.data) {
+        shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()));
     }
     shown
 }

@@ -198,10 +198,7 @@ fn attribute(native: &Native<'_, '_>) -> Result<String, Error> {
 /// names the test.
 fn filtered(native: &mut Native<'_, '_>, path: Option<&str>, first: usize, wanted: bool) -> Result<Tracked, Error> {
     let (_, _): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
-    let test = match native.arguments.values.get(first) {
-        None => None,
-        Some(name) => Some(name.clone()),
-    };
+    let test = native.arguments.values.get(first).cloned();
     let mut kept = Vec::new();
     for element in native.elements(0)? {
         account::charge(account::VISIT)?;

@@ -277,8 +277,8 @@ fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tra
         used.push("caller");
         by_name("caller").unwrap_or_default()
     });
-    let given = named.and_then(|named| named.try_iter().ok()).into_iter().flatten();
-    for key in given.filter(|key| key.as_str().is_some_and(|key| !used.contains(&key))) {
+    let mut given = named.and_then(|named| named.try_iter().ok()).into_iter().flatten();
+    if let Some(key) = given.find(|key| key.as_str().is_some_and(|key| !used.contains(&key))) {
         let message = format!("unknown keyword argument `{}`", key.as_str().unwrap_or_default());
         return Err(Error::new(ErrorKind::TooManyArguments, message));
     }

@@ -246,7 +246,7 @@ fn leads_on(error: &Error) -> bool {
 
 /// Whether a render was ended by a limit or a rule of ours.
 fn is_refused(failure: &Failure) -> bool {
-    let is_ours = failure.error.source().is_some_and(|source| source.is::<Refusal>());
+    let is_ours = failure.error.source().is_some_and(<dyn std::error::Error + 'static>::is::<Refusal>);
     let is_limit = matches!(failure.error.kind(), ErrorKind::OutOfFuel | ErrorKind::WriteFailure);
     let detail = failure.error.detail().unwrap_or_default();
     is_ours || is_limit || detail == NOT_CALLABLE || detail.starts_with("a namespace holds")
