@@ -3,7 +3,7 @@
 //! Input: a request body, its wire format and its model. Output: a [`TokenEstimate`] with a part
 //! for the system prompt, the tools and each message. Text is counted by the model's own tokenizer
 //! where the feature `tokenizers` has it, otherwise by what kinds of pieces it is made of
-//! ([`scan`]); images by the rules of their providers ([`media`]). A [`Calibration`] learns from
+//! (`scan`); images by the rules of their providers (`media`). A [`Calibration`] learns from
 //! the `usage` of answers what a model's provider counts more or less. Knows neither profiles nor
 //! the disk, and sends nothing.
 
