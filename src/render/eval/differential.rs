@@ -1,21 +1,26 @@
-//! The evaluator beside the engine's virtual machine: both run the same templates, and must write the same text or fail at the
-//! same place with an error of the same kind.
+//! The evaluator beside the engine's virtual machine: both run the same templates, and must write
+//! the same text or fail at the same place with an error of the same kind.
 //!
-//! `REQC_DIFFERENTIAL=200000 cargo test --lib eval::differential` tries that many generated templates instead of a few.
+//! `REQC_DIFFERENTIAL=200000 cargo test --lib eval::differential` tries that many generated
+//! templates instead of a few.
 //!
 //! [`reference`] sets the engine up. Differences that are meant are not compared:
 //!
-//! - What costs too much, or is too large, is refused here; a namespace holds data only; and a loop is called only within itself.
-//!   Such a render ends ([`Verdict::Refused`]), and how many do is bounded.
+//! - What costs too much, or is too large, is refused here; a namespace holds data only; and a loop
+//!   is called only within itself. Such a render ends ([`Verdict::Refused`]), and how many do is
+//!   bounded.
 //! - A slice with a negative step is what Python makes of it.
-//! - `default(path, other)` of the other dialect takes a path of which any part is missing ([`Verdict::Meant`]).
-//! - What fails in the tag of a block or a call block fails there; the engine says the line where its body ends.
+//! - `default(path, other)` of the other dialect takes a path of which any part is missing
+//!   ([`Verdict::Meant`]).
+//! - What fails in the tag of a block or a call block fails there; the engine says the line where
+//!   its body ends.
 //! - A macro encloses the variable of which it takes a slice; the engine forgets it.
-//! - Lists that are added, repeated or cut are lists, and every loop knows its length. To the engine they can be read and are no
-//!   sequences, and loops over them, or over the characters of a text, have no `length`, `last`, `revindex` or `revindex0`.
-//! - A recursive loop with `else`, `do` or `from … import` writes what it says. The engine leaves a value behind each time, which
-//!   whoever calls the loop in an expression takes for an operand; and from a block within the loop, it goes on somewhere else.
-//! - The value of an inline `if` without `else` counts as nothing; as the last argument of `default`, it is undefined here.
+//! - Lists that are added, repeated or cut are lists, and every loop knows its length. To the
+//!   engine they can be read and are no sequences, and loops over them, or over the characters of a
+//!   text, have no `length`, `last`, `revindex` or `revindex0`.
+//! - A recursive loop with `else`, `do` or `from … import` writes what it says. The engine leaves a
+//!   value behind each time, which whoever calls the loop in an expression takes for an operand;
+//!   and from a block within the loop, it goes on somewhere else.
 //! - `loop.cycle` and `loop.changed` are refused before.
 
 mod generate;
@@ -204,7 +209,8 @@ impl Both {
 ///
 /// Of the tag of a call block, or of a block, it says the line where its body ends.
 fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
-    let tag = text[..range.end].rfind("{%").map_or("", |at| &text[at..]);
+    let tag = text[..range.end].rfind("{%").filter(|at| !text[*at..range.start.max(*at)].contains("%}"));
+    let tag = tag.map_or("", |at| &text[at..]);
     let tag = tag.trim_start_matches(['{', '%', '-', '+']).trim_start();
     let ending = ["endcall", "endblock"].iter().find(|ending| tag.starts_with(&ending[3..]));
     let end = ending.and_then(|ending| text.rfind(ending)).filter(|end| *end > range.end);

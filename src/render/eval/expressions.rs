@@ -104,7 +104,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
         let value = base.value.get_attr(name).map_err(|error| Failure::of(at, error, &base))?;
         if value.is_undefined() {
-            let origin = base.origin.member(name, || values::position(&base.value, name));
+            let origin = self.member_origin(&base, name);
             self.lacking.insert(at, base.value);
             return Ok(missing_or_nothing(&origin, at));
         }
@@ -166,7 +166,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
         match &it.otherwise {
             Some(otherwise) => self.value(otherwise),
-            None => Ok(Tracked { value: Value::UNDEFINED, origin: Origin::Nothing }),
+            None => Ok(Tracked::nothing()),
         }
     }
 
@@ -238,7 +238,7 @@ fn missing(at: Place) -> Tracked {
 /// Returns an undefined value that was looked up: one that counts as nothing still does in a list or an object.
 fn missing_or_nothing(origin: &Origin, at: Place) -> Tracked {
     match origin {
-        Origin::Nothing => Tracked { value: Value::UNDEFINED, origin: Origin::Nothing },
+        Origin::Nothing => Tracked::nothing(),
         _ => missing(at),
     }
 }

@@ -360,26 +360,24 @@ fn note_looks<W: Watch>(eval: &mut Eval<'_, W>, op: CompareOpKind, operands: [&T
 /// Evaluates `base[start:stop:step]`, as Python has it.
 pub(super) fn slice<'e, W: Watch>(eval: &mut Eval<'e, W>, it: &'e Slice, at: Place) -> Outcome<Tracked> {
     let base = eval.value(&it.base)?;
-    let mut given = [const { None }; 3];
-    for (given, bound) in given.iter_mut().zip([&it.start, &it.stop, &it.step]) {
-        *given = bound.as_ref().map(|bound| eval.value(bound)).transpose()?;
+    let mut values = [const { None }; 3];
+    for (value, given) in values.iter_mut().zip([&it.start, &it.stop, &it.step]) {
+        *value = given.as_ref().map(|given| eval.value(given)).transpose()?;
     }
     if base.value.is_undefined() {
         return Err(undefined(at, &base));
     }
-    let mut bounds = [None; 3];
-    for (bound, given) in bounds.iter_mut().zip(given) {
-        if let Some(given) = given {
-            *bound = self::bound(&given.value).map_err(|error| Failure::of(at, error, &given))?;
+    let mut indices = [None; 3];
+    for (index, value) in indices.iter_mut().zip(values) {
+        if let Some(value) = value {
+            *index = bound(&value.value).map_err(|error| Failure::of(at, error, &value))?;
         }
     }
     eval.watch.looked_at(&base);
-    let [start, stop, step] = bounds;
-    let step = step.unwrap_or(1);
-    if step == 0 {
+    let picked = Picked { start: indices[0], stop: indices[1], step: indices[2].unwrap_or(1) };
+    if picked.step == 0 {
         return Err(Failure::at(at, invalid("cannot slice by a step of 0")));
     }
-    let picked = Picked { start, stop, step };
     sliced(&base, &picked, W::FOLLOWS, eval.watch.frame()).map_err(|error| Failure::of(at, error, &base))
 }
 

@@ -1,10 +1,10 @@
 //! Values on their way through a template, each with where it came from.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use minijinja::value::ValueKind;
-use minijinja::{Error, State, Value};
+use minijinja::{Environment, Error, State, Value};
 
 use super::super::rope::{FrameId, Input, MAX_INPUTS, Told, Writer};
 use super::tree::Place;
@@ -73,6 +73,13 @@ impl Tracked {
         Tracked { value: value.into(), origin: Origin::Unknown }
     }
 
+    /// Returns the undefined value that counts as nothing, as filters of the engine know it.
+    pub(super) fn nothing() -> Tracked {
+        static NOTHING: OnceLock<Value> = OnceLock::new();
+        let value = NOTHING.get_or_init(|| made_by_engine().unwrap_or_default()).clone();
+        Tracked { value, origin: Origin::Nothing }
+    }
+
     /// Returns a text with its writers, if they are followed.
     pub(in super::super) fn text(told: Told) -> Tracked {
         let value = Value::from(told.text.as_str());
@@ -99,6 +106,11 @@ impl Tracked {
     pub(in super::super) fn is_missing(&self) -> bool {
         self.value.is_undefined() && !matches!(self.origin, Origin::Nothing)
     }
+}
+
+/// Returns the value of an inline `if` without `else`, which only an expression of the engine gives out.
+fn made_by_engine() -> Result<Value, Error> {
+    Environment::empty().compile_expression("none if false")?.eval(())
 }
 
 impl Origin {

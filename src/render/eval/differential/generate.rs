@@ -1,7 +1,9 @@
-//! Templates at random, from a seed: every statement and every kind of expression, around values of every kind.
+//! Templates at random, from a seed: every statement and every kind of expression, around values of
+//! every kind.
 //!
-//! Most expressions have the kind that their place asks for, so that templates get far; some have any. A filter reads what may be
-//! a list that is added, repeated or cut: the engine makes lists of these that can be read but are no sequences.
+//! Most expressions have the kind that their place asks for, so that templates get far; some have
+//! any. A filter reads what may be a list that is added, repeated or cut: the engine makes lists of
+//! these that can be read but are no sequences.
 
 use fastrand::Rng;
 
@@ -86,7 +88,7 @@ const HOSTILE: [&str; 14] = [
 ];
 
 /// Operands that most operators and filters refuse.
-const ODD: [&str; 20] = [
+const ODD: [&str; 19] = [
     "nope",
     "d.nope",
     "m",
@@ -95,7 +97,6 @@ const ODD: [&str; 20] = [
     "range",
     "mod",
     "ns",
-    "namespace",
     "caller",
     "self",
     "huge",
@@ -109,28 +110,36 @@ const ODD: [&str; 20] = [
     "{1: 1, 1.0: 2}",
 ];
 
+/// The loop around a statement, and not around a block in there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Within {
+    #[default]
+    Nothing,
+    /// Over what may not know its length in the engine.
+    Loop,
+    LoopOverList,
+    /// From a block in there, the engine would go on in the wrong template.
+    Recursion,
+}
+
 /// What stands around a statement.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, Default)]
 struct Around {
     /// How many tags are open.
     depth: usize,
-    /// Whether it is in a loop whose members are all alike in both.
-    in_list_loop: bool,
-    in_loop: bool,
-    /// Whether it is in a recursive loop, and not in a block in there: the engine would go on in the wrong template.
-    is_recursive: bool,
+    within: Within,
     /// Whether `super()` may stand here.
     in_block: bool,
-    /// Whether a recursive loop is around it: in there, `do` and `from … import` leave a value behind in the engine.
+    /// Whether a recursive loop is around it: in there, `do` and `from … import` leave a value
+    /// behind in the engine.
     in_recursion: bool,
 }
 
 /// The name of the template that is rendered.
 pub(super) const MAIN: &str = "partials/main";
 
-/// Makes a template and those that it includes. Two of three are tame: what they say can be evaluated, as far as
-/// can be told.
+/// Makes a template and those that it includes. Two of three are tame: what they say can be
+/// evaluated, as far as can be told.
 pub(super) fn templates(seed: u64) -> Vec<Source> {
     let (rng, is_wild) = (Rng::with_seed(seed), seed.is_multiple_of(3));
     let mut generator =
@@ -156,7 +165,8 @@ struct Generator {
     is_wild: bool,
     /// Whether macros may be called here.
     calls: bool,
-    /// Whether this is the body of a macro, which takes no slices: the engine forgets to enclose the variables.
+    /// Whether this is the body of a macro, which takes no slices: the engine forgets to enclose
+    /// the variables.
     in_macro: bool,
     /// What may be included here.
     includes: &'static [&'static str],
@@ -197,13 +207,14 @@ impl Generator {
         self.statements(count, Around { depth: 1, ..Around::default() })
     }
 
-    /// Macros, and variables that can be imported. A macro calls no other: they would call each other without end.
+    /// Macros, and variables that can be imported. A macro calls no other: they would call each
+    /// other without end.
     fn library(&mut self) -> String {
         let around = (self.calls, self.in_macro);
         (self.calls, self.in_macro) = (false, true);
         let text = self.expr(Kind::Text, 2);
         let inner = Around { depth: 2, ..Around::default() };
-        let (plain, called) = (self.statements(2, inner), self.statements(1, inner));
+        let (plain, asking) = (self.statements(2, inner), self.statements(1, inner));
         let caller = self.one_of(
             &[
                 "{{ caller() if caller else '' }}",
@@ -217,7 +228,7 @@ impl Generator {
         format!(
             "{{% set w = {text} %}}{{% set _w = 1 %}}\n\
              {{% macro m(x=1, y={default}, z={third}) %}}({plain}){{% endmacro %}}\n\
-             {{% macro k(x=1, y=2) -%}} [{caller}{called}] {{%- endmacro %}}"
+             {{% macro k(x=1, y=2) -%}} [{caller}{asking}] {{%- endmacro %}}"
         )
     }
 
@@ -314,7 +325,7 @@ impl Generator {
     }
 
     fn written(&mut self, around: Around) -> String {
-        if around.in_loop && self.is_rare(3) {
+        if around.within != Within::Nothing && self.is_rare(3) {
             let member = self.loop_member(around);
             return self.emit(&member);
         }
@@ -324,7 +335,7 @@ impl Generator {
     }
 
     fn special_write(&mut self, around: Around) -> String {
-        let written = if around.is_recursive && self.is_rare(2) {
+        let written = if around.within == Within::Recursion && self.is_rare(2) {
             let over = self.one_of(&["[]"], &["x", "1", "[[x]]"]);
             format!("loop({over})")
         } else if around.in_block && self.is_rare(2) {
@@ -399,9 +410,13 @@ impl Generator {
             false => String::new(),
         };
         let recursive = if is_recursive { " recursive" } else { "" };
-        let inner =
-            Around { in_loop: true, in_list_loop: in_list_loop || is_recursive, is_recursive, ..inside(around) };
-        let inner = Around { in_recursion: is_recursive || around.in_recursion, ..inner };
+        let within = match (is_recursive, in_list_loop) {
+            (true, _) => Within::Recursion,
+            (false, true) => Within::LoopOverList,
+            (false, false) => Within::Loop,
+        };
+        let in_recursion = is_recursive || around.in_recursion;
+        let inner = Around { within, in_recursion, ..inside(around) };
         let body = match is_recursive {
             true => {
                 let again = self.one(&[
@@ -425,7 +440,10 @@ impl Generator {
     fn loop_member(&mut self, around: Around) -> String {
         let safe = ["index", "index0", "first", "depth", "depth0"];
         let all = ["length", "last", "revindex", "revindex0", "index", "first"];
-        let tame: &[&str] = if around.in_list_loop { &all } else { &safe };
+        let tame: &[&str] = match around.within {
+            Within::LoopOverList | Within::Recursion => &all,
+            Within::Loop | Within::Nothing => &safe,
+        };
         let member = self.one_of(tame, &["nextitem", "previtem", "nope"]);
         match self.rng.usize(..if self.is_wild { 5 } else { 9 }) {
             0..=2 => format!("loop.{member}"),
@@ -552,7 +570,7 @@ impl Generator {
         }
         self.blocks += 1;
         let name = format!("own{}", self.blocks);
-        let body = self.statements(2, Around { in_loop: false, is_recursive: false, ..inside(around) });
+        let body = self.statements(2, Around { within: Within::Nothing, ..inside(around) });
         self.wrapped(&format!("block {name}"), &body, "endblock")
     }
 }
@@ -595,7 +613,6 @@ impl Generator {
             0 => format!("(({one} {} {other}) | string)", self.one(&OPERATORS)),
             1 | 2 => {
                 let filter = FILTERS[self.rng.usize(..FILTERS.len())].name;
-                let given = if matches!(filter, "d" | "default") { other } else { &given };
                 format!("({one} | {filter}({given}))")
             }
             3 => format!("({one} is {}({given}))", self.one(&WORDY_TESTS)),
@@ -814,11 +831,11 @@ impl Generator {
 
     /// Steps are positive: with negative ones, a slice is Python's here alone.
     fn bounds(&mut self, depth: usize) -> String {
-        let (start, stop) = (self.bound(depth), self.bound(depth));
+        let (start, end) = (self.bound(depth), self.bound(depth));
         let step = self.one_of(&["", "1", "2", "n", "none"], &["0", "t", "9"]);
         match self.rng.bool() {
-            true => format!("{start}:{stop}"),
-            false => format!("{start}:{stop}:{step}"),
+            true => format!("{start}:{end}"),
+            false => format!("{start}:{end}:{step}"),
         }
     }
 
