@@ -17,6 +17,7 @@ pub use families::check_families;
 pub(crate) use found::Places;
 pub use schema::{AgentSchemas, Schemas};
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,7 +25,7 @@ use serde_json::Value;
 
 use families::{ModelFacts, Route};
 use protocol::Scope;
-use schema::{Proposal, spelling};
+use schema::spelling;
 use subject::{Destination, Subject};
 
 use crate::diag::{Rule, Severity};
@@ -232,8 +233,13 @@ impl Checks {
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
         let known = self.known_options(body);
         let asked = known.filter(|are_right| *are_right).map(|_| history::members_of_conversation(self.wire));
+        // Made once: a body may have as many problems as members.
+        let subject = LazyCell::new(|| {
+            let members = body.members().map(|member| (member.name, member.value()));
+            Subject::new(self.destination(), &self.facts, members)
+        });
         let schema::Verdict { mut problems, respelt } =
-            self.schemas.ask_of_body(body, asked, &|proposal| self.takes(body, proposal));
+            self.schemas.ask_of_body(body, asked, &|proposal| self.facts.take(&subject, proposal));
         let of_schema = problems.len();
         match respelt {
             Some(respelt) => {
@@ -253,19 +259,14 @@ impl Checks {
     pub fn problems_of(&self, body: &Value) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         let facts = facts.as_ref().unwrap_or(&self.facts);
+        let subject = LazyCell::new(|| self.subject_of(body, facts));
         let schema::Verdict { mut problems, respelt } =
-            self.schemas.ask(body, &|proposal| facts.take(&self.subject_of(body, facts), proposal));
+            self.schemas.ask(body, &|proposal| facts.take(&subject, proposal));
         let of_schema = problems.len();
         let more = self.protocol_problems_of(respelt.as_ref().unwrap_or(body), self.is_readable(&problems));
         problems.extend(if respelt.is_some() { at_places_of(body, more) } else { more });
         drop_told(&mut problems, of_schema);
         problems
-    }
-
-    /// Whether the model takes what a help would propose for a body.
-    fn takes(&self, body: &Body, proposal: &Proposal<'_>) -> bool {
-        let members = body.members().map(|member| (member.name, member.value()));
-        self.facts.take(&Subject::new(self.destination(), &self.facts, members), proposal)
     }
 
     /// What is known of the model that a body names, if it is another one than the client's.

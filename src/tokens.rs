@@ -54,7 +54,7 @@ impl TokenEstimate {
     ///
     /// let body = serde_json::json!({"system": "Be brief.", "messages": [{"role": "user", "content": "What is a monad?"}]});
     /// let estimate = TokenEstimate::of(&body, WireFormat::AnthropicMessages, "claude-sonnet-5");
-    /// assert_eq!(estimate.parts[0].kind, PartKind::System);
+    /// assert!(estimate.parts.iter().any(|part| part.kind == PartKind::System));
     /// assert!((10..40).contains(&estimate.total()));
     /// ```
     pub fn of(body: &Value, wire: WireFormat, model: &str) -> TokenEstimate {

@@ -3,6 +3,7 @@
 //! Input: the families of a repository, a model and where the body goes. Output: those that fit, and what in a body they speak
 //! against. All that fit count, together: a fact stands once, in the family of all models that it is true of.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -158,13 +159,8 @@ impl ModelFacts {
         }
         // Of several that speak against one value, the one that leaves the fewest has the help that holds for all.
         breaches.sort_by_key(|breach| (std::cmp::Reverse(breach.severity), breach.fact.demand.choices()));
-        let mut told: Vec<*const Value> = Vec::new();
-        breaches.retain(|breach| {
-            let address = std::ptr::from_ref(breach.value);
-            let is_new = !told.contains(&address);
-            told.push(address);
-            is_new
-        });
+        let mut told: HashSet<*const Value> = HashSet::new();
+        breaches.retain(|breach| told.insert(std::ptr::from_ref(breach.value)));
         breaches
     }
 }

@@ -17,10 +17,8 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     let opened = options.open()?;
     let model = name.map(ModelName::new);
     let all = opened.compiler.repo().families.iter();
-    // What a server takes of all models says nothing of one.
-    let is_of = |name: &ModelName, family: &Family| !family.of_server && family.has(name);
     let families: Vec<&Family> =
-        all.map(AsRef::as_ref).filter(|family| model.as_ref().is_none_or(|name| is_of(name, family))).collect();
+        all.map(AsRef::as_ref).filter(|family| model.as_ref().is_none_or(|name| family.is_about(name))).collect();
     if options.format == Format::Json {
         terminal.json(&families.into_iter().map(document).collect());
         return Ok(Status::Clean);

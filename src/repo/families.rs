@@ -282,6 +282,11 @@ impl Family {
         is_like(&self.models) && !is_like(&self.except)
     }
 
+    /// Whether it says something of a model, and not of whatever a server runs.
+    pub fn is_about(&self, model: &ModelName) -> bool {
+        !self.of_server && self.has(model)
+    }
+
     /// What it says of a property; `None` if nothing.
     pub fn property(&self, property: Property) -> Option<bool> {
         self.properties.iter().find(|(known, _)| *known == property).map(|(_, is)| *is)

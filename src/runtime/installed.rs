@@ -189,7 +189,7 @@ impl ModelList {
         let title = text(&["display_name", "displayName", "name"])
             .filter(|title| title.strip_prefix("models/").unwrap_or(title) != &*id);
         let model = ModelName::new(&id);
-        let families = self.families.iter().filter(|family| family.has(&model));
+        let families = self.families.iter().filter(|family| family.is_about(&model));
         Some(InstalledModel {
             title: title.map(Into::into),
             context_window: WINDOWS.iter().find_map(|place| entry.pointer(place)?.as_u64()),
