@@ -36,7 +36,7 @@ pinned() {
   if ! cmp -s "$2" "$venv/requirements.txt"; then
     rm -rf "$venv"
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$2" >"$work/pip" 2>&1 ||
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$2" >"$work/pip" 2>&1 ||
       { cat "$work/pip" >&2; echo "$name: pip cannot install it" >&2; return 1; }
     cp "$2" "$venv/requirements.txt"
   fi
