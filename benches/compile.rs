@@ -93,7 +93,10 @@ fn bench(wanted: usize, kind: &str) {
             Box::new(|| {
                 timed(|| {
                     let loaded = read(&memory);
-                    (Hierarchy::build(profile::read_all(&loaded.repo).0, Dialect::Jinja), Engine::new(&loaded.repo))
+                    (
+                        Hierarchy::build(profile::read_all(&loaded.repo).0, Dialect::Jinja),
+                        Engine::new(&loaded.repo, &Arc::default()),
+                    )
                 })
             }),
         ),

@@ -84,6 +84,8 @@ pub mod import;
 #[doc(hidden)]
 pub mod json;
 pub mod lint;
+#[doc(hidden)]
+pub mod memory;
 mod panics;
 #[doc(hidden)]
 pub mod profile;

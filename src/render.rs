@@ -7,7 +7,6 @@
 //! conversation; both are shared by all threads.
 
 mod account;
-mod alone;
 mod analyse;
 mod builtins;
 mod data;
@@ -33,7 +32,7 @@ mod values;
 pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
 pub use data::ContextData;
 pub use functions::IdRule;
-pub(crate) use included::{Keep, Space};
+pub(crate) use included::Keep;
 pub use prompt::{Folders, PromptScope};
 pub(crate) use recording::Recording;
 pub use recording::{By, From as ComputedFrom, Step, StepKind, Written};
@@ -41,18 +40,18 @@ pub use rope::{ReadFile, ReadPlace};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use foldhash::{HashMap, HashSet};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, UndefinedBehavior, Value};
 
 use crate::diag::{Diagnostic, Suggestions};
+use crate::memory::{Identity, Memory, Question};
 use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
-use alone::Alone;
 use analyse::{Analysis, Callable};
 use eval::{Failure, Hole, Input, Output, Steps, Watch};
 use included::{Names, Repeated};
@@ -146,12 +145,12 @@ pub struct Engine {
     by_file: HashMap<FileId, Vec<TemplateId>>,
     /// What each partial reads, its includes followed.
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
-    /// The maps of literals that findings stand in.
-    maps: Mutex<HashMap<Span, Arc<OffsetMap>>>,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
     repeated: Arc<Repeated>,
-    alone: Alone,
+    memory: Arc<Memory>,
+    /// Tells it apart in questions.
+    id: Identity,
     /// Which names partials look up and set, their includes followed, if that can be told; of those that somebody asked for.
     names_of_partials: HashMap<Arc<str>, Option<Names>>,
 }
@@ -162,8 +161,6 @@ struct Template {
     number: u32,
     /// What is evaluated.
     text: Box<str>,
-    /// The same, ready to be evaluated, once several agents use it.
-    tree: OnceLock<Arc<eval::Template>>,
     /// What it reads, includes followed.
     reads: BTreeSet<String>,
     /// Whether it may read the system prompt.
@@ -175,9 +172,34 @@ struct Template {
     is_constant: OnceLock<bool>,
 }
 
+/// Asks for a template of a profile, ready to be evaluated: that takes ten times the text.
+#[derive(PartialEq, Eq, Hash)]
+struct TreeOf {
+    engine: Identity,
+    id: TemplateId,
+    /// The bytes of the text.
+    len: usize,
+}
+
+impl Question for TreeOf {
+    type Answer = Arc<eval::Template>;
+
+    fn weight(&self, _: &Arc<eval::Template>) -> usize {
+        1024 + 10 * self.len
+    }
+}
+
+/// Asks for the map of a literal that a finding stands in.
+#[derive(PartialEq, Eq, Hash)]
+struct MapOf(Identity, Span);
+
+impl Question for MapOf {
+    type Answer = Arc<OffsetMap>;
+}
+
 impl Engine {
     /// Compiles and checks the partials of a repository.
-    pub fn new(repo: &Repo) -> (Engine, Vec<Diagnostic>) {
+    pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Engine, Vec<Diagnostic>) {
         let mut engine = Engine {
             environment: environment(),
             globals: functions::globals(repo.config.dialect).into_iter().collect(),
@@ -194,10 +216,10 @@ impl Engine {
             suggestions: Suggestions::default(),
             by_file: HashMap::default(),
             reads_of_partials: HashMap::default(),
-            maps: Mutex::default(),
             prompts: HashSet::default(),
             repeated: Arc::default(),
-            alone: Alone::default(),
+            memory: Arc::clone(memory),
+            id: Identity::new(),
             names_of_partials: HashMap::default(),
         };
         let mut findings = Vec::new();
@@ -210,6 +232,16 @@ impl Engine {
         }
         engine.check_partials(repo, &mut findings);
         (engine, findings)
+    }
+
+    /// A template of a profile, ready to be evaluated.
+    fn tree(&self, id: TemplateId) -> Arc<eval::Template> {
+        let template = &self.templates[id.0 as usize];
+        let make = || {
+            let made = self.lowered(&template.name, template.number, &template.text);
+            Arc::new(made.expect("a template that is usable was parsed"))
+        };
+        self.memory.ask(TreeOf { engine: self.id, id, len: template.text.len() }, make)
     }
 
     /// Checks and compiles a template string of a profile; the same string is compiled once, however many
@@ -246,7 +278,6 @@ impl Engine {
             name,
             number,
             text: text.unwrap_or_default().into_boxed_str(),
-            tree: OnceLock::new(),
             reads,
             reads_prompt,
             usable,
@@ -457,9 +488,8 @@ impl Engine {
         match self.places.get(name) {
             Some(TemplateOrigin::File(file)) => Span::new(*file, range),
             Some(TemplateOrigin::Toml(literal)) => {
-                let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
                 let decode = || Arc::new(toml::decode_map(sources.slice(*literal), literal.start as usize));
-                let map = Arc::clone(maps.entry(*literal).or_insert_with(decode));
+                let map = self.memory.ask(MapOf(self.id, *literal), decode);
                 Span::new(literal.file, map.to_source_range(range))
             }
             None => unreachable!("every template is registered with its place"),
@@ -562,11 +592,6 @@ impl Renderer<'_> {
     /// Whether a template may read the system prompt.
     pub(crate) fn reads_prompt(&self, id: TemplateId) -> bool {
         self.engine.templates[id.0 as usize].reads_prompt
-    }
-
-    /// Whether a template reads nothing of a conversation.
-    pub(crate) fn reads_nothing(&self, id: TemplateId) -> bool {
-        self.engine.templates[id.0 as usize].reads.is_empty()
     }
 
     /// Whether a prompt says the same in every context, if it takes no more steps than it may there.

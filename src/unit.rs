@@ -5,32 +5,30 @@
 
 mod assembled;
 mod body;
+mod costed;
 mod excerpt;
 mod fix;
 mod fragment;
 mod members;
-mod memo;
 mod plan;
 mod prompt;
-mod recipe;
 mod record;
 pub(crate) mod rules;
 mod splices;
 
 pub(crate) use body::Made;
 pub use body::{Body, Splice};
-pub(crate) use members::{Check, CheckId, Followed, Kept, MemberRef, Texts};
-pub(crate) use memo::{Costed, Prompt};
-pub use memo::{Memo, Room};
+pub(crate) use costed::Costed;
+pub(crate) use members::{Check, CheckId, MemberRef, Sameness, Texts};
 pub use plan::{KeyOrValue, Plan};
 pub use prompt::SystemPrompt;
-pub(crate) use recipe::{ProofKey, Recipe};
 pub use record::{Author, ProviderStep};
 pub(crate) use record::{Provenance, Record};
 
 use std::sync::{Arc, OnceLock};
 
 use crate::conversation::{Conversation, Message, Normal, NormalFormRules, Task, Tool, depends_on_target, normalise};
+use crate::memory::{Identity, Memory};
 use crate::provider::ClientApi;
 use crate::render::{ContextData, PromptScope};
 
@@ -40,6 +38,8 @@ pub struct NormalisedConversation {
     pub tools: Vec<Tool>,
     /// The conversation.
     pub conversation: Conversation,
+    /// Tells it apart in questions.
+    id: Identity,
     /// Template data of the history in the normal form that most client APIs want, made when an agent first asks.
     base: OnceLock<ContextData>,
     /// By client API, template data of its own normal form, made when an agent first asks; `None` if it wants the same as most.
@@ -52,19 +52,13 @@ impl NormalisedConversation {
         let has_variants = matches!(&conversation.task, Task::Chat(history) if depends_on_target(history));
         let apis = ClientApi::ALL.into_iter().filter(|_| has_variants);
         let variants = apis.map(|api| (api, OnceLock::new())).collect();
-        NormalisedConversation { tools: conversation.tools.clone(), base: OnceLock::new(), variants, conversation }
+        let (tools, id) = (conversation.tools.clone(), Identity::new());
+        NormalisedConversation { tools, base: OnceLock::new(), variants, conversation, id }
     }
 
     fn data(&self, api: ClientApi) -> &ContextData {
         let base = || self.base.get_or_init(|| ContextData::new(&self.conversation));
         self.variant(api).unwrap_or_else(base)
-    }
-
-    /// How many texts of partials are known.
-    #[cfg(test)]
-    pub(crate) fn texts_of_partials(&self) -> usize {
-        let variants = self.variants.iter().filter_map(|(_, data)| data.get()?.as_ref());
-        self.base.get().into_iter().chain(variants).map(|data| data.included().len()).sum()
     }
 
     /// The history in the normal form of a client API; empty for a completion.
@@ -106,6 +100,6 @@ pub struct Request<'a> {
     pub scope: &'a Arc<PromptScope>,
     /// The model, if the client names one; else the profile's, else a placeholder.
     pub model: Option<&'a str>,
-    /// Results of other agents for the same conversation and scope, if they may be shared.
-    pub memo: Option<&'a Memo>,
+    /// What was made for other agents, if it may be shared.
+    pub memory: Option<&'a Arc<Memory>>,
 }

@@ -24,7 +24,7 @@ const WANTED: f64 = 0.98;
 fn mutated_bodies_are_rejected() {
     let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the repository");
     let compiler = Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default());
-    let (schemas, findings) = Schemas::new(compiler.repo());
+    let (schemas, findings) = Schemas::new(compiler.repo(), &Arc::default());
     assert_eq!(findings, []);
     let schemas = Arc::new(schemas);
     let run = compiler.run(&Selection::default(), |agent| Sample {

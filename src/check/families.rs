@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::history::member_of;
 use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
@@ -87,15 +86,6 @@ impl ModelFacts {
         self.property(property).and_then(|(is_taken, level)| (!is_taken).then_some(level))
     }
 
-    /// Whether anything that is known is about a member of the body, or presupposes something of it, beside what is about the
-    /// history alone.
-    pub(crate) fn speak_of(&self, wire: WireFormat, member: &str) -> bool {
-        let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
-        let facts = facts.filter(|fact| !is_of_history(fact, wire));
-        let conditions = |fact: &'_ Fact| fact.when.iter().chain(&fact.unless).any(|it| it.at.is_below(member));
-        facts.into_iter().any(|fact| fact.at.iter().any(|place| place.is_below(member)) || conditions(fact))
-    }
-
     /// A value that families set, and how bad it is here to do otherwise; of several that set it, the last counts.
     pub(crate) fn value<T>(&self, of: impl Fn(&Family) -> Option<T>) -> Option<(T, Severity)> {
         let (value, standing) =
@@ -130,37 +120,26 @@ impl ModelFacts {
         about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
     }
 
-    /// How much a body does against what is known, whatever is about the history alone.
+    /// How much a body does against what is known.
     pub(crate) fn count(&self, subject: &Subject<'_>) -> usize {
-        let mut breaches = Vec::new();
-        for known in &self.families {
-            let facts = known.0.facts.iter().filter(|fact| !is_of_history(fact, subject.wire));
-            facts.for_each(|fact| fact_breaches(known, fact, subject, &mut breaches));
-        }
-        breaches.len()
+        self.all_breaches(subject).len()
     }
 
-    /// What a body does against what is known: the worst of each value. Facts about the history alone are asked apart:
-    /// [`ModelFacts::breaches_of_history`].
+    /// What a body does against what is known: the worst of each value.
     pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
-        self.worst(subject, |fact| !is_of_history(fact, subject.wire))
-    }
-
-    /// The same of facts about the history alone.
-    pub(crate) fn breaches_of_history<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
-        self.worst(subject, |fact| is_of_history(fact, subject.wire))
-    }
-
-    fn worst<'f, 'b>(&'f self, subject: &Subject<'b>, is_asked: impl Fn(&Fact) -> bool) -> Vec<Breach<'f, 'b>> {
-        let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
-        for known in &self.families {
-            let facts = known.0.facts.iter().filter(|fact| is_asked(fact));
-            facts.for_each(|fact| fact_breaches(known, fact, subject, &mut breaches));
-        }
+        let mut breaches = self.all_breaches(subject);
         // Of several that speak against one value, the one that leaves the fewest has the help that holds for all.
         breaches.sort_by_key(|breach| (std::cmp::Reverse(breach.severity), breach.fact.demand.choices()));
         let mut told: HashSet<*const Value> = HashSet::new();
         breaches.retain(|breach| told.insert(std::ptr::from_ref(breach.value)));
+        breaches
+    }
+
+    fn all_breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
+        let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
+        for known in &self.families {
+            known.0.facts.iter().for_each(|fact| fact_breaches(known, fact, subject, &mut breaches));
+        }
         breaches
     }
 }
@@ -197,13 +176,6 @@ fn fact_breaches<'f, 'b>(
         let is_conditional = *standing == Standing::Conditional;
         breaches.extend(wrong.into_iter().map(|value| Breach { family, is_conditional, fact, place, value, severity }));
     }
-}
-
-/// Whether a fact speaks of the history alone: bodies that share it share what is found.
-fn is_of_history(fact: &Fact, wire: WireFormat) -> bool {
-    let Some(history) = member_of(wire) else { return false };
-    let conditions = fact.when.iter().chain(&fact.unless).map(|condition| &condition.at);
-    fact.at.iter().chain(conditions).all(|place| place.is_below(history))
 }
 
 impl Standing {

@@ -21,6 +21,7 @@ pub(crate) struct Found<'b> {
 }
 
 /// Something wrong.
+#[derive(Clone)]
 pub(crate) struct Mark<'b> {
     rule: &'static BodyRule,
     spot: Spot<'b>,
@@ -30,6 +31,8 @@ pub(crate) struct Mark<'b> {
     about: About,
     is_of_model: bool,
     lacks: Vec<Pointer>,
+    /// Whether it is not to be believed if it stands in the history.
+    is_doubted: bool,
 }
 
 /// A place in a body.
@@ -59,6 +62,11 @@ impl<'b> Found<'b> {
         self.marks.len()
     }
 
+    /// Says that what was found from some mark on is not to be believed if it stands in the history.
+    pub(super) fn doubt_in_history(&mut self, from: usize) {
+        self.marks[from..].iter_mut().for_each(|mark| mark.is_doubted = true);
+    }
+
     /// Something is wrong with a value.
     pub(crate) fn at(&mut self, value: &'b Value, message: impl Into<String>) -> Note<'_, 'b> {
         self.mark(Spot::Value(value), message.into())
@@ -76,8 +84,17 @@ impl<'b> Found<'b> {
 
     fn mark(&mut self, spot: Spot<'b>, message: String) -> Note<'_, 'b> {
         self.of_rule += 1;
-        let (about, is_of_model, lacks) = (About::Meaning, false, Vec::new());
-        let mark = Mark { rule: self.rule, spot, message, help: None, severity: None, about, is_of_model, lacks };
+        let mark = Mark {
+            rule: self.rule,
+            spot,
+            message,
+            help: None,
+            severity: None,
+            about: About::Meaning,
+            is_of_model: false,
+            lacks: Vec::new(),
+            is_doubted: false,
+        };
         Note { found: self, mark: Some(mark) }
     }
 
@@ -92,18 +109,23 @@ impl<'b> Found<'b> {
         }
         let root = Pointer::root();
         subject.members().for_each(|(name, value)| places.walk(value, &|| root.member(name)));
-        self.marks.into_iter().filter_map(|mark| mark.told(&places)).collect()
+        let history = subject.history_at();
+        let is_doubted = |mark: &Mark<'_>, problem: &Problem| {
+            mark.is_doubted && history.as_ref().is_some_and(|at| problem.pointer.below(at).is_some())
+        };
+        let told = |mark: Mark<'b>| mark.told(&places).filter(|problem| !is_doubted(&mark, problem));
+        self.marks.into_iter().filter_map(told).collect()
     }
 }
 
 impl Mark<'_> {
-    fn told(self, places: &Places) -> Option<Problem> {
+    fn told(&self, places: &Places) -> Option<Problem> {
         let pointer = match self.spot {
             Spot::Value(value) => places.pointer(value)?.clone(),
             Spot::Root => Pointer::root(),
         };
         let rule = &self.rule.rule;
-        let Mark { message, help, severity, about, is_of_model, lacks, .. } = self;
+        let Mark { message, help, severity, about, is_of_model, lacks, .. } = self.clone();
         // Lengths are of one value; what is asked is told by the words around.
         let sense = Some(without_numbers(&Problem::words(&message), ' '));
         Some(Problem { rule, severity, pointer, message, help, sense, about, is_of_model, lacks, place: None })

@@ -146,17 +146,6 @@ pub(crate) fn member_of(wire: WireFormat) -> Option<&'static str> {
     }
 }
 
-/// The members of a body that differ from conversation to conversation: the history, and the instructions before it.
-pub(crate) fn members_of_conversation(wire: WireFormat) -> &'static [&'static str] {
-    match wire {
-        WireFormat::AnthropicMessages => &["messages", "system"],
-        WireFormat::OpenAiResponses => &["input", "instructions"],
-        WireFormat::GoogleGenerateContent => &["contents", "systemInstruction", "system_instruction"],
-        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => &["messages"],
-        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => &[],
-    }
-}
-
 impl<'b> Part<'b> {
     /// The call, if it is one.
     pub(crate) fn call(&self) -> Option<Call<'b>> {

@@ -11,16 +11,14 @@ pub(crate) mod rules;
 pub(crate) mod sent;
 mod settings;
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use serde_json::Value;
 
 use super::{About, Checks, Problem};
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
+use crate::memory::Question;
 use crate::repo::Property;
-use crate::unit::{Body, Kept, MemberRef};
+use crate::unit::{Body, MemberRef, Sameness};
 use place::{Difference, difference};
 
 /// Members of the formats in the order in which servers read them.
@@ -90,17 +88,12 @@ pub(crate) struct Broken {
 impl Checks {
     /// What of an earlier request changed in a later one of the same conversation; `None` if that only added to it. Between the two
     /// the host may have renewed system prompt and tools: then only thinking is asked for that was made before.
-    pub(crate) fn prefix_problem(
-        &self,
-        (earlier, later): (&Body, &Body),
-        is_renewed: bool,
-        proven: &Proven,
-    ) -> Option<Broken> {
+    pub(crate) fn prefix_problem(&self, (earlier, later): (&Body, &Body), is_renewed: bool) -> Option<Broken> {
         let beside = || {
             let setting = || self.setting_problem(earlier, later).filter(|_| !is_renewed);
             self.lookback(earlier, later).or_else(setting)
         };
-        if is_same_but_for_prompt(earlier, later) && proven.holds(earlier, later) {
+        if is_same_but_for_prompt(earlier, later) && is_shared_beginning(earlier, later) {
             return beside();
         }
         let (older, newer) = (own(earlier), own(later));
@@ -133,11 +126,6 @@ pub(crate) fn is_compared(name: &str) -> bool {
     ORDER.contains(&name) || settings::is_setting(name)
 }
 
-/// Whether a proof depends on what a member is made from. A setting that is constant is the same in every request.
-pub(crate) fn decides(name: &str, is_constant: bool) -> bool {
-    ORDER.contains(&name) || name == place::MARK || (settings::is_setting(name) && !is_constant)
-}
-
 /// What the API does with thinking whose prefix changed, as the body asks for it: it refuses the request, or leaves the thinking out.
 fn outcome(body: &Body) -> Severity {
     let thinking = body.members().find(|member| member.name == "thinking").map(|member| member.value());
@@ -145,34 +133,34 @@ fn outcome(body: &Body) -> Severity {
     if behaviour.is_some_and(|it| it == "drop_block") { Severity::Warning } else { Severity::Error }
 }
 
-/// Of which pairs of bodies one is known to be the beginning of the other, by the members that they share with other bodies.
-#[derive(Default)]
-pub(crate) struct Proven(Mutex<HashMap<Vec<usize>, Vec<Kept>>>);
+/// Asks whether a body is the beginning of another, by the members that servers read first, of both.
+#[derive(PartialEq, Eq, Hash)]
+struct IsBeginning {
+    earlier: Vec<(Box<str>, Sameness)>,
+    later: Vec<(Box<str>, Sameness)>,
+}
 
-impl Proven {
-    /// Whether one body is the beginning of another for all agents that share what they are made from, whatever their prompts say.
-    pub(crate) fn holds_for_all(&self, (earlier, later): (&Body, &Body)) -> bool {
-        let mut members = earlier.members().chain(later.members()).filter(|member| ORDER.contains(&member.name));
-        members.all(|member| member.address().is_some())
-            && is_same_but_for_prompt(earlier, later)
-            && self.holds(earlier, later)
+impl Question for IsBeginning {
+    type Answer = bool;
+}
+
+impl IsBeginning {
+    /// `None` if a member is of one body alone.
+    fn of(earlier: &Body, later: &Body) -> Option<IsBeginning> {
+        let members = |body: &Body| {
+            let members = body.members().filter(|member| ORDER.contains(&member.name));
+            members.map(|member| Some((member.name.into(), member.sameness()?))).collect::<Option<_>>()
+        };
+        Some(IsBeginning { earlier: members(earlier)?, later: members(later)? })
     }
+}
 
-    /// Whether one body is the beginning of another, with a placeholder for the system prompt of both.
-    fn holds(&self, earlier: &Body, later: &Body) -> bool {
-        let members = || earlier.members().chain(later.members()).filter(|member| ORDER.contains(&member.name));
-        let key: Option<Vec<usize>> = members().map(|member| member.address()).collect();
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if key.as_ref().is_some_and(|key| lock().contains_key(key)) {
-            return true;
-        }
-        let holds = difference(&shared(earlier), &shared(later)).is_none();
-        // What is kept keeps its address.
-        let kept = members().map(|member| member.keep()).collect();
-        if let Some((key, kept)) = key.zip(kept).filter(|_| holds) {
-            lock().insert(key, kept);
-        }
-        holds
+/// Whether one body is the beginning of another, with a placeholder for the system prompt of both.
+fn is_shared_beginning(earlier: &Body, later: &Body) -> bool {
+    let compare = || difference(&shared(earlier), &shared(later)).is_none();
+    match later.memory().zip(IsBeginning::of(earlier, later)) {
+        Some((memory, asked)) => memory.ask(asked, compare),
+        None => compare(),
     }
 }
 

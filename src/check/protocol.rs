@@ -56,78 +56,25 @@ mod value;
 
 use super::Problem;
 use super::found::Found;
+use super::silence::Rules;
 use super::subject::Subject;
 use crate::diag::Rule;
-use crate::provider::WireFormat;
 
 /// A rule that is asked of each body.
 pub(crate) struct BodyRule {
     /// Its declaration.
     pub(crate) rule: Rule,
-    /// What its verdict depends on.
-    pub(crate) scope: Scope,
     /// Finds what is wrong.
     pub(crate) check: Check,
-    /// Finds what is wrong with the history alone, for a rule that also looks beyond it.
-    pub(crate) of_history: Option<Check>,
 }
 
 /// Looks at a body.
 type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 
-/// What the verdict of a rule depends on, beside wire format, server, version of the API, model, and whether the server holds
-/// a part of the history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// The history alone: bodies that share it share the verdict.
-    History,
-    /// The tools alone: so do bodies that share those.
-    Tools,
-    /// The members beside the conversation, which are history and instructions: so do bodies that share those.
-    Options,
-    /// The history, and [what may stand beside it](beside_history).
-    Body,
-}
-
-impl Scope {
-    /// All but that of the history.
-    pub(crate) const OF_OTHERS: &'static [Scope] = &[Scope::Tools, Scope::Options, Scope::Body];
-}
-
-/// The members beside the history and the model that rules of [`Scope::Body`] look at: they see no others.
-pub(super) fn beside_history(wire: WireFormat) -> &'static [&'static str] {
-    match wire {
-        WireFormat::AnthropicMessages => &["system", "tools", "thinking", "cache_control", "compaction"],
-        WireFormat::OpenAiResponses => {
-            &["store", "text", "previous_response_id", "conversation", "prompt", "compaction"]
-        }
-        WireFormat::GoogleGenerateContent => &[
-            "systemInstruction",
-            "system_instruction",
-            "tools",
-            "toolConfig",
-            "tool_config",
-            "cachedContent",
-            "cached_content",
-            "compaction",
-        ],
-        _ => &["response_format", "thinking", "chat_template_kwargs", "prompt", "compaction"],
-    }
-}
-
-/// Declares the rule of a file: `body_rule! { History, Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,
-/// checked by the function `check`. One that looks at the history and beyond has a function for each: `Body and of_history`.
+/// Declares the rule of a file: `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,
+/// checked by the function `check`.
 macro_rules! body_rule {
-    (Body and $of_history:ident, $($rest:tt)+) => {
-        body_rule!(@Body, Some($of_history), $($rest)+);
-    };
-    (Options and $of_history:ident, $($rest:tt)+) => {
-        body_rule!(@Options, Some($of_history), $($rest)+);
-    };
-    ($scope:ident, $($rest:tt)+) => {
-        body_rule!(@$scope, None, $($rest)+);
-    };
-    (@$scope:ident, $of_history:expr, $severity:ident $code:literal, $summary:literal, $page:expr,
+    ($severity:ident $code:literal, $summary:literal, $page:expr,
         $(seen $seen:literal { $($source:literal: $shows:literal,)+ })+
     ) => {
         /// The rule; its page is below.
@@ -135,16 +82,17 @@ macro_rules! body_rule {
             rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)
                 .lowerable()
                 .resting_on(&[$($($crate::diag::Evidence::new($source, $shows, $seen),)+)+]),
-            scope: $crate::check::protocol::Scope::$scope,
             check,
-            of_history: $of_history,
         };
     };
 }
 use body_rule;
 
+/// How many rules there are: each has a bit of its own in questions.
+pub(super) const COUNT: usize = 44;
+
 /// Every rule, in the order in which they are asked.
-static ALL: &[&BodyRule] = &[
+static ALL: [&BodyRule; COUNT] = [
     &unanswered_call::RULE,
     &orphan_result::RULE,
     &duplicate_call_id::RULE,
@@ -196,27 +144,35 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().map(|rule| &rule.rule)
 }
 
-/// How much the rules find that look beside the conversation alone, what is known of models left out.
-pub(super) fn count_options(subject: &Subject<'_>) -> usize {
+/// Returns how much the rules find, what is known of models left out.
+pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
     let mut found = Found::new(ALL[0]);
-    let of_options =
-        ALL.iter().filter(|rule| rule.scope == Scope::Options && rule.rule.code != model_parameter::RULE.rule.code);
-    for rule in of_options {
+    for rule in ALL.iter().filter(|rule| rule.rule.code != model_parameter::RULE.rule.code) {
         found.next(rule);
         (rule.check)(subject, &mut found);
     }
     found.len()
 }
 
-/// What the rules of some scopes find in a body, in the order of the rules.
-pub(super) fn check(subject: &Subject<'_>, scopes: &[Scope]) -> Vec<Problem> {
+/// Returns whether a rule, by its number, finds nothing in a body.
+pub(super) fn is_silent(rule: usize, subject: &Subject<'_>) -> bool {
+    let mut found = Found::new(ALL[rule]);
+    (ALL[rule].check)(subject, &mut found);
+    found.is_empty()
+}
+
+/// All rules, bit by bit.
+pub(super) const EVERY: Rules = (1 << COUNT) - 1;
+
+/// Returns what rules find in a body, in their order. In a history that is not what its schema says (`is_readable`), calls and results
+/// may not even be recognised: what rules would find there has its cause in what the schema found.
+pub(super) fn check(rules: Rules, subject: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
     let mut found = Found::new(ALL[0]);
-    for rule in ALL {
+    for (_, rule) in ALL.iter().enumerate().filter(|(number, _)| rules & (1 << number) != 0) {
         found.next(rule);
-        match rule.of_history {
-            _ if scopes.contains(&rule.scope) => (rule.check)(subject, &mut found),
-            Some(check) if scopes.contains(&Scope::History) => check(subject, &mut found),
-            _ => {}
+        let before = found.len();
+        if subject.reads_history(|| (rule.check)(subject, &mut found)) && !is_readable {
+            found.doubt_in_history(before);
         }
     }
     if found.is_empty() { Vec::new() } else { found.told(subject) }

@@ -18,9 +18,9 @@ mod pattern;
 pub(crate) mod rules;
 pub(crate) mod spelling;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use allowed::Allowed;
 use bundled::Bundled;
@@ -32,9 +32,10 @@ use explain::MAX_PROBLEMS;
 pub(crate) use mistake::Proposal;
 use mistake::{Hint, Mistake, What};
 
-use super::{Problem, Routes};
+use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
+use crate::memory::{Identity, Memory, Question};
 use crate::provider::{ClientApi, Server, WireFormat};
 use crate::repo::{Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
@@ -47,11 +48,10 @@ pub struct Schemas {
     files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
     /// What `reqc.toml` lets pass.
     allowed: Vec<Arc<Allowed>>,
-    documents: Mutex<HashMap<Variant, Documents>>,
+    memory: Arc<Memory>,
+    id: Identity,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
-    /// Where bodies go.
-    pub(super) routes: Routes,
 }
 
 /// A schema of somebody's whose work for a value is known before it is done.
@@ -85,11 +85,25 @@ const EXTENSIONS: &str = ".extensions";
 /// The most bytes that a schema file of a repository may have.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// A wire format and the names that its extensions are listed under.
-type Variant = (WireFormat, Vec<String>);
+/// Asks for the schemas of a wire format with the extensions that are listed under some names.
+#[derive(PartialEq, Eq, Hash)]
+struct Variant(Identity, WireFormat, Vec<String>);
+
+impl Question for Variant {
+    type Answer = Documents;
+
+    fn weight(&self, _: &Documents) -> usize {
+        64 * 1024
+    }
+}
 
 /// The schemas of a variant, those that cannot be used among them.
-type Documents = Arc<[Result<Document, Unusable>]>;
+#[derive(Clone)]
+struct Documents {
+    /// Tells them from others: a wire format with the same extensions has them once.
+    id: Identity,
+    all: Arc<[Result<Document, Unusable>]>,
+}
 
 /// What the bodies of one agent are checked against.
 pub struct AgentSchemas {
@@ -101,12 +115,12 @@ pub struct AgentSchemas {
 
 impl Schemas {
     /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in them are told.
-    pub fn new(repo: &Repo) -> (Schemas, Vec<Diagnostic>) {
+    pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let entries = repo.config.extensions.iter();
         let known = entries.filter(|entry| repo.instances.contains_key(&entry.instance));
         let allowed = known.map(|entry| Arc::new(Allowed::new(entry))).collect();
-        let mut schemas = Schemas { allowed, ..Schemas::default() };
+        let mut schemas = Schemas { allowed, memory: Arc::clone(memory), ..Schemas::default() };
         let mut own: Vec<(WireFormat, Arc<Extensions>)> = Vec::new();
         for (name, sources) in &repo.schemas {
             for source in sources {
@@ -135,7 +149,7 @@ impl Schemas {
     fn unusable_extensions(&self, wire: WireFormat, extensions: &Extensions) -> Vec<Diagnostic> {
         let variants = extensions.names().map(|name| self.variant(wire, vec![name.clone()]));
         let unusable = variants.flat_map(|documents| {
-            let unusable = documents.iter().filter_map(|document| document.as_ref().err().cloned());
+            let unusable = documents.all.iter().filter_map(|document| document.as_ref().err().cloned());
             unusable.collect::<Vec<_>>()
         });
         unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
@@ -181,12 +195,16 @@ impl Schemas {
     }
 
     fn variant(&self, wire: WireFormat, names: Vec<String>) -> Documents {
-        let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
-        let documents = documents.entry((wire, names)).or_insert_with_key(|(wire, names)| {
-            let files = self.files.get(wire.name()).into_iter().flatten();
-            files.map(|(file, text)| Document::new(*file, text, self.extensions_of(*wire), names)).collect()
-        });
-        Arc::clone(documents)
+        let asked = Variant(self.id, wire, names);
+        if let Some(known) = self.memory.recall(&asked) {
+            return known;
+        }
+        let files = self.files.get(wire.name()).into_iter().flatten();
+        let document =
+            |(file, text): &SchemaFile| Document::new(*file, text, self.extensions_of(wire), &asked.2, &self.memory);
+        let made = Documents { id: Identity::new(), all: files.map(document).collect() };
+        self.memory.note(asked, made.clone());
+        made
     }
 }
 
@@ -213,7 +231,7 @@ impl AgentSchemas {
 
     /// The schemas, with their extensions written into them; without those that cannot be used.
     pub fn documents(&self) -> impl Iterator<Item = &Value> {
-        self.documents.iter().filter_map(|document| document.as_ref().ok()).map(Document::value)
+        self.documents.all.iter().filter_map(|document| document.as_ref().ok()).map(Document::value)
     }
 
     /// What is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
@@ -226,15 +244,9 @@ impl AgentSchemas {
         self.verdict_on(Input::Value(body), is_taken)
     }
 
-    /// As [`AgentSchemas::problems`], without another look at values that other bodies hold too. `asked` are the names of members
-    /// beside which all others are known to be right.
-    pub(super) fn ask_of_body(
-        &self,
-        body: &Body,
-        asked: Option<&'static [&'static str]>,
-        is_taken: IsTaken<'_>,
-    ) -> Verdict {
-        self.verdict_on(Input::Body(body, asked), is_taken)
+    /// As [`AgentSchemas::problems`], without another look at values that other bodies hold too.
+    pub(super) fn ask_of_body(&self, body: &Body, is_taken: IsTaken<'_>) -> Verdict {
+        self.verdict_on(Input::Body(body), is_taken)
     }
 
     fn verdict_on(&self, subject: Input<'_>, is_taken: IsTaken<'_>) -> Verdict {
@@ -263,17 +275,12 @@ impl AgentSchemas {
         mistake::drop_misspelt(&mut mistakes);
         mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
         cut(&mut mistakes);
-        mistakes.into_iter().map(|mistake| mistake.proposing(is_taken).told(self.variant())).collect()
-    }
-
-    /// Tells these schemas from others: a wire format with the same extensions has them once.
-    fn variant(&self) -> usize {
-        self.documents.as_ptr().addr()
+        mistakes.into_iter().map(|mistake| mistake.proposing(is_taken).told(self.documents.id)).collect()
     }
 
     fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         let mut mistakes: Vec<Mistake> = Vec::new();
-        for document in self.documents.iter() {
+        for document in self.documents.all.iter() {
             match document {
                 Err(unusable) => mistakes.push(unusable.mistake()),
                 Ok(document) => {
@@ -340,7 +347,7 @@ fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box
     })?;
     let checked = match format {
         Some(_) => check_extensions(&value),
-        None => document::Compiled::new(value).and_then(|compiled| compiled.checked()),
+        None => document::Compiled::new(value, &Arc::default()).and_then(|compiled| compiled.checked()),
     };
     checked.map_err(|refusal| {
         let tree = Some(&refusal.at).filter(|at| !at.is_empty()).and_then(|_| json::parse_tree(text.as_str()).ok());
@@ -367,12 +374,12 @@ mod tests {
     fn bundled_schemas_come_with_their_validators() {
         let root = Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let compiler = Compiler::load(Arc::new(root), Arc::new(Embedded::bundled()), LoadOptions::default());
-        let (schemas, _) = Schemas::new(compiler.repo());
+        let (schemas, _) = Schemas::new(compiler.repo(), &Arc::default());
         let run = compiler.run(&Selection::default(), |agent| {
             let schemas = schemas.of(agent.plan.wire, Some((agent.plan.instance, agent.plan.api)));
-            assert_eq!(schemas.documents.len(), 1);
+            assert_eq!(schemas.documents.all.len(), 1);
             let is_bundled = |document: &Result<Document, Unusable>| document.as_ref().is_ok_and(Document::is_bundled);
-            assert!(schemas.documents.iter().all(is_bundled), "{}", agent.plan.name());
+            assert!(schemas.documents.all.iter().all(is_bundled), "{}", agent.plan.name());
         });
         assert!(!run.results.is_empty());
     }

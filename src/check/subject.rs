@@ -1,11 +1,13 @@
 //! A request body as rules see it, whoever made it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::families::ModelFacts;
-use super::history::History;
+use super::history::{History, member_of};
+use crate::json::Pointer;
 use crate::provider::{MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::MemberPath;
 
@@ -21,6 +23,10 @@ pub(crate) struct Subject<'b> {
     pub(crate) facts: &'b ModelFacts,
     members: Vec<(&'b str, &'b Value)>,
     history: OnceCell<History<'b>>,
+    /// The members that were looked at since somebody began to watch.
+    seen: RefCell<Option<Vec<Arc<str>>>>,
+    /// Whether the history was asked for.
+    is_history_read: Cell<bool>,
 }
 
 /// Where a body goes.
@@ -44,7 +50,16 @@ impl<'b> Subject<'b> {
         let members: Vec<(&str, &Value)> = members.into_iter().collect();
         let Destination { wire, server, model } = destination;
         let model = model.filter(|name| *name != MODEL_PLACEHOLDER);
-        Subject { wire, server, model, facts, members, history: OnceCell::new() }
+        Subject {
+            wire,
+            server,
+            model,
+            facts,
+            members,
+            history: OnceCell::new(),
+            seen: RefCell::default(),
+            is_history_read: Cell::new(false),
+        }
     }
 
     /// The same destination with other members.
@@ -58,6 +73,11 @@ impl<'b> Subject<'b> {
 
     /// A member of the body; one that is `null` counts as absent.
     pub(crate) fn member(&self, name: &str) -> Option<&'b Value> {
+        self.note(name);
+        self.find(name)
+    }
+
+    fn find(&self, name: &str) -> Option<&'b Value> {
         let found = self.members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         found.filter(|value| !value.is_null())
     }
@@ -72,23 +92,48 @@ impl<'b> Subject<'b> {
         place.find(self.wire == WireFormat::GoogleGenerateContent, |name| self.member(name))
     }
 
-    /// The members in order.
+    /// The members in order, for those who mend or place what was found: no rule finds by them, for they are not noted.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'b str, &'b Value)> {
         self.members.iter().copied()
     }
 
     /// The history, read when it is first asked for.
     pub(crate) fn history(&self) -> &History<'b> {
-        self.history.get_or_init(|| History::read(self.wire, |name| self.member(name)))
+        member_of(self.wire).into_iter().for_each(|name| self.note(name));
+        self.is_history_read.set(true);
+        self.history.get_or_init(|| History::read(self.wire, |name| self.find(name)))
+    }
+
+    /// Where the history stands.
+    pub(crate) fn history_at(&self) -> Option<Pointer> {
+        member_of(self.wire).map(|name| Pointer::root().member(name))
+    }
+
+    /// Runs something, and returns which members it looked at.
+    pub(crate) fn watched<T>(&self, run: impl FnOnce() -> T) -> (T, Vec<Arc<str>>) {
+        self.seen.replace(Some(Vec::new()));
+        let result = run();
+        (result, self.seen.take().unwrap_or_default())
+    }
+
+    /// Runs something, and returns whether it asked for the history.
+    pub(crate) fn reads_history(&self, run: impl FnOnce()) -> bool {
+        self.is_history_read.set(false);
+        run();
+        self.is_history_read.get()
+    }
+
+    fn note(&self, name: &str) {
+        if let Some(seen) = &mut *self.seen.borrow_mut()
+            && !seen.iter().any(|known| **known == *name)
+        {
+            seen.push(name.into());
+        }
     }
 
     /// Whether the server holds a part of the history itself.
     pub(crate) fn is_continued(&self) -> bool {
-        is_continued(self.wire, |name| self.member(name).is_some())
+        let is_there = |name| self.member(name).is_some();
+        self.wire == WireFormat::OpenAiResponses && ["previous_response_id", "conversation"].into_iter().any(is_there)
     }
-}
-
-/// Whether the server holds a part of the history of a body that has some members.
-pub(crate) fn is_continued(wire: WireFormat, is_there: impl Fn(&str) -> bool) -> bool {
-    wire == WireFormat::OpenAiResponses && ["previous_response_id", "conversation"].into_iter().any(is_there)
 }

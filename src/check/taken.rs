@@ -85,7 +85,7 @@ fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
     let changed = subject.with_members(members);
     // The refused value is one finding at least, which is to be gone.
     subject.facts.count(&changed) < subject.facts.count(subject)
-        && protocol::count_options(&changed) <= protocol::count_options(subject)
+        && protocol::count_beside_models(&changed) <= protocol::count_beside_models(subject)
 }
 
 /// Whether a value stands in another one, by its address.
@@ -146,7 +146,7 @@ mod tests {
         fn load() -> Bundled {
             let nothing = Arc::new(MemoryWorld::default());
             let repo = load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default()).repo;
-            Bundled { schemas: Schemas::new(&repo).0, repo }
+            Bundled { schemas: Schemas::new(&repo, &Arc::default()).0, repo }
         }
 
         /// Every fact, for the first model of each of its wire formats and patterns.

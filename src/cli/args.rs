@@ -64,6 +64,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags are what they are")]
 pub(super) struct Common {
     /// Run as if started in DIR, which is then the root of the repository
     #[arg(short = 'C', value_name = "DIR", global = true)]
@@ -92,6 +93,9 @@ pub(super) struct Common {
     /// Print findings only
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
+    /// Say on standard error how much work was shared between agents
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(super) verbose: bool,
     /// Treat findings of a rule as errors (repeatable; `family/*` for all of a family)
     #[arg(long, value_name = "CODE", global = true, value_parser = filled)]
     pub(super) deny: Vec<String>,

@@ -12,5 +12,6 @@ pub(super) fn run(options: &Options, part: &Part, deny_warnings: bool, terminal:
     let progress = Progress::start(opened.compiler.agents().len(), terminal.quiet);
     let (found, _) = opened.compiler.report_each(selection, &opened.policy, |_| progress.tick());
     drop(progress);
+    options.tell_memory(&opened.compiler, terminal);
     report_from(&opened.root, options, &found, deny_warnings, terminal)
 }

@@ -32,6 +32,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     let folder = folder(options, &opened, args)?;
     let purpose = if args.check { Purpose::Check } else { Purpose::Write };
     let (found, comparison) = compare(&opened, &folder, purpose, args.all_contexts, terminal.quiet)?;
+    options.tell_memory(&opened.compiler, terminal);
     let status = report_from(&opened.root, options, &found, args.deny_warnings, terminal)?;
     if args.check {
         if options.format == Format::Human {

@@ -31,6 +31,7 @@ pub(super) struct Options {
     /// What standard output gets.
     pub(super) format: Format,
     pub(super) formats: Formats,
+    is_verbose: bool,
     deny: Vec<String>,
     allow: Vec<String>,
 }
@@ -46,6 +47,7 @@ impl Options {
             agents: common.agents,
             contexts: common.contexts,
             model: common.model,
+            is_verbose: common.verbose,
             load: LoadOptions { with_bundled: common.bundled, without_bundled: common.no_bundled },
             format: formats.shown,
             formats,
@@ -63,6 +65,13 @@ impl Options {
     /// Whether the folder was named on the command line.
     pub(super) fn is_named(&self) -> bool {
         self.is_named
+    }
+
+    /// Says on standard error how much work was shared, if that was asked for.
+    pub(super) fn tell_memory(&self, compiler: &Compiler, terminal: &Terminal) {
+        if self.is_verbose {
+            terminal.note(&compiler.memory_use().to_string());
+        }
     }
 
     /// The same options for exactly this folder.

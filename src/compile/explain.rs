@@ -1,9 +1,8 @@
 //! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of a diff.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use foldhash::HashMap;
 use serde_json::Value;
 
 use super::arrived::{Arrived, Piece};
@@ -13,6 +12,7 @@ use crate::context::ContextSource;
 use crate::conversation::{Block, Message};
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
+use crate::memory::{Identity, Question};
 use crate::provider::ClientApi;
 use crate::render::{By, ComputedFrom, ReadFile, ReadPlace, Step, TemplateId, Written};
 use crate::repo::LayerKind;
@@ -147,8 +147,14 @@ impl Compiler {
 
     /// Where a value of the template data is written in its context file: found once for all agents that get the same conversation.
     pub(super) fn data_span(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Span> {
-        let key = (plan.surroundings, plan.profile.profile.layer, plan.api, path.clone());
-        loaded.spans.of(key, || self.find_data_span(path, plan, loaded))
+        let asked = SpanOf {
+            context: loaded.id,
+            surroundings: plan.surroundings,
+            layer: plan.profile.profile.layer,
+            api: plan.api,
+            path: path.clone(),
+        };
+        self.memory.ask(asked, || self.find_data_span(path, plan, loaded))
     }
 
     /// Where a part of a larger value of the template data is written, or its key.
@@ -183,7 +189,7 @@ impl Compiler {
     ) -> Option<T> {
         let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
         let version = self.version(plan, loaded, &renderer).result.ok()?;
-        find(loaded.source(self)?, &|history: &[Message]| version.normal(history, plan.api))
+        find(loaded.source(self)?, &|history: &[Message]| version.normal(history, plan.api, &self.memory))
     }
 }
 
@@ -250,30 +256,19 @@ impl Outside {
     }
 }
 
-/// Where values of a context are written, for all agents.
-#[derive(Default)]
-pub(super) struct Spans(Mutex<HashMap<SpanKey, Option<Span>>>);
+/// Asks where a value of a context is written: names the context, the surroundings that an agent adds to the conversation, the layer
+/// that these read from, and the client API in whose normal form the conversation is.
+#[derive(PartialEq, Eq, Hash)]
+struct SpanOf {
+    context: Identity,
+    surroundings: Option<TemplateId>,
+    layer: LayerKind,
+    api: ClientApi,
+    path: Pointer,
+}
 
-/// What the place of a value depends on: the surroundings that an agent adds to the conversation, the layer that these read from, the
-/// client API in whose normal form the conversation is, and the value.
-type SpanKey = (Option<TemplateId>, LayerKind, ClientApi, Pointer);
-
-/// The most places of one context that are kept.
-const MOST_SPANS: usize = 16_384;
-
-impl Spans {
-    fn of(&self, key: SpanKey, find: impl FnOnce() -> Option<Span>) -> Option<Span> {
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(&key) {
-            return *known;
-        }
-        let span = find();
-        let mut known = lock();
-        if known.len() < MOST_SPANS {
-            known.insert(key, span);
-        }
-        span
-    }
+impl Question for SpanOf {
+    type Answer = Option<Span>;
 }
 
 /// How a value got into a body that is mended where it comes from.

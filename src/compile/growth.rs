@@ -7,22 +7,17 @@ use std::sync::Arc;
 
 use super::{Compiler, LoadedContext, Scopes, Spent, Version, work};
 use crate::check::Checks;
-use crate::check::prefix::{Broken, Proven, is_compared};
+use crate::check::prefix::{Broken, is_compared};
 use crate::context::State;
 use crate::conversation::{Block, Conversation, Message, Role, Task, turn_from};
 use crate::diag::Findings;
 use crate::provider::LOOKBACK;
 use crate::render::Renderer;
-use crate::unit::{
-    Body, Costed, KeyOrValue, Memo, NormalisedConversation, Plan, Prompt, ProofKey, Recipe, Record, Request,
-    SystemPrompt,
-};
+use crate::unit::{Body, Costed, KeyOrValue, NormalisedConversation, Plan, Record, Request, SystemPrompt};
 
 /// A request that came before the one of a context.
 pub(super) struct Earlier {
     normalised: NormalisedConversation,
-    memo: Memo,
-    proven: Proven,
     /// What prompts saw, if that was something else.
     scopes: Option<Arc<Scopes>>,
     /// Whether the system prompt is the same text: it depends on nothing that changed.
@@ -41,28 +36,12 @@ pub(super) struct Later<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) body: &'a Body,
     pub(super) prompt: &'a Option<SystemPrompt>,
-    /// What the members are made from that servers read first, if other agents make them from the same.
-    pub(super) recipe: Option<&'a Recipe>,
 }
 
 /// Says of a place that it wrote what is something else now.
 const WRITTEN_BEFORE: &str = "written here in the request before";
 
-impl Later<'_> {
-    /// What the proof of an earlier request with a prompt depends on; `None` if it serves no other agent.
-    fn proof_key(&self, prompt: &Prompt) -> Option<ProofKey> {
-        let earlier = prompt.result.as_ref().ok()?;
-        ProofKey::new(self.recipe?, [earlier, self.prompt], prompt.cost, self.checks.bound_thinking().is_some())
-    }
-}
-
 impl Version {
-    /// How often it is known that a request before only lacks what came later.
-    #[cfg(test)]
-    pub(super) fn proofs(&self) -> usize {
-        self.earlier.get().into_iter().flatten().map(|earlier| earlier.memo.proofs()).sum()
-    }
-
     /// The requests that came before.
     fn earlier(&self, loaded: &LoadedContext) -> &[Earlier] {
         let cut = |(turn, length)| self.cut(loaded, turn, length);
@@ -83,8 +62,6 @@ impl Version {
         let layers = |state: &State| state.conversation.system_layers.clone();
         Some(Earlier {
             normalised: NormalisedConversation::new(conversation),
-            memo: self.memo.beside(),
-            proven: Proven::default(),
             scopes: loaded.turns.get(turn).filter(|_| !is_same_scope).map(Arc::clone),
             is_same_prompt: is_same_scope && layers(state) == layers(last),
             is_renewed: states[turn + 1..].iter().any(|state| state.renewed),
@@ -157,8 +134,7 @@ impl Compiler {
             }
             let own = &later.plan.profile.profile.layer;
             let scope = earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[own]);
-            let memo = later.request.memo.map(|_| &earlier.memo);
-            let request = Request { conversation: &earlier.normalised, scope, model: later.request.model, memo };
+            let request = Request { conversation: &earlier.normalised, scope, ..*later.request };
             let broken = self.prove_earlier(later, (earlier, &request), spent);
             if let Some((broken, body)) = broken {
                 self.tell_broken(later, (&request, &body), broken, findings);
@@ -179,26 +155,11 @@ impl Compiler {
             true => Costed { result: Ok(later.prompt.clone()), cost: 0 },
             false => later.plan.prompt(sources, later.renderer, request),
         };
-        let key = later.proof_key(&prompt);
-        let known = key.as_ref().and_then(|key| request.memo?.proven(key, later.prompt.as_ref()));
-        if let Some(cost) = known {
-            spent.cost = spent.cost.saturating_add(cost);
-            return None;
-        }
         let made = later.plan.made_of(prompt, Some(is_compared), (sources, later.renderer, request));
         spent.cost = spent.cost.saturating_add(made.cost);
         let body = made.body.ok()?;
-        let pair = (&body, later.body);
-        if let Some(broken) = later.checks.prefix_problem(pair, earlier.is_renewed, &earlier.proven) {
-            return Some((broken, body));
-        }
-        let is_looked_at = body.looks_at_prompt() || later.body.looks_at_prompt();
-        let holds_for_all = || !is_looked_at && earlier.proven.holds_for_all(pair);
-        let holds = |key: &ProofKey| !key.is_for_any_prompt() || holds_for_all();
-        if let Some((memo, key)) = request.memo.zip(key.filter(holds)) {
-            memo.prove(key, (&body, made.cost), later.prompt.as_ref());
-        }
-        None
+        let broken = later.checks.prefix_problem((&body, later.body), earlier.is_renewed)?;
+        Some((broken, body))
     }
 
     /// The finding, at what wrote the first place that differs.

@@ -217,7 +217,7 @@ impl Compiler {
         let scope = environment.scope_of(self.repo(), layer, worlds);
         let normalised = &loaded.plain.normalised;
         let renderer = self.engine.renderer(LoadedContext::size_class(normalised));
-        let request = Request { conversation: normalised, scope: &scope, model: None, memo: None };
+        let request = Request { conversation: normalised, scope: &scope, model: None, memory: None };
         // What goes wrong is found when the body is made.
         drop(plan.system_prompt(self.sources(), &renderer, &request));
         drop(plan.surroundings.map(|template| renderer.prompt(self.sources(), template, &scope)));

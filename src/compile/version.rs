@@ -3,9 +3,7 @@
 //! For most agents that is the file's. One with `surroundings` gets what these say, and attached files, as messages of the turns in
 //! which they came.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-use foldhash::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use super::growth::Earlier;
 use super::{Compiler, LoadedContext, PromptEnvironment};
@@ -15,29 +13,53 @@ use crate::conversation::{
     with_arrivals,
 };
 use crate::diag::Diagnostic;
+use crate::memory::{Identity, Memory, Question};
 use crate::provider::ClientApi;
 use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
-use crate::unit::{Costed, Memo, NormalisedConversation, Plan, Request, normal_form};
+use crate::unit::{Costed, NormalisedConversation, Plan, Request, normal_form};
 
 /// A conversation, with everything that is made of it once.
 pub(super) struct Version {
     pub(super) normalised: NormalisedConversation,
-    pub(super) memo: Memo,
     /// The conversation of each turn.
     pub(super) states: Vec<State>,
     pub(super) earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
-    /// By client API, the history of the file as its templates see it, if places in it were asked for.
-    normal: Mutex<Vec<(ClientApi, Arc<[Message]>)>>,
+    /// Tells it apart in questions.
+    id: Identity,
 }
 
-/// The versions of a context that agents with surroundings get.
-#[derive(Default)]
-pub(super) struct Versions {
-    /// By what surroundings say in each turn.
-    by_texts: Mutex<Vec<(Texts, Arc<Version>)>>,
-    by_template: Mutex<HashMap<(TemplateId, LayerKind), Sent>>,
+/// Asks for the version of a context that agents get whose surroundings say some texts.
+#[derive(PartialEq, Eq, Hash)]
+struct VersionOf(Identity, Texts);
+
+impl Question for VersionOf {
+    type Answer = Arc<Version>;
+
+    fn weight(&self, _: &Arc<Version>) -> usize {
+        64 * 1024
+    }
+}
+
+/// Asks for the version of a context that agents with some surroundings get; the layer is whose files these see.
+#[derive(PartialEq, Eq, Hash)]
+struct SentOf(Identity, TemplateId, LayerKind);
+
+impl Question for SentOf {
+    type Answer = Sent;
+}
+
+/// Asks for the history of a context's file as templates of a client API see it, with the messages of a version.
+#[derive(PartialEq, Eq, Hash)]
+struct HistoryOf(Identity, ClientApi);
+
+impl Question for HistoryOf {
+    type Answer = Arc<[Message]>;
+
+    fn weight(&self, answer: &Arc<[Message]>) -> usize {
+        1024 * (1 + answer.len())
+    }
 }
 
 /// What surroundings say, by turn.
@@ -46,33 +68,24 @@ type Texts = Vec<Arc<str>>;
 /// A version, and the units of work that its surroundings took.
 type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
 
-/// The most versions of a context that are kept.
-const MOST_KEPT: usize = 64;
-
 impl Version {
-    pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>, memo: Memo) -> Version {
+    pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>) -> Version {
         let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
-        let (normalised, earlier, normal) = (NormalisedConversation::new(last), OnceLock::new(), Mutex::default());
-        Version { normalised, memo, states, earlier, arrivals, normal }
+        let (normalised, earlier) = (NormalisedConversation::new(last), OnceLock::new());
+        Version { normalised, states, earlier, arrivals, id: Identity::new() }
     }
 
     /// The history of the context's file with the messages of this version, in the normal form of a client API.
-    pub(super) fn normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
-        let mut known = self.normal.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, history)) = known.iter().find(|(of, _)| *of == api) {
-            return Arc::clone(history);
-        }
+    pub(super) fn normal(&self, of_file: &[Message], api: ClientApi, memory: &Memory) -> Arc<[Message]> {
         let bound_from = self.normalised.conversation.bound_from;
-        let normal = normal_form(&with_arrivals(of_file, &self.arrivals), bound_from, api);
-        let history: Arc<[Message]> = normal.history.into();
-        known.push((api, Arc::clone(&history)));
-        history
+        let make = || normal_form(&with_arrivals(of_file, &self.arrivals), bound_from, api).history.into();
+        memory.ask(HistoryOf(self.id, api), make)
     }
 
     /// The states of a file with what came in each.
-    fn told(states: &[State], texts: &[Arc<str>], memo: Memo) -> Version {
+    fn told(states: &[State], texts: &[Arc<str>]) -> Version {
         let (told, arrivals) = told(states, texts);
-        Version::new(told, arrivals, memo)
+        Version::new(told, arrivals)
     }
 }
 
@@ -125,18 +138,15 @@ impl Compiler {
     pub(super) fn version(&self, plan: &Plan<'_>, loaded: &LoadedContext, renderer: &Renderer<'_>) -> Sent {
         let as_written = || Costed { result: Ok(Arc::clone(&loaded.plain)), cost: 0 };
         let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else { return as_written() };
-        let lock = || loaded.versions.by_template.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (template, plan.profile.profile.layer);
-        if let Some(known) = lock().get(&key) {
-            return known.clone();
-        }
-        let Costed { result, cost } = self.texts(template, key.1, loaded, renderer);
-        let sent = Costed { result: result.map(|texts| loaded.versions.of(texts, loaded)), cost };
-        let mut known = lock();
-        if known.len() < MOST_KEPT {
-            known.insert(key, sent.clone());
-        }
-        sent
+        let layer = plan.profile.profile.layer;
+        self.memory.ask(SentOf(loaded.id, template, layer), || {
+            let Costed { result, cost } = self.texts(template, layer, loaded, renderer);
+            let version = |texts: Texts| {
+                let make = || Arc::new(Version::told(&loaded.plain.states, &texts));
+                self.memory.ask(VersionOf(loaded.id, texts.clone()), make)
+            };
+            Costed { result: result.map(version), cost }
+        })
     }
 
     /// What surroundings say in each turn.
@@ -231,34 +241,10 @@ impl Compiler {
     }
 }
 
-impl Versions {
-    #[cfg(test)]
-    pub(super) fn proofs(&self) -> usize {
-        self.by_texts.lock().expect("not poisoned").iter().map(|(_, version)| version.proofs()).sum()
-    }
-
-    fn of(&self, texts: Vec<Arc<str>>, loaded: &LoadedContext) -> Arc<Version> {
-        let lock = || self.by_texts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = lock().iter().find(|(known, _)| *known == texts) {
-            return Arc::clone(known);
-        }
-        let version = Arc::new(Version::told(&loaded.plain.states, &texts, loaded.plain.memo.beside()));
-        let mut known = lock();
-        // Another thread may have made the same.
-        if let Some((_, known)) = known.iter().find(|(known, _)| *known == texts) {
-            return Arc::clone(known);
-        }
-        if known.len() < MOST_KEPT {
-            known.push((texts, Arc::clone(&version)));
-        }
-        version
-    }
-}
-
 impl LoadedContext {
     /// The request of an agent that gets a version.
     pub(super) fn request<'a>(&'a self, plan: &Plan<'_>, version: &'a Version, model: Option<&'a str>) -> Request<'a> {
         let scope = &self.scopes[&plan.profile.profile.layer];
-        Request { conversation: &version.normalised, scope, model, memo: None }
+        Request { conversation: &version.normalised, scope, model, memory: None }
     }
 }

@@ -35,7 +35,7 @@ pub enum CacheTtl {
 }
 
 /// What a breakpoint ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CachePlace {
     /// What a profile asks for.
     Asked(Breakpoint),

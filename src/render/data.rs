@@ -5,15 +5,15 @@ use std::sync::Arc;
 use minijinja::Value;
 use serde_json::{Number, Value as Json};
 
-use super::included::IncludedTexts;
 use crate::conversation::{Conversation, DataValues};
+use crate::memory::Identity;
 
 /// The members of `ctx` for one conversation, built once and shared by all agents and threads.
 #[derive(Debug, Clone)]
 pub struct ContextData {
     members: Vec<(Arc<str>, Value)>,
     ctx: Value,
-    included: IncludedTexts,
+    id: Identity,
 }
 
 impl ContextData {
@@ -22,12 +22,12 @@ impl ContextData {
         let data = conversation.template_data_in::<EngineValues>();
         let members: Vec<(Arc<str>, Value)> = data.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
         let ctx = Value::from_pairs(members.iter().cloned());
-        ContextData { members, ctx, included: IncludedTexts::default() }
+        ContextData { members, ctx, id: Identity::new() }
     }
 
-    /// What partials wrote for the conversation.
-    pub(crate) fn included(&self) -> &IncludedTexts {
-        &self.included
+    /// Tells the data apart in questions.
+    pub(crate) fn id(&self) -> Identity {
+        self.id
     }
 
     /// `ctx` with a system prompt.

@@ -5,8 +5,7 @@
 //! charged again: in text, cost and limits nothing differs. One that fails is evaluated where it stands.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 use minijinja::{Error, Value};
@@ -14,56 +13,39 @@ use minijinja::{Error, Value};
 use super::analyse::{ALL_OF_CTX, Analysis, Callable, Include};
 use super::eval::{self, Known, Names as Lookup, Steps};
 use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, includes};
+use crate::memory::{Identity, Memory, Question};
 
 /// What templates of bodies are given.
 const DATA: [&str; 2] = ["ctx", "tool_id"];
 /// What holds a text, in bytes.
 const HOLDER: usize = 160;
 
-/// Room for what is kept, in bytes.
-#[derive(Debug, Clone)]
-pub(crate) struct Space(Arc<AtomicUsize>);
-
-impl Space {
-    pub(crate) fn new(bytes: usize) -> Space {
-        Space(Arc::new(AtomicUsize::new(bytes)))
-    }
-
-    /// Takes some of it, if there is so much.
-    pub(crate) fn take(&self, bytes: usize) -> bool {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |space| space.checked_sub(bytes)).is_ok()
-    }
-}
-
 /// What may be kept of what is rendered.
 #[derive(Debug, Clone)]
 pub(crate) struct Keep {
-    pub(crate) space: Space,
+    pub(crate) memory: Arc<Memory>,
     /// Whether other agents may have the same system prompt.
     pub(crate) with_prompt: bool,
 }
 
-/// What partials wrote for one conversation.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct IncludedTexts(Arc<Mutex<HashMap<TextKey, Arc<Text>>>>);
-
-impl IncludedTexts {
-    /// How many there are.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-}
-
-/// What the text of a partial depends on, beside the conversation.
+/// Asks for what a partial writes.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct TextKey {
+struct TextOf {
     partial: Arc<str>,
+    data: Identity,
     ids: IdRule,
     /// The system prompt, if the partial can see it.
     prompt: Option<Arc<str>>,
     /// What the template set that the partial looks up.
     set: Vec<(Arc<str>, String)>,
+}
+
+impl Question for TextOf {
+    type Answer = Option<Arc<Text>>;
+
+    fn weight(&self, answer: &Self::Answer) -> usize {
+        HOLDER + answer.as_ref().map_or(0, |text| text.written.len())
+    }
 }
 
 /// What a partial wrote, and what that took.
@@ -249,17 +231,9 @@ impl BodyLibrary<'_> {
         let set = set_by_template(names, users)?;
         let texts = set.iter().map(|(name, value)| (Arc::clone(name), format!("{value:?}"))).collect();
         let (partial, prompt) = (Arc::clone(partial), prompt.map(Arc::from));
-        let key = TextKey { partial: Arc::clone(&partial), ids: self.input.ids, prompt, set: texts };
-        let texts = &self.input.context.included().0;
-        let lock = || texts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(&key) {
-            return Some(Arc::clone(known));
-        }
-        let text = Arc::new(self.render(&partial, set)?);
-        match keep.space.take(text.written.len() + HOLDER) {
-            true => Some(Arc::clone(lock().entry(key).or_insert(text))),
-            false => Some(text),
-        }
+        let data = self.input.context.id();
+        let asked = TextOf { partial: Arc::clone(&partial), data, ids: self.input.ids, prompt, set: texts };
+        keep.memory.ask(asked, || self.render(&partial, set).map(Arc::new))
     }
 
     /// What a partial writes by itself; `None` if it fails.

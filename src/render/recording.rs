@@ -11,10 +11,13 @@ use super::eval::{Frame, Place, Scope, Trace};
 use super::rope::{self, FrameId, Input, ReadFile, Run, Told, Writer};
 use super::{BodyInput, Engine, PromptScope, Renderer, TemplateId};
 use crate::json::Pointer;
+use crate::memory::Identity;
 use crate::source::{Sources, Span};
 
 /// What a template wrote, and who wrote each byte.
 pub(crate) struct Recording {
+    /// Tells it apart from others.
+    id: Identity,
     told: Told,
     /// Where each run starts.
     starts: Vec<usize>,
@@ -188,9 +191,14 @@ impl Renderer<'_> {
 }
 
 impl Recording {
+    /// Tells it apart from others.
+    pub(crate) fn id(&self) -> Identity {
+        self.id
+    }
+
     fn new(told: Told, frames: Vec<Frame>, branches: BTreeSet<Place>, template: u32) -> Recording {
         let (starts, values) = (told.starts(), told.values());
-        Recording { told, starts, values, frames, branches, template, prompt: None }
+        Recording { id: Identity::new(), told, starts, values, frames, branches, template, prompt: None }
     }
 
     /// A system prompt of several parts, in order: the agent's own part with its recording, layers of the conversation with

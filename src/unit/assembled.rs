@@ -1,70 +1,46 @@
 //! Members of a body that are put together from what several templates give, or from one and what stands around it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::members::{Member, Shared};
-use super::memo::Weight;
 use super::plan::Part;
+use crate::memory::{Identity, Memory, Question};
 
-/// What an agent put together last for each member: most often its next body has the same.
-#[derive(Default)]
-pub(super) struct KnownMembers(Mutex<Vec<Known>>);
-
-struct Known {
+/// Asks for a member of a plan, by what its templates gave that other bodies hold too.
+#[derive(PartialEq, Eq, Hash)]
+struct AssembledOf {
+    plan: Identity,
     name: Arc<str>,
-    /// What the templates gave.
-    given: Vec<Given>,
-    made: Arc<Shared>,
-    weight: usize,
+    given: Vec<Option<Identity>>,
 }
 
-/// What a template gave that other bodies hold too; `None` if that was nothing.
-type Given = Option<Arc<Shared>>;
+impl Question for AssembledOf {
+    type Answer = Arc<Shared>;
 
-/// A member that was put together.
-pub(super) struct Assembled {
-    pub(super) member: Member,
-    /// About how many bytes it holds beside what [`Member`]s of the agent's own do.
-    pub(super) weight: usize,
-}
-
-impl KnownMembers {
-    /// A member with what its templates gave, in order.
-    pub(super) fn assemble(&self, name: &Arc<str>, part: &Part, given: Vec<Option<Member>>) -> Assembled {
-        if !given.iter().flatten().all(Member::is_shared) {
-            let value = part.value(&mut given.into_iter());
-            return Assembled { member: Member::Own(value.unwrap_or_default()), weight: 0 };
-        }
-        let key: Vec<Given> = given.iter().map(|given| shared(given.as_ref())).collect();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = known.iter().position(|known| known.name == *name);
-        if let Some(known) = at.map(|at| &known[at]).filter(|known| is_same(&known.given, &key)) {
-            return Assembled { member: Member::Shared(Arc::clone(&known.made)), weight: known.weight };
-        }
-        let value = part.value(&mut given.into_iter()).unwrap_or_default();
-        let (weight, made) = (value.weight(), Arc::new(Shared::new(value)));
-        at.map(|at| known.swap_remove(at));
-        known.push(Known { name: Arc::clone(name), given: key, made: Arc::clone(&made), weight });
-        Assembled { member: Member::Shared(made), weight }
+    fn weight(&self, answer: &Arc<Shared>) -> usize {
+        2 * answer.weight()
     }
 }
 
-/// What a template gave for all bodies.
-fn shared(given: Option<&Member>) -> Given {
-    match given? {
-        Member::Shared(shared) => Some(Arc::clone(shared)),
-        Member::Own(_) | Member::Spliced(_) => None,
+/// Returns a member of a plan with what its templates gave, in order.
+pub(super) fn assemble(
+    (plan, name): (Identity, &Arc<str>),
+    part: &Part,
+    given: Vec<Option<Member>>,
+    memory: Option<&Memory>,
+) -> Member {
+    match memory.filter(|_| given.iter().flatten().all(Member::is_shared)) {
+        Some(memory) => {
+            let ids = given.iter().map(|given| given.as_ref().and_then(Member::id)).collect();
+            let asked = AssembledOf { plan, name: Arc::clone(name), given: ids };
+            Member::Shared(
+                memory.ask(asked, || Arc::new(Shared::new(part.value(&mut given.into_iter()).unwrap_or_default()))),
+            )
+        }
+        None => Member::Own(part.value(&mut given.into_iter()).unwrap_or_default()),
     }
-}
-
-fn is_same(known: &[Given], given: &[Given]) -> bool {
-    let same = |pair: (&Given, &Given)| match pair {
-        (Some(known), Some(given)) => Arc::ptr_eq(known, given),
-        (known, given) => known.is_none() && given.is_none(),
-    };
-    known.len() == given.len() && known.iter().zip(given).all(same)
 }
 
 impl Part {

@@ -5,17 +5,18 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::Request;
-use super::assembled::Assembled;
-use super::fragment::{Fragments, Hollow, Written};
-use super::members::{Member, MemberRef, Members};
-use super::memo::{Costed, FragmentKey, Prompt};
+use super::assembled::assemble;
+use super::costed::Costed;
+use super::fragment::{FragmentOf, Fragments, Hollow, HollowOf, Written};
+use super::members::{Member, MemberRef, Members, Sameness, Shared};
 use super::plan::{KeyOrValue, Part, Plan};
-use super::prompt::{SystemPrompt, placeholder};
+use super::prompt::{Prompt, PromptOf, SystemPrompt, placeholder};
 use super::record::Steps;
 use super::splices::SpliceIndex;
 use crate::diag::Diagnostic;
 use crate::json::Pointer;
-use crate::provider::{Tools, rules as provider_rules, with_own_tools};
+use crate::memory::{Identity, Memory, Question};
+use crate::provider::{Tools, WireFormat, rules as provider_rules, with_own_tools};
 use crate::render::{ACCOUNT_LIMIT, BodyInput, Keep, Renderer, TemplateId, rules as render_rules};
 use crate::source::{Sources, Span};
 
@@ -29,7 +30,8 @@ pub struct Body {
     steps: Steps,
     /// About how many bytes members hold that were put together from what templates gave.
     weight: usize,
-    looks_at_prompt: bool,
+    /// What knows of the members that other bodies hold too.
+    memory: Option<Arc<Memory>>,
 }
 
 /// A value of a body that a template rendered.
@@ -62,7 +64,18 @@ impl Body {
 
     /// The members in order.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
-        self.members.iter().map(|(name, member)| MemberRef::of(name, member))
+        self.members.iter().map(|(name, member)| MemberRef::of(name, member, self.memory.as_deref()))
+    }
+
+    /// What each member shares with the same one of other bodies; `None` for those that it has for itself.
+    pub(crate) fn sameness(&self) -> Vec<(Arc<str>, Option<Sameness>)> {
+        let of = |(name, member): (&Arc<str>, &Member)| (Arc::clone(name), member.sameness());
+        self.members.named().map(of).collect()
+    }
+
+    /// What knows of the members that other bodies hold too.
+    pub(crate) fn memory(&self) -> Option<&Memory> {
+        self.memory.as_deref()
     }
 
     /// What templates rendered, in order of the body.
@@ -81,16 +94,6 @@ impl Body {
         self.weight
             + self.members.weight()
             + own.map(|splice| self.members.shared_weight(&splice.pointer)).sum::<usize>()
-    }
-
-    /// Whether a template looks at the system prompt: then another prompt may give another body around it.
-    pub(crate) fn looks_at_prompt(&self) -> bool {
-        self.looks_at_prompt
-    }
-
-    /// How often the agent's own prompt was put into what other bodies hold too.
-    pub(super) fn holes(&self) -> usize {
-        self.members.holes()
     }
 
     /// The body as it goes over the wire.
@@ -156,15 +159,11 @@ impl Plan<'_> {
             cost,
             most: cost,
             weight: 0,
-            looks_at_prompt: false,
         };
         let members = assembly.members(&self.body, only);
-        let BodyBuilder { findings, splices, cost, weight, looks_at_prompt, .. } = assembly;
+        let BodyBuilder { findings, splices, cost, weight, .. } = assembly;
         let body = match findings.is_empty() {
-            true => {
-                let body = self.complete(members, (splices, weight), request).map_err(|finding| vec![*finding]);
-                body.map(|body| Body { looks_at_prompt, ..body })
-            }
+            true => self.complete(members, (splices, weight), request).map_err(|finding| vec![*finding]),
             false => Err(findings),
         };
         Made { body, cost, prompt: system_prompt }
@@ -190,21 +189,25 @@ impl Plan<'_> {
             }
         }
         if let Some(cache) = &self.cache {
-            steps.marks = members.add_cache_control(cache);
+            steps.marks = members.add_cache_control(cache, request.memory.map(|memory| &**memory));
         }
         if self.wire.has_model_in_body() {
             members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
             steps.has_model = true;
         }
-        Ok(Body { members, value: OnceLock::new(), splices, steps, weight, looks_at_prompt: false })
+        let memory = request.memory.map(Arc::clone);
+        Ok(Body { members, value: OnceLock::new(), splices, steps, weight, memory })
     }
 
     /// The tools of a body: its own, and behind them the request's.
     fn tools(&self, request: &Request<'_>, own: Option<&Member>) -> Tools<Member> {
         let value = own.map(Member::value);
         let make = || with_own_tools(self.wire, value, &request.conversation.tools);
-        match request.memo.filter(|_| own.is_none_or(Member::is_shared)) {
-            Some(memo) => memo.tools(self.wire, value, make).map(Member::Shared),
+        match request.memory.filter(|_| own.is_none_or(Member::is_shared)) {
+            Some(memory) => {
+                let asked = ToolsOf(request.conversation.id, self.wire, own.and_then(Member::id));
+                memory.ask(asked, || make().map(|made| Shared::same(made, memory))).map(Member::Shared)
+            }
             None => make().map(Member::Own),
         }
     }
@@ -256,8 +259,8 @@ impl Plan<'_> {
                 own.map(|text| text.map(|own| whole(Some(&own))))
             }
         };
-        match request.memo.filter(|_| template.is_none_or(|template| renderer.is_shared(template))) {
-            Some(memo) => memo.prompt(template, self.profile.profile.layer, render),
+        match request.memory.filter(|_| template.is_none_or(|template| renderer.is_shared(template))) {
+            Some(memory) => memory.ask(PromptOf(request.conversation.id, template, self.profile.profile.layer), render),
             None => render(),
         }
     }
@@ -270,7 +273,7 @@ impl Plan<'_> {
     ) -> BodyInput<'a> {
         let is_of_others = |prompt: &SystemPrompt| *prompt == **placeholder() || !self.has_own_prompt(renderer);
         let with_prompt = system_prompt.is_none_or(is_of_others);
-        let keep = request.memo.map(|memo| Keep { space: memo.space().clone(), with_prompt });
+        let keep = request.memory.map(|memory| Keep { memory: Arc::clone(memory), with_prompt });
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids(), keep }
     }
@@ -297,21 +300,29 @@ impl Plan<'_> {
         self.has_own_prompt(renderer) && renderer.is_shared(template) && renderer.reads_prompt(template)
     }
 
-    /// Everything that a template's fragment depends on.
-    pub(super) fn fragment_key(
+    /// Asks for what a template gives.
+    pub(super) fn fragment_of(
         &self,
         renderer: &Renderer<'_>,
         request: &Request<'_>,
         template: TemplateId,
         system_prompt: Option<&SystemPrompt>,
-    ) -> FragmentKey {
-        FragmentKey {
+    ) -> FragmentOf {
+        FragmentOf {
             template,
             ids: self.wire.ids(),
-            variant: request.conversation.variant(self.api).map(|_| self.api),
+            data: request.conversation.data(self.api).id(),
             system_prompt: system_prompt.filter(|_| renderer.reads_prompt(template)).cloned(),
         }
     }
+}
+
+/// Asks for the tools of a body in a wire format, behind those of its own.
+#[derive(PartialEq, Eq, Hash)]
+struct ToolsOf(Identity, WireFormat, Option<Identity>);
+
+impl Question for ToolsOf {
+    type Answer = Tools<Arc<Shared>>;
 }
 
 /// How many tools a body has of its own.
@@ -347,8 +358,6 @@ struct BodyBuilder<'a> {
     most: u64,
     /// About how many bytes members hold that were put together.
     weight: usize,
-    /// Whether a template looks at the prompt, so that it was rendered for this one alone.
-    looks_at_prompt: bool,
 }
 
 impl BodyBuilder<'_> {
@@ -372,8 +381,11 @@ impl BodyBuilder<'_> {
     fn assembled(&mut self, name: &Arc<str>, part: &Part, at: &Pointer) -> Member {
         let mut given = Vec::new();
         self.give(part, at, &mut given);
-        let Assembled { member, weight } = self.plan.known_members.assemble(name, part, given);
-        self.weight += weight;
+        let memory = self.request.memory.map(|memory| &**memory);
+        let member = assemble((self.plan.id, name), part, given, memory);
+        if let Member::Shared(shared) = &member {
+            self.weight += shared.weight();
+        }
         member
     }
 
@@ -405,7 +417,6 @@ impl BodyBuilder<'_> {
         }
         let mut text = None;
         let spliced = self.spliced(template, literal, &at);
-        self.looks_at_prompt |= spliced.is_none() && self.renderer.reads_prompt(template);
         let found = spliced.unwrap_or_else(|| self.rendered(template, literal, &at, &mut text));
         let Costed { result, cost } = found;
         self.cost = self.cost.saturating_add(cost);
@@ -436,10 +447,11 @@ impl BodyBuilder<'_> {
         text: &mut Option<String>,
     ) -> MemberFragment {
         let fragments = self.fragments(self.input);
-        let found = match self.request.memo.filter(|_| self.plan.shares(self.renderer, template, self.system_prompt)) {
-            Some(memo) => {
-                let key = self.plan.fragment_key(self.renderer, self.request, template, self.system_prompt);
-                let made = memo.fragment(key, || fragments.shared(memo, template, literal, at));
+        let found = match self.request.memory.filter(|_| self.plan.shares(self.renderer, template, self.system_prompt))
+        {
+            Some(memory) => {
+                let asked = self.plan.fragment_of(self.renderer, self.request, template, self.system_prompt);
+                let made = memory.ask(asked, || fragments.shared(memory, template, literal, at));
                 made.map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
             None => fragments.own(template, literal, at).map(|result| {
@@ -457,12 +469,12 @@ impl BodyBuilder<'_> {
     /// What a template gives for any prompt, with this one in its places; `None` if that may not be what it gives for this
     /// one.
     fn spliced(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<MemberFragment> {
-        let (memo, prompt) = (self.request.memo?, self.system_prompt?);
+        let (memory, prompt) = (self.request.memory?, self.system_prompt?);
         if !self.plan.splices(self.renderer, template) {
             return None;
         }
-        let key = self.plan.fragment_key(self.renderer, self.request, template, Some(placeholder()));
-        let found = memo.hollow(key, || {
+        let asked = HollowOf(self.plan.fragment_of(self.renderer, self.request, template, Some(placeholder())));
+        let found = memory.ask(asked, || {
             let input = self.plan.input(self.renderer, self.request, Some(placeholder()));
             self.fragments(&input).hollow(template, literal, at)
         });

@@ -4,16 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::body::too_much_work;
+use super::costed::{Costed, HOLDER};
 use super::excerpt::{self, Excerpt};
 use super::fix;
 use super::members::{Member, Shared};
-use super::memo::{Costed, Memo, SharedFragment};
-use super::prompt::placeholder;
+use super::prompt::{SystemPrompt, placeholder};
 use super::{Request, rules};
 use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
+use crate::memory::{Identity, Memory, Question};
 use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, By, ComputedFrom, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId,
+    ACCOUNT_LIMIT, BodyInput, By, ComputedFrom, IdRule, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId,
     Written as WrittenBy, rules as render_rules,
 };
 use crate::source::{Sources, Span};
@@ -33,6 +34,43 @@ pub(super) struct Fragments<'a> {
 
 /// What one template gave: a value, nothing, or a finding.
 pub(super) type Fragment<V> = Costed<Result<Option<V>, Box<Diagnostic>>>;
+
+/// A fragment that several bodies hold.
+type SharedFragment = Fragment<Arc<Shared>>;
+
+/// Asks for what a template gives: names everything that it depends on.
+#[derive(PartialEq, Eq, Hash, Clone)]
+pub(super) struct FragmentOf {
+    pub(super) template: TemplateId,
+    pub(super) ids: IdRule,
+    /// The template data.
+    pub(super) data: Identity,
+    /// The system prompt, if the template can see it.
+    pub(super) system_prompt: Option<SystemPrompt>,
+}
+
+impl Question for FragmentOf {
+    type Answer = SharedFragment;
+
+    fn weight(&self, answer: &SharedFragment) -> usize {
+        4 * HOLDER + answer.result.iter().flatten().map(|shared| shared.weight()).sum::<usize>()
+    }
+}
+
+/// Asks for what a template gives for any system prompt; the question names the placeholder.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct HollowOf(pub(super) FragmentOf);
+
+impl Question for HollowOf {
+    type Answer = Costed<Measured>;
+
+    fn weight(&self, answer: &Costed<Measured>) -> usize {
+        match &answer.result.hollow {
+            Hollow::Value(Some(shared)) => 4 * HOLDER + shared.weight(),
+            _ => 4 * HOLDER,
+        }
+    }
+}
 
 /// What a template wrote.
 pub(super) struct Written {
@@ -77,18 +115,16 @@ impl Measured {
 
 impl Fragments<'_> {
     /// What a template gives for this request, whether other agents use the template or not.
-    pub(super) fn shared(&self, memo: &Memo, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
-        let is_for_all = self.renderer.reads_nothing(template);
-        let value = |text: &str| if is_for_all { memo.value_for_all(text) } else { memo.value(text, Shared::new) };
-        self.make((template, literal, at), |text| value(&text).map_err(|error| (text, error)))
+    pub(super) fn shared(&self, memory: &Memory, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
+        let read = |text: String| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error));
+        self.make((template, literal, at), read)
     }
 
     /// What a template gives for this request, which no other agent uses: another may write the same.
     pub(super) fn own(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment<Written> {
         self.make((template, literal, at), |text| {
-            let known = self.request.memo.filter(|memo| memo.is_seen_again(&text));
-            let member = match known {
-                Some(memo) => memo.value(&text, Shared::new).map(Member::Shared),
+            let member = match self.request.memory {
+                Some(memory) => Shared::of(&text, memory, Shared::new).map(Member::Shared),
                 None => json::parse(&text).map(Member::Own),
             };
             match member {
@@ -151,8 +187,8 @@ impl Fragments<'_> {
     fn parsed_hollow(&self, template: TemplateId, (literal, at): (Span, &Pointer), rendered: String) -> Hollow {
         let written = placeholder().found_in(&rendered);
         let text = json::blank_trailing_commas(rendered);
-        let shared = match self.request.memo {
-            Some(memo) => memo.value(&text, Shared::hollow),
+        let shared = match self.request.memory {
+            Some(memory) => Shared::of(&text, memory, Shared::hollow),
             None => json::parse(&text).map(|value| Arc::new(Shared::hollow(value))),
         };
         match shared {

@@ -2,18 +2,16 @@
 
 mod hollow;
 
-use std::any::Any;
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::memo::Weight;
+use super::costed::weight;
 use super::prompt::SystemPrompt;
-use crate::json::Pointer;
+use crate::json::{self, JsonError, Pointer};
+use crate::memory::{Identity, Memory, Question};
 use crate::provider::{CacheMark, CachePlace, CachePlan, CacheTtl, Cacheable, add_cache_control};
-pub(super) use hollow::Class;
 pub(crate) use hollow::Texts;
 use hollow::{Holes, Spliced};
 
@@ -35,26 +33,15 @@ pub(super) enum Member {
 /// A value that several bodies hold.
 #[derive(Debug)]
 pub(super) struct Shared {
+    id: Identity,
     value: Value,
+    /// About how many bytes it holds.
+    weight: usize,
     pretty: OnceLock<Box<str>>,
-    accepted: Accepted,
-    followed: Followed,
     /// The breakpoints of the prompt cache that the author set, if these are messages.
     authored: OnceLock<usize>,
-    marked: Mutex<Vec<Marked>>,
-    /// What is wrong with it, by who says so and the member's name.
-    told: Mutex<Vec<(usize, Box<str>, Told)>>,
     /// Where each body has its system prompt.
     holes: Option<Holes>,
-}
-
-/// A value with a breakpoint more.
-#[derive(Debug)]
-struct Marked {
-    place: CachePlace,
-    ttl: CacheTtl,
-    /// `None` if there is no place for it.
-    value: Option<(Arc<Shared>, CacheMark)>,
 }
 
 /// A member of a body, to be checked.
@@ -63,6 +50,7 @@ pub(crate) struct MemberRef<'b> {
     /// Its name.
     pub(crate) name: &'b str,
     held: Held<'b>,
+    memory: Option<&'b Memory>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -71,24 +59,17 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
-/// A member that can be told from others later: what it holds is held by several bodies, or is short.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    name: Box<str>,
-    value: KeptValue,
+/// What tells values apart that several bodies may hold: those that are the same are equal, but for the system prompts in them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Sameness {
+    /// A value that is shared.
+    Shared(Identity),
+    /// A short one, as JSON.
+    Leaf(Arc<str>),
 }
-
-#[derive(Debug)]
-enum KeptValue {
-    Shared(Arc<Shared>),
-    Leaf(Value),
-}
-
-/// What is wrong with a value, in a form that those who tell it know.
-type Told = Arc<dyn Any + Send + Sync>;
 
 /// Tells checks of a value apart: the same number means the same check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct CheckId(pub(crate) u16);
 
 /// A check of a value.
@@ -100,90 +81,53 @@ pub(crate) struct Check {
     pub(crate) texts: Option<Texts>,
 }
 
-/// The checks that accepted a value last: they need not look at it again. The value never changes, so a mark stands for nothing but
-/// itself.
-#[derive(Debug, Default)]
-pub(crate) struct Accepted([AtomicU64; 4]);
+/// Asks for the value of a text that a template wrote.
+#[derive(PartialEq, Eq, Hash)]
+struct ValueOf(Box<str>);
 
-impl Accepted {
-    /// As a mark of 16 bits: no check is zero.
-    fn mark(check: CheckId) -> u64 {
-        u64::from(check.0) + 1
-    }
+impl Question for ValueOf {
+    type Answer = Arc<Shared>;
 
-    /// Whether a check is among the last sixteen that accepted the value: agents of several formats, servers and models may hold it.
-    pub(crate) fn is_noted(&self, check: CheckId) -> bool {
-        let mark = Accepted::mark(check);
-        let marks = self.0.iter().map(|marks| marks.load(Ordering::Relaxed)).take_while(|marks| *marks != 0);
-        { marks }.any(|marks| (0..4).any(|at| (marks >> (16 * at)) & 0xffff == mark))
-    }
-
-    /// Notes that a check accepts the value; not of the last number that there is, whose mark has no place.
-    pub(crate) fn note(&self, check: CheckId) {
-        let mut mark = Accepted::mark(check);
-        if mark > 0xffff {
-            return;
-        }
-        for noted in &self.0 {
-            let marks = noted.load(Ordering::Relaxed);
-            noted.store((marks << 16) | mark, Ordering::Relaxed);
-            mark = marks >> 48;
-            if mark == 0 {
-                return;
-            }
-        }
-    }
-
-    /// Whether a check accepts a value, which never changes.
-    fn by(&self, check: &Check, value: &Value) -> bool {
-        if self.is_noted(check.id) {
-            return true;
-        }
-        let is_accepted = (check.accepts)(value);
-        if is_accepted {
-            self.note(check.id);
-        }
-        is_accepted
+    fn weight(&self, answer: &Arc<Shared>) -> usize {
+        self.0.len() + 2 * answer.weight
     }
 }
 
-/// By which rules a history was followed and found good, or other values that rules look at alone.
-#[derive(Debug, Default)]
-pub(crate) struct Followed {
-    /// By those that look at it alone.
-    pub(crate) alone: Accepted,
-    /// By those that look at other members too, with these.
-    beside: Mutex<Vec<(CheckId, Vec<Kept>)>>,
+/// Asks whether a check accepts a value.
+#[derive(PartialEq, Eq, Hash)]
+struct IsAccepted(Identity, CheckId);
+
+impl Question for IsAccepted {
+    type Answer = bool;
 }
 
-impl Followed {
-    /// The most sets of other members that are remembered.
-    const MOST: usize = 64;
+/// Asks for a value with a breakpoint of the prompt cache more; the answer is `None` if there is no place for it.
+#[derive(PartialEq, Eq, Hash)]
+struct Marked(Identity, CachePlace, CacheTtl);
 
-    /// Whether it was found good beside some members.
-    pub(crate) fn is_noted(&self, check: CheckId, members: &[MemberRef<'_>]) -> bool {
-        let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        beside.iter().any(|(known, kept)| *known == check && MemberRef::are_kept(members.iter().copied(), kept))
+impl Question for Marked {
+    type Answer = Option<(Arc<Shared>, CacheMark)>;
+
+    fn weight(&self, answer: &Self::Answer) -> usize {
+        answer.as_ref().map_or(0, |(marked, _)| 2 * marked.weight)
     }
+}
 
-    /// Notes that it is good beside some members, none of which may be the history.
-    pub(crate) fn note(&self, check: CheckId, members: &[MemberRef<'_>]) {
-        let kept: Option<Vec<Kept>> = members.iter().map(MemberRef::keep).collect();
-        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = kept.filter(|_| beside.len() < Followed::MOST) {
-            beside.push((check, kept));
-        }
+impl Sameness {
+    fn of_leaf(value: &Value) -> Option<Sameness> {
+        let is_leaf = !value.is_array() && !value.is_object();
+        is_leaf.then(|| Sameness::Leaf(compact(value).into()))
     }
 }
 
 impl<'b> MemberRef<'b> {
     /// A value that is held nowhere else.
     pub(crate) fn new(name: &'b str, value: &'b Value) -> MemberRef<'b> {
-        MemberRef { name, held: Held::Value(value) }
+        MemberRef { name, held: Held::Value(value), memory: None }
     }
 
-    pub(super) fn of(name: &'b str, member: &'b Member) -> MemberRef<'b> {
-        MemberRef { name, held: Held::Member(member) }
+    pub(super) fn of(name: &'b str, member: &'b Member, memory: Option<&'b Memory>) -> MemberRef<'b> {
+        MemberRef { name, held: Held::Member(member), memory }
     }
 
     /// Its value.
@@ -203,15 +147,6 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Where the value is held that other bodies hold too; `None` if it is of this body alone.
-    pub(crate) fn address(&self) -> Option<usize> {
-        match self.held {
-            Held::Member(Member::Shared(shared)) => Some(Arc::as_ptr(shared).addr()),
-            Held::Member(Member::Spliced(spliced)) => Some(Arc::as_ptr(spliced.shared()).addr()),
-            _ => None,
-        }
-    }
-
     /// The system prompt that stands where `shared_value` has the placeholder.
     pub(crate) fn prompt(&self) -> Option<&'b SystemPrompt> {
         match self.held {
@@ -220,74 +155,38 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// What rules of protocols know of a value that other bodies hold too.
-    pub(crate) fn followed(&self) -> Option<&'b Followed> {
+    /// What it shares with the same member of other bodies, but for the system prompts of agents; `None` if it has it for itself.
+    pub(crate) fn sameness(&self) -> Option<Sameness> {
         match self.held {
-            Held::Member(Member::Shared(shared)) => Some(&shared.followed),
-            Held::Member(Member::Spliced(spliced)) => Some(&spliced.shared().followed),
+            Held::Member(member) => member.sameness(),
+            Held::Value(value) => Sameness::of_leaf(value),
+        }
+    }
+
+    /// The identity of a value that other bodies hold just so, and the memory that knows of it.
+    pub(crate) fn shared(&self) -> Option<(Identity, &'b Memory)> {
+        match self.held {
+            Held::Member(Member::Shared(shared)) => Some((shared.id, self.memory?)),
             _ => None,
         }
     }
 
-    /// What tells whether another body has the same member, but for the system prompts of agents; `None` if it has it for itself.
-    pub(crate) fn keep(&self) -> Option<Kept> {
-        let value = match self.held {
-            Held::Member(Member::Shared(shared)) => KeptValue::Shared(Arc::clone(shared)),
-            Held::Member(Member::Spliced(spliced)) => KeptValue::Shared(Arc::clone(spliced.shared())),
-            Held::Member(Member::Own(leaf)) if !leaf.is_array() && !leaf.is_object() => KeptValue::Leaf(leaf.clone()),
-            _ => return None,
-        };
-        Some(Kept { name: self.name.into(), value })
-    }
-
-    /// Whether members are the same, one by one.
-    pub(crate) fn are_kept(mut members: impl Iterator<Item = MemberRef<'b>>, kept: &[Kept]) -> bool {
-        kept.iter().all(|kept| members.next().is_some_and(|member| member.is_kept(kept))) && members.next().is_none()
-    }
-
-    /// Whether it is the same member.
-    fn is_kept(&self, kept: &Kept) -> bool {
-        *self.name == *kept.name
-            && match (self.held, &kept.value) {
-                (Held::Member(Member::Shared(shared)), KeptValue::Shared(kept)) => {
-                    Arc::ptr_eq(shared, kept) || is_same_leaf(&shared.value, &kept.value)
-                }
-                (Held::Member(Member::Spliced(spliced)), KeptValue::Shared(kept)) => {
-                    Arc::ptr_eq(spliced.shared(), kept)
-                }
-                (Held::Member(Member::Own(value)), KeptValue::Leaf(kept)) => value == kept,
-                _ => false,
-            }
-    }
-
-    /// What somebody has to tell of the value, worked out once for all bodies that hold it.
-    pub(crate) fn told<T: Any + Send + Sync>(&self, teller: usize, tell: impl FnOnce() -> T) -> Arc<T> {
-        match self.held {
-            Held::Member(Member::Shared(shared)) => shared.told(teller, self.name, tell),
-            _ => Arc::new(tell()),
-        }
-    }
-
-    /// Whether a check accepts the value, which it is not asked again if it did before.
+    /// Whether a check accepts the value.
     pub(crate) fn is_accepted(&self, check: &Check) -> bool {
-        match self.held {
-            Held::Member(Member::Shared(shared)) => shared.accepted.by(check, &shared.value),
-            Held::Member(Member::Spliced(spliced)) => spliced.is_accepted(check),
+        match (self.held, self.memory) {
+            (Held::Member(Member::Shared(shared)), Some(memory)) => {
+                memory.ask(IsAccepted(shared.id, check.id), || (check.accepts)(&shared.value))
+            }
+            (Held::Member(Member::Spliced(spliced)), Some(memory)) => spliced.is_accepted(check, memory),
             _ => (check.accepts)(self.value()),
         }
     }
 }
 
-/// Whether two values are the same, of which neither is a list or an object.
-fn is_same_leaf(one: &Value, other: &Value) -> bool {
-    !one.is_array() && !one.is_object() && one == other
-}
-
 impl Shared {
     pub(super) fn new(value: Value) -> Shared {
-        let (accepted, followed) = (Accepted::default(), Followed::default());
-        let (pretty, authored, marked, told) = (OnceLock::new(), OnceLock::new(), Mutex::default(), Mutex::default());
-        Shared { value, pretty, accepted, followed, authored, marked, told, holes: None }
+        let (weight, id) = (weight(&value), Identity::new());
+        Shared { id, value, weight, pretty: OnceLock::new(), authored: OnceLock::new(), holes: None }
     }
 
     /// A value in which the placeholder stands for the system prompt of each body.
@@ -296,8 +195,33 @@ impl Shared {
         Shared { holes, ..Shared::new(value) }
     }
 
+    /// The value of a text: the one that is there already, if another template wrote the same.
+    ///
+    /// # Errors
+    ///
+    /// The text is no JSON.
+    pub(super) fn of(text: &str, memory: &Memory, share: fn(Value) -> Shared) -> Result<Arc<Shared>, JsonError> {
+        let asked = ValueOf(text.into());
+        if let Some(known) = memory.recall(&asked) {
+            return Ok(known);
+        }
+        let value = Arc::new(share(json::parse(text)?));
+        memory.note(asked, Arc::clone(&value));
+        Ok(value)
+    }
+
+    /// A value: the one that is there already, if it is the same. The order of members counts.
+    pub(super) fn same(value: Value, memory: &Memory) -> Arc<Shared> {
+        memory.ask(ValueOf(compact(&value).into()), || Arc::new(Shared::new(value)))
+    }
+
     pub(super) fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// About how many bytes the value holds.
+    pub(super) fn weight(&self) -> usize {
+        self.weight
     }
 
     /// How often each body has its system prompt in it.
@@ -310,28 +234,16 @@ impl Shared {
         self.pretty.get_or_init(|| indented(&self.value).into())
     }
 
-    fn told<T: Any + Send + Sync>(&self, teller: usize, name: &str, tell: impl FnOnce() -> T) -> Arc<T> {
-        let lock = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let known =
-            lock().iter().find(|known| (known.0, &*known.1) == (teller, name)).map(|known| Arc::clone(&known.2));
-        let told = known.unwrap_or_else(|| {
-            let told: Told = Arc::new(tell());
-            lock().push((teller, name.into(), Arc::clone(&told)));
-            told
-        });
-        told.downcast().unwrap_or_else(|_| unreachable!("each teller has a form of its own"))
-    }
-
-    fn marked(&self, place: CachePlace, ttl: CacheTtl) -> Option<(Arc<Shared>, CacheMark)> {
-        let mut known = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.iter().find(|known| (known.place, known.ttl) == (place, ttl)) {
-            return found.value.clone();
+    fn marked(&self, place: CachePlace, ttl: CacheTtl, memory: Option<&Memory>) -> Option<(Arc<Shared>, CacheMark)> {
+        let mark = || {
+            let mut value = self.value.clone();
+            let again = if self.holes.is_some() { Shared::hollow } else { Shared::new };
+            value.mark(place, ttl).map(|mark| (Arc::new(again(value)), mark))
+        };
+        match memory {
+            Some(memory) => memory.ask(Marked(self.id, place, ttl), mark),
+            None => mark(),
         }
-        let mut value = self.value.clone();
-        let again = if self.holes.is_some() { Shared::hollow } else { Shared::new };
-        let value = value.mark(place, ttl).map(|mark| (Arc::new(again(value)), mark));
-        known.push(Marked { place, ttl, value: value.clone() });
-        value
     }
 
     fn authored(&self, name: &str) -> usize {
@@ -342,9 +254,15 @@ impl Shared {
     }
 }
 
-impl Cacheable for Member {
+/// A member, and the memory that knows which breakpoints of the prompt cache were put into it.
+struct Markable<'m> {
+    member: Member,
+    memory: Option<&'m Memory>,
+}
+
+impl Cacheable for Markable<'_> {
     fn authored(&self, name: &str) -> usize {
-        match self {
+        match &self.member {
             Member::Own(value) => value.authored(name),
             Member::Shared(shared) => shared.authored(name),
             Member::Spliced(spliced) => spliced.shared().authored(name),
@@ -352,15 +270,15 @@ impl Cacheable for Member {
     }
 
     fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark> {
-        match self {
+        match &mut self.member {
             Member::Own(value) => value.mark(place, ttl),
             Member::Shared(shared) => {
-                let (marked, mark) = shared.marked(place, ttl)?;
+                let (marked, mark) = shared.marked(place, ttl, self.memory)?;
                 *shared = marked;
                 Some(mark)
             }
             Member::Spliced(spliced) => {
-                let (marked, mark) = spliced.shared().marked(place, ttl)?;
+                let (marked, mark) = spliced.shared().marked(place, ttl, self.memory)?;
                 **spliced = spliced.with(marked);
                 Some(mark)
             }
@@ -396,6 +314,23 @@ impl Member {
     /// Whether several bodies hold just this value.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Member::Shared(_))
+    }
+
+    /// What it shares with the same member of other bodies.
+    pub(super) fn sameness(&self) -> Option<Sameness> {
+        match self {
+            Member::Shared(shared) => Some(Sameness::Shared(shared.id)),
+            Member::Spliced(spliced) => Some(Sameness::Shared(spliced.shared().id)),
+            Member::Own(value) => Sameness::of_leaf(value),
+        }
+    }
+
+    /// The identity of a value that several bodies hold just so.
+    pub(super) fn id(&self) -> Option<Identity> {
+        match self {
+            Member::Shared(shared) => Some(shared.id),
+            Member::Own(_) | Member::Spliced(_) => None,
+        }
     }
 
     /// The text of the value, indented as a member of a body.
@@ -439,6 +374,10 @@ fn compact(value: &(impl serde::Serialize + ?Sized)) -> String {
 }
 
 impl Members {
+    pub(super) fn named(&self) -> impl Iterator<Item = (&Arc<str>, &Member)> {
+        self.0.iter().map(|(name, member)| (name, member))
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Member)> {
         self.0.iter().map(|(name, member)| (&**name, member))
     }
@@ -446,27 +385,18 @@ impl Members {
     /// About how many bytes the members of this body alone hold.
     pub(super) fn weight(&self) -> usize {
         let own = |(_, member): (&str, &Member)| match member {
-            Member::Own(value) => value.weight(),
+            Member::Own(value) => weight(value),
             Member::Shared(_) => 0,
             Member::Spliced(spliced) => spliced.weight(),
         };
         self.iter().map(own).sum()
     }
 
-    /// How often the system prompt was put into values that other bodies hold too.
-    pub(super) fn holes(&self) -> usize {
-        let spliced = |(_, member): (&str, &Member)| match member {
-            Member::Spliced(spliced) => spliced.shared().holes(),
-            Member::Own(_) | Member::Shared(_) => 0,
-        };
-        self.iter().map(spliced).sum()
-    }
-
     /// About how many bytes a member holds that other bodies hold too.
     pub(super) fn shared_weight(&self, at: &Pointer) -> usize {
         let is_there = |name: &str| Pointer::root().member(name) == *at;
         let found = self.iter().find(|(name, member)| member.is_shared() && is_there(name));
-        found.map_or(0, |(_, member)| member.value().weight())
+        found.map_or(0, |(_, member)| weight(member.value()))
     }
 
     /// No members yet, with room for those of a profile.
@@ -493,8 +423,12 @@ impl Members {
     }
 
     /// The prompt-cache step.
-    pub(super) fn add_cache_control(&mut self, plan: &CachePlan) -> Vec<CacheMark> {
-        add_cache_control(&mut self.0, plan)
+    pub(super) fn add_cache_control(&mut self, plan: &CachePlan, memory: Option<&Memory>) -> Vec<CacheMark> {
+        let members = std::mem::take(&mut self.0).into_iter();
+        let mut markable: Vec<_> = members.map(|(name, member)| (name, Markable { member, memory })).collect();
+        let marks = add_cache_control(&mut markable, plan);
+        self.0.extend(markable.into_iter().map(|(name, markable)| (name, markable.member)));
+        marks
     }
 
     pub(super) fn to_value(&self) -> Value {
@@ -539,16 +473,6 @@ mod tests {
                     .prop_map(|members| members.into_iter().collect()),
             ]
         })
-    }
-
-    #[test]
-    fn the_last_sixteen_checks_that_accepted_a_value_are_known() {
-        let accepted = Accepted::default();
-        (0..=20).for_each(|check| accepted.note(CheckId(check)));
-        accepted.note(CheckId(u16::MAX));
-        let known: Vec<u16> = (0..=21).filter(|&check| accepted.is_noted(CheckId(check))).collect();
-        assert_eq!(known, (5..=20).collect::<Vec<_>>());
-        assert!(!accepted.is_noted(CheckId(u16::MAX)));
     }
 
     #[test]

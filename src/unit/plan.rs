@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::assembled::KnownMembers;
 use super::members::Shared;
-use super::memo::Room;
 use super::prompt::KnownPrompts;
 use super::splices::SpliceIndex;
 use crate::conversation::TaskKind;
 use crate::diag::{Diagnostic, Suggestions, listed};
 use crate::json::{self, Pointer};
+use crate::memory::{Identity, Memory};
 use crate::provider::{
     ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, UrlParts,
     WireFormat, request_line, rules as provider_rules,
@@ -43,7 +42,8 @@ pub struct Plan<'r> {
     pub(super) with_tools: bool,
     pub(super) cache: Option<CachePlan>,
     pub(super) known_prompts: KnownPrompts,
-    pub(super) known_members: KnownMembers,
+    /// Tells it apart in questions.
+    pub(super) id: Identity,
 }
 
 /// What of a member a place is asked for.
@@ -70,11 +70,6 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// Whether no template is in it.
-    pub(super) fn is_constant(&self) -> bool {
-        matches!(self, Part::Constant(_) | Part::Member(_))
-    }
-
     fn static_values(&self) -> usize {
         match self {
             Part::Constant(value) => json::count(value),
@@ -112,7 +107,7 @@ impl<'r> Plan<'r> {
     }
 
     /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.
-    pub fn new(repo: &'r Repo, engine: &Engine, room: &Room, profile: ResolvedProfile<'r>) -> Option<Plan<'r>> {
+    pub fn new(repo: &'r Repo, engine: &Engine, memory: &Memory, profile: ResolvedProfile<'r>) -> Option<Plan<'r>> {
         let instance = repo.instances.get(profile.string("provider_instance")?.value)?;
         let endpoint = profile.string("endpoint")?;
         let api = ClientApi::from_name(&instance.client_api.value)?;
@@ -132,13 +127,13 @@ impl<'r> Plan<'r> {
             Some(id)
         })?;
         for ((_, part), (_, merged)) in body.iter_mut().zip(profile.body()?.iter()) {
-            part.share((merged.file != profile.profile.file).then_some(room));
+            part.share((merged.file != profile.profile.file).then_some(memory));
         }
         let default_model = profile.string("model").map(|model| model.value);
         let kind = if completion { TaskKind::Completion } else { TaskKind::Chat };
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
-        let (known_prompts, known_members) = (KnownPrompts::default(), KnownMembers::default());
+        let (known_prompts, id) = (KnownPrompts::default(), Identity::new());
         Some(Plan {
             profile,
             instance,
@@ -153,7 +148,7 @@ impl<'r> Plan<'r> {
             with_tools,
             cache,
             known_prompts,
-            known_members,
+            id,
         })
     }
 
@@ -405,11 +400,11 @@ impl Part {
     }
 
     /// Makes a constant one value of all bodies; those of all agents that take it over, if it is not of this agent's own profile.
-    fn share(&mut self, room: Option<&Room>) {
+    fn share(&mut self, memory: Option<&Memory>) {
         if let Part::Constant(value) = self {
             let value = value.take();
-            *self = Part::Member(match room {
-                Some(room) => room.share(value),
+            *self = Part::Member(match memory {
+                Some(memory) => Shared::same(value, memory),
                 None => Arc::new(Shared::new(value)),
             });
         }

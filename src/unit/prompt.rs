@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use memchr::memmem;
 
-use super::members::{CheckId, Class};
-use super::memo::Costed;
+use super::costed::{Costed, HOLDER};
 use crate::diag::Diagnostic;
-use crate::render::Rendered;
+use crate::memory::{Identity, Question};
+use crate::render::{Rendered, TemplateId};
+use crate::repo::LayerKind;
 
 /// The whole system prompt of a request. What is made of it is made once: it is part of the key of everything that reads it.
 #[derive(Debug, Clone)]
-pub struct SystemPrompt(Arc<Prompt>);
+pub struct SystemPrompt(Arc<Known>);
 
 #[derive(Debug)]
-struct Prompt {
+struct Known {
     hash: u64,
     text: Box<str>,
     escaped: OnceLock<Box<str>>,
-    classes: Mutex<Vec<(CheckId, Class)>>,
 }
 
 impl SystemPrompt {
@@ -28,7 +28,7 @@ impl SystemPrompt {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let (hash, text) = (hasher.finish(), text.into());
-        SystemPrompt(Arc::new(Prompt { hash, text, escaped: OnceLock::new(), classes: Mutex::default() }))
+        SystemPrompt(Arc::new(Known { hash, text, escaped: OnceLock::new() }))
     }
 
     /// The text.
@@ -43,17 +43,6 @@ impl SystemPrompt {
             json[1..json.len() - 1].into()
         };
         self.0.escaped.get_or_init(escape)
-    }
-
-    /// What a check can tell of the text, worked out when it asks first.
-    pub(super) fn class(&self, check: CheckId, classify: impl FnOnce(&str) -> Class) -> Class {
-        let mut known = self.0.classes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, class)) = known.iter().find(|(known, _)| *known == check) {
-            return *class;
-        }
-        let class = classify(self.as_str());
-        known.push((check, class));
-        class
     }
 }
 
@@ -76,6 +65,21 @@ impl Deref for SystemPrompt {
 impl Hash for SystemPrompt {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.0.hash);
+    }
+}
+
+/// The system prompt of a request, and what it costs; `None` if it is blank.
+pub(crate) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
+
+/// Asks for the system prompt of a conversation: by the agent's own part, and the layer whose files that sees.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct PromptOf(pub(super) Identity, pub(super) Option<TemplateId>, pub(super) LayerKind);
+
+impl Question for PromptOf {
+    type Answer = Prompt;
+
+    fn weight(&self, answer: &Prompt) -> usize {
+        HOLDER + answer.result.iter().flatten().map(|prompt| prompt.len()).sum::<usize>()
     }
 }
 

@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 use super::Request;
 use super::body::{Body, Splice};
+use super::costed::HOLDER;
 use super::excerpt::{self, Excerpt};
+use super::fragment::FragmentOf;
 use super::plan::{KeyOrValue, Plan};
 use super::prompt::{SystemPrompt, placeholder};
 use super::splices::SpliceIndex;
 use crate::json::{self, Pointer, Tree};
+use crate::memory::{Identity, Question};
 use crate::provider::{CacheMark, is_injected, tool_source};
 use crate::render::{BodyInput, By, ComputedFrom, ReadFile, Recording, Renderer, Written};
 use crate::repo::Repo;
@@ -149,7 +152,7 @@ pub(crate) struct Record<'a> {
     hollow: Vec<Recorded>,
     /// Of values that one tag wrote, by what followed it and where they begin, which value of the conversation each is: thousands
     /// of places may be in one.
-    taken_over: RefCell<HashMap<(*const Recording, usize), Option<TakenOver>>>,
+    taken_over: RefCell<HashMap<(Identity, usize), Option<TakenOver>>>,
 }
 
 /// A value of the conversation that a tag wrote as it is.
@@ -175,6 +178,23 @@ struct Recorded {
 struct Text {
     text: String,
     tree: Tree,
+}
+
+/// Asks what wrote a place in what a template gave, if that can be told for all agents: a mistake in a shared template is found in the
+/// bodies of all of them.
+#[derive(PartialEq, Eq, Hash)]
+struct PlaceOf {
+    fragment: FragmentOf,
+    inner: Pointer,
+    target: KeyOrValue,
+}
+
+impl Question for PlaceOf {
+    type Answer = Option<Provenance>;
+
+    fn weight(&self, answer: &Option<Provenance>) -> usize {
+        8 * HOLDER + answer.iter().flat_map(|place| &place.excerpt).map(Excerpt::len).sum::<usize>()
+    }
 }
 
 /// What a pointer leads to.
@@ -352,17 +372,17 @@ impl<'a> Record<'a> {
     /// A place in what a template wrote; other agents may have asked already.
     fn remembered(&self, index: usize, splice: &Splice, inner: &Pointer, target: KeyOrValue) -> Provenance {
         let find = || self.own_place(index, splice, inner, target);
-        let key = |prompt: Option<&SystemPrompt>| {
-            let key = self.plan.fragment_key(self.renderer, self.request, splice.template, prompt);
-            (key, inner.clone(), target)
+        let place = |prompt: Option<&SystemPrompt>| {
+            let fragment = self.plan.fragment_of(self.renderer, self.request, splice.template, prompt);
+            PlaceOf { fragment, inner: inner.clone(), target }
         };
         let prompt = self.system_prompt();
-        let known = match self.request.memo {
-            Some(memo) if prompt.is_some() && self.plan.splices(self.renderer, splice.template) => {
-                memo.trace(key(Some(placeholder())), || self.hollow_place(index, splice, inner, target)).or_else(find)
+        let known = match self.request.memory {
+            Some(memory) if prompt.is_some() && self.plan.splices(self.renderer, splice.template) => {
+                memory.ask(place(Some(placeholder())), || self.hollow_place(index, splice, inner, target)).or_else(find)
             }
-            Some(memo) if self.plan.shares(self.renderer, splice.template, prompt.as_ref()) => {
-                memo.trace(key(prompt.as_ref()), find)
+            Some(memory) if self.plan.shares(self.renderer, splice.template, prompt.as_ref()) => {
+                memory.ask(place(prompt.as_ref()), find)
             }
             _ => find(),
         };
@@ -461,10 +481,10 @@ impl<'a> Record<'a> {
         let start = range.start..range.end.min(range.start + 1);
         let first = self.renderer.written(self.sources, recording, start).into_iter().next()?;
         let value = first.value.filter(|_| first.by == By::Tag)?;
-        let known = self.taken_over.borrow().get(&(std::ptr::from_ref(recording), value.start)).cloned();
+        let known = self.taken_over.borrow().get(&(recording.id(), value.start)).cloned();
         let whole = known.unwrap_or_else(|| {
             let found = self.find_taken_over(recorded, inner, value.start);
-            self.taken_over.borrow_mut().insert((std::ptr::from_ref(recording), value.start), found.clone());
+            self.taken_over.borrow_mut().insert((recording.id(), value.start), found.clone());
             found
         })?;
         let at =

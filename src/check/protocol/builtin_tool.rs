@@ -8,7 +8,7 @@ use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Error "protocol/builtin-tool", "a built-in tool lacks what it needs, or holds what it cannot",
+    Error "protocol/builtin-tool", "a built-in tool lacks what it needs, or holds what it cannot",
     "Anthropic:\n\n\
      * web search and web fetch take `allowed_domains` or `blocked_domains`, not both\n\
      * `computer_…` needs `display_width_px` and `display_height_px`; the advisor needs a `model`\n\

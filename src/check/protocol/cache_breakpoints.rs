@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Body, Error "protocol/cache-breakpoints", "breakpoints of the prompt cache are too many, in the wrong order or at the wrong place",
+    Error "protocol/cache-breakpoints", "breakpoints of the prompt cache are too many, in the wrong order or at the wrong place",
     "A request to Anthropic has at most four blocks with `cache_control`: tools, system and messages together. The API reads them in \
      that order, and one with `ttl` \"1h\" must not come after one with \"5m\", which is also what stands for no `ttl`. A block of \
      thinking cannot have one, nor can an empty text.\n\n\

@@ -4,7 +4,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Body, Error "protocol/cached-content", "a request names a cache, and says again what the cache holds",
+    Error "protocol/cached-content", "a request names a cache, and says again what the cache holds",
     "Gemini's `cachedContent` stands for a system instruction, tools and their configuration: they were given when the cache was \
      made. A request that names a cache and has any of them is refused: *CachedContent can not be used with GenerateContent \
      request setting system_instruction, tools or tool_config*.\n\n\

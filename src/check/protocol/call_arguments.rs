@@ -6,7 +6,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    History, Error "protocol/call-arguments", "the arguments of a tool call are not a JSON object",
+    Error "protocol/call-arguments", "the arguments of a tool call are not a JSON object",
     "Chat Completions, Responses and Mistral carry the arguments of a call as a text that holds a JSON object. Servers that render \
      the history with a template of the model parse it: llama.cpp, Ollama and Qwen refuse what they cannot parse, vLLM and SGLang \
      too. OpenAI takes any text; there, and where nothing is known, it is a warning, because the model sees what it would never \

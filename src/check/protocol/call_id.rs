@@ -8,7 +8,7 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    History, Error "protocol/call-id", "the id of a tool call has a form that the server may refuse",
+    Error "protocol/call-id", "the id of a tool call has a form that the server may refuse",
     "Ids of calls are not portable: each server has a form of its own, and an id that one made may be refused by another. What all \
      servers of a format refuse is told by its schema: letters, digits, `_` and `-` at Anthropic, at most 64 characters at OpenAI.\n\n\
      | server | form |\n| --- | --- |\n\

@@ -9,7 +9,7 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Options, Error "protocol/choice-without-tools", "a choice of tools is made, and there are no tools",
+    Error "protocol/choice-without-tools", "a choice of tools is made, and there are no tools",
     "What says how tools are to be called needs tools; an empty list counts as none:\n\n\
      | format | refused without tools |\n| --- | --- |\n\
      | OpenAI, Chat Completions | `tool_choice` (but `none`), `parallel_tool_calls` |\n\

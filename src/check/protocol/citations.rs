@@ -8,7 +8,7 @@ use crate::provider::WireFormat;
 use crate::repo::Property;
 
 body_rule! {
-    History, Error "protocol/citations", "citations are asked for on some documents only, or stand on texts of the user",
+    Error "protocol/citations", "citations are asked for on some documents only, or stand on texts of the user",
     "Anthropic cites all documents of a request or none: it refuses a request in which `citations.enabled` is true on one document \
      and not on another.\n\n\
      * wrong: two documents, one with `\"citations\": {\"enabled\": true}`\n\

@@ -94,26 +94,27 @@ impl Condition {
         let mut names = self.0.split('.');
         let first = names.next()?;
         let is_lenient = subject.wire == WireFormat::GoogleGenerateContent;
-        let other = || subject.members().find(|(name, _)| is_lenient && is_snake_case(name, first));
-        let first = subject.member(first).or_else(|| other().map(|(_, value)| value))?;
+        let other = || is_lenient.then(|| subject.member(&in_snake_case(first))).flatten();
+        let first = subject.member(first).or_else(other)?;
         let inner = |value: &'b Value, name: &str| {
-            let other = || value.as_object()?.iter().find(|(key, _)| is_lenient && is_snake_case(key, name));
-            value.get(name).or_else(|| other().map(|(_, value)| value))
+            let other = || is_lenient.then(|| value.get(in_snake_case(name))).flatten();
+            value.get(name).or_else(other)
         };
         let value = names.try_fold(first, inner)?;
         (!value.is_null()).then_some(value)
     }
 }
 
-/// Whether a name is another one with underscores: Gemini reads both.
-fn is_snake_case(name: &str, camel: &str) -> bool {
-    let mut rest = name.chars();
-    let mut is_next = |c: char| rest.next() == Some(c);
-    let fits = |c: char| match c.is_ascii_uppercase() {
-        true => is_next('_') && is_next(c.to_ascii_lowercase()),
-        false => is_next(c),
-    };
-    camel.chars().all(fits) && rest.next().is_none()
+/// Returns a name as Gemini reads it too: with underscores.
+fn in_snake_case(camel: &str) -> String {
+    let mut name = String::with_capacity(camel.len() + 4);
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
 }
 
 impl Test {

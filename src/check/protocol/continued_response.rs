@@ -4,7 +4,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Error "protocol/continued-response", "the conversation cannot be continued like this",
+    Error "protocol/continued-response", "the conversation cannot be continued like this",
     "The Responses API holds conversations itself, if it is asked to: `previous_response_id` names the response before, `conversation` \
      a conversation. They exclude each other. llama.cpp keeps no responses and refuses `previous_response_id`.\n\n\
      * wrong: `previous_response_id` beside `conversation`\n\

@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    History, Error "protocol/duplicate-call-id", "two tool calls have the same id",
+    Error "protocol/duplicate-call-id", "two tool calls have the same id",
     "A result names its call by the id. With two calls of one id in a turn nobody can tell them apart: Anthropic refuses the request \
      (*`tool_use` ids must be unique*), other servers pair the results with one of them, which is a warning. So is an id that comes \
      again in a later turn: Anthropic takes it, since results are looked for right behind their calls.\n\n\

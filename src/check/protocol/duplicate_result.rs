@@ -6,7 +6,7 @@ use crate::check::history::Outcome;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    History, Error "protocol/duplicate-result", "a tool call is answered twice",
+    Error "protocol/duplicate-result", "a tool call is answered twice",
     "Each call has one result. Anthropic, Mistral and Gemini refuse a second one; other servers show the model both, which is a \
      warning. Most often a template renders a result with its call, and again where it stands in the conversation.\n\n\
      * wrong: two `tool_result` blocks with the `tool_use_id` of one call\n\

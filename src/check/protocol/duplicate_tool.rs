@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Tools, Error "protocol/duplicate-tool", "two tools have the same name",
+    Error "protocol/duplicate-tool", "two tools have the same name",
     "A call names its tool, so names are unique. Anthropic (*Tool names must be unique*, tools of the server included) and Gemini \
      (*Duplicate function declaration found*) refuse the request; of other servers nothing is known, which is a warning. Functions \
      in a namespace of the Responses API have names of their own.\n\n\

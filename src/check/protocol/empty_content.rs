@@ -7,7 +7,7 @@ use crate::check::history::{Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body and of_history, Warning "protocol/empty-content", "a message or a text says nothing",
+    Warning "protocol/empty-content", "a message or a text says nothing",
     "Most APIs refuse what is empty, and their schemas tell it: blank texts at Anthropic, contents without parts at Gemini, assistant \
      messages without text and calls at Mistral and OpenAI. Here are those of which reports disagree:\n\n\
      * Gemini: a part with an empty text is refused in some reports (v1beta) and taken in others. With a `thoughtSignature` it is \
@@ -48,9 +48,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         }
         _ => {}
     }
+    in_history(subject, found);
 }
 
-fn of_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
         WireFormat::GoogleGenerateContent => {
             subject.history().parts().for_each(|(_, part)| empty_part(part.value, found));

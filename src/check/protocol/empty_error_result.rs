@@ -4,7 +4,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    History, Error "protocol/empty-error-result", "an error result has no content",
+    Error "protocol/empty-error-result", "an error result has no content",
     "A tool that failed has to say something: Anthropic refuses a `tool_result` with `is_error` and without content (*content cannot \
      be empty if `is_error` is true*). Without `is_error`, an empty result is fine. At other servers of the format it is a warning.\n\n\
      * wrong: `{ \"type\": \"tool_result\", \"tool_use_id\": \"toolu_1\", \"is_error\": true, \"content\": \"\" }`\n\

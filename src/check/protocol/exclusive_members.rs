@@ -5,7 +5,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Options, Error "protocol/exclusive-members", "members exclude each other",
+    Error "protocol/exclusive-members", "members exclude each other",
     "Each of the members is right, and the API refuses them together; where it passes over one of them instead, this is a \
      warning. Most often one comes from a base profile and the other from an agent: `unset` in the agent removes the inherited \
      one.\n\n\

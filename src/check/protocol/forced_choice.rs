@@ -9,7 +9,7 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Options, Error "protocol/forced-choice", "a tool call is forced while thinking is on",
+    Error "protocol/forced-choice", "a tool call is forced while thinking is on",
     "A model that thinks decides itself whether it calls a tool. Anthropic refuses `tool_choice` that asks for a call together with a \
      budget of thinking (`thinking.type` \"enabled\"), and takes it with \"adaptive\" thinking; but Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and \
      Mythos 5.1 always think and never take it. DeepSeek, Qwen and Kimi refuse it together with thinking. What is known of models stands in \

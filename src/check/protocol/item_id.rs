@@ -9,7 +9,7 @@ use crate::check::history::elements;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/item-id", "the id of an item is refused by OpenAI",
+    Error "protocol/item-id", "the id of an item is refused by OpenAI",
     "Items of the Responses API may carry the `id` that the API gave them. It is checked: its beginning tells the kind of item (`fc` \
      of a call, `rs` of reasoning, `msg` of a message), it has at most 64 characters, and it may stand in the input once only. With \
      `previous_response_id`, the items of that response are known already and must not be sent again. With `\"store\": false` the \

@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Body, Error "protocol/json-mode", "JSON mode is asked for in a way that the API refuses",
+    Error "protocol/json-mode", "JSON mode is asked for in a way that the API refuses",
     "OpenAI, DeepSeek, Qwen and Groq take `json_object` only if the word *json* stands somewhere in the messages; the Responses \
      API looks at `input` alone, not at `instructions`. LM Studio knows `json_schema` and `text` only, and Mistral wants the \
      schema of `json_schema`.\n\n\

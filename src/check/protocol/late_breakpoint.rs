@@ -8,7 +8,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Body, Warning "cache/late-breakpoint", "long tools or instructions have no breakpoint of the prompt cache at their end",
+    Warning "cache/late-breakpoint", "long tools or instructions have no breakpoint of the prompt cache at their end",
     "Anthropic keeps a beginning of a request at breakpoints only, and looks for what is kept at breakpoints and at most 20 blocks before \
      one. If the first breakpoint stands in the messages, the next request of the same conversation finds it. Another conversation with the \
      same tools and system prompt finds nothing: it has no breakpoint that ends where they end.\n\n\

@@ -7,7 +7,7 @@ use crate::check::About;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Error "protocol/limit", "a list or a text is longer than the API takes",
+    Error "protocol/limit", "a list or a text is longer than the API takes",
     "APIs bound the number of tools, the length of identifiers and the like. Where two sources disagree about a bound, what lies \
      between the two is a warning.\n\n\
      * wrong: 129 tools at OpenAI\n\

@@ -9,7 +9,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    History, Error "protocol/media-source", "an image or a document comes in a way that the server does not read",
+    Error "protocol/media-source", "an image or a document comes in a way that the server does not read",
     "Some servers fetch an image by its URL, others want its bytes in Base64; some take a few media types only, and none takes a \
      picture whose bytes are of another type than it says, or are no picture at all. Images in results of tools are refused by OpenAI, \
      LM Studio, DeepSeek and Groq. OpenAI takes documents as files, no audio and no video.\n\n\

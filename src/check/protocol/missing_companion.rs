@@ -5,7 +5,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Error "protocol/missing-companion", "a member needs another one that is missing",
+    Error "protocol/missing-companion", "a member needs another one that is missing",
     "Some members mean something only together with another one, and the API refuses them alone; where it passes over them \
      instead, this is a warning.\n\n\
      * wrong: `stream_options` without `stream`\n\

@@ -11,7 +11,7 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    History, Error "protocol/model-media", "the model does not take an image or audio, or not in this way",
+    Error "protocol/model-media", "the model does not take an image or audio, or not in this way",
     "Models of one API differ in what they see. A model for texts alone refuses a request with an image: *Invalid content type. \
      image_url is only supported by certain models* (OpenAI), *unknown variant `image_url`, expected `text`* (DeepSeek). Others take \
      images, but none in results of tools, or none by their address on the web. Most of OpenAI's chat models take no audio: *Content \

@@ -10,7 +10,7 @@ use crate::repo::Demand;
 use crate::text::cut;
 
 body_rule! {
-    Options and of_history, Error "protocol/model-parameter", "the model refuses a member of the request, or its value",
+    Error "protocol/model-parameter", "the model refuses a member of the request, or its value",
     "Models of one API differ in what they take. Claude Opus 4.7 and later refuse `temperature`; GPT-5 and the o-series want \
      `max_completion_tokens` for `max_tokens`; each model has its own efforts of reasoning, and its own largest `max_tokens`. \
      The API answers with status 400, for every request. What a model ignores, what reports disagree on, and what was seen at \
@@ -35,18 +35,8 @@ body_rule! {
     }
 }
 
-/// Facts about what stands beside the history, or depends on it.
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    tell(subject.facts.breaches(subject), subject, found);
-}
-
-/// Facts about the history alone.
-fn of_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    tell(subject.facts.breaches_of_history(subject), subject, found);
-}
-
-fn tell<'b>(breaches: Vec<Breach<'_, 'b>>, subject: &Subject<'b>, found: &mut Found<'b>) {
-    for breach in breaches {
+    for breach in subject.facts.breaches(subject) {
         let taken = Taken::instead_of(&breach, subject);
         let note = found.at(breach.value, message(&breach, &taken, subject.model));
         let note = match &breach.fact.demand {

@@ -9,7 +9,7 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    Body, Error "protocol/model-prefill", "the last turn is the assistant's, and the model does not go on with it",
+    Error "protocol/model-prefill", "the last turn is the assistant's, and the model does not go on with it",
     "A history that ends with the assistant's turn asks the model to go on from there. Claude 4.6 and later refuse it: *This \
      model does not support assistant message prefill. The conversation must end with a user message.* So do Gemini after 3.1, and \
      DeepSeek's reasoning models, unless the message says `\"prefix\": true`. A turn that the server paused for its own tools is sent \

@@ -6,7 +6,7 @@ use crate::check::history::{Kind, Outcome, Part, text_of};
 use crate::provider::WireFormat;
 
 body_rule! {
-    History, Error "protocol/orphan-result", "a tool result answers no call",
+    Error "protocol/orphan-result", "a tool result answers no call",
     "A result refers to a call that the model made directly before. One whose call was dropped or has another id is refused by the \
      APIs; local and unknown servers take it, which is a warning. Most often a template leaves out assistant messages without text, \
      and the calls with them. A result that comes too late is told where its call is: `protocol/unanswered-call`.\n\n\

@@ -5,7 +5,7 @@ use crate::check::history::{Role, text_of};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    History, Error "protocol/participant-name", "the name of a participant holds what OpenAI refuses",
+    Error "protocol/participant-name", "the name of a participant holds what OpenAI refuses",
     "Messages of Chat Completions may name who speaks. OpenAI takes names without white space and without `<`, `|`, `\\\\`, `/` and `>`.\n\n\
      * wrong: `{ \"role\": \"user\", \"name\": \"Ada Lovelace\", … }`\n\
      * right: `{ \"role\": \"user\", \"name\": \"ada_lovelace\", … }`",

@@ -8,7 +8,7 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    Body, Error "protocol/prefill", "the last message is the assistant's, in a way that the API refuses",
+    Error "protocol/prefill", "the last message is the assistant's, in a way that the API refuses",
     "A last message of the assistant is the beginning of its answer, which the model goes on from. Which models take one is a matter \
      of the model; this is what holds for all of them:\n\n\
      * Anthropic: its text does not end with white space, and with `thinking` turned on it begins with a thinking block\n\

@@ -7,7 +7,7 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    History, Error "protocol/result-order", "something stands in the wrong place of a message with tool results",
+    Error "protocol/result-order", "something stands in the wrong place of a message with tool results",
     "In a message with results, the results come first. Anthropic refuses text, images or documents before or between `tool_result` \
      blocks, as if the results were missing (*tool_use ids were found without tool_result blocks immediately after*); what follows \
      them is fine.\n\nGemini 3 and later refuse a last content with something behind the responses, with an error \

@@ -5,7 +5,7 @@ use crate::check::history::Role;
 use crate::provider::WireFormat;
 
 body_rule! {
-    History, Error "protocol/result-role", "function responses stand under the wrong role",
+    Error "protocol/result-role", "function responses stand under the wrong role",
     "Results come from the client: Gemini refuses `functionResponse` under the role `model`. In a conversation of several turns, \
      reports of 2026 say that it refuses one in a content without a role too, which is a warning. Other formats tell it by their \
      schemas: a result is a kind of message or item there.\n\n\

@@ -6,7 +6,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Warning "protocol/sampling", "sampling is asked for in a way that the API refuses",
+    Warning "protocol/sampling", "sampling is asked for in a way that the API refuses",
     "Mistral's API refuses `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\

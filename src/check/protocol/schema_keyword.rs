@@ -9,7 +9,7 @@ use crate::check::history::elements;
 use crate::provider::WireFormat;
 
 body_rule! {
-    Options, Error "protocol/schema-keyword", "a schema of Gemini's own kind is refused",
+    Error "protocol/schema-keyword", "a schema of Gemini's own kind is refused",
     "`parameters`, `response` and `responseSchema` hold a subset of OpenAPI, not JSON Schema, and the API checks more than its names: \
      every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` names properties, what \
      belongs to one type stands with no other, `format` of a text is `enum` or `date-time`, and no value of `enum` is empty. \

@@ -9,7 +9,7 @@ use crate::json::kind_of;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Error "protocol/strict-schema", "a schema that is to be kept strictly is refused",
+    Error "protocol/strict-schema", "a schema that is to be kept strictly is refused",
     "With `strict`, the model cannot but keep to the schema, and the API takes only schemas that it can keep to:\n\n\
      | | OpenAI, Groq | Anthropic |\n| --- | --- | --- |\n\
      | objects | `\"additionalProperties\": false` | the same |\n\

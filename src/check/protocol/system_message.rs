@@ -6,7 +6,7 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    History, Error "protocol/system-message", "a system message stands where the API takes none",
+    Error "protocol/system-message", "a system message stands where the API takes none",
     "Anthropic's newest models (from Opus 4.8 on) take messages with the role `system` within the conversation, for instructions that come later. The \
      prompt itself is the member `system`. Such a message\n\n\
      * is not the first\n\

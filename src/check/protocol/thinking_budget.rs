@@ -5,7 +5,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Options, Error "protocol/thinking-budget", "the budget for thinking leaves nothing for the answer",
+    Error "protocol/thinking-budget", "the budget for thinking leaves nothing for the answer",
     "Anthropic counts thinking as a part of the answer: `budget_tokens` must be less than `max_tokens`. With tools and interleaved \
      thinking, which a header turns on, it may be more: with `tools` this is a warning. That it is 1,024 or more is said by the \
      schema; the ranges of Gemini's `thinkingBudget`, which differ by model, stand in `model-families.toml`, and \

@@ -8,7 +8,7 @@ use crate::diag::Severity;
 use crate::provider::WireFormat;
 
 body_rule! {
-    Options, Error "protocol/thinking-sampling", "sampling is asked for that thinking forbids",
+    Error "protocol/thinking-sampling", "sampling is asked for that thinking forbids",
     "With thinking on, Anthropic's API takes `temperature` only as 1, `top_p` only from 0.95 to 1, and no `top_k`. Everything else is \
      refused: *temperature may only be set to 1 when thinking is enabled*.\n\n\
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\

@@ -5,7 +5,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Tools, Warning "protocol/tool-name", "the name or the description of a tool may be too long",
+    Warning "protocol/tool-name", "the name or the description of a tool may be too long",
     "Schemas tell the names that a format never takes. Here are the lengths of which reports disagree:\n\n\
      * Gemini: names of more than 64 characters were refused up to March 2026; the SDK says 128\n\
      * OpenAI: descriptions of more than 1,024 characters were refused in January 2025; the specification names no limit\n\n\

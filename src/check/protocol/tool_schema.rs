@@ -10,7 +10,7 @@ use crate::provider::{Server, WireFormat};
 use crate::text::cut;
 
 body_rule! {
-    Tools, Error "protocol/tool-schema", "the schema of a tool's arguments is refused",
+    Error "protocol/tool-schema", "the schema of a tool's arguments is refused",
     "The arguments of a tool are an object, and their schema says so at its root:\n\n\
      * OpenAI and Anthropic refuse `anyOf`, `oneOf` and `allOf` at the root, OpenAI `enum` and `not` too\n\
      * OpenAI wants `\"type\": \"object\"` and `properties` there, and `items` of every array\n\

@@ -6,7 +6,7 @@ use crate::provider::{Server, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
-    History, Error "protocol/turn-order", "the order of the messages is refused",
+    Error "protocol/turn-order", "the order of the messages is refused",
     "Formats differ in what may follow what:\n\n\
      * Anthropic: older reports say that the first message has to be the user's, unless it holds a compaction. It is taken by now: a \
      warning. Messages of one role in a row are put together by the server\n\

@@ -8,7 +8,7 @@ use crate::check::history::{Entry, History};
 use crate::provider::WireFormat;
 
 body_rule! {
-    History, Error "protocol/unanswered-call", "a tool call has no result where the API looks for it",
+    Error "protocol/unanswered-call", "a tool call has no result where the API looks for it",
     "A model that called a tool waits for what it gave. Anthropic wants every result in the next message, Chat Completions and \
      Mistral in tool messages before anything else, Gemini as many responses as calls in the next content, and the Responses API \
      an output with the same `call_id` later on. Anthropic and Gemini put together what the model says in a row: there, two messages with \

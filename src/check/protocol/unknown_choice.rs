@@ -6,7 +6,7 @@ use crate::diag::did_you_mean;
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Error "protocol/unknown-choice", "a tool is chosen that is not among the tools",
+    Error "protocol/unknown-choice", "a tool is chosen that is not among the tools",
     "`tool_choice` names a tool, a list of allowed tools does, and Gemini's `allowedFunctionNames`: each must be declared in `tools`. \
      Anthropic, OpenAI and Gemini refuse what is not; elsewhere it is a warning. Names that an MCP server or a tool search brings \
      are not known here, and are let pass.\n\n\

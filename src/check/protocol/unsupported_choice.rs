@@ -5,7 +5,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
-    Options, Error "protocol/unsupported-choice", "the server does not take this choice of tools",
+    Error "protocol/unsupported-choice", "the server does not take this choice of tools",
     "Servers of OpenAI's format differ in what `tool_choice` may be:\n\n\
      * LM Studio takes `none`, `auto` and `required`, and refuses an object\n\
      * llama.cpp takes an object as `auto`, without a word: a warning\n\

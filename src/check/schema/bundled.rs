@@ -47,9 +47,9 @@ impl Bundled {
         (!names.is_empty()).then_some(names)
     }
 
-    /// Whether the schema takes a body with these members, of which those are right that are not asked for.
-    pub(super) fn accepts(&self, members: &[MemberRef<'_>], is_asked: impl Fn(&MemberRef<'_>) -> bool) -> bool {
-        members.iter().all(|member| !is_asked(member) || self.takes(member))
+    /// Whether the schema takes a body with these members.
+    pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
+        members.iter().all(|member| self.takes(member))
             && self.required.iter().all(|name| members.iter().any(|member| member.name == *name))
             && self.together.as_ref().is_none_or(|together| together.accepts(members))
     }

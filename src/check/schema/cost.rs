@@ -4,6 +4,8 @@
 //! less. Schemas that are reached on several ways are measured once, so the measure itself is small where the work would be
 //! exponential.
 
+use std::ops::Range;
+
 use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
 
@@ -23,65 +25,81 @@ pub(super) fn cost(graph: &Graph, value: &Value) -> Option<u64> {
 
 /// The same of one of its schemas.
 pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<u64> {
-    let mut meter = Meter { graph, known: HashMap::new(), sizes: HashMap::new(), left: MAX_PAIRS };
-    meter.cost(schema, value)
+    let mut meter = Meter { graph, nodes: nodes(value), known: HashMap::new(), left: MAX_PAIRS };
+    meter.cost(schema, 0)
 }
 
-struct Meter<'g> {
+/// A value, and the values in it.
+struct Node<'v> {
+    value: &'v Value,
+    /// How many values it holds, itself included.
+    size: u64,
+    /// The numbers of the values in it.
+    parts: Range<usize>,
+}
+
+/// Numbers a value and all values in it: those in one value follow each other.
+fn nodes(value: &Value) -> Vec<Node<'_>> {
+    let node = |value| Node { value, size: 1, parts: 0..0 };
+    let mut nodes = vec![node(value)];
+    let mut next = 0;
+    while next < nodes.len() {
+        let first = nodes.len();
+        match nodes[next].value {
+            Value::Array(elements) => nodes.extend(elements.iter().map(node)),
+            Value::Object(members) => nodes.extend(members.values().map(node)),
+            _ => {}
+        }
+        nodes[next].parts = first..nodes.len();
+        next += 1;
+    }
+    for at in (0..nodes.len()).rev() {
+        nodes[at].size += nodes[nodes[at].parts.clone()].iter().map(|part| part.size).sum::<u64>();
+    }
+    nodes
+}
+
+struct Meter<'g, 'v> {
     graph: &'g Graph,
-    /// What was measured of schemas that are reached on several ways, by the address of the value.
+    nodes: Vec<Node<'v>>,
+    /// What was measured of schemas that are reached on several ways, by the number of the value.
     known: HashMap<(SchemaId, usize), u64>,
-    /// How many values a value holds, by its address.
-    sizes: HashMap<usize, u64>,
     left: u64,
 }
 
-impl<'g> Meter<'g> {
-    fn cost(&mut self, id: SchemaId, value: &Value) -> Option<u64> {
+impl<'g> Meter<'g, '_> {
+    fn cost(&mut self, id: SchemaId, at: usize) -> Option<u64> {
         let schema = &self.graph.schemas[id];
-        let key = (id, std::ptr::from_ref(value).addr());
         if schema.uses > 1
-            && let Some(known) = self.known.get(&key)
+            && let Some(known) = self.known.get(&(id, at))
         {
             return Some(*known);
         }
         self.left = self.left.checked_sub(1)?;
-        let mut cost = self.own(schema, value);
+        let mut cost = own(schema, &self.nodes[at]);
         for inner in &schema.same {
-            cost = cost.saturating_add(self.cost(*inner, value)?);
+            cost = cost.saturating_add(self.cost(*inner, at)?);
         }
-        cost = cost.saturating_add(self.parts(schema, value)?);
+        cost = cost.saturating_add(self.parts(schema, at)?);
         if schema.uses > 1 {
-            self.known.insert(key, cost);
+            self.known.insert((id, at), cost);
         }
         Some(cost)
     }
 
-    /// The work of the schema's own keywords, and of keeping a value that no alternative takes.
-    fn own(&mut self, schema: &Schema, value: &Value) -> u64 {
-        let text = value.as_str().map_or(0, str::len) as u64;
-        let of_text = (text / BYTES).saturating_add(schema.pattern.saturating_mul(text) / BYTES);
-        let compared = if schema.is_unique { self.size(value) } else { 0 };
-        let copied = match schema.alternatives {
-            0 => 0,
-            alternatives => alternatives.saturating_mul(self.size(value)) / COPIED,
-        };
-        schema.weight.saturating_add(of_text).saturating_add(compared).saturating_add(copied)
-    }
-
-    fn parts(&mut self, schema: &'g Schema, value: &Value) -> Option<u64> {
-        let mut cost = 0_u64;
-        match value {
+    fn parts(&mut self, schema: &'g Schema, at: usize) -> Option<u64> {
+        let (mut cost, parts) = (0_u64, self.nodes[at].parts.clone());
+        match self.nodes[at].value {
             Value::Object(members) => {
-                for (name, member) in members {
-                    cost = cost.saturating_add(self.member(schema, name, member)?);
+                for (name, part) in members.keys().zip(parts) {
+                    cost = cost.saturating_add(self.member(schema, name, part)?);
                 }
             }
-            Value::Array(elements) => {
-                for (index, element) in elements.iter().enumerate() {
+            Value::Array(_) => {
+                for (index, part) in parts.enumerate() {
                     let described = schema.first_elements.get(index).copied().or(schema.elements);
                     for id in described.into_iter().chain(schema.contains) {
-                        cost = cost.saturating_add(self.cost(id, element)?);
+                        cost = cost.saturating_add(self.cost(id, part)?);
                     }
                 }
             }
@@ -90,36 +108,29 @@ impl<'g> Meter<'g> {
         Some(cost)
     }
 
-    fn member(&mut self, schema: &'g Schema, name: &str, member: &Value) -> Option<u64> {
+    fn member(&mut self, schema: &'g Schema, name: &str, at: usize) -> Option<u64> {
         let length = name.len() as u64;
         let named = schema.names.map_or(0, |id| self.graph.schemas[id].expansion.saturating_mul(1 + length / BYTES));
         let mut cost = 1_u64.saturating_add(named);
         let others = schema.other_properties.filter(|_| !schema.properties.contains_key(name));
         for id in schema.properties.get(name).copied().into_iter().chain(others) {
-            cost = cost.saturating_add(self.cost(id, member)?);
+            cost = cost.saturating_add(self.cost(id, at)?);
         }
         for (pattern, id) in &schema.by_pattern {
             let matched = 1 + pattern.saturating_mul(length) / BYTES;
-            cost = cost.saturating_add(matched).saturating_add(self.cost(*id, member)?);
+            cost = cost.saturating_add(matched).saturating_add(self.cost(*id, at)?);
         }
         Some(cost)
     }
+}
 
-    /// How many values a value holds, itself included.
-    fn size(&mut self, value: &Value) -> u64 {
-        let parts = match value {
-            Value::Array(elements) if !elements.is_empty() => elements.iter().collect::<Vec<_>>(),
-            Value::Object(members) if !members.is_empty() => members.values().collect(),
-            _ => return 1,
-        };
-        let address = std::ptr::from_ref(value).addr();
-        if let Some(known) = self.sizes.get(&address) {
-            return *known;
-        }
-        let size = 1 + parts.into_iter().map(|part| self.size(part)).sum::<u64>();
-        self.sizes.insert(address, size);
-        size
-    }
+/// The work of a schema's own keywords, and of keeping a value that no alternative takes.
+fn own(schema: &Schema, node: &Node<'_>) -> u64 {
+    let text = node.value.as_str().map_or(0, str::len) as u64;
+    let of_text = (text / BYTES).saturating_add(schema.pattern.saturating_mul(text) / BYTES);
+    let compared = if schema.is_unique { node.size } else { 0 };
+    let copied = schema.alternatives.saturating_mul(node.size) / COPIED;
+    schema.weight.saturating_add(of_text).saturating_add(compared).saturating_add(copied)
 }
 
 #[cfg(test)]

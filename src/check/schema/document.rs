@@ -1,7 +1,6 @@
 //! A schema that can be used.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -13,6 +12,7 @@ use super::graph::{Graph, QUOTED, Refusal};
 use super::mistake::{Hint, Mistake, What, fold};
 use super::{explain, extend, pattern, rules, spelling};
 use crate::json::{self, Pointer};
+use crate::memory::{Identity, Memory, Question};
 use crate::source::{FileId, SourceText, Span};
 use crate::text::cut;
 use crate::unit::{Body, MemberRef};
@@ -25,6 +25,7 @@ pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 /// A schema file with extensions. A bundled one has validators that were compiled with the program, and is compiled once more
 /// when a body breaks it, to tell how. Any other was compiled: there is no document that cannot be used.
 pub(super) struct Document {
+    id: Identity,
     text: Arc<SourceText>,
     /// Those that list one of the names.
     extensions: Vec<Arc<Extensions>>,
@@ -32,6 +33,23 @@ pub(super) struct Document {
     bundled: Option<&'static Bundled>,
     is_of_format: bool,
     compiled: OnceLock<Compiled>,
+    memory: Arc<Memory>,
+}
+
+/// Asks what is wrong with a member that several bodies hold; `None` if it cannot be told of it alone.
+#[derive(PartialEq, Eq, Hash)]
+struct MistakesOf {
+    schema: Identity,
+    value: Identity,
+    name: Box<str>,
+}
+
+impl Question for MistakesOf {
+    type Answer = Option<Arc<[Mistake]>>;
+
+    fn weight(&self, answer: &Self::Answer) -> usize {
+        256 * (1 + answer.as_ref().map_or(0, |mistakes| mistakes.len()))
+    }
 }
 
 /// A schema, and what is made of it.
@@ -40,8 +58,18 @@ pub(super) struct Compiled {
     graph: Graph,
     validator: OnceLock<Validator>,
     known: explain::Known,
-    /// The members that are lists of alternatives, as far as they were asked for.
-    elements: Mutex<HashMap<String, Option<Arc<Elements>>>>,
+}
+
+/// Asks for a member of a schema that is a list of alternatives.
+#[derive(PartialEq, Eq, Hash)]
+struct ElementsOf(Identity, Box<str>);
+
+impl Question for ElementsOf {
+    type Answer = Option<Arc<Elements>>;
+
+    fn weight(&self, _: &Self::Answer) -> usize {
+        16 * 1024
+    }
 }
 
 /// A file of extensions.
@@ -63,8 +91,8 @@ pub(super) struct Unusable {
 /// What is checked.
 #[derive(Clone, Copy)]
 pub(super) enum Input<'b> {
-    /// A body. If the other members are known to be right, only those with some names are asked for.
-    Body(&'b Body, Option<&'static [&'static str]>),
+    /// A body.
+    Body(&'b Body),
     /// A value that no plan made.
     Value(&'b Value),
     /// A body in the spelling of its schema, and as it was written.
@@ -165,6 +193,7 @@ impl Document {
         text: &Arc<SourceText>,
         extensions: &[Arc<Extensions>],
         names: &[String],
+        memory: &Arc<Memory>,
     ) -> Result<Document, Unusable> {
         let is_listed = |file: &&Arc<Extensions>| names.iter().any(|name| file.list(name));
         let extensions: Vec<_> = extensions.iter().filter(is_listed).cloned().collect();
@@ -176,7 +205,9 @@ impl Document {
         };
         let names = names.to_vec();
         let (is_of_format, compiled) = (of_format.is_some(), OnceLock::new());
-        let document = Document { text: Arc::clone(text), extensions, names, bundled, is_of_format, compiled };
+        let (id, text) = (Identity::new(), Arc::clone(text));
+        let memory = Arc::clone(memory);
+        let document = Document { id, text, extensions, names, bundled, is_of_format, compiled, memory };
         if document.bundled.is_none() {
             let compiled = document.compile().map_err(|refusal| document.unusable(file, refusal))?;
             document.compiled.get_or_init(|| compiled);
@@ -202,7 +233,7 @@ impl Document {
     /// What is wrong with a body, in the order of the schema: nothing only if the schema takes it.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
-            && bundled.accepts(&members, |member| subject.is_asked(member))
+            && bundled.accepts(&members)
         {
             return Vec::new();
         }
@@ -234,7 +265,13 @@ impl Document {
         let refused = bundled.refused_alone(&members)?;
         match refused.as_slice() {
             [] => None,
-            [only] => only.told(std::ptr::from_ref(bundled).addr(), || self.told_of_one(only)).as_ref().clone(),
+            [only] => match only.shared() {
+                Some((value, memory)) => {
+                    let asked = MistakesOf { schema: self.id, value, name: only.name.into() };
+                    memory.ask(asked, || self.told_of_one(only).map(Into::into)).map(|told| told.to_vec())
+                }
+                None => self.told_of_one(only),
+            },
             several => self.told_of(several),
         }
     }
@@ -291,7 +328,7 @@ impl Document {
                 )
             })?;
         }
-        let compiled = Compiled::new(value)?;
+        let compiled = Compiled::new(value, &self.memory)?;
         if self.bundled.is_none() {
             compiled.checked()?;
         }
@@ -313,15 +350,15 @@ impl Compiled {
     /// # Errors
     ///
     /// If it is no JSON Schema, or one whose work has no bound.
-    pub(super) fn new(mut value: Value) -> Result<Compiled, Refusal> {
+    pub(super) fn new(mut value: Value, memory: &Arc<Memory>) -> Result<Compiled, Refusal> {
         if let Some(members) = value.as_object_mut() {
             // What a document calls itself, and the draft that it names, would change where references lead.
             members.shift_remove("$id");
             members.shift_remove("$schema");
             members.shift_remove("$vocabulary");
         }
-        let (graph, validator, known) = (Graph::of(&value)?, OnceLock::new(), explain::Known::default());
-        Ok(Compiled { value, graph, validator, known, elements: Mutex::default() })
+        let known = explain::Known { schema: Identity::new(), memory: Arc::clone(memory) };
+        Ok(Compiled { graph: Graph::of(&value)?, value, validator: OnceLock::new(), known })
     }
 
     /// Makes the validator.
@@ -342,9 +379,8 @@ impl Compiled {
 
     /// A member whose elements are told apart by one of theirs.
     fn elements(&self, name: &str) -> Option<Arc<Elements>> {
-        let mut known = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
         let find = || Elements::of(&self.value, &self.graph, name).map(Arc::new);
-        known.entry(name.to_owned()).or_insert_with(find).clone()
+        self.known.memory.ask(ElementsOf(self.known.schema, name.into()), find)
     }
 
     #[cfg(test)]
@@ -399,29 +435,21 @@ fn unchecked() -> Mistake {
 }
 
 impl<'b> Input<'b> {
+    pub(super) fn value(self) -> &'b Value {
+        match self {
+            Input::Body(body) => body.value(),
+            Input::Value(value) | Input::Respelt { value, .. } => value,
+        }
+    }
+
     /// The members; `None` if it is no object.
     fn members(self) -> Option<Vec<MemberRef<'b>>> {
         match self {
-            Input::Body(body, _) => Some(body.members().collect()),
+            Input::Body(body) => Some(body.members().collect()),
             Input::Value(value) | Input::Respelt { value, .. } => {
                 let members = value.as_object()?.iter();
                 Some(members.map(|(name, value)| MemberRef::new(name, value)).collect())
             }
-        }
-    }
-
-    /// Whether a member is not known to be right.
-    fn is_asked(self, member: &MemberRef<'_>) -> bool {
-        match self {
-            Input::Body(_, Some(asked)) => asked.contains(&member.name),
-            _ => true,
-        }
-    }
-
-    pub(super) fn value(self) -> &'b Value {
-        match self {
-            Input::Body(body, _) => body.value(),
-            Input::Value(value) | Input::Respelt { value, .. } => value,
         }
     }
 

@@ -1,8 +1,6 @@
 //! From a validator's errors to problems that a person can act on.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
@@ -13,6 +11,7 @@ use super::node::follow;
 use super::{rules, spelling};
 use crate::diag::nearest as nearest_names;
 use crate::json::{Pointer, kind_of};
+use crate::memory::{Identity, Memory, Question};
 use crate::text::cut;
 
 /// The keyword that names the member which decides between the branches of a schema.
@@ -47,33 +46,36 @@ pub(super) fn mistakes(
     explaining.mistakes
 }
 
-/// What was worked out of a schema: the same mistakes are made again and again, in all bodies of an agent at least.
+/// A schema that was worked on, and the memory that knows what was found: the same mistakes are made again and again, in all bodies
+/// of an agent at least.
 #[derive(Default)]
 pub(super) struct Known {
-    /// By the place of the keyword.
-    choices: Mutex<HashMap<String, Arc<Choice>>>,
-    /// By the place of the keyword and the value.
-    values: Mutex<HashMap<(String, String), Hint>>,
-    /// By the place of the keyword, whether it describes the whole body, and the name of the field.
-    fields: Mutex<HashMap<(String, bool, String), FieldHint>>,
+    pub(super) schema: Identity,
+    pub(super) memory: Arc<Memory>,
 }
 
-/// The most entries of one kind that are kept.
-const MOST_KNOWN: usize = 4_096;
+/// Asks for the choice between the branches of a keyword, by its place.
+#[derive(PartialEq, Eq, Hash)]
+struct ChoiceAt(Identity, Box<str>);
 
-/// What is known under a key, or what `work` gives.
-fn recall<K: Eq + Hash, V: Clone>(known: &Mutex<HashMap<K, V>>, key: K, work: impl FnOnce() -> V) -> V {
-    let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = lock().get(&key) {
-        return found.clone();
-    }
-    let found = work();
-    let mut known = lock();
-    if known.len() >= MOST_KNOWN {
-        known.clear();
-    }
-    known.insert(key, found.clone());
-    found
+impl Question for ChoiceAt {
+    type Answer = Arc<Choice>;
+}
+
+/// Asks what is meant by a value that a keyword refuses.
+#[derive(PartialEq, Eq, Hash)]
+struct ValueAt(Identity, Box<str>, Box<str>);
+
+impl Question for ValueAt {
+    type Answer = Hint;
+}
+
+/// Asks what is meant by a field that a keyword refuses, and whether the keyword describes the whole body.
+#[derive(PartialEq, Eq, Hash)]
+struct FieldAt(Identity, Box<str>, bool, Box<str>);
+
+impl Question for FieldAt {
+    type Answer = FieldHint;
 }
 
 /// What is told of a body, or of a part of one.
@@ -136,7 +138,7 @@ impl<'s> Explaining<'s> {
     ) {
         let (schema, path) = (self.schema, error.schema_path().as_str());
         let choice = || Arc::new(Choice::of(schema, keyword_owner(schema, path), keyword));
-        let choice = recall(&self.known.choices, path.to_owned(), choice);
+        let choice = self.known.memory.ask(ChoiceAt(self.known.schema, path.into()), choice);
         let of_branch = |told: &mut Self, index: usize| context[index].iter().for_each(|inner| told.error(inner));
         if !self.picked((path, &choice), (&at, found), of_branch) {
             self.nearest(error, context, at);
@@ -207,7 +209,7 @@ impl<'s> Explaining<'s> {
         let is_top = at.parent().is_none();
         let make = || FieldHint::of(self.schema, node, is_top, name);
         let hint = match name.len() <= LONGEST_KEPT {
-            true => recall(&self.known.fields, (path.to_owned(), is_top, name.to_owned()), make),
+            true => self.known.memory.ask(FieldAt(self.known.schema, path.into(), is_top, name.into()), make),
             false => make(),
         };
         unknown_field(at, name, hint)
@@ -215,9 +217,10 @@ impl<'s> Explaining<'s> {
 
     /// The values that are near to one, or all that there are.
     fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
+        let make = || meant_or_known(value, &known());
         match value.len() <= LONGEST_KEPT {
-            true => recall(&self.known.values, (path.to_owned(), value.to_owned()), || meant_or_known(value, &known())),
-            false => meant_or_known(value, &known()),
+            true => self.known.memory.ask(ValueAt(self.known.schema, path.into(), value.into()), make),
+            false => make(),
         }
     }
 }
@@ -692,7 +695,7 @@ mod tests {
         };
         mistakes((schema, &Known::default()), &validator, body, body)
             .into_iter()
-            .map(|it| it.told(0))
+            .map(|it| it.told(Identity::new()))
             .map(line)
             .collect()
     }
@@ -808,7 +811,8 @@ mod tests {
         let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
         let mut mistakes = mistakes((&schema, &Known::default()), &validator, &json!({"c": {}}), &json!({"c": {}}));
         mistakes.dedup_by(|next, kept| absorb(kept, next));
-        let mut messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told(0).message).collect();
+        let mut messages: Vec<String> =
+            mistakes.into_iter().map(|mistake| mistake.told(Identity::new()).message).collect();
         messages.sort_unstable();
         assert_eq!(messages, ["`/a` and `/b` are missing", "`/c/d` is missing"]);
     }
@@ -820,7 +824,7 @@ mod tests {
         let mut mistakes =
             mistakes((&schema, &Known::default()), &validator, &json!({"max_token": 1}), &json!({"max_token": 1}));
         drop_misspelt(&mut mistakes);
-        let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told(0).message).collect();
+        let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told(Identity::new()).message).collect();
         assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);
     }
 

@@ -126,8 +126,8 @@ impl Graph {
 
 struct Builder<'s> {
     document: &'s Value,
-    /// Schemas by their address.
-    known: HashMap<usize, SchemaId>,
+    /// Schemas by their places.
+    known: HashMap<String, SchemaId>,
     schemas: Vec<Schema>,
     /// For each schema its value and its place.
     places: Vec<(&'s Value, String)>,
@@ -136,11 +136,16 @@ struct Builder<'s> {
 impl<'s> Builder<'s> {
     /// The id of a schema; new ones are read later.
     fn schema(&mut self, value: &'s Value, at: String) -> SchemaId {
-        let id = *self.known.entry(std::ptr::from_ref(value).addr()).or_insert_with(|| {
-            self.schemas.push(Schema::default());
-            self.places.push((value, at));
-            self.schemas.len() - 1
-        });
+        let id = match self.known.get(&at) {
+            Some(known) => *known,
+            None => {
+                let id = self.schemas.len();
+                self.schemas.push(Schema::default());
+                self.places.push((value, at.clone()));
+                self.known.insert(at, id);
+                id
+            }
+        };
         self.schemas[id].uses += 1;
         id
     }

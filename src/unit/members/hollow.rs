@@ -1,12 +1,12 @@
 //! Values that differ in nothing but the system prompt: what is known of one is known of all, as far as it can be.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::super::memo::Weight;
 use super::super::prompt::{SystemPrompt, placeholder};
 use super::{Check, CheckId, Shared};
+use crate::memory::{Identity, Memory, Question};
 
 /// Where a value has the system prompt of each body.
 #[derive(Debug)]
@@ -15,10 +15,6 @@ pub(super) struct Holes {
     texts: Vec<Vec<Box<str>>>,
     /// The ranges of the placeholder in the indented text, by their starts.
     cuts: OnceLock<Vec<usize>>,
-    /// What accepted a value with such texts.
-    accepted: Mutex<Vec<(CheckId, Vec<Class>)>>,
-    /// About how many bytes the value holds.
-    weight: OnceLock<usize>,
 }
 
 /// What a check can tell of texts: nothing else of a text has a part in its verdict.
@@ -33,14 +29,30 @@ pub(crate) struct Texts {
 }
 
 /// What a check can tell of one text: those of one class are the same to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Class {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Class {
     literal: Option<usize>,
     /// Of the lengths, those that are reached, and those that are passed.
     reached: usize,
     passed: usize,
     /// The patterns that fit, bit by bit.
     patterns: u64,
+}
+
+/// Asks whether a check accepts a value with texts of some classes in its holes.
+#[derive(PartialEq, Eq, Hash)]
+struct IsAcceptedWith(Identity, CheckId, Vec<Class>);
+
+impl Question for IsAcceptedWith {
+    type Answer = bool;
+}
+
+/// Asks for the class of a system prompt.
+#[derive(PartialEq, Eq, Hash)]
+struct ClassOf(SystemPrompt, CheckId);
+
+impl Question for ClassOf {
+    type Answer = Class;
 }
 
 impl Texts {
@@ -61,7 +73,7 @@ impl Holes {
     pub(super) fn of(value: &Value) -> Option<Holes> {
         let mut texts = Vec::new();
         collect(value, &mut texts);
-        let holes = Holes { texts, cuts: OnceLock::new(), accepted: Mutex::default(), weight: OnceLock::new() };
+        let holes = Holes { texts, cuts: OnceLock::new() };
         (!holes.texts.is_empty()).then_some(holes)
     }
 
@@ -117,36 +129,21 @@ impl Spliced {
 
     /// About how many bytes it may hold that no other body does.
     pub(super) fn weight(&self) -> usize {
-        let weight =
-            |holes: &Holes| holes.weight.get_or_init(|| self.shared.value.weight()) + holes.count() * self.prompt.len();
-        self.shared.holes.as_ref().map_or(0, weight)
+        self.shared.weight + self.shared.holes() * self.prompt.len()
     }
 
-    /// Whether a check accepts the value. It is not asked if it accepted one whose texts are the same to it.
-    pub(super) fn is_accepted(&self, check: &Check) -> bool {
-        let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else {
-            return (check.accepts)(self.value());
-        };
-        let classes: Vec<Class> = holes.texts.iter().map(|pieces| self.class(check, &texts, pieces)).collect();
-        let known = || holes.accepted.lock().unwrap_or_else(PoisonError::into_inner);
-        if known().iter().any(|(id, known)| *id == check.id && *known == classes) {
-            return true;
-        }
-        let is_accepted = (check.accepts)(self.value());
-        let mut known = known();
-        if is_accepted && known.len() < MOST_CLASSES {
-            known.push((check.id, classes));
-        }
-        is_accepted
-    }
-
-    fn class(&self, check: &Check, texts: &Texts, pieces: &[Box<str>]) -> Class {
-        match pieces {
+    /// Whether a check accepts the value: it does if it accepts one whose texts are the same to it.
+    pub(super) fn is_accepted(&self, check: &Check, memory: &Memory) -> bool {
+        let accepts = || (check.accepts)(self.value());
+        let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else { return accepts() };
+        let class = |pieces: &Vec<Box<str>>| match pieces.as_slice() {
             [before, behind] if before.is_empty() && behind.is_empty() => {
-                self.prompt.class(check.id, |text| texts.class(text))
+                memory.ask(ClassOf(self.prompt.clone(), check.id), || texts.class(&self.prompt))
             }
             pieces => texts.class(&pieces.join(self.prompt.as_str())),
-        }
+        };
+        let classes = holes.texts.iter().map(class).collect();
+        memory.ask(IsAcceptedWith(self.shared.id, check.id, classes), accepts)
     }
 
     /// The text of the value, indented as a member of a body.
@@ -166,9 +163,6 @@ impl Spliced {
         text
     }
 }
-
-/// The most classes of texts that are remembered for a value.
-const MOST_CLASSES: usize = 16;
 
 /// A value with a text wherever the placeholder stands.
 fn filled(value: &Value, prompt: &SystemPrompt) -> Value {

@@ -1,0 +1,146 @@
+//! Which rules find nothing in a body, remembered by what they looked at.
+//!
+//! A rule sees a body through its [`Subject`], which notes each member that it looks at. A rule that found nothing finds nothing in
+//! any other body of the same route in which these members are the same. Most bodies of a run differ in one or two members, so
+//! most rules need not look at them.
+//!
+//! Rules that look at the same members are asked for together. Which ones these are is learned while rules run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::protocol;
+use super::subject::Subject;
+use crate::memory::{Identity, Memory, Question};
+use crate::provider::{ApiHeaders, Server, WireFormat};
+use crate::unit::{Body, Sameness};
+
+/// Where bodies go: what a rule knows beside the members.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct RouteOf {
+    pub(super) wire: WireFormat,
+    pub(super) server: Server,
+    pub(super) headers: ApiHeaders,
+    pub(super) model: Option<String>,
+}
+
+impl Question for RouteOf {
+    type Answer = Arc<Known>;
+}
+
+/// What is known of the rules of one route.
+#[derive(Debug)]
+pub(super) struct Known {
+    route: Identity,
+    learned: RwLock<Learned>,
+}
+
+/// What was learned of the rules.
+#[derive(Debug)]
+struct Learned {
+    /// By rule, the members that it ever looked at.
+    looks_at: Vec<BTreeSet<Arc<str>>>,
+    groups: Arc<[Group]>,
+}
+
+/// Asks for rules that find nothing in some members; only a yes is remembered.
+#[derive(PartialEq, Eq, Hash)]
+struct AreSilent {
+    route: Identity,
+    rules: Rules,
+    /// By the name of each.
+    members: Vec<(Arc<str>, Option<Sameness>)>,
+}
+
+impl Question for AreSilent {
+    type Answer = ();
+}
+
+/// Rules by their numbers, bit by bit.
+pub(super) type Rules = u64;
+
+/// Rules that look at the same members.
+#[derive(Debug)]
+struct Group {
+    members: Vec<Arc<str>>,
+    rules: Rules,
+}
+
+impl Learned {
+    fn of(looks_at: Vec<BTreeSet<Arc<str>>>) -> Learned {
+        let mut groups: BTreeMap<&BTreeSet<Arc<str>>, Rules> = BTreeMap::new();
+        for (rule, members) in looks_at.iter().enumerate() {
+            *groups.entry(members).or_default() |= bit(rule);
+        }
+        let group = |(members, rules): (&BTreeSet<Arc<str>>, Rules)| Group {
+            members: members.iter().cloned().collect(),
+            rules,
+        };
+        Learned { groups: groups.into_iter().map(group).collect(), looks_at }
+    }
+}
+
+impl Known {
+    pub(super) fn new() -> Known {
+        let learned = Learned::of(vec![BTreeSet::new(); protocol::COUNT]);
+        Known { route: Identity::new(), learned: RwLock::new(learned) }
+    }
+
+    /// Returns the rules that find something in a body. `subject` shows it with the placeholder for an agent's own system prompt.
+    pub(super) fn loud<'b>(&self, body: &Body, subject: impl FnOnce() -> Subject<'b>, memory: &Memory) -> Rules {
+        let members = body.sameness();
+        let whole = self.question(protocol::EVERY, members.iter().map(|(name, _)| name), &members);
+        if whole.as_ref().is_some_and(|whole| memory.recall(whole).is_some()) {
+            return 0;
+        }
+        let question = |group: &Group| self.question(group.rules, group.members.iter(), &members);
+        let is_known = |group: &&Group| question(group).is_some_and(|it| memory.recall(&it).is_some());
+        let asked = self.groups().iter().filter(|group| !is_known(group)).fold(0, |all, group| all | group.rules);
+        let loud = if asked == 0 { 0 } else { self.ask(asked, &subject()) };
+        for group in self.groups().iter().filter(|group| group.rules & asked != 0 && group.rules & loud == 0) {
+            question(group).into_iter().for_each(|question| memory.note(question, ()));
+        }
+        whole.filter(|_| loud == 0).into_iter().for_each(|whole| memory.note(whole, ()));
+        loud
+    }
+
+    /// Asks rules, and learns what each looks at. Returns those that find something.
+    fn ask(&self, asked: Rules, subject: &Subject<'_>) -> Rules {
+        let rules = (0..protocol::COUNT).filter(|rule| asked & bit(*rule) != 0);
+        rules.filter(|rule| !self.is_silent(*rule, subject)).fold(0, |all, rule| all | bit(rule))
+    }
+
+    fn is_silent(&self, rule: usize, subject: &Subject<'_>) -> bool {
+        let (is_silent, seen) = subject.watched(|| protocol::is_silent(rule, subject));
+        let is_new = |learned: &Learned| !seen.iter().all(|member| learned.looks_at[rule].contains(member));
+        if is_new(&self.learned.read().unwrap_or_else(PoisonError::into_inner)) {
+            let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
+            let mut looks_at = std::mem::take(&mut learned.looks_at);
+            looks_at[rule].extend(seen);
+            *learned = Learned::of(looks_at);
+        }
+        is_silent
+    }
+
+    fn groups(&self) -> Arc<[Group]> {
+        Arc::clone(&self.learned.read().unwrap_or_else(PoisonError::into_inner).groups)
+    }
+
+    /// `None` if a member is this body's alone.
+    fn question<'n>(
+        &self,
+        rules: Rules,
+        names: impl Iterator<Item = &'n Arc<str>>,
+        members: &[(Arc<str>, Option<Sameness>)],
+    ) -> Option<AreSilent> {
+        let member = |name: &Arc<str>| match members.iter().find(|(known, _)| known == name) {
+            Some((_, sameness)) => Some((Arc::clone(name), Some(sameness.clone()?))),
+            None => Some((Arc::clone(name), None)),
+        };
+        Some(AreSilent { route: self.route, rules, members: names.map(member).collect::<Option<_>>()? })
+    }
+}
+
+fn bit(rule: usize) -> Rules {
+    1 << rule
+}
