@@ -107,12 +107,12 @@ impl Edit {
         let is_text = self.kind == EditKind::Lines && edit.kind == EditKind::Lines && self.path == edit.path;
         let (Some(last), [next]) = (self.hunks.last_mut().filter(|_| is_text), &*edit.hunks) else { return false };
         let ends = (last.old_line + last.removed.len(), last.new_line + last.added.len());
-        let is_next = ends == (next.old_line, next.new_line);
-        if is_next {
+        let follows = ends == (next.old_line, next.new_line);
+        if follows {
             last.removed.extend(next.removed.iter().cloned());
             last.added.extend(next.added.iter().cloned());
         }
-        is_next
+        follows
     }
 
     /// Whether it is about a file as a whole.
