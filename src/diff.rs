@@ -32,6 +32,13 @@ pub(crate) fn similarity(old: &str, new: &str) -> f32 {
     similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
 }
 
+/// How much of two texts is the same, by words: from 0 to 1.
+pub(crate) fn word_similarity(old: &str, new: &str) -> f32 {
+    let words = |text| -> Vec<&str> { str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect() };
+    let (old, new) = (words(old), words(new));
+    similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
+}
+
 /// A textual diff with three lines of context, for those who ask for it. Of long texts that have little in common all between
 /// the first and the last difference is removed and added. It starts with `diff a/NAME b/NAME`: Buildkite takes the usual
 /// `--- a/NAME` for the head of a group.

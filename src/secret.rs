@@ -171,8 +171,8 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The part of a word that is a key: from its start, from behind an escape of JSON or TOML (`\nsk-…`), or from behind a sign
-/// (`body.sk-…`, `team_ghp_…`).
+/// The part of a word that is a key: from its start, from behind an escape of JSON or TOML (`\nsk-…`), from behind a sign
+/// (`body.sk-…`, `team_ghp_…`), or from behind letters (`usersk-…`) if it is as random as no name is.
 fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[word.clone()];
     let escape: &[usize] = match (text[..word.start].ends_with('\\'), bytes[0]) {
@@ -187,8 +187,38 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
         .take(MOST_PARTS)
         .filter(|at| at + SHORTEST <= word.end)
         .find(|at| is_whole_key(&text[*at..word.end]))
+        .or_else(|| key_behind_letters(&text[word.clone()]).map(|at| word.start + at))
         .map(|at| at..word.end)
 }
+
+/// Where a key begins behind small letters, if what follows its start is as random as no name is. Encoded data holds the start of a
+/// key by chance, so long words have none.
+fn key_behind_letters(word: &str) -> Option<usize> {
+    let token = || memchr::memmem::find_iter(word.as_bytes(), "eyJ").take(MOST_PARTS).find(|at| is_token(&word[*at..]));
+    if word.len() > LONGEST_GLUED {
+        return token();
+    }
+    let is_behind_letters = |at: usize| {
+        let run = word[..at].rsplit(['-', '_', '.']).next().unwrap_or_default();
+        run.bytes().all(|byte| byte.is_ascii_lowercase())
+    };
+    let is_it = |at: usize, form: &Form| {
+        is_behind_letters(at) && form.is_whole_key(&word[at..]) && is_random(&word[at + form.start.len()..], 16, 6)
+    };
+    let at_sign = |sign: usize| {
+        let forms = FORMS.iter().filter(|form| form.is_unmistakable && word[..sign].ends_with(form.start));
+        forms.map(|form| (sign - form.start.len(), form)).find(|(at, form)| is_it(*at, form)).map(|(at, _)| at)
+    };
+    let mut signs = memchr::memchr2_iter(b'_', b'-', word.as_bytes()).map(|sign| sign + 1).take(MOST_PARTS);
+    let found = signs.find_map(at_sign).or_else(|| {
+        let google = FORMS.iter().find(|form| form.start == "AIza")?;
+        memchr::memmem::find_iter(word.as_bytes(), google.start).take(MOST_PARTS).find(|at| is_it(*at, google))
+    });
+    found.or_else(token)
+}
+
+/// The longest word in which a key is looked for behind letters, in bytes.
+const LONGEST_GLUED: usize = 256;
 
 /// How many parts of one word are looked at.
 const MOST_PARTS: usize = 40;
@@ -447,6 +477,28 @@ fn place(text: &str, part: &str) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_behind_letters_are_masked() {
+        let random = "a1B2c3D4e5F6g7H8i9J0k1L2";
+        for key in [
+            format!("sk-{random}"),
+            format!("sk-ant-api03-{random}"),
+            format!("ghp_{random}"),
+            format!("AIza{random}"),
+            format!("eyJhbGciOiJI.eyJzdWIiOiJ4.{random}"),
+        ] {
+            let text = format!("Home is /home/user{key} here");
+            assert_eq!(masked(&text), format!("Home is /home/user{} here", "*".repeat(key.len())));
+        }
+        for plain in ["task-list-of-2026-and-2027-in-order", "desk-assembly2of12parts3", "risk-model-gpt5mini20260714"]
+        {
+            assert_eq!(masked(plain), plain);
+        }
+        // Encoded data.
+        let data = format!("gAAAAABpfFU202AuzUD3Xsk-{random}");
+        assert_eq!(masked(&data), data);
+    }
 
     /// Keys as providers make them, none of them real.
     fn keys() -> Vec<String> {

@@ -272,6 +272,42 @@ fn an_agent_with_another_name_is_compared_with_what_it_was() {
     assert!(review.roll.gone_agents.is_empty() && review.roll.agents.is_empty() && review.lowered.is_empty());
 }
 
+#[test]
+fn neighbouring_lines_of_a_partial_are_causes_of_their_own() {
+    let mut older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();
+    let lines = |closing: &str, opening: &str| {
+        let closing =
+            format!("{{% macro closing(name) %}}You are {{{{ name }}}}: {closing} with a summary.{{% endmacro %}}");
+        format!("{closing}\n{{% macro opening(name) %}}{opening} your work, {{{{ name }}}}.{{% endmacro %}}\n")
+    };
+    older.insert("partials/shared.jinja", lines("end", "Begin"));
+    let editor = String::from_utf8(older.read("agents/editor.toml").expect("it is there")).expect("text");
+    let prompt = "system_prompt = \"{% from 'shared.jinja' import opening %}{{ opening('Editor') }}\"\n";
+    older.insert("agents/editor.toml", format!("{prompt}{editor}"));
+    let edited = |closing: &str, opening: &str| {
+        let mut newer = older.clone();
+        newer.insert("partials/shared.jinja", lines(closing, opening));
+        let review = reviewed(&older, &newer);
+        is_true(&format!("{closing}, {opening}"), &older, &newer, &review);
+        review
+    };
+    let review = edited("close", "Start");
+    let agents: BTreeSet<BTreeSet<&str>> =
+        review.causes.iter().map(|cause| cause.agents().into_iter().map(|name| &**name).collect()).collect();
+    assert_eq!(agents, BTreeSet::from([BTreeSet::from(["Editor"]), BTreeSet::from(["Reader"])]));
+    let places: BTreeSet<String> = review.causes.iter().map(|cause| cause.edits[0].place()).collect();
+    assert_eq!(places, ["partials/shared.jinja:1", "partials/shared.jinja:2"].map(str::to_owned).into());
+    // A macro that goes over both lines: neither does anything alone that a body shows.
+    let one = "{% macro closing(name) %}You are {{ name }}:\nend with a summary.{% endmacro %}\n";
+    older.insert("partials/shared.jinja", one);
+    let mut newer = older.clone();
+    newer.insert("partials/shared.jinja", one.replace("You are", "We are").replace("end with", "close with"));
+    let review = reviewed(&older, &newer);
+    assert_eq!(review.causes.len(), 1);
+    let shown = Edit::shown(&review.causes[0].edits);
+    assert_eq!((shown.len(), shown[0].hunks[0].added.len()), (1, 2));
+}
+
 /// Edits that any of a repository's files may get: a path, what is looked for in it, and what takes its place.
 const EDITS: [(&str, &str, &str); 18] = [
     ("agents/team_base.toml", "4096", "1024"),

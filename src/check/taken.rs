@@ -263,14 +263,25 @@ mod tests {
                 for proposed in quoted(&text).filter(|word| known.contains(*word)) {
                     asked += 1;
                     let mended = body(case.fact, place, &case.model, json!(proposed));
-                    let still = problems(bundled, case, &mended);
-                    let still: Vec<_> = still.iter().filter(|it| is_error_at(it, &at)).map(|it| &it.message).collect();
+                    let after = problems(bundled, case, &mended);
+                    let still: Vec<_> = after.iter().filter(|it| is_error_at(it, &at)).map(|it| &it.message).collect();
                     let model = &case.model;
                     assert!(still.is_empty(), "{model} at {at}: {} → `{proposed}`: {still:?}", problem.message);
+                    let more = more_errors(&problems(bundled, case, &broken), &after);
+                    assert!(more.is_empty(), "{model} at {at}: {} → `{proposed}`: {more:?}", problem.message);
                 }
             }
         }
         asked
+    }
+
+    /// The errors of a mended body that the broken one has not. That a value wants a further member its finding says.
+    fn more_errors<'p>(broken: &[Problem], mended: &'p [Problem]) -> Vec<&'p String> {
+        let known: BTreeSet<(&str, &str)> = broken.iter().map(|it| (it.pointer.as_str(), it.rule.code)).collect();
+        let is_new = |it: &&Problem| {
+            it.rule.code != "schema/missing-field" && !known.contains(&(it.pointer.as_str(), it.rule.code))
+        };
+        mended.iter().filter(|it| is_error_at(it, &it.pointer)).filter(is_new).map(|it| &it.message).collect()
     }
 
     /// What of a message lists values that are taken.

@@ -10,6 +10,7 @@ use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpa
 
 use super::{LONGEST, LONGEST_NAME};
 use crate::diag::{Diagnostic, Label};
+use crate::secret::masked;
 use crate::source::{FileId, Position, SourceFile, Sources};
 use crate::text::Text;
 
@@ -87,7 +88,8 @@ impl Excerpt {
 
     fn block(&mut self, file: &SourceFile, run: Range<usize>, places: &[&LabelledRange<'_>]) {
         let (start, mut at, mut lines) = (self.text.len(), run.start, 0);
-        for line in file.shown(run.clone()).split('\n') {
+        // Whole lines are masked: a part of a key would not be known as one.
+        for line in masked(&file.shown(run.clone())).split('\n') {
             let here = places.iter().filter(|place| (at..=at + line.len()).contains(&place.range.start));
             self.line(file, at, line, &here.copied().collect::<Vec<_>>());
             at += line.len() + 1;

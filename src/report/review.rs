@@ -289,7 +289,8 @@ fn repeats(block: &Block<'_>, cause: &Cause) -> bool {
     let trimmed = |lines: &[String]| -> Vec<String> {
         lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
     };
-    let edited: Vec<_> = cause.edits.iter().flat_map(|edit| &edit.hunks).collect();
+    let edits = Edit::shown(&cause.edits);
+    let edited: Vec<_> = edits.iter().flat_map(|edit| &edit.hunks).collect();
     edited.len() == hunks.len()
         && hunks.iter().zip(edited).all(|(hunk, edit)| {
             trimmed(&hunk.removed) == trimmed(&edit.removed) && trimmed(&hunk.added) == trimmed(&edit.added)

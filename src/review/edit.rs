@@ -10,7 +10,7 @@ use std::sync::Arc;
 use similar::DiffOp;
 
 use super::keys;
-use crate::diff::{line_operations, similarity};
+use crate::diff::{line_operations, similarity, word_similarity};
 use crate::repo::folders;
 use crate::secret;
 use crate::world::{EntryKind, MemoryWorld, World};
@@ -91,6 +91,30 @@ impl Edit {
         self.kind != EditKind::Comments
     }
 
+    /// Edits, those of lines that follow each other as one: as people see them.
+    pub fn shown<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> Vec<Edit> {
+        let mut shown: Vec<Edit> = Vec::new();
+        for edit in edits {
+            if !shown.last_mut().is_some_and(|before| before.takes_next(edit)) {
+                shown.push(edit.clone());
+            }
+        }
+        shown
+    }
+
+    /// Takes over the lines of an edit if they are the next ones. Tells whether it did.
+    fn takes_next(&mut self, edit: &Edit) -> bool {
+        let is_text = self.kind == EditKind::Lines && edit.kind == EditKind::Lines && self.path == edit.path;
+        let (Some(last), [next]) = (self.hunks.last_mut().filter(|_| is_text), &*edit.hunks) else { return false };
+        let ends = (last.old_line + last.removed.len(), last.new_line + last.added.len());
+        let follows = ends == (next.old_line, next.new_line);
+        if follows {
+            last.removed.extend(next.removed.iter().cloned());
+            last.added.extend(next.added.iter().cloned());
+        }
+        follows
+    }
+
     /// Whether it is about a file as a whole.
     pub fn is_whole_file(&self) -> bool {
         matches!(self.kind, EditKind::Added | EditKind::Removed)
@@ -126,7 +150,7 @@ enum Piece {
 
 /// How many hunks of a file are edits of their own.
 const MOST_HUNKS: usize = 8;
-/// How alike files must be for one to be the other at another path, from 0 to 1.
+/// How alike files must be for one to be the other at another path, and lines for one to have become the other, from 0 to 1.
 const ALIKE: f32 = 0.6;
 /// If more files than this are gone, only those that hold the same are found.
 const MOST_COMPARED: usize = 200;
@@ -183,6 +207,7 @@ impl Edits {
         let is_toml = old.keys.is_some() && new.keys.is_some();
         let runs: Vec<Run> =
             operations.into_iter().flat_map(|operation| runs(operation, &old, &new, is_toml)).collect();
+        let runs = if path.starts_with(folders::PARTIALS) { by_line(runs, &old, &new) } else { runs };
         let owners = owners(&runs, path.ends_with(".toml") || path.starts_with(folders::CONTEXTS));
         let without_key = if is_toml { EditKind::Comments } else { EditKind::Lines };
         let mut known: HashMap<usize, usize> = HashMap::new();
@@ -369,6 +394,29 @@ fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> V
     }
     runs.extend(left.iter().map(|(key, lines)| gone(key.as_ref(), lines, at)));
     runs
+}
+
+/// Runs of a template with each line as one of its own, where lines were edited and not rewritten: what two of them do is often of no
+/// concern to each other. If there are many, they stay as they are.
+fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
+    let is_edited = |run: &Run| {
+        let mut pairs = run.old.clone().zip(run.new.clone());
+        let is_alike = |(old_line, new_line)| word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE;
+        !run.is_same && run.old.len() == run.new.len() && pairs.all(is_alike)
+    };
+    let parts = |run: &Run| if is_edited(run) { run.old.len() } else { usize::from(!run.is_same) };
+    if runs.iter().map(parts).sum::<usize>() > MOST_HUNKS {
+        return runs;
+    }
+    let split = |run: Run| -> Vec<Run> {
+        if !is_edited(&run) {
+            return vec![run];
+        }
+        let pairs = run.old.clone().zip(run.new.clone());
+        let one = |(old, new)| Run { old: old..old + 1, new: new..new + 1, is_same: false, key: None };
+        pairs.map(one).collect()
+    };
+    runs.into_iter().flat_map(split).collect()
 }
 
 fn gone(key: Option<&Arc<str>>, lines: &Range<usize>, at: usize) -> Run {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::tools::{mistakes, schema_of, validator};
 use super::{Category, Error};
+use crate::secret::masked;
 
 /// How many characters are shown on each side of a place.
 const AROUND: usize = 30;
@@ -30,7 +31,7 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, E
 fn no_json(text: &str, error: &serde_json::Error) -> Error {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let before = line.char_indices().take_while(|(at, _)| at + 1 < error.column()).count();
-    let near: String = line.chars().skip(before.saturating_sub(AROUND)).take(2 * AROUND).collect();
+    let near: String = masked(line).chars().skip(before.saturating_sub(AROUND)).take(2 * AROUND).collect();
     let told = Error::new(Category::Provider, format!("the answer is no JSON: {error}"));
     if near.is_empty() { told } else { told.detail(format!("near `{near}`")) }
 }

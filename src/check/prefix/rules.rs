@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Difference;
 use crate::diag::rules;
+use crate::secret::masked;
 use crate::text::cut;
 
 rules! {
@@ -117,6 +118,8 @@ fn shown(value: &Value, from: Option<usize>) -> String {
     let (Some(text), Some(from)) = (value.as_str(), from) else {
         return format!("`{}`", cut(&value.to_string(), SHOWN));
     };
+    // A part of a key would not be known as one.
+    let text = masked(text);
     let start = text[..from].char_indices().rev().nth(BEFORE).map_or(0, |(at, _)| at);
     let dots = if start > 0 { "…" } else { "" };
     let text = text[start..].replace('\n', " ");

@@ -12,7 +12,7 @@ body_rule! {
     Error "protocol/media-source", "an image or a document comes in a way that the server does not read",
     "Some servers fetch an image by its URL, others want its bytes in Base64; some take a few media types only, and none takes a \
      picture whose bytes are of another type than it says, or are no picture at all. Images in results of tools are refused by OpenAI, \
-     LM Studio, DeepSeek and Groq. OpenAI takes documents as files, no audio and no video.\n\n\
+     LM Studio, DeepSeek and Groq. OpenAI takes documents as files, no audio, no video and no pictures.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
      * wrong: `{\"type\": \"input_file\", \"file_data\": \"data:audio/mpeg;base64,…\"}` for OpenAI\n\
@@ -22,6 +22,7 @@ body_rule! {
             "OpenAI: *You uploaded an unsupported image* for text as `image/jpeg`",
         "recorded: pydantic-ai, test_multimodal_tool_return_matrix":
             "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini takes a file of its Files API in a result",
+        "openai/openai-dotnet#709": "OpenAI: *Expected file type to be a supported format: .pdf but got .png*",
         "pkg:pypi/anthropic@2.12#types/base64_image_source_param.py":
             "Claude: the media types of images",
         "https://ai.google.dev/gemini-api/docs/image-understanding":
@@ -140,17 +141,23 @@ fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value
     }
 }
 
+/// The media types that OpenAI does not take as files, by their beginnings. Of pictures a single report says so.
+const FILES_REFUSED: [&str; 3] = ["audio/", "video/", "image/"];
+
 /// How addresses of audio and video end.
 const SOUND_AND_VIDEO: [&str; 10] = [".mp3", ".wav", ".ogg", ".flac", ".m4a", ".aac", ".mp4", ".webm", ".mov", ".avi"];
 
 /// A file that is no document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     let help = "OpenAI takes documents and texts as files: send a transcript, or pictures";
-    if let Some((said, _)) = text_of(file, "file_data").and_then(of_data_url)
-        && ["audio/", "video/"].iter().any(|kind| said.starts_with(kind))
-    {
+    let said = text_of(file, "file_data").and_then(of_data_url).map(|(said, _)| said);
+    if let Some(said) = said.filter(|said| FILES_REFUSED.iter().any(|kind| said.starts_with(kind))) {
         let message = format!("OpenAI takes no files of the type `{}`", crate::text::cut(said, 60));
-        found.at_member(file, "file_data", message).help(help);
+        let note = found.at_member(file, "file_data", message);
+        match said.starts_with("image/") {
+            true => note.warning().help("send it as a picture: `input_image`, or `image_url` in chat"),
+            false => note.help(help),
+        }
     }
     let path = text_of(file, "file_url").and_then(|url| url.split(['?', '#']).next()).map(str::to_lowercase);
     if let Some(end) = SOUND_AND_VIDEO.iter().find(|end| path.as_ref().is_some_and(|path| path.ends_with(*end))) {

@@ -100,7 +100,7 @@ fn error_items(review: &Review, errors: Vec<&Diagnostic>) -> Vec<String> {
 }
 
 fn section(review: &Review, at: usize, cause: &Cause) -> String {
-    let edits: String = cause.edits.iter().map(edit).collect();
+    let edits: String = Edit::shown(&cause.edits).iter().map(edit).collect();
     let blocks = blocks(&cause.groups);
     let changes = blocks.iter().take(MOST_CHANGES).map(|it| block(it, cause));
     let items: String = error_items(review, errors_of(review, cause)).into_iter().chain(changes).collect();
@@ -240,7 +240,8 @@ fn rest(review: &Review) -> String {
         let items: String = review.unexplained.iter().take(MOST_CAUSES).map(item).collect();
         all.push_str(&format!("<section>\n<h2>No edit is known to cause these</h2>\n<ul>\n{items}</ul>\n</section>\n"));
     }
-    let beside: Vec<String> = review.beside().map(|it| format!("<li>{}</li>\n", code(&it.place()))).collect();
+    let beside: Vec<String> =
+        Edit::shown(review.beside()).iter().map(|it| format!("<li>{}</li>\n", code(&it.place()))).collect();
     let beside = beside.concat();
     if !beside.is_empty() {
         all.push_str(&format!(

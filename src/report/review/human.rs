@@ -163,7 +163,7 @@ fn roll(review: &Review) -> Text {
 
 /// Edits that change no compared body.
 fn beside(review: &Review) -> Text {
-    let edits: Vec<&Edit> = review.beside().collect();
+    let edits = Edit::shown(review.beside());
     if edits.is_empty() {
         return Text::new();
     }
@@ -196,11 +196,12 @@ fn short(edit: &Edit) -> Text {
 
 fn cause_text(review: &Review, cause: &Cause, layout: Layout) -> Text {
     let mut all = Text::new();
-    for edit in cause.edits.iter().take(MOST_EDITS) {
+    let edits = Edit::shown(&cause.edits);
+    for edit in edits.iter().take(MOST_EDITS) {
         all.push(&edit_text(edit, layout));
     }
-    if cause.edits.len() > MOST_EDITS {
-        all.push(&more(cause.edits.len() - MOST_EDITS, "edit"));
+    if edits.len() > MOST_EDITS {
+        all.push(&more(edits.len() - MOST_EDITS, "edit"));
     }
     all.push(&reached_text(review, cause));
     let blocks = blocks(&cause.groups);

@@ -49,7 +49,7 @@ pub fn review_json(review: &Review, base: Option<&Text>) -> Text {
         "renamed_contexts": roll.renamed_contexts.iter().map(renamed).collect::<Vec<_>>(),
         "broken_contexts": listed(&roll.broken_contexts),
         "rerouted": review.rerouted.iter().map(rerouted_value).collect::<Vec<_>>(),
-        "silent_edits": review.beside().map(edit_value).collect::<Vec<_>>(),
+        "silent_edits": Edit::shown(review.beside()).iter().map(edit_value).collect::<Vec<_>>(),
         "lowered": lowered::values(&review.lowered),
         "diagnostics": findings(&review.report),
     }))
@@ -64,7 +64,7 @@ fn broken_value(review: &Review, broken: &BrokenAgent) -> Value {
     let agent = BTreeSet::from([Arc::clone(&broken.agent)]);
     let errors = errors(review, &agent).into_iter().map(|error| finding(error, &review.report));
     let causes = review.causes.iter().filter(|cause| cause.broken.contains(&broken.agent));
-    let places = causes.flat_map(|cause| &cause.edits).map(Edit::place);
+    let places = causes.flat_map(|cause| Edit::shown(&cause.edits)).map(|edit| edit.place());
     json!({
         "agent": &*broken.agent,
         "is_new": broken.before == Before::Absent,
@@ -108,7 +108,7 @@ fn cause_value(cause: &Cause) -> Value {
         value
     });
     json!({
-        "edits": cause.edits.iter().map(edit_value).collect::<Vec<_>>(),
+        "edits": Edit::shown(&cause.edits).iter().map(edit_value).collect::<Vec<_>>(),
         "class": cause.class().name(),
         "agents": cause.agents().iter().map(|name| &***name).collect::<Vec<_>>(),
         "bodies": cause.bodies(),

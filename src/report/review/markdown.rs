@@ -134,10 +134,11 @@ fn roll(review: &Review) -> String {
 }
 
 fn heading(cause: &Cause) -> String {
-    let edit = cause.edits.first();
+    let edits = Edit::shown(&cause.edits);
+    let edit = edits.first();
     let place = edit.map(|edit| name(&edit.place())).unwrap_or_default();
     let what = edit.and_then(what).map(|what| format!(" {}", code(cut(&what, 80).as_ref()))).unwrap_or_default();
-    let more = cause.edits.len().saturating_sub(1);
+    let more = edits.len().saturating_sub(1);
     let more = if more > 0 { format!(" and {}", count(more, "more edit")) } else { String::new() };
     format!("{place}{what}{more}: {}", html(&reach(cause)))
 }
@@ -150,7 +151,7 @@ fn cause_markdown(review: &Review, cause: &Cause) -> String {
     if !errors.is_empty() {
         all.push_str(&format!("{errors}\n"));
     }
-    for edit in &cause.edits {
+    for edit in &Edit::shown(&cause.edits) {
         if units(&all) > LONGEST_CAUSE {
             break;
         }
@@ -235,7 +236,7 @@ fn rest(review: &Review) -> String {
             ));
         }
     }
-    let beside: Vec<&Edit> = review.beside().collect();
+    let beside = Edit::shown(review.beside());
     if !beside.is_empty() {
         let places: Vec<String> = beside.iter().take(MOST_NAMES).map(|edit| name(&edit.place())).collect();
         let rest = beside.len().saturating_sub(MOST_NAMES);
