@@ -155,7 +155,14 @@ pub fn main() -> ExitCode {
 fn start() -> ExitCode {
     let args = match args::read() {
         Ok(args) => args,
-        Err(error) => return Terminal::usage(&error),
+        Err(error) => {
+            #[cfg(feature = "runtime")]
+            if let Some(format) = args::format_of_unread_send(&error) {
+                let failure = Failure::new("the command line cannot be read: standard error says why");
+                send::end_unsent(format, &failure, &mut Terminal::new(args::Color::Never, true));
+            }
+            return Terminal::usage(&error);
+        }
     };
     let mut terminal = Terminal::new(args.common.color, args.common.quiet);
     #[cfg(feature = "runtime")]

@@ -60,6 +60,7 @@ pub use crate::repo::{HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnect
 pub use agent::{Agent, CompileError, Compiled};
 pub use compression::{AutoCompression, Compression};
 pub use error::{Category, Error};
+pub(crate) use event::named;
 pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
 pub use installed::{InstalledModel, ModelList};
 pub use pool::{PoolOptions, PooledSession, SessionPool};

@@ -413,7 +413,7 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
 const LONGEST_KEY: usize = 8192;
 
 /// Masks keys in all strings and names of a value.
-fn mask_strings(value: &mut Value) {
+pub(crate) fn mask_strings(value: &mut Value) {
     match value {
         Value::String(string) => {
             if let Cow::Owned(shown) = masked(string) {

@@ -5,12 +5,15 @@
 //!
 //! Each transcript is replayed whole, byte by byte, and cut in two at every place: the events must be the same. Each
 //! beginning of one must fail, or give the same answer as the whole. Altered ones must end, without a panic, in one way.
-//! What no decoder knows is put into each of them, and must not be lost without a word (`lost`).
+//! What no decoder knows is put into each of them, and must not be lost without a word (`lost`). What a table calls read is
+//! altered in each of them, and must make a difference (`known`).
 //!
 //! `REQC_UPDATE_STREAMS=1 cargo test --test streams` writes the expectations. Read them.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads and writes the transcripts")]
 
+#[path = "streams/known.rs"]
+mod known;
 #[path = "streams/lost.rs"]
 mod lost;
 
@@ -27,7 +30,7 @@ use reqc::conversation::Block;
 use reqc::provider::{ClientApi, WireFormat};
 use reqc::repo::LoadOptions;
 use reqc::runtime::stream::{Decoder, Framing, Limits, Source};
-use reqc::runtime::{Answer, Category, Error, Event, StopReason, ToolCall, Usage};
+use reqc::runtime::{Answer, Category, Error, Event, ResponseInfo, StopReason, ToolCall, Usage};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 use serde_json::{Value, json};
@@ -57,6 +60,16 @@ const FOLDERS: [(&str, ClientApi, WireFormat, Option<&str>); 16] = [
     ("responses", ClientApi::OpenAiResponses, WireFormat::OpenAiResponses, Some("OpenAI Responses Chat Tools")),
 ];
 
+/// The wire formats that share a decoder, and so a table.
+const FORMATS: [(&str, &[WireFormat]); 6] = [
+    ("anthropic", &[WireFormat::AnthropicMessages]),
+    ("chat", &[WireFormat::OpenAiChat, WireFormat::MistralChat, WireFormat::MistralFim]),
+    ("responses", &[WireFormat::OpenAiResponses]),
+    ("google", &[WireFormat::GoogleGenerateContent]),
+    ("ollama", &[WireFormat::OllamaChat, WireFormat::OllamaGenerate]),
+    ("infill", &[WireFormat::LlamaCppInfill]),
+];
+
 /// Answers that call every chunk the last one: a beginning of them is complete for all that anybody can tell.
 const ALWAYS_COMPLETE: [&str; 1] = ["google/stop_in_every_chunk.sse"];
 
@@ -76,6 +89,7 @@ struct Transcript {
 struct Played {
     events: Vec<Event>,
     outcome: Result<StopReason, Error>,
+    info: ResponseInfo,
     answer: Answer,
 }
 
@@ -89,6 +103,11 @@ fn main() {
         Trial::test(name, move || lost::check(&transcript))
     });
     trials.extend(lost);
+    trials.extend(FORMATS.into_iter().map(|(name, wires)| {
+        let of_format: Vec<Transcript> =
+            all.iter().filter(|transcript| wires.contains(&transcript.source.wire)).cloned().collect();
+        Trial::test(format!("known/{name}"), move || known::check(&of_format.iter().collect::<Vec<_>>()))
+    }));
     trials.push(Trial::test("altered", move || altered(&all)));
     trials.push(Trial::test("random", random));
     trials.push(Trial::test("limits", limits));
@@ -145,7 +164,7 @@ impl Transcript {
         }
         let outcome = decoder.finish(&mut events);
         assert_eq!(decoder.finish(&mut events), outcome, "asked again, it says the same");
-        Played { events, outcome, answer: decoder.into_answer() }
+        Played { events, outcome, info: decoder.info().clone(), answer: decoder.into_answer() }
     }
 }
 

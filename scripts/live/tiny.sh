@@ -10,11 +10,12 @@ serve() {
   wait_for "$url/health" "$work/log"
 }
 
-# agent FILE NAME PARENT BODY…: an agent with lines of its body. Models that think refuse to be made to call a tool: Claude's does not think.
+# agent FILE NAME PARENT BODY…: an agent with lines of its body. Models that think refuse to be made to call a tool: Claude's is one that does
+# not think unless it is asked to.
 agent() {
   local file=$1 title=$2 parent=$3; shift 3
   printf 'name = "%s"\nextends = "%s"\nenable_tools = true\n' "$title" "$parent" >"agents/$file.toml"
-  if [[ $parent == Claude* ]]; then echo 'unset = ["thinking"]' >>"agents/$file.toml"; fi
+  if [[ $parent == Claude* ]]; then printf 'model = "claude-haiku-4-5"\nunset = ["thinking", "output_config"]\n' >>"agents/$file.toml"; fi
   printf '\n[body]\n' >>"agents/$file.toml"
   printf '%s\n' "$@" >>"agents/$file.toml"
 }

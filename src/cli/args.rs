@@ -23,6 +23,23 @@ pub(super) fn read() -> Result<Args, clap::Error> {
     })
 }
 
+/// The format in which programs wait for the outcome of a `reqc send` whose arguments are wrong, as far as they can be read.
+#[cfg(feature = "runtime")]
+pub(super) fn format_of_unread_send(error: &clap::Error) -> Option<Format> {
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let arguments: Vec<String> = arguments.collect();
+    if !error.use_stderr() || !arguments.iter().any(|argument| argument == "send") {
+        return None;
+    }
+    let next = arguments.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1].as_str());
+    let joined = arguments.iter().filter_map(|argument| argument.strip_prefix("--format="));
+    next.chain(joined).find_map(|name| match name {
+        "events" => Some(Format::Events),
+        "json" => Some(Format::Json),
+        _ => None,
+    })
+}
+
 fn shown(argument: &str) -> String {
     const LONGEST: usize = 200;
     match argument.trim().is_empty() {

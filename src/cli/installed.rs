@@ -62,11 +62,28 @@ fn show(format: Format, list: &ModelList, models: &[InstalledModel], terminal: &
 
 fn cells(model: &InstalledModel) -> [String; 4] {
     let families: Vec<&str> = model.families.iter().map(AsRef::as_ref).collect();
-    let size = model.size_bytes.map(|bytes| format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10));
     [
         model.id.to_string(),
         model.context_window.map(|tokens| tokens.to_string()).unwrap_or_default(),
-        size.unwrap_or_default(),
+        model.size_bytes.map(size).unwrap_or_default(),
         if families.is_empty() { "nothing is known".to_owned() } else { families.join(", ") },
     ]
+}
+
+/// A size with one decimal; nothing for a server that fills in a zero.
+fn size(bytes: u64) -> String {
+    let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    let fitting = units.into_iter().find(|(_, unit)| bytes >= *unit);
+    fitting.map(|(name, unit)| format!("{}.{} {name}", bytes / unit, bytes / (unit / 10) % 10)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_a_unit_that_fits() {
+        let shown = [0, 642_000, 4_700_000_000, 52_300_000].map(size);
+        assert_eq!(shown, ["", "642.0 kB", "4.7 GB", "52.3 MB"]);
+    }
 }

@@ -140,7 +140,7 @@ fn part_document(part: &TokenPart) -> Value {
 }
 
 /// The whole request for programs: what `request.json` has, and the body.
-fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Value {
+pub(super) fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Value {
     let mut request: Value = serde_json::from_str(&golden::request_json(plan, model)).unwrap_or_default();
     request["body"] = body.value().clone();
     request

@@ -21,9 +21,11 @@ use crate::runtime::{
     TransportOptions,
 };
 use crate::system::{Embedded, JournalFile, RunningTools, SystemClock, SystemSecrets, TrustFolder};
+use crate::text::Text;
 use crate::world::Journal;
 use input::{Input, Resumed, Unusable};
-use output::{Held, Printer};
+use output::{Ending, Held, Printer};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 use tools::Tools;
 
@@ -69,7 +71,7 @@ fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Term
             terminal.findings_aside(options.format, found);
             let first = found.findings.first().map(|finding| finding.message.as_str());
             let error = first.into_iter().fold(Error::new(Category::Config, why), Error::detail);
-            output::end_unsent(options.format, error, Some(found), terminal);
+            Ending::failed(error, Some(found)).print(options.format, terminal);
         }
         format => terminal.findings(format, found),
     }
@@ -79,7 +81,7 @@ fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Term
 pub(super) fn end_unsent(format: Format, failure: &Failure, terminal: &mut Terminal) {
     let error = Error::new(Category::Config, failure.message.as_str());
     let error = failure.help.iter().fold(error, |error, help| error.detail(help.as_str()));
-    output::end_unsent(format, error, None, terminal);
+    Ending::failed(error, None).print(format, terminal);
 }
 
 fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<Status, Unsent> {
@@ -129,7 +131,7 @@ fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<St
             input,
             terminal,
         ),
-        false => Ok(show(send, &opened, compiled, is_refused, terminal)),
+        false => show(&Command { options, send, opened: &opened }, compiled, &found, terminal),
     }
 }
 
@@ -157,12 +159,37 @@ fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
 }
 
 /// Prints the request. The status tells whether it would be sent.
-fn show(send: &Send, opened: &Opened, compiled: &Compiled, is_refused: bool, terminal: &mut Terminal) -> Status {
-    match send.curl {
-        true => terminal.text(&crate::export::curl(&compiled.line, &compiled.body.pretty(), &opened.root)),
-        false => terminal.text(&output::dry_run(compiled)),
+fn show(command: &Command<'_>, compiled: &Compiled, found: &Report, terminal: &mut Terminal) -> Result<Status, Unsent> {
+    let Command { options, send, opened } = command;
+    let is_refused = found.fails() && !send.force;
+    let curl = send.curl.then(|| crate::export::curl(&compiled.line, &compiled.body.pretty(), &opened.root));
+    match options.format {
+        format @ (Format::Json | Format::Events) => {
+            let request = request_document(command, compiled, curl.as_ref())?;
+            let ending = match is_refused {
+                true => Ending::failed(Error::new(Category::Config, HAS_MISTAKES), Some(found)),
+                false => Ending::as_asked(),
+            };
+            ending.with_request(request).print(format, terminal);
+        }
+        _ => terminal.text(&curl.unwrap_or_else(|| output::dry_run(compiled))),
     }
-    if is_refused { Status::Findings } else { Status::Clean }
+    Ok(if is_refused { Status::Findings } else { Status::Clean })
+}
+
+/// The request for programs, with the command that sends it.
+fn request_document(
+    Command { options, send, opened }: &Command<'_>,
+    compiled: &Compiled,
+    curl: Option<&Text>,
+) -> Result<Value, Failure> {
+    let plan = opened.compiler.plan(opened.agent(&send.agent)?).expect("it was compiled");
+    let model = opened.compiler.client_model(&plan, options.model.as_deref());
+    let mut document = super::render::request(&plan, model, &compiled.body);
+    if let Some(curl) = curl {
+        document["curl"] = curl.as_str().into();
+    }
+    Ok(document)
 }
 
 /// The command, and the repository that it is for.

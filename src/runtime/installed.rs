@@ -165,7 +165,8 @@ impl ModelList {
     }
 
     fn models(&self, list: &Value, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
-        let entries = ["models", "data"].iter().find_map(|name| list.get(*name)?.as_array());
+        // llama.cpp has both: what its `data` says of a model, its `models` leaves empty.
+        let entries = ["data", "models"].iter().find_map(|name| list.get(*name)?.as_array());
         // A few compatible servers give the bare list.
         let Some(entries) = entries.or_else(|| list.as_array()) else {
             // Gemini leaves an empty list out.
@@ -238,13 +239,15 @@ impl Outgoing for ModelList {
     }
 }
 
-/// Where servers say how many tokens a model takes: OpenRouter and Mistral, vLLM, Anthropic, Gemini, llama.cpp, LM Studio.
-const WINDOWS: [&str; 7] = [
+/// Where servers say how many tokens a model takes: OpenRouter and Mistral, vLLM, Anthropic, Gemini, llama.cpp as it was started and as the
+/// model was trained, LM Studio.
+const WINDOWS: [&str; 8] = [
     "/context_length",
     "/max_context_length",
     "/max_model_len",
     "/max_input_tokens",
     "/inputTokenLimit",
+    "/meta/n_ctx",
     "/meta/n_ctx_train",
     "/context_window",
 ];

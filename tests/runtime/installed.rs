@@ -61,8 +61,8 @@ const LISTS: [List; 9] = [
         api: "llama.cpp",
         base: "",
         target: "/v1/models",
-        answer: r#"{"models":[{"name":"tiny.gguf","model":"tiny.gguf"}],"object":"list","data":[{"id":"tiny.gguf","meta":{"n_ctx_train":512,"size":1000}}]}"#,
-        models: &[("tiny.gguf", None, None)],
+        answer: r#"{"models":[{"name":"tiny.gguf","model":"tiny.gguf","size":"","details":{"family":""}}],"object":"list","data":[{"id":"tiny.gguf","aliases":["tiny.gguf"],"meta":{"n_ctx":4096,"n_ctx_train":8192,"size":574720}}]}"#,
+        models: &[("tiny.gguf", None, Some(4096))],
     },
     List {
         api: "LM Studio (Chat Completions)",

@@ -752,6 +752,8 @@ async fn nothing_sent_is_an_outcome_too() {
         unsent(&["Tester", "-m", "Hi", "-C", "missing"], "missing", 2),
         unsent(&["Tester", "-m", "Hi", "--format", "sarif=x"], "this command", 2),
         unsent(&["Tester", "what"], "what", 2),
+        unsent(&["Tester", "--no-such-option"], "command line", 2),
+        unsent(&["Tester", "-m", "Hi", "--compress", "--curl"], "command line", 2),
     ];
     for UnsentCase { arguments, says, code } in cases {
         for format in ["events", "json"] {
@@ -769,6 +771,52 @@ async fn nothing_sent_is_an_outcome_too() {
             assert!(format == "json" || last["event"] == "done", "{last}");
             assert!(last.to_string().contains(says), "{arguments:?} {format}: {last}");
             assert_eq!(ran.code, code, "{arguments:?} {format}: {}{}", ran.out, ran.err);
+        }
+    }
+    assert!(server.received().is_empty());
+}
+
+/// The objects of standard output: one a line, or one in all.
+fn objects(ran: &Ran, format: &str) -> Vec<Value> {
+    let parse = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| panic!("{format}: {}{}", ran.out, ran.err));
+    match format {
+        "events" => ran.out.lines().map(parse).collect(),
+        _ => vec![parse(&ran.out)],
+    }
+}
+
+/// A request that is only shown is JSON for programs too, and ends with an outcome.
+#[tokio::test]
+async fn a_request_that_is_only_shown_is_an_object_with_an_outcome() {
+    let server = Server::start(|_, _| says("ok")).await;
+    let root = repository(&server.url);
+    write(root.path(), "agents/wrong.toml", "name = \"Wrong\"\nextends = \"Tester\"\n[body]\ntemperature = 7\n");
+    for (agent, more, state, code) in
+        [("Tester", None, "not_sent", 0), ("Wrong", None, "failed", 1), ("Wrong", Some("--force"), "not_sent", 0)]
+    {
+        for (shown, format) in
+            [("--dry-run", "events"), ("--curl", "events"), ("--dry-run", "json"), ("--curl", "json")]
+        {
+            let arguments = [agent, "-m", "Hi\nthere", shown, "--format", format].into_iter().chain(more);
+            let ran = reqc(root.path(), &arguments.collect::<Vec<_>>(), "").await;
+            assert_eq!(ran.code, code, "{agent} {shown} {format}: {}", ran.err);
+            let objects = objects(&ran, format);
+            let (request, outcome) = match objects.as_slice() {
+                [request, done] if format == "events" => {
+                    assert_eq!((&request["event"], &done["event"]), (&"request".into(), &"done".into()));
+                    (request, done)
+                }
+                [document] if format == "json" => (&document["request"], &document["outcome"]),
+                others => panic!("{others:?}"),
+            };
+            assert_eq!(outcome["state"], state, "{agent} {shown} {format}");
+            let findings = &objects.last().expect("one")["diagnostics"];
+            assert_eq!(findings.as_array().is_some_and(|all| !all.is_empty()), state == "failed", "{findings}");
+            assert_eq!(request["body"]["messages"][1]["content"], "Hi\nthere", "{request}");
+            assert_eq!((&request["method"], &request["wire"]), (&"POST".into(), &"openai-chat".into()));
+            assert_eq!(request["headers"]["authorization"], "Bearer ${SCRIPTED_KEY}", "{request}");
+            let curl = request["curl"].as_str();
+            assert_eq!(curl.is_some_and(|text| text.starts_with("curl -sS")), shown == "--curl", "{request}");
         }
     }
     assert!(server.received().is_empty());

@@ -55,15 +55,15 @@ struct Variant {
 }
 
 /// A transcript, cut into what stands between its JSON values, and these.
-struct Pieces<'t> {
+pub(super) struct Pieces<'t> {
     transcript: &'t Transcript,
     /// What stands before each value, and after the last.
     between: Vec<String>,
-    values: Vec<Value>,
+    pub(super) values: Vec<Value>,
 }
 
 impl Pieces<'_> {
-    fn of(transcript: &Transcript) -> Pieces<'_> {
+    pub(super) fn of(transcript: &Transcript) -> Pieces<'_> {
         let text = String::from_utf8_lossy(&transcript.bytes).into_owned();
         let mut pieces = Pieces { transcript, between: vec![String::new()], values: Vec::new() };
         if transcript.framing == Framing::Whole {
@@ -118,7 +118,7 @@ impl Pieces<'_> {
     }
 
     /// The whole with another text in the place of a value.
-    fn with(&self, at: usize, text: &str) -> Vec<u8> {
+    pub(super) fn with(&self, at: usize, text: &str) -> Vec<u8> {
         let mut whole = String::new();
         for (index, between) in self.between.iter().enumerate() {
             whole.push_str(between);
@@ -146,7 +146,7 @@ impl Pieces<'_> {
 }
 
 /// Whether a warning tells of an object, or of one around it, by its type.
-fn is_unknown(value: &Value, pointer: &str, original: &Played) -> bool {
+pub(super) fn is_unknown(value: &Value, pointer: &str, original: &Played) -> bool {
     let ends = pointer.match_indices('/').map(|(at, _)| at).chain([pointer.len()]);
     ends.filter_map(|end| value.pointer(&pointer[..end])?["type"].as_str())
         .any(|kind| warnings(original).any(|message| message.contains(&format!("`{kind}`"))))

@@ -9,8 +9,8 @@ use crate::conversation::Task;
 use crate::provider::Header;
 use crate::report::findings_json;
 use crate::runtime::clean::{AnswerPlace, clean};
-use crate::runtime::{Compiled, Error, Event, Outcome, Refusal, Session, Usage};
-use crate::text::{Text, cut, text};
+use crate::runtime::{Compiled, Error, Event, Outcome, Refusal, Session, Usage, named};
+use crate::text::{Text, cut, mask_strings, text};
 
 /// The request as it would be sent; keys stay placeholders.
 pub(super) fn dry_run(compiled: &Compiled) -> Text {
@@ -21,27 +21,65 @@ pub(super) fn dry_run(compiled: &Compiled) -> Text {
     text!("{}\n{}", head, Text::json_text(&compiled.body.pretty()))
 }
 
-/// Ends standard output for programs if nothing was sent: with the outcome, and with the findings that are its reason.
-pub(super) fn end_unsent(format: Format, error: Error, found: Option<&Report>, terminal: &mut Terminal) {
-    let outcome = Outcome::Failed(error);
-    let mut last = match format {
-        Format::Events => Event::Done(outcome).to_json(),
-        _ => json!({
-            "request": null,
-            "outcome": outcome.to_json(),
+/// The end of standard output for programs where nothing was sent.
+pub(super) struct Ending<'e> {
+    request: Value,
+    outcome: Value,
+    found: Option<&'e Report>,
+}
+
+impl<'e> Ending<'e> {
+    /// An error, and the findings that are its reason.
+    pub(super) fn failed(error: Error, found: Option<&'e Report>) -> Ending<'e> {
+        Ending { request: Value::Null, outcome: Outcome::Failed(error).to_json(), found }
+    }
+
+    /// Nothing was to be sent.
+    pub(super) fn as_asked() -> Ending<'e> {
+        Ending { request: Value::Null, outcome: json!({"state": "not_sent"}), found: None }
+    }
+
+    /// Shows the request too.
+    pub(super) fn with_request(self, request: Value) -> Ending<'e> {
+        Ending { request, ..self }
+    }
+
+    /// Prints it: on one line or two, or as one document. Keys in it are masked, except in the request, which is asked for as it is.
+    pub(super) fn print(mut self, format: Format, terminal: &mut Terminal) {
+        mask_strings(&mut self.outcome);
+        let mut found = self.found.map(|found| Value::from(findings_json(found)));
+        found.iter_mut().for_each(mask_strings);
+        match format {
+            Format::Events => self.print_events(found, terminal),
+            _ => self.print_document(found, terminal),
+        }
+    }
+
+    fn print_events(self, found: Option<Value>, terminal: &mut Terminal) {
+        if !self.request.is_null() {
+            terminal.json_line(&named("request", self.request));
+        }
+        let mut last = named("done", self.outcome);
+        if let Some(found) = found {
+            last["diagnostics"] = found;
+        }
+        terminal.json_line(&last);
+    }
+
+    fn print_document(self, found: Option<Value>, terminal: &mut Terminal) {
+        let mut document = json!({
+            "request": self.request,
+            "outcome": self.outcome,
             "text": "",
             "tool_calls": [],
             "provider_blocks": [],
             "usage": Usage::default().to_json(),
             "cost_usd": null,
-        }),
-    };
-    if let Some(found) = found {
-        last["diagnostics"] = findings_json(found).into();
-    }
-    match format {
-        Format::Events => terminal.json_line(&last),
-        _ => terminal.json(&last),
+        });
+        if let Some(found) = found {
+            document["diagnostics"] = found;
+        }
+        terminal.json_data(&document);
     }
 }
 

@@ -146,7 +146,8 @@ fn stop_json(stop: &StopReason) -> Value {
 }
 
 /// An object with the event's name as its first member.
-fn named(event: &str, members: Value) -> Value {
+/// An object of that name for programs.
+pub(crate) fn named(event: &str, members: Value) -> Value {
     let mut named = Value::Object(Map::from_iter([("event".to_owned(), event.into())]));
     merge(&mut named, members);
     named

@@ -27,7 +27,7 @@ pub(super) static SHAPE: Shape = Shape::new(
         shape::text(&["content", "stop_type", "model"]),
         flag(&["stop", "stopped_limit", "stopped_word"]),
         number(&["tokens_evaluated", "tokens_predicted"]),
-        within(&["timings"], &TIMINGS),
+        within(&["timings"], &OWN_TIMINGS),
         beside_in_pieces(&["completion_probabilities", "probs"]),
         ignored(&["stopped_eos"], "the end of turn, unless another flag is set"),
         ignored(&["stopping_word"], "the outcome says that a stop sequence came up"),
@@ -44,6 +44,17 @@ pub(super) static TIMINGS: Shape = Shape::new(
     "timings",
     &[
         number(&["cache_n", "prompt_n", "predicted_n"]),
+        ignored(TIMES, "how long it took"),
+        ignored(&["draft_n", "draft_n_accepted"], "how well a smaller model guessed"),
+    ],
+);
+
+/// The same where the answer itself counts its tokens.
+static OWN_TIMINGS: Shape = Shape::new(
+    "timings",
+    &[
+        number(&["cache_n"]),
+        ignored(&["prompt_n", "predicted_n"], "`tokens_evaluated` and `tokens_predicted` say it"),
         ignored(TIMES, "how long it took"),
         ignored(&["draft_n", "draft_n_accepted"], "how well a smaller model guessed"),
     ],
