@@ -18,9 +18,9 @@ mod pattern;
 pub(crate) mod rules;
 pub(crate) mod spelling;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use allowed::Allowed;
 use bundled::Bundled;
@@ -35,7 +35,7 @@ use mistake::{Hint, Mistake, What};
 use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
-use crate::memory::{Identity, Memory, Question};
+use crate::memory::Memory;
 use crate::provider::{ClientApi, Server, WireFormat};
 use crate::repo::{Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
@@ -49,7 +49,8 @@ pub struct Schemas {
     /// What `reqc.toml` lets pass.
     allowed: Vec<Arc<Allowed>>,
     memory: Arc<Memory>,
-    id: Identity,
+    /// What the files of the repository make, as they are used: compiled once, and there for the whole run.
+    variants: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
 }
@@ -85,23 +86,14 @@ const EXTENSIONS: &str = ".extensions";
 /// The most bytes that a schema file of a repository may have.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Asks for the schemas of a wire format with the extensions that are listed under some names.
-#[derive(PartialEq, Eq, Hash)]
-struct Variant(Identity, WireFormat, Vec<String>);
-
-impl Question for Variant {
-    type Answer = Documents;
-
-    fn weight(&self, _: &Documents) -> usize {
-        64 * 1024
-    }
-}
+/// A wire format and the names that its extensions are listed under.
+type Variant = (WireFormat, Vec<String>);
 
 /// The schemas of a variant, those that cannot be used among them.
 #[derive(Clone)]
 struct Documents {
-    /// Tells them from others: a wire format with the same extensions has them once.
-    id: Identity,
+    /// The wire format and what extends it: tells them from others, also in what users see.
+    name: Arc<str>,
     all: Arc<[Result<Document, Unusable>]>,
 }
 
@@ -195,16 +187,15 @@ impl Schemas {
     }
 
     fn variant(&self, wire: WireFormat, names: Vec<String>) -> Documents {
-        let asked = Variant(self.id, wire, names);
-        if let Some(known) = self.memory.recall(&asked) {
-            return known;
-        }
-        let files = self.files.get(wire.name()).into_iter().flatten();
-        let document =
-            |(file, text): &SchemaFile| Document::new(*file, text, self.extensions_of(wire), &asked.2, &self.memory);
-        let made = Documents { id: Identity::new(), all: files.map(document).collect() };
-        self.memory.note(asked, made.clone());
-        made
+        let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
+        let documents = variants.entry((wire, names)).or_insert_with_key(|(wire, names)| {
+            let files = self.files.get(wire.name()).into_iter().flatten();
+            let document =
+                |(file, text): &SchemaFile| Document::new(*file, text, self.extensions_of(*wire), names, &self.memory);
+            let name = format!("{} {}", wire.name(), names.join(" ")).into();
+            Documents { name, all: files.map(document).collect() }
+        });
+        documents.clone()
     }
 }
 
@@ -275,7 +266,7 @@ impl AgentSchemas {
         mistake::drop_misspelt(&mut mistakes);
         mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
         cut(&mut mistakes);
-        mistakes.into_iter().map(|mistake| mistake.proposing(is_taken).told(self.documents.id)).collect()
+        mistakes.into_iter().map(|mistake| mistake.proposing(is_taken).told(&self.documents.name)).collect()
     }
 
     fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {

@@ -6,7 +6,6 @@ use super::super::{About, Problem, without_numbers};
 use super::rules;
 use crate::diag::{Rule, Severity, one_of};
 use crate::json::Pointer;
-use crate::memory::Identity;
 use crate::source::Span;
 
 /// Something wrong at a place of a body.
@@ -200,12 +199,12 @@ impl Mistake {
     }
 
     /// In words. One value is told once for a variant of a format, whichever alternatives of the schema refuse it.
-    pub(super) fn told(self, variant: Identity) -> Problem {
+    pub(super) fn told(self, variant: &str) -> Problem {
         let severity = self.passed_over_by.map(|_| Severity::Warning);
         let mut lacks = Vec::new();
         let unfit = match &self.what {
             What::Unfit { found, .. } => {
-                Some(format!("{}\n{found}\n{variant:?}", without_numbers(self.pointer.as_str(), '/')))
+                Some(format!("{}\n{found}\n{variant}", without_numbers(self.pointer.as_str(), '/')))
             }
             _ => None,
         };
