@@ -142,6 +142,11 @@ struct IsBeginning {
 
 impl Question for IsBeginning {
     type Answer = bool;
+
+    fn weight(&self, _: &bool) -> usize {
+        let members = self.earlier.iter().chain(&self.later);
+        128 + members.map(|(_, member)| 32 + member.weight()).sum::<usize>()
+    }
 }
 
 impl IsBeginning {

@@ -54,6 +54,10 @@ struct AreSilent {
 
 impl Question for AreSilent {
     type Answer = ();
+
+    fn weight(&self, (): &()) -> usize {
+        128 + self.members.iter().map(|(_, member)| 32 + member.as_ref().map_or(0, Sameness::weight)).sum::<usize>()
+    }
 }
 
 /// Rules by their numbers, bit by bit.

@@ -38,7 +38,7 @@ impl Question for VersionOf {
     type Answer = Arc<Version>;
 
     fn weight(&self, _: &Arc<Version>) -> usize {
-        64 * 1024
+        64 * 1024 + self.1.iter().map(|text| text.len()).sum::<usize>()
     }
 }
 

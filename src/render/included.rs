@@ -44,7 +44,9 @@ impl Question for TextOf {
     type Answer = Option<Arc<Text>>;
 
     fn weight(&self, answer: &Self::Answer) -> usize {
-        HOLDER + answer.as_ref().map_or(0, |text| text.written.len())
+        let set: usize = self.set.iter().map(|(_, value)| value.len()).sum();
+        let prompt = self.prompt.as_ref().map_or(0, |prompt| prompt.len());
+        HOLDER + set + prompt + answer.as_ref().map_or(0, |text| text.written.len())
     }
 }
 

@@ -323,6 +323,13 @@ struct ToolsOf(Identity, WireFormat, Option<Identity>);
 
 impl Question for ToolsOf {
     type Answer = Tools<Arc<Shared>>;
+
+    fn weight(&self, answer: &Tools<Arc<Shared>>) -> usize {
+        match answer {
+            Tools::All(shared) => 256 + shared.weight(),
+            Tools::None | Tools::Twice { .. } => 256,
+        }
+    }
 }
 
 /// How many tools a body has of its own.

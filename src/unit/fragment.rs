@@ -49,11 +49,18 @@ pub(super) struct FragmentOf {
     pub(super) system_prompt: Option<SystemPrompt>,
 }
 
+impl FragmentOf {
+    /// About how many bytes the question holds.
+    pub(super) fn weight(&self) -> usize {
+        4 * HOLDER + self.system_prompt.as_ref().map_or(0, SystemPrompt::weight)
+    }
+}
+
 impl Question for FragmentOf {
     type Answer = SharedFragment;
 
     fn weight(&self, answer: &SharedFragment) -> usize {
-        4 * HOLDER + answer.result.iter().flatten().map(|shared| shared.weight()).sum::<usize>()
+        FragmentOf::weight(self) + answer.result.iter().flatten().map(|shared| shared.weight()).sum::<usize>()
     }
 }
 

@@ -114,6 +114,14 @@ impl Question for Marked {
 }
 
 impl Sameness {
+    /// About how many bytes it holds.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Sameness::Shared(_) => 16,
+            Sameness::Leaf(text) => 16 + text.len(),
+        }
+    }
+
     fn of_leaf(value: &Value) -> Option<Sameness> {
         let is_leaf = !value.is_array() && !value.is_object();
         is_leaf.then(|| Sameness::Leaf(compact(value).into()))

@@ -36,6 +36,11 @@ impl SystemPrompt {
         &self.0.text
     }
 
+    /// About how many bytes it holds, with its form in JSON.
+    pub(super) fn weight(&self) -> usize {
+        HOLDER + 2 * self.len()
+    }
+
     /// The text as it stands in a JSON string.
     pub(super) fn escaped(&self) -> &str {
         let escape = || {
@@ -79,7 +84,7 @@ impl Question for PromptOf {
     type Answer = Prompt;
 
     fn weight(&self, answer: &Prompt) -> usize {
-        HOLDER + answer.result.iter().flatten().map(|prompt| prompt.len()).sum::<usize>()
+        HOLDER + answer.result.iter().flatten().map(SystemPrompt::weight).sum::<usize>()
     }
 }
 

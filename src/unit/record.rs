@@ -193,7 +193,9 @@ impl Question for PlaceOf {
     type Answer = Option<Provenance>;
 
     fn weight(&self, answer: &Option<Provenance>) -> usize {
-        8 * HOLDER + answer.iter().flat_map(|place| &place.excerpt).map(Excerpt::len).sum::<usize>()
+        8 * HOLDER
+            + FragmentOf::weight(&self.fragment)
+            + answer.iter().flat_map(|place| &place.excerpt).map(Excerpt::len).sum::<usize>()
     }
 }
 

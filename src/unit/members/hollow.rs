@@ -53,6 +53,10 @@ struct ClassOf(SystemPrompt, CheckId);
 
 impl Question for ClassOf {
     type Answer = Class;
+
+    fn weight(&self, _: &Class) -> usize {
+        self.0.weight()
+    }
 }
 
 impl Texts {
