@@ -195,6 +195,10 @@ struct MapOf(Identity, Span);
 
 impl Question for MapOf {
     type Answer = Arc<OffsetMap>;
+
+    fn weight(&self, _: &Arc<OffsetMap>) -> usize {
+        256 + (self.1.end - self.1.start) as usize
+    }
 }
 
 impl Engine {

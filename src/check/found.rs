@@ -21,7 +21,6 @@ pub(crate) struct Found<'b> {
 }
 
 /// Something wrong.
-#[derive(Clone)]
 pub(crate) struct Mark<'b> {
     rule: &'static BodyRule,
     spot: Spot<'b>,
@@ -110,22 +109,22 @@ impl<'b> Found<'b> {
         let root = Pointer::root();
         subject.members().for_each(|(name, value)| places.walk(value, &|| root.member(name)));
         let history = subject.history_at();
-        let is_doubted = |mark: &Mark<'_>, problem: &Problem| {
-            mark.is_doubted && history.as_ref().is_some_and(|at| problem.pointer.below(at).is_some())
-        };
-        let told = |mark: Mark<'b>| mark.told(&places).filter(|problem| !is_doubted(&mark, problem));
-        self.marks.into_iter().filter_map(told).collect()
+        self.marks.into_iter().filter_map(|mark| mark.told(&places, history.as_ref())).collect()
     }
 }
 
 impl Mark<'_> {
-    fn told(&self, places: &Places) -> Option<Problem> {
+    /// `None` if it is not to be believed.
+    fn told(self, places: &Places, history: Option<&Pointer>) -> Option<Problem> {
         let pointer = match self.spot {
             Spot::Value(value) => places.pointer(value)?.clone(),
             Spot::Root => Pointer::root(),
         };
+        if self.is_doubted && history.is_some_and(|at| pointer.below(at).is_some()) {
+            return None;
+        }
         let rule = &self.rule.rule;
-        let Mark { message, help, severity, about, is_of_model, lacks, .. } = self.clone();
+        let Mark { message, help, severity, about, is_of_model, lacks, .. } = self;
         // Lengths are of one value; what is asked is told by the words around.
         let sense = Some(without_numbers(&Problem::words(&message), ' '));
         Some(Problem { rule, severity, pointer, message, help, sense, about, is_of_model, lacks, place: None })

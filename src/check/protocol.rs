@@ -89,10 +89,10 @@ macro_rules! body_rule {
 use body_rule;
 
 /// How many rules there are: each has a bit of its own in questions.
-pub(super) const COUNT: usize = 44;
+pub(super) const COUNT: usize = ALL.len();
 
 /// Every rule, in the order in which they are asked.
-static ALL: [&BodyRule; COUNT] = [
+const ALL: &[&BodyRule] = &[
     &unanswered_call::RULE,
     &orphan_result::RULE,
     &duplicate_call_id::RULE,

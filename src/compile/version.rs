@@ -37,8 +37,8 @@ struct VersionOf(Identity, Texts);
 impl Question for VersionOf {
     type Answer = Arc<Version>;
 
-    fn weight(&self, _: &Arc<Version>) -> usize {
-        64 * 1024 + self.1.iter().map(|text| text.len()).sum::<usize>()
+    fn weight(&self, version: &Arc<Version>) -> usize {
+        version.weight() + self.1.iter().map(|text| text.len()).sum::<usize>()
     }
 }
 
@@ -48,6 +48,10 @@ struct SentOf(Identity, TemplateId, LayerKind);
 
 impl Question for SentOf {
     type Answer = Sent;
+
+    fn weight(&self, sent: &Sent) -> usize {
+        256 + sent.result.as_ref().map_or(0, |version| version.weight())
+    }
 }
 
 /// Asks for the history of a context's file as templates of a client API see it, with the messages of a version.
@@ -73,6 +77,12 @@ impl Version {
         let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
         let (normalised, earlier) = (NormalisedConversation::new(last), OnceLock::new());
         Version { normalised, states, earlier, arrivals, id: Identity::new() }
+    }
+
+    /// About how many bytes it holds, with the earlier requests that are made of it.
+    fn weight(&self) -> usize {
+        let state = |state: &State| 4096 + 2048 * state.conversation.block_count();
+        2 * self.states.iter().map(state).sum::<usize>()
     }
 
     /// The history of the context's file with the messages of this version, in the normal form of a client API.

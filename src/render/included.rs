@@ -13,7 +13,7 @@ use minijinja::{Error, Value};
 use super::analyse::{ALL_OF_CTX, Analysis, Callable, Include};
 use super::eval::{self, Known, Names as Lookup, Steps};
 use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, includes};
-use crate::memory::{Identity, Memory, Question};
+use crate::memory::{Identity, Question};
 
 /// What templates of bodies are given.
 const DATA: [&str; 2] = ["ctx", "tool_id"];
@@ -21,9 +21,8 @@ const DATA: [&str; 2] = ["ctx", "tool_id"];
 const HOLDER: usize = 160;
 
 /// What may be kept of what is rendered.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
-    pub(crate) memory: Arc<Memory>,
     /// Whether other agents may have the same system prompt.
     pub(crate) with_prompt: bool,
 }
@@ -235,7 +234,7 @@ impl BodyLibrary<'_> {
         let (partial, prompt) = (Arc::clone(partial), prompt.map(Arc::from));
         let data = self.input.context.id();
         let asked = TextOf { partial: Arc::clone(&partial), data, ids: self.input.ids, prompt, set: texts };
-        keep.memory.ask(asked, || self.render(&partial, set).map(Arc::new))
+        self.engine.memory.ask(asked, || self.render(&partial, set).map(Arc::new))
     }
 
     /// What a partial writes by itself; `None` if it fails.

@@ -273,7 +273,7 @@ impl Plan<'_> {
     ) -> BodyInput<'a> {
         let is_of_others = |prompt: &SystemPrompt| *prompt == **placeholder() || !self.has_own_prompt(renderer);
         let with_prompt = system_prompt.is_none_or(is_of_others);
-        let keep = request.memory.map(|memory| Keep { memory: Arc::clone(memory), with_prompt });
+        let keep = request.memory.map(|_| Keep { with_prompt });
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids(), keep }
     }
