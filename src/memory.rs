@@ -22,6 +22,9 @@ const BUDGET: u64 = 32 * 1024 * 1024;
 const SMALL: usize = 256;
 
 /// Something that several agents ask. Equal questions have equal answers.
+///
+/// An answer that weighs more than a part of the table may hold is worked out each time. What one agent asks for each of many values,
+/// such as the history that all of them stand in, belongs to a thing of its own and is no question.
 pub(crate) trait Question: Hash + Eq + Send + Sync + 'static {
     /// The answer, cheap to copy.
     type Answer: Clone + Send + Sync + 'static;

@@ -189,7 +189,7 @@ impl Compiler {
     ) -> Option<T> {
         let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
         let version = self.version(plan, loaded, &renderer).result.ok()?;
-        find(loaded.source(self)?, &|history: &[Message]| version.normal(history, plan.api, &self.memory))
+        find(loaded.source(self)?, &|history: &[Message]| version.normal(history, plan.api))
     }
 }
 

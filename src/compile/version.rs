@@ -3,7 +3,7 @@
 //! For most agents that is the file's. One with `surroundings` gets what these say, and attached files, as messages of the turns in
 //! which they came.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::growth::Earlier;
 use super::{Compiler, LoadedContext, PromptEnvironment};
@@ -13,7 +13,7 @@ use crate::conversation::{
     with_arrivals,
 };
 use crate::diag::Diagnostic;
-use crate::memory::{Identity, Memory, Question};
+use crate::memory::{Identity, Question};
 use crate::provider::ClientApi;
 use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
@@ -26,48 +26,53 @@ pub(super) struct Version {
     pub(super) states: Vec<State>,
     pub(super) earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
-    /// Tells it apart in questions.
-    id: Identity,
+    /// By client API, the history of the file as its templates see it, made when places in it are first asked for.
+    normal: Vec<(ClientApi, OnceLock<Arc<[Message]>>)>,
+}
+
+/// Asks what surroundings say in each turn of a context; the layer is whose files they see.
+#[derive(PartialEq, Eq, Hash)]
+struct TextsOf(Identity, TemplateId, LayerKind);
+
+impl Question for TextsOf {
+    type Answer = Costed<Result<Texts, Box<Diagnostic>>>;
+
+    fn weight(&self, answer: &Self::Answer) -> usize {
+        256 + answer.result.as_ref().map_or(0, bytes)
+    }
 }
 
 /// Asks for the version of a context that agents get whose surroundings say some texts.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash, Clone)]
 struct VersionOf(Identity, Texts);
 
 impl Question for VersionOf {
     type Answer = Arc<Version>;
 
     fn weight(&self, version: &Arc<Version>) -> usize {
-        version.weight() + self.1.iter().map(|text| text.len()).sum::<usize>()
+        version.weight() + bytes(&self.1)
     }
 }
 
-/// Asks for the version of a context that agents with some surroundings get; the layer is whose files these see.
+/// Asks for such a version while somebody works with it: one of a very long conversation is too large to be remembered, and all places
+/// of its bodies ask for it.
 #[derive(PartialEq, Eq, Hash)]
-struct SentOf(Identity, TemplateId, LayerKind);
+struct VersionInUse(VersionOf);
 
-impl Question for SentOf {
-    type Answer = Sent;
+impl Question for VersionInUse {
+    type Answer = Weak<Version>;
 
-    fn weight(&self, sent: &Sent) -> usize {
-        256 + sent.result.as_ref().map_or(0, |version| version.weight())
-    }
-}
-
-/// Asks for the history of a context's file as templates of a client API see it, with the messages of a version.
-#[derive(PartialEq, Eq, Hash)]
-struct HistoryOf(Identity, ClientApi);
-
-impl Question for HistoryOf {
-    type Answer = Arc<[Message]>;
-
-    fn weight(&self, answer: &Arc<[Message]>) -> usize {
-        1024 * (1 + answer.len())
+    fn weight(&self, _: &Weak<Version>) -> usize {
+        1024 + bytes(&self.0.1)
     }
 }
 
 /// What surroundings say, by turn.
 type Texts = Vec<Arc<str>>;
+
+fn bytes(texts: &Texts) -> usize {
+    texts.iter().map(|text| text.len()).sum()
+}
 
 /// A version, and the units of work that its surroundings took.
 type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
@@ -76,7 +81,8 @@ impl Version {
     pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>) -> Version {
         let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
         let (normalised, earlier) = (NormalisedConversation::new(last), OnceLock::new());
-        Version { normalised, states, earlier, arrivals, id: Identity::new() }
+        let normal = ClientApi::ALL.into_iter().map(|api| (api, OnceLock::new())).collect();
+        Version { normalised, states, earlier, arrivals, normal }
     }
 
     /// About how many bytes it holds, with the earlier requests that are made of it.
@@ -86,10 +92,11 @@ impl Version {
     }
 
     /// The history of the context's file with the messages of this version, in the normal form of a client API.
-    pub(super) fn normal(&self, of_file: &[Message], api: ClientApi, memory: &Memory) -> Arc<[Message]> {
+    pub(super) fn normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
         let bound_from = self.normalised.conversation.bound_from;
         let make = || normal_form(&with_arrivals(of_file, &self.arrivals), bound_from, api).history.into();
-        memory.ask(HistoryOf(self.id, api), make)
+        let known = self.normal.iter().find(|(of, _)| *of == api);
+        known.map_or_else(make, |(_, history)| Arc::clone(history.get_or_init(make)))
     }
 
     /// The states of a file with what came in each.
@@ -149,14 +156,23 @@ impl Compiler {
         let as_written = || Costed { result: Ok(Arc::clone(&loaded.plain)), cost: 0 };
         let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else { return as_written() };
         let layer = plan.profile.profile.layer;
-        self.memory.ask(SentOf(loaded.id, template, layer), || {
-            let Costed { result, cost } = self.texts(template, layer, loaded, renderer);
-            let version = |texts: Texts| {
-                let make = || Arc::new(Version::told(&loaded.plain.states, &texts));
-                self.memory.ask(VersionOf(loaded.id, texts.clone()), make)
-            };
-            Costed { result: result.map(version), cost }
-        })
+        let asked = TextsOf(loaded.id, template, layer);
+        let Costed { result, cost } = self.memory.ask(asked, || self.texts(template, layer, loaded, renderer));
+        Costed { result: result.map(|texts| self.version_with(texts, loaded)), cost }
+    }
+
+    /// The version of a context whose surroundings say some texts.
+    fn version_with(&self, texts: Texts, loaded: &LoadedContext) -> Arc<Version> {
+        let asked = VersionOf(loaded.id, texts);
+        let in_use = VersionInUse(asked.clone());
+        let living = || self.memory.recall(&in_use)?.upgrade();
+        if let Some(known) = self.memory.recall(&asked).or_else(living) {
+            return known;
+        }
+        let version = Arc::new(Version::told(&loaded.plain.states, &asked.1));
+        self.memory.note(in_use, Arc::downgrade(&version));
+        self.memory.note(asked, Arc::clone(&version));
+        version
     }
 
     /// What surroundings say in each turn.
