@@ -1,6 +1,6 @@
 //! One memory for what several agents ask.
 //!
-//! A [`Question`] is a value that names everything its answer depends on, so an answer that is remembered is the one that would be
+//! A `Question` is a value that names everything its answer depends on, so an answer that is remembered is the one that would be
 //! worked out again. Each room declares its questions beside the code that answers them. All answers share one budget in bytes and
 //! one policy: those that nobody asked for lately make room for new ones (S3-FIFO, by the crate `quick_cache`).
 //!
