@@ -5,6 +5,7 @@
 mod args;
 mod baseline;
 mod check;
+mod compare;
 mod compile;
 mod diff;
 mod explain;
@@ -186,6 +187,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
     if args.has_empty_model() {
         return Err(Failure::new("`--model` is empty"));
     }
+    let args = args.settle();
     let options = Options::resolve(args.common)?;
     options.formats.refuse_others(args.command.writes())?;
     match args.command {
@@ -194,6 +196,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Baseline(arguments) => baseline::run(&options, &arguments, terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),
         Command::Review(args) => review::run(&options, &args, terminal),
+        Command::Compare(args) => compare::run(&options, &args, terminal),
         Command::Lint(lint) => lint::run(&options, &lint, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
         Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),

@@ -5,6 +5,7 @@
 //! prompt comes back as layers, since nothing tells what of it was an agent's. Knows nothing of profiles, and does not write files.
 
 mod documents;
+pub(crate) mod forms;
 mod history;
 mod lost;
 mod media;
@@ -108,7 +109,7 @@ fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
 }
 
 /// The members that hold tools; `functions` is the older name of Chat Completions.
-const TOOLS: [&str; 2] = ["tools", "functions"];
+pub(crate) const TOOLS: [&str; 2] = ["tools", "functions"];
 
 /// Members that name what a server keeps.
 const KEPT: [&str; 5] = ["previous_response_id", "conversation", "container", "cachedContent", "cached_content"];

@@ -71,6 +71,7 @@ mod chain;
 pub mod check;
 #[doc(hidden)]
 pub mod cli;
+pub mod compare;
 pub mod compile;
 #[doc(hidden)]
 pub mod context;

@@ -5,6 +5,7 @@
 //! type that implements [`Format`].
 
 mod bound;
+mod comparison;
 mod diff;
 mod escape;
 mod excerpt;
@@ -21,6 +22,7 @@ mod review;
 mod sarif;
 mod short;
 
+pub use comparison::{comparison_json, comparison_markdown, comparison_text};
 pub use diff::changes_text;
 pub use explain::{explanation_json, explanation_text, margin_text};
 pub use github::Github;

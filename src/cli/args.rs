@@ -131,6 +131,8 @@ pub(super) enum Command {
     Compile(Compile),
     /// Write golden bodies cause by cause, each once you accept it
     Review(Review),
+    /// Tell what one of two request bodies of a conversation lacks
+    Compare(Compare),
     /// Judge request bodies that any program made
     Lint(Lint),
     /// List agents
@@ -246,6 +248,8 @@ pub(super) enum Writes {
     Reports,
     /// What a change does.
     Reviews,
+    /// What one of two bodies lacks.
+    Comparisons,
     /// Results of any other kind.
     Others,
 }
@@ -254,6 +258,7 @@ impl Command {
     pub(super) fn writes(&self) -> Writes {
         match self {
             Command::Check(_) | Command::Lint(_) => Writes::Reports,
+            Command::Compare(_) => Writes::Comparisons,
             Command::Compile(compile) if compile.diff.is_some() || compile.staged => Writes::Reviews,
             Command::Compile(compile) if compile.check => Writes::Reports,
             _ => Writes::Others,
@@ -262,6 +267,15 @@ impl Command {
 }
 
 impl Args {
+    /// Hands `reqc compare` the options that mean something of its own there: agents are names, what is allowed are differences.
+    pub(super) fn settle(mut self) -> Args {
+        if let Command::Compare(compare) = &mut self.command {
+            compare.agents = std::mem::take(&mut self.common.agents);
+            compare.allow = std::mem::take(&mut self.common.allow);
+        }
+        self
+    }
+
     /// Whether `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
     pub(super) fn has_empty_model(&self) -> bool {
         let is_empty = self.common.model.as_ref().is_some_and(|model| model.trim().is_empty());
@@ -373,6 +387,25 @@ pub(super) struct Review {
     /// Bodies of every context, not only those that goldens are kept for
     #[arg(long)]
     pub(super) all_contexts: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Compare {
+    /// Two files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input. Or --agent twice, with --context
+    #[arg(value_name = "FILE", num_args = 2)]
+    pub(super) files: Vec<PathBuf>,
+    /// The wire format of the first file, for instance openai-chat; otherwise URLs and shapes decide
+    #[arg(long, value_name = "WIRE", value_parser = filled)]
+    pub(super) from: Option<String>,
+    /// The wire format of the second file
+    #[arg(long, value_name = "WIRE", value_parser = filled)]
+    pub(super) to: Option<String>,
+    /// The agents that are compared, of `--agent`.
+    #[arg(skip)]
+    pub(super) agents: Vec<String>,
+    /// The differences that may be, of `--allow`.
+    #[arg(skip)]
+    pub(super) allow: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -57,12 +57,13 @@ impl Formats {
         let asked = [self.shown].into_iter().chain(annotations).chain(self.files.iter().map(|(format, _)| *format));
         let why = match (asked.into_iter().find(|format| !format.is_form_of(writes)), self.files.first()) {
             (Some(format), _) => format!("this command does not write `{}`", format.name()),
-            (None, Some((_, file))) if writes == Writes::Others => {
+            (None, Some((_, file))) if matches!(writes, Writes::Others | Writes::Comparisons) => {
                 format!("this command writes no report into `{}`", file.display())
             }
             (None, _) => return Ok(()),
         };
         Err(Failure::new(why).help(match writes {
+            Writes::Comparisons => "`compare` writes `human`, `json` and `markdown`",
             Writes::Reviews => "`compile --diff` writes `human`, `json`, `markdown` and `html`",
             _ => "`check`, `compile --check` and `lint` write reports; `compile --diff` writes `markdown` and `html`",
         }))

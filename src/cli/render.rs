@@ -69,10 +69,10 @@ pub(super) fn run(options: &Options, agent: &str, shape: Shape, terminal: &mut T
 }
 
 /// A body, or why there is none.
-type Made = Result<Body, Vec<Diagnostic>>;
+pub(super) type Made = Result<Body, Vec<Diagnostic>>;
 
 /// The body of a context of the repository.
-fn of_context(opened: &Opened, id: ProfileId, agent: &str, model: Option<&str>) -> Result<Made, Failure> {
+pub(super) fn of_context(opened: &Opened, id: ProfileId, agent: &str, model: Option<&str>) -> Result<Made, Failure> {
     let context = pick_context(opened, id)?;
     opened.compiler.body(id, &context, model).ok_or_else(|| {
         let kind = opened.compiler.plan(id).map_or("", |plan| plan.kind.name());

@@ -57,7 +57,7 @@ fn words(value: Option<&Value>) -> String {
 }
 
 /// The members beside the content of a message that hold reasoning, as servers of Chat Completions and Ollama name them.
-pub(super) const BESIDE: [&str; 4] = ["thinking", "reasoning_content", "reasoning", "reasoning_details"];
+pub(crate) const BESIDE: [&str; 4] = ["thinking", "reasoning_content", "reasoning", "reasoning_details"];
 
 /// The reasoning beside the content of a message. Details say the same as the text beside them, and more.
 pub(super) fn beside(message: &Value) -> Vec<Block> {

@@ -46,7 +46,7 @@ fn one<'b>(tool: &'b Value, lost: &mut Lost<'b>) -> Option<Tool> {
 }
 
 /// The schema of the arguments; a tool without one takes none.
-fn schema(function: &Value) -> Map<String, Value> {
+pub(super) fn schema(function: &Value) -> Map<String, Value> {
     let written = SCHEMA.into_iter().find_map(|name| function.get(name)?.as_object().cloned());
     let schema = written.or_else(|| json!({"type": "object", "properties": {}}).as_object().cloned());
     let mut schema = schema.unwrap_or_default();

@@ -1,0 +1,160 @@
+//! Two request bodies of one conversation: what one of them lacks.
+//!
+//! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]: the pieces of content that both
+//! hold, and every [`Difference`]. Both bodies are read into the same [`Piece`](piece::Piece)s, which are aligned in order; settings
+//! and tools are compared by their meaning. Knows nothing of files and of how a comparison is shown.
+
+mod align;
+mod bodies;
+mod differ;
+mod files;
+mod piece;
+mod read;
+mod settings;
+mod texts;
+mod tools;
+
+pub use bodies::{LineColumn, PlacedBody, bodies};
+pub use files::{Allowed, ComparedFiles, ComparedPair, PlacedDifference};
+
+use serde_json::Value;
+
+use crate::json::Pointer;
+use crate::provider::WireFormat;
+
+/// One of the two bodies.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'b> {
+    /// The request body.
+    pub body: &'b Value,
+    /// Its wire format.
+    pub wire: WireFormat,
+}
+
+/// What two bodies have in common, and where they differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The number of pieces of content that both hold: texts, calls, results, images, tools …
+    pub shared: usize,
+    /// The differences: of content, of tools, of settings.
+    pub differences: Vec<Difference>,
+}
+
+impl Comparison {
+    /// Returns the differences by which the second body lacks something.
+    pub fn losses(&self) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(|difference| difference.kind.is_loss())
+    }
+}
+
+/// A difference between two bodies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The kind of difference.
+    pub kind: DifferenceKind,
+    /// The kind of thing that differs, one lower-case word: `text`, `call`, `image`, `temperature` …
+    pub subject: &'static str,
+    /// One sentence without a full stop.
+    pub message: String,
+    /// The place in the first body, if it holds the thing.
+    pub first: Option<Pointer>,
+    /// The place in the second body, if it holds the thing.
+    pub second: Option<Pointer>,
+}
+
+impl Difference {
+    /// Returns the name by which the difference is allowed: `lost/image`.
+    pub fn code(&self) -> String {
+        format!("{}/{}", self.kind.name(), self.subject)
+    }
+}
+
+/// The kinds of differences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DifferenceKind {
+    /// Content of the first body that the second lacks.
+    Lost,
+    /// Content that both hold, but not alike.
+    Altered,
+    /// Content that both hold, in another order.
+    Moved,
+    /// Content that somebody else says in the second body.
+    Role,
+    /// A setting that the second body lacks, or that has another meaning there.
+    Setting,
+    /// Content of the second body that the first lacks.
+    Added,
+    /// Text that is cut into parts in another way. Nothing is lost.
+    Regrouped,
+    /// The model's name. Bodies of two providers always differ in it.
+    Model,
+}
+
+impl DifferenceKind {
+    /// All kinds.
+    pub const ALL: [DifferenceKind; 8] = [
+        DifferenceKind::Lost,
+        DifferenceKind::Altered,
+        DifferenceKind::Moved,
+        DifferenceKind::Role,
+        DifferenceKind::Setting,
+        DifferenceKind::Added,
+        DifferenceKind::Regrouped,
+        DifferenceKind::Model,
+    ];
+
+    /// Returns the lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            DifferenceKind::Lost => "lost",
+            DifferenceKind::Altered => "altered",
+            DifferenceKind::Moved => "moved",
+            DifferenceKind::Role => "role",
+            DifferenceKind::Setting => "setting",
+            DifferenceKind::Added => "added",
+            DifferenceKind::Regrouped => "regrouped",
+            DifferenceKind::Model => "model",
+        }
+    }
+
+    /// Returns the kind with a name.
+    pub fn from_name(name: &str) -> Option<DifferenceKind> {
+        DifferenceKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Returns `true` if the second body lacks something that the first has.
+    pub fn is_loss(self) -> bool {
+        match self {
+            DifferenceKind::Lost
+            | DifferenceKind::Altered
+            | DifferenceKind::Moved
+            | DifferenceKind::Role
+            | DifferenceKind::Setting => true,
+            DifferenceKind::Added | DifferenceKind::Regrouped | DifferenceKind::Model => false,
+        }
+    }
+}
+
+/// Compares two bodies: which content and which settings of the first the second lacks, alters or adds.
+///
+/// ```
+/// use reqc::compare::{Side, compare};
+/// use reqc::lint::WireFormat;
+/// use serde_json::json;
+///
+/// let question = json!({"messages": [{"role": "user", "content": [
+///     {"type": "text", "text": "What is this?"},
+///     {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}
+/// ]}]});
+/// let translated = json!({"messages": [{"role": "user", "content": "What is this?"}]});
+/// let first = Side { body: &question, wire: WireFormat::AnthropicMessages };
+/// let second = Side { body: &translated, wire: WireFormat::OpenAiChat };
+/// let compared = compare(first, second);
+/// assert_eq!(compared.shared, 1);
+/// assert_eq!(compared.differences[0].code(), "lost/image");
+/// ```
+pub fn compare(first: Side<'_>, second: Side<'_>) -> Comparison {
+    differ::differ(first, second)
+}

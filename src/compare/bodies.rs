@@ -1,0 +1,114 @@
+//! All bodies of a file, with the places of their values.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Side;
+use crate::import::PickError;
+use crate::json::{self, Pointer};
+use crate::lint::{Content, FoundBody, Input, Places, content, find, recognise};
+use crate::provider::WireFormat;
+use crate::source::SourceText;
+
+/// A body of a file.
+#[derive(Debug, Clone)]
+pub struct PlacedBody {
+    /// The body.
+    pub value: Value,
+    /// Its wire format.
+    pub wire: WireFormat,
+    /// The document that holds it, or the line of JSON Lines.
+    text: Arc<str>,
+    /// The number of that text's first line.
+    line: usize,
+    /// The string of the text that holds it as JSON, if one does.
+    string: Option<Pointer>,
+    /// Where it stands.
+    at: Pointer,
+}
+
+/// A place in a file, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineColumn {
+    /// The line.
+    pub line: usize,
+    /// The column, in characters.
+    pub column: usize,
+}
+
+impl PlacedBody {
+    /// Makes a body that is a document by itself.
+    pub fn whole(value: Value, wire: WireFormat, text: &str) -> PlacedBody {
+        PlacedBody { value, wire, text: text.into(), line: 1, string: None, at: Pointer::root() }
+    }
+
+    /// Returns the body as a side of a comparison.
+    pub fn side(&self) -> Side<'_> {
+        Side { body: &self.value, wire: self.wire }
+    }
+
+    /// Returns the line of the file on which the body begins.
+    pub fn first_line(&self) -> usize {
+        self.places(&[Pointer::root()]).first().map_or(self.line, |place| place.line)
+    }
+
+    /// Returns the places of values in the file, in the order of the pointers.
+    pub fn places(&self, pointers: &[Pointer]) -> Vec<LineColumn> {
+        let mut places = Places::new(&self.text);
+        let starts =
+            pointers.iter().map(|pointer| places.of(self.string.as_ref(), &self.at.join(pointer), false).start);
+        starts.map(|start| self.line_column(start)).collect()
+    }
+
+    fn line_column(&self, offset: usize) -> LineColumn {
+        let before = self.text.get(..offset).unwrap_or_default();
+        let line = before.matches('\n').count();
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        LineColumn { line: self.line + line, column }
+    }
+}
+
+/// Reads all bodies of a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is their format, if somebody said so.
+///
+/// # Errors
+///
+/// The file cannot be read, holds no body, or the wire format of a body is not certain.
+pub fn bodies(reader: impl Read, wire: Option<WireFormat>) -> Result<Vec<PlacedBody>, PickError> {
+    let mut found = Vec::new();
+    match Input::open(reader)? {
+        Input::Document(bytes) => read(1, &bytes, wire, &mut found)?,
+        Input::Lines(mut lines) => loop {
+            let chunk = lines.chunk()?;
+            if chunk.is_empty() {
+                break;
+            }
+            for line in &chunk {
+                read(line.number, &line.bytes, wire, &mut found)?;
+            }
+        },
+    }
+    match found.is_empty() {
+        true => Err(PickError::NoSuchBody { choice: crate::import::Choice::default(), bodies: 0 }),
+        false => Ok(found),
+    }
+}
+
+fn read(line: usize, bytes: &[u8], wire: Option<WireFormat>, found: &mut Vec<PlacedBody>) -> Result<(), PickError> {
+    let broken = |why: String| PickError::Broken { line, why };
+    let source = SourceText::from_bytes(bytes).map_err(|why| broken(why.to_string()))?;
+    let text = match content(source.as_str()) {
+        Content::Document => source.as_str(),
+        Content::DocumentFrom(at) => source.as_str().get(at..).unwrap_or_default(),
+        Content::Text => return Ok(()),
+    };
+    let document = json::parse(text).map_err(|why| broken(why.to_string()))?;
+    let text: Arc<str> = text.into();
+    for FoundBody { value, string, at, endpoint, .. } in find(document, wire).bodies {
+        let of_url = endpoint.map(|endpoint| endpoint.wire);
+        let wire = wire.or(of_url).map_or_else(|| recognise(&value), Ok).map_err(PickError::Format)?;
+        found.push(PlacedBody { value, wire, text: Arc::clone(&text), line, string, at });
+    }
+    Ok(())
+}

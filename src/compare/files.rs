@@ -1,0 +1,173 @@
+//! The bodies of two files, pair by pair.
+
+use super::bodies::{LineColumn, PlacedBody};
+use super::{Difference, DifferenceKind, compare};
+use crate::check::history::{History, Kind, Role};
+use crate::diff::line_operations;
+use crate::json::Pointer;
+use crate::provider::WireFormat;
+
+/// The bodies of two files, compared.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ComparedFiles {
+    /// The name of the first file or agent.
+    pub first: String,
+    /// The name of the second file or agent.
+    pub second: String,
+    /// The pairs of bodies, in the order of the first file.
+    pub pairs: Vec<ComparedPair>,
+    /// The lines of bodies of the first file that have no partner in the second.
+    pub unpaired_first: Vec<usize>,
+    /// The lines of bodies of the second file that have no partner in the first.
+    pub unpaired_second: Vec<usize>,
+}
+
+/// Two bodies, compared.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ComparedPair {
+    /// The line on which the first body begins.
+    pub first_line: usize,
+    /// The wire format of the first body.
+    pub first_wire: WireFormat,
+    /// The line on which the second body begins.
+    pub second_line: usize,
+    /// The wire format of the second body.
+    pub second_wire: WireFormat,
+    /// The number of pieces of content that both hold.
+    pub shared: usize,
+    /// The differences.
+    pub differences: Vec<PlacedDifference>,
+}
+
+/// A difference, with its places in both files.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PlacedDifference {
+    /// The difference.
+    pub difference: Difference,
+    /// The place in the first file.
+    pub first: Option<LineColumn>,
+    /// The place in the second file.
+    pub second: Option<LineColumn>,
+    /// `true` if somebody said that it may be.
+    pub is_allowed: bool,
+}
+
+/// Differences that may be: kinds, or kinds with a subject.
+#[derive(Debug, Clone, Default)]
+pub struct Allowed(Vec<(DifferenceKind, Option<String>)>);
+
+impl Allowed {
+    /// Reads names such as `moved` and `lost/image`.
+    ///
+    /// # Errors
+    ///
+    /// Gives back the first name that is no kind.
+    pub fn parse(names: &[String]) -> Result<Allowed, String> {
+        let parsed = names.iter().map(|name| {
+            let (kind, subject) =
+                name.split_once('/').map_or((name.as_str(), None), |(kind, subject)| (kind, Some(subject)));
+            let kind = DifferenceKind::from_name(kind).ok_or_else(|| kind.to_owned())?;
+            Ok((kind, subject.map(str::to_owned)))
+        });
+        parsed.collect::<Result<_, _>>().map(Allowed)
+    }
+
+    /// Returns the names of all kinds.
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
+        DifferenceKind::ALL.into_iter().map(DifferenceKind::name)
+    }
+
+    fn has(&self, difference: &Difference) -> bool {
+        let fits = |subject: &Option<String>| subject.as_deref().is_none_or(|subject| subject == difference.subject);
+        self.0.iter().any(|(kind, subject)| *kind == difference.kind && fits(subject))
+    }
+}
+
+impl ComparedFiles {
+    /// Compares the bodies of two files.
+    pub fn of(
+        (first, bodies): (String, Vec<PlacedBody>),
+        (second, others): (String, Vec<PlacedBody>),
+        allowed: &Allowed,
+    ) -> ComparedFiles {
+        let pairing = pairing(&bodies, &others);
+        let unpaired = |count: usize, is_paired: &dyn Fn(usize) -> bool, all: &[PlacedBody]| -> Vec<usize> {
+            (0..count).filter(|at| !is_paired(*at)).map(|at| all[at].first_line()).collect()
+        };
+        let is_first = |at: usize| pairing.iter().any(|(first, _)| *first == at);
+        let is_second = |at: usize| pairing.iter().any(|(_, second)| *second == at);
+        let pairs = pairing.iter().map(|&(one, other)| compared(&bodies[one], &others[other], allowed)).collect();
+        let unpaired_first = unpaired(bodies.len(), &is_first, &bodies);
+        let unpaired_second = unpaired(others.len(), &is_second, &others);
+        ComparedFiles { first, second, pairs, unpaired_first, unpaired_second }
+    }
+
+    /// Returns the differences that fail a comparison.
+    pub fn losses(&self) -> usize {
+        let differences = self.pairs.iter().flat_map(|pair| &pair.differences);
+        let lost = differences.filter(|it| it.difference.kind.is_loss() && !it.is_allowed).count();
+        lost + self.unpaired_first.len()
+    }
+
+    /// Returns `true` if the second file lacks something of the first.
+    pub fn loses(&self) -> bool {
+        self.losses() > 0
+    }
+}
+
+fn compared(first: &PlacedBody, second: &PlacedBody, allowed: &Allowed) -> ComparedPair {
+    let comparison = compare(first.side(), second.side());
+    let (in_first, in_second): (Vec<_>, Vec<_>) =
+        comparison.differences.iter().map(|it| (it.first.clone(), it.second.clone())).unzip();
+    let (firsts, seconds) = (places(first, &in_first), places(second, &in_second));
+    let placed = comparison.differences.into_iter().zip(firsts).zip(seconds);
+    let differences = placed.map(|((difference, first), second)| {
+        let is_allowed = allowed.has(&difference);
+        PlacedDifference { difference, first, second, is_allowed }
+    });
+    ComparedPair {
+        first_line: first.first_line(),
+        first_wire: first.wire,
+        second_line: second.first_line(),
+        second_wire: second.wire,
+        shared: comparison.shared,
+        differences: differences.collect(),
+    }
+}
+
+/// Returns the places of the pointers that are there.
+fn places(body: &PlacedBody, pointers: &[Option<Pointer>]) -> Vec<Option<LineColumn>> {
+    let known: Vec<Pointer> = pointers.iter().flatten().cloned().collect();
+    let mut places = body.places(&known).into_iter();
+    pointers.iter().map(|pointer| pointer.as_ref().and_then(|_| places.next())).collect()
+}
+
+/// Returns which body goes with which: in order if there are as many, or else by what the user said.
+fn pairing(first: &[PlacedBody], second: &[PlacedBody]) -> Vec<(usize, usize)> {
+    if first.len() == second.len() {
+        return (0..first.len()).map(|at| (at, at)).collect();
+    }
+    let questions: [Vec<String>; 2] = [first, second].map(|bodies| bodies.iter().map(questions).collect());
+    let [first, second] = questions.each_ref().map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut pairs = Vec::new();
+    for operation in line_operations(&first, &second) {
+        if let similar::DiffOp::Equal { .. } = operation {
+            pairs.extend(operation.old_range().zip(operation.new_range()));
+        }
+    }
+    pairs
+}
+
+/// Returns all that the user says in a body, without white space.
+fn questions(body: &PlacedBody) -> String {
+    let history = History::read(body.wire, |name| body.value.get(name));
+    let said = history.entries.iter().filter(|entry| entry.role == Role::User).flat_map(|entry| &entry.parts);
+    let texts = said.filter_map(|part| match part.kind {
+        Kind::Text(text) => Some(text),
+        _ => None,
+    });
+    texts.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
+}

@@ -1,0 +1,205 @@
+//! The pieces that a conversation is made of, in one form for all wire formats.
+
+use serde_json::Value;
+
+use crate::check::history::Role;
+use crate::conversation::{Audio, Document, Image};
+
+/// A piece of content, and the value of the body that holds it.
+#[derive(Debug)]
+pub(super) struct Piece<'b> {
+    /// The role of the one who says it.
+    pub(super) role: Role,
+    /// The content.
+    pub(super) content: Content,
+    /// The value that holds it.
+    pub(super) value: &'b Value,
+}
+
+/// The content of a piece.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Text of a message or of the system prompt.
+    Text(String),
+    /// Reasoning of the model.
+    Thinking(String),
+    /// The proof that reasoning is the model's own.
+    Signature(String),
+    /// Reasoning that only the provider can read.
+    Redacted(String),
+    /// A call of a tool.
+    Call(Call),
+    /// The answer of a tool.
+    Result(Answer),
+    /// An image.
+    Image(Image),
+    /// A document.
+    Document(Document),
+    /// A recording.
+    Audio(Audio),
+    /// A text around the gap of a completion, by the name of its side.
+    Gap(&'static str, String),
+    /// A breakpoint of the prompt cache.
+    CacheMark,
+    /// Anything else: its kind, and its JSON.
+    Other(String, String),
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// The tool.
+    pub(super) name: String,
+    /// The arguments as canonical JSON, or the free text.
+    pub(super) arguments: String,
+    /// The number of the call in its body; results refer to it.
+    pub(super) number: usize,
+}
+
+/// The answer of a tool.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The text.
+    pub(super) text: String,
+    /// `true` if the tool failed.
+    pub(super) is_error: bool,
+    /// The number of the call that it answers; `None` if there is no such call.
+    pub(super) call: Option<usize>,
+}
+
+impl Piece<'_> {
+    /// Returns what tells the content apart from others: equal keys mean equal content.
+    pub(super) fn key(&self) -> String {
+        let subject = self.content.subject();
+        match &self.content {
+            Content::Text(text) | Content::Thinking(text) | Content::Signature(text) | Content::Redacted(text) => {
+                format!("{subject}\0{text}")
+            }
+            Content::Call(call) => format!("{subject}\0{}\0{}", call.name, call.arguments),
+            Content::Result(answer) => format!("{subject}\0{}\0{}", answer.is_error, answer.text),
+            Content::Image(image) => format!("{subject}\0{}", image.data),
+            Content::Document(document) => format!("{subject}\0{}\0{}", document.source.name(), document.data),
+            Content::Audio(audio) => format!("{subject}\0{}", audio.data),
+            Content::Gap(side, text) => format!("{subject}\0{side}\0{text}"),
+            Content::CacheMark => subject.to_owned(),
+            Content::Other(kind, json) => format!("{subject}\0{kind}\0{json}"),
+        }
+    }
+
+    /// Returns the text, if the piece is text of a message.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if it is text that says nothing.
+    pub(super) fn is_blank(&self) -> bool {
+        self.text().is_some_and(|text| text.trim().is_empty())
+    }
+
+    /// Returns a phrase that names the piece: "an image (image/png, 12 KB) of the user".
+    pub(super) fn describe(&self) -> String {
+        let by = said_by(self.role);
+        match &self.content {
+            Content::Text(text) => format!("{} {by}{}", self.article(), quoted(text)),
+            Content::Thinking(text) => format!("thinking{}", quoted(text)),
+            Content::Signature(_) => "the signature of thinking".to_owned(),
+            Content::Redacted(_) => "redacted thinking".to_owned(),
+            Content::Call(call) => format!("the call of `{}`", call.name),
+            Content::Result(answer) => format!("the result of a tool{}", quoted(&answer.text)),
+            Content::Image(image) => {
+                format!("an image {by} ({}, {})", image.media_type, size(&image.data, image.is_url))
+            }
+            Content::Document(document) => {
+                let title = document.title.as_ref().map_or_else(String::new, |title| format!(" `{title}`"));
+                format!("the document{title} {by} ({})", document.media_type)
+            }
+            Content::Audio(audio) => format!("a recording {by} ({}, {})", audio.media_type, size(&audio.data, false)),
+            Content::Gap(side, text) => format!("the {side} of the gap{}", quoted(text)),
+            Content::CacheMark => "a breakpoint of the prompt cache".to_owned(),
+            Content::Other(kind, _) => format!("`{kind}` {by}"),
+        }
+    }
+
+    fn article(&self) -> &'static str {
+        match self.role {
+            Role::System => "text",
+            Role::User | Role::Assistant | Role::Tool | Role::Other => "a text",
+        }
+    }
+}
+
+impl Content {
+    /// Returns the kind of content, one lower-case word or two words joined by `-`.
+    pub(super) fn subject(&self) -> &'static str {
+        match self {
+            Content::Text(_) => "text",
+            Content::Thinking(_) => "thinking",
+            Content::Signature(_) => "signature",
+            Content::Redacted(_) => "redacted-thinking",
+            Content::Call(_) => "call",
+            Content::Result(_) => "result",
+            Content::Image(_) => "image",
+            Content::Document(_) => "document",
+            Content::Audio(_) => "audio",
+            Content::Gap(..) => "gap",
+            Content::CacheMark => "cache-mark",
+            Content::Other(..) => "other",
+        }
+    }
+}
+
+/// Returns a phrase for the one who says something.
+pub(super) fn said_by(role: Role) -> &'static str {
+    match role {
+        Role::System => "of the system prompt",
+        Role::User => "of the user",
+        Role::Assistant => "of the assistant",
+        Role::Tool => "of a tool",
+        Role::Other => "of an unknown role",
+    }
+}
+
+/// Returns the beginning of a text in parentheses; of a text that is blank, that it is.
+pub(super) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let line: Vec<&str> = text.split_whitespace().collect();
+    match line.is_empty() {
+        true => " (blank)".to_owned(),
+        false => format!(" (\"{}\")", crate::text::cut(&line.join(" "), LONGEST)),
+    }
+}
+
+/// Returns how large data is that is given in base64; of an address, that it is one.
+fn size(data: &str, is_url: bool) -> String {
+    if is_url {
+        return "by its address".to_owned();
+    }
+    let bytes = data.len() / 4 * 3;
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        _ => format!("{} KB", bytes / 1024),
+    }
+}
+
+/// Returns JSON in which the order of members plays no part.
+pub(super) fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_by_key(|(name, _)| *name);
+            let members: Vec<String> = sorted
+                .into_iter()
+                .map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), canonical(value)))
+                .collect();
+            format!("{{{}}}", members.join(","))
+        }
+        Value::Array(elements) => {
+            let elements: Vec<String> = elements.iter().map(canonical).collect();
+            format!("[{}]", elements.join(","))
+        }
+        leaf => leaf.to_string(),
+    }
+}

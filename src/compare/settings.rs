@@ -1,0 +1,226 @@
+//! The settings of a request, by their meaning: what `max_tokens` is here is `maxOutputTokens` there.
+//!
+//! The names are those of the wire formats' own references, which `docs/wire` lists.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Side;
+use super::piece::canonical;
+use crate::check::history::{self, text_of};
+use crate::import::forms;
+
+/// A setting of a body.
+#[derive(Debug)]
+pub(super) struct Setting<'b> {
+    /// Its meaning, in a form that all formats share.
+    pub(super) meaning: String,
+    /// The value that says it.
+    pub(super) value: &'b Value,
+}
+
+/// What a body says beside its content.
+#[derive(Debug, Default)]
+pub(super) struct Settings<'b> {
+    /// The settings that several formats have, by name.
+    pub(super) known: BTreeMap<&'static str, Setting<'b>>,
+    /// All other members, by name.
+    pub(super) other: BTreeMap<String, &'b Value>,
+    /// The model.
+    pub(super) model: Option<&'b Value>,
+}
+
+/// Members that hold settings of several kinds.
+const CONTAINERS: [&str; 6] = ["generationconfig", "options", "text", "reasoning", "outputconfig", "toolconfig"];
+
+/// Settings whose value is their meaning, by the places at which formats have them, without `_` and capitals.
+const PLAIN: [(&str, &[&str]); 15] = [
+    (
+        "max-tokens",
+        &[
+            "maxtokens",
+            "maxcompletiontokens",
+            "maxoutputtokens",
+            "generationconfig/maxoutputtokens",
+            "options/numpredict",
+            "npredict",
+        ],
+    ),
+    ("temperature", &["temperature", "generationconfig/temperature", "options/temperature"]),
+    ("top-p", &["topp", "generationconfig/topp", "options/topp"]),
+    ("top-k", &["topk", "generationconfig/topk", "options/topk"]),
+    ("min-p", &["minp", "options/minp"]),
+    ("seed", &["seed", "randomseed", "generationconfig/seed", "options/seed"]),
+    ("frequency-penalty", &["frequencypenalty", "generationconfig/frequencypenalty", "options/frequencypenalty"]),
+    ("presence-penalty", &["presencepenalty", "generationconfig/presencepenalty", "options/presencepenalty"]),
+    ("answers", &["n", "generationconfig/candidatecount"]),
+    ("stream", &["stream"]),
+    ("parallel-calls", &["paralleltoolcalls"]),
+    ("verbosity", &["verbosity", "text/verbosity"]),
+    ("service-tier", &["servicetier"]),
+    ("store", &["store"]),
+    ("context-length", &["options/numctx", "numctx"]),
+];
+
+/// Reads the settings of a body.
+pub(super) fn settings(side: Side<'_>) -> Settings<'_> {
+    let mut settings = Settings::default();
+    let content = [forms::prompt_members(side.wire), &forms::TOOLS, history::member_of(side.wire).as_slice()].concat();
+    let beside = ["prompt", "suffix", "images", "input_prefix", "input_suffix", "input_extra"];
+    let has_history = history::member_of(side.wire).is_some();
+    for (name, value) in side.body.as_object().into_iter().flatten() {
+        let is_content = content.contains(&name.as_str()) || !has_history && beside.contains(&name.as_str());
+        if is_content || value.is_null() {
+            continue;
+        }
+        match value {
+            Value::Object(members) if CONTAINERS.contains(&plain(name).as_str()) => {
+                for (inner, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+                    settings.read(&format!("{name}/{inner}"), value);
+                }
+            }
+            _ => settings.read(name, value),
+        }
+    }
+    settings
+}
+
+/// Returns a name without what spellings differ in.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
+}
+
+impl<'b> Settings<'b> {
+    fn read(&mut self, name: &str, value: &'b Value) {
+        let place = plain(name);
+        if let Some((setting, _)) = PLAIN.iter().find(|(_, places)| places.contains(&place.as_str())) {
+            return self.set(setting, &canonical(value), value);
+        }
+        match place.as_str() {
+            "model" => self.model = Some(value),
+            "stop" | "stopsequences" | "generationconfig/stopsequences" | "options/stop" => {
+                let list = if value.is_array() { canonical(value) } else { format!("[{}]", canonical(value)) };
+                self.set("stop", &list, value);
+            }
+            "toolchoice" | "toolconfig/functioncallingconfig" => {
+                self.set("tool-choice", &tool_choice(value), value);
+                if value.get("disable_parallel_tool_use") == Some(&Value::Bool(true)) {
+                    self.set("parallel-calls", "false", value);
+                }
+            }
+            "thinking" | "think" | "generationconfig/thinkingconfig" => self.thinking(value),
+            "reasoningeffort" | "reasoning/effort" | "outputconfig/effort" => {
+                self.set("effort", &lower(value), value);
+            }
+            "responseformat" | "text/format" | "outputconfig/format" | "outputformat" | "format" => {
+                self.set("response-format", &response_format(value), value);
+            }
+            "generationconfig/responseschema" | "generationconfig/responsejsonschema" => {
+                self.set("response-format", &format!("schema {}", canonical(value)), value);
+            }
+            "generationconfig/responsemimetype" if value == "application/json" => {
+                self.known.entry("response-format").or_insert(Setting { meaning: "json".to_owned(), value });
+            }
+            "user" | "safetyidentifier" => self.set("user", &canonical(value), value),
+            "metadata" if value.as_object().is_some_and(|it| it.len() == 1 && it.contains_key("user_id")) => {
+                self.set("user", &canonical(&value["user_id"]), value);
+            }
+            _ => drop(self.other.insert(name.to_owned(), value)),
+        }
+    }
+
+    /// Notes a setting, unless it says what holds without it.
+    fn set(&mut self, name: &'static str, meaning: &str, value: &'b Value) {
+        let default = match name {
+            "stream" => "false",
+            "parallel-calls" => "true",
+            "answers" => "1",
+            "tool-choice" | "service-tier" => "auto",
+            "response-format" => "text",
+            "thinking" => "off",
+            _ => "",
+        };
+        if meaning.trim_matches('"') != default {
+            self.known.insert(name, Setting { meaning: meaning.to_owned(), value });
+        }
+    }
+
+    /// Whether the model thinks, and how much: Anthropic's object, Gemini's, Ollama's switch.
+    fn thinking(&mut self, value: &'b Value) {
+        let budget = ["budget_tokens", "thinkingBudget", "thinking_budget"]
+            .into_iter()
+            .find_map(|name| value.get(name)?.as_i64());
+        let level = ["thinkingLevel", "thinking_level"].into_iter().find_map(|name| value.get(name));
+        let meaning = match (value, budget) {
+            (Value::Bool(is_on), _) => if *is_on { "on" } else { "off" }.to_owned(),
+            (Value::String(effort), _) => effort.to_lowercase(),
+            (_, Some(0)) => "off".to_owned(),
+            (_, Some(-1)) => "as the model sees fit".to_owned(),
+            (_, Some(budget)) => format!("up to {budget} tokens"),
+            _ => match text_of(value, "type") {
+                Some("disabled") => "off".to_owned(),
+                Some("adaptive") => "as the model sees fit".to_owned(),
+                _ if level.is_some() => "on".to_owned(),
+                _ => canonical(value),
+            },
+        };
+        self.set("thinking", &meaning, value);
+        if let Some(level) = level {
+            self.set("effort", &lower(level), value);
+        }
+    }
+}
+
+fn lower(value: &Value) -> String {
+    value.as_str().map_or_else(|| canonical(value), str::to_lowercase)
+}
+
+/// Returns `auto`, `none`, `any`, or `only` with the names of tools.
+fn tool_choice(value: &Value) -> String {
+    let word = |word: &str| match word.to_lowercase().as_str() {
+        "required" | "any" => "any".to_owned(),
+        other => other.to_owned(),
+    };
+    if let Value::String(mode) = value {
+        return word(mode);
+    }
+    let names =
+        ["allowedFunctionNames", "allowed_function_names"].into_iter().find_map(|name| value.get(name)?.as_array());
+    if let Some(names) = names {
+        let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        return format!("only {}", names.join(", "));
+    }
+    let name = value.get("name").or_else(|| value.pointer("/function/name")).and_then(Value::as_str);
+    let kind = text_of(value, "mode").or_else(|| text_of(value, "type"));
+    match (name, kind) {
+        (Some(name), _) => format!("only {name}"),
+        (None, Some(kind)) => word(kind),
+        (None, None) => canonical(value),
+    }
+}
+
+/// Returns `text`, `json`, or `schema` with the schema.
+fn response_format(value: &Value) -> String {
+    let schema = value.get("schema").or_else(|| value.pointer("/json_schema/schema"));
+    match (value, schema, text_of(value, "type")) {
+        (Value::String(word), _, _) => word.clone(),
+        (_, Some(schema), _) => format!("schema {}", canonical(schema)),
+        (_, None, Some("json_object")) => "json".to_owned(),
+        (_, None, Some("text")) => "text".to_owned(),
+        // Ollama's `format` is the schema itself.
+        _ => format!("schema {}", canonical(value)),
+    }
+}
+
+/// Returns a meaning in a length that a sentence can hold.
+pub(super) fn shown(meaning: &str) -> String {
+    const LONGEST: usize = 60;
+    format!("`{}`", crate::text::cut(meaning, LONGEST))
+}
+
+/// Returns `true` if two meanings are the same; numbers are, however they are written.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    one == other || number(one).is_some_and(|one| number(other) == Some(one))
+}

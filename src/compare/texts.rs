@@ -1,0 +1,82 @@
+//! How one text became another.
+
+use crate::text::cut;
+
+/// Returns a phrase that says how a text was altered: "it is cut off behind 100 of 350 characters".
+pub(super) fn alteration(before: &str, after: &str) -> String {
+    let length = |text: &str| text.chars().count();
+    if after.trim().is_empty() {
+        return "nothing of it is left".to_owned();
+    }
+    if before.trim() == after.trim() {
+        return "white space at its ends differs".to_owned();
+    }
+    if before.starts_with(after.trim_end()) {
+        return format!("it is cut off behind {} of {} characters", length(after.trim_end()), length(before));
+    }
+    if encoded(before) == after || unquoted(&encoded(before)) == after {
+        return "it is encoded as JSON once more".to_owned();
+    }
+    if escaped_for_html(before) == after {
+        return "it is escaped for HTML".to_owned();
+    }
+    if words(before).eq(words(after)) {
+        return "it differs in white space alone".to_owned();
+    }
+    if let Some(at) = after.find(before.trim()) {
+        let added = length(after).saturating_sub(length(before.trim()));
+        let place = if at == 0 { "behind it" } else { "around it" };
+        return format!("{added} characters are added {place}");
+    }
+    first_difference(before, after)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace()
+}
+
+fn encoded(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn unquoted(json: &str) -> &str {
+    json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(json)
+}
+
+/// Escapes as the template engines of the field do: `&`, `<`, `>` and both quotes.
+fn escaped_for_html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;").replace('\'', "&#39;")
+}
+
+/// Returns where two texts begin to differ, and how they go on there.
+fn first_difference(before: &str, after: &str) -> String {
+    const LONGEST: usize = 30;
+    let same = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
+    let rest = |text: &str| text.chars().skip(same).take(4 * LONGEST).collect::<String>();
+    let [before, after] = [rest(before), rest(after)].map(|text| cut(&text, LONGEST).into_owned());
+    let place = if same == 0 { String::new() } else { format!("from character {} on ", same + 1) };
+    format!("{place}it was \"{before}\" and is \"{after}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::alteration;
+
+    #[test]
+    fn alterations_are_named() {
+        let cases = [
+            ("abc def", " ", "nothing of it is left"),
+            ("abc\n", "abc", "white space at its ends differs"),
+            ("abcdef", "abc", "it is cut off behind 3 of 6 characters"),
+            ("a\nb", "a\\nb", "it is encoded as JSON once more"),
+            ("a\nb", "\"a\\nb\"", "it is encoded as JSON once more"),
+            ("a < b", "a &lt; b", "it is escaped for HTML"),
+            ("a  b", "a b", "it differs in white space alone"),
+            ("abc", "abc, and more", "10 characters are added behind it"),
+            ("abcd", "abxd", "from character 3 on it was \"cd\" and is \"xd\""),
+        ];
+        for (before, after, told) in cases {
+            assert_eq!(alteration(before, after), told);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The forms in which bodies hold prompts, thinking, media and tools, for others who read bodies.
+
+use serde_json::{Map, Value};
+
+use super::{documents, media, prompt, thinking, tools};
+use crate::conversation::{Block, Image};
+use crate::provider::WireFormat;
+
+pub(crate) use super::TOOLS;
+pub(crate) use super::thinking::BESIDE;
+
+/// Returns the names of the members that hold a system prompt.
+pub(crate) fn prompt_members(wire: WireFormat) -> &'static [&'static str] {
+    prompt::members(wire)
+}
+
+/// Returns the image of a part; `None` for anything else.
+pub(crate) fn image(part: &Value) -> Option<Image> {
+    media::image(part)
+}
+
+/// Returns the document or recording of a part; `None` for anything else, and for one without data.
+pub(crate) fn document(part: &Value) -> Option<Block> {
+    documents::block(part)
+}
+
+/// Returns the reasoning of a part; `None` if it only names what the server keeps.
+pub(crate) fn thinking(part: &Value) -> Option<Block> {
+    thinking::block(part)
+}
+
+/// Returns the reasoning beside the content of a message.
+pub(crate) fn thinking_beside(message: &Value) -> Vec<Block> {
+    thinking::beside(message)
+}
+
+/// Returns Gemini's signature on a part.
+pub(crate) fn signature(part: &Value) -> Option<&str> {
+    thinking::signature(part)
+}
+
+/// Returns the schema of a function's arguments; a function without one takes none.
+pub(crate) fn schema(function: &Value) -> Map<String, Value> {
+    tools::schema(function)
+}

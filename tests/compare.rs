@@ -1,0 +1,244 @@
+//! `reqc compare`: every golden body equals itself, nothing that is taken out of one goes unseen, and what differs is told in the
+//! words of `tests/compare/*/expected.txt`.
+
+#![expect(clippy::disallowed_methods, reason = "the test reads files")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use reqc::compare::{DifferenceKind, Side, compare};
+use reqc::json::Pointer;
+use reqc::lint::WireFormat;
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    paths.sort();
+    paths
+}
+
+fn json(path: &Path) -> Value {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All golden bodies, with their wire formats.
+fn golden_bodies() -> BTreeMap<PathBuf, (WireFormat, Value)> {
+    let mut bodies = BTreeMap::new();
+    for folder in files(&root().join("golden")).into_iter().filter(|path| path.is_dir()) {
+        let request = json(&folder.join("request.json"));
+        let wire = request["wire"].as_str().and_then(WireFormat::from_name).expect("a wire format");
+        for path in files(&folder).into_iter().filter(|path| !path.ends_with("request.json")) {
+            let body = json(&path);
+            bodies.insert(path, (wire, body));
+        }
+    }
+    assert!(bodies.len() > 500, "{} golden bodies", bodies.len());
+    bodies
+}
+
+#[test]
+fn every_golden_body_equals_itself() {
+    for (path, (wire, body)) in golden_bodies() {
+        let side = Side { body: &body, wire };
+        assert_eq!(compare(side, side).differences, [], "{}", path.display());
+    }
+}
+
+/// The lists whose elements are parts of a conversation.
+const LISTS: [&str; 13] = [
+    "messages",
+    "contents",
+    "input",
+    "content",
+    "parts",
+    "tool_calls",
+    "system",
+    "tools",
+    "images",
+    "functionDeclarations",
+    "summary",
+    "output",
+    "input_extra",
+];
+
+/// The members that hold a part of a conversation as they are.
+const MEMBERS: [&str; 13] = [
+    "system",
+    "instructions",
+    "systemInstruction",
+    "prompt",
+    "suffix",
+    "input_prefix",
+    "input_suffix",
+    "thinking",
+    "signature",
+    "reasoning_content",
+    "arguments",
+    "description",
+    "is_error",
+];
+
+/// Each place of a body from which something can be taken out.
+fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer>) {
+    match value {
+        Value::Array(elements) => {
+            for (index, element) in elements.iter().enumerate() {
+                let place = at.element(index);
+                if is_list {
+                    found.push(place.clone());
+                }
+                removable(element, &place, false, found);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                let place = at.member(name);
+                // What schemas of tools call so is no part of the conversation.
+                if ["schema", "parameters", "input_schema", "parametersJsonSchema"].contains(&name.as_str()) {
+                    continue;
+                }
+                if MEMBERS.contains(&name.as_str()) && !is_default(name, member) {
+                    found.push(place.clone());
+                }
+                removable(member, &place, LISTS.contains(&name.as_str()), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What says no more than a member that is left out.
+fn is_default(name: &str, member: &Value) -> bool {
+    let is_off = name == "thinking" && member["type"] == "disabled";
+    let says_nothing = member.as_object().is_some_and(serde_json::Map::is_empty);
+    is_off || says_nothing || [Value::Bool(false), Value::from(""), Value::from("{}")].contains(member)
+}
+
+fn without(body: &Value, at: &Pointer) -> Value {
+    let mut body = body.clone();
+    let parent = at.parent().expect("no root");
+    let last = at.tokens().last().expect("no root");
+    match body.pointer_mut(parent.as_str()).expect("it is there") {
+        Value::Array(elements) => drop(elements.remove(last.parse().expect("an index"))),
+        Value::Object(members) => drop(members.shift_remove(&last)),
+        _ => unreachable!("only these hold others"),
+    }
+    body
+}
+
+#[test]
+fn whatever_is_taken_out_is_told() {
+    let (mut tried, mut missed) = (0, Vec::new());
+    for (path, (wire, body)) in golden_bodies() {
+        let mut places = Vec::new();
+        removable(&body, &Pointer::root(), false, &mut places);
+        for place in places {
+            let less = without(&body, &place);
+            tried += 1;
+            let compared = compare(Side { body: &body, wire }, Side { body: &less, wire });
+            if compared.losses().next().is_none() {
+                missed.push(format!("{} {place}", path.display()));
+            }
+        }
+    }
+    println!("{tried} parts taken out");
+    assert!(tried > 5_000, "{tried}");
+    assert!(missed.is_empty(), "{} of {tried} not told:\n{}", missed.len(), missed.join("\n"));
+}
+
+#[test]
+fn planted_differences_are_told() {
+    let folder = root().join("tests/compare");
+    let mut wrong = Vec::new();
+    for case in files(&folder).into_iter().filter(|path| path.is_dir()) {
+        let (first, second) = (json(&case.join("first.json")), json(&case.join("second.json")));
+        let wire = |body: &Value| reqc::lint::recognise(body).unwrap_or_else(|why| panic!("{}: {why}", case.display()));
+        let compared = compare(Side { body: &first, wire: wire(&first) }, Side { body: &second, wire: wire(&second) });
+        let told = compared.differences.iter().filter(|it| it.kind != DifferenceKind::Model).map(|it| {
+            let place = |at: &Option<Pointer>| at.as_ref().map_or("-".to_owned(), ToString::to_string);
+            format!("{}: {} [{} | {}]\n", it.code(), it.message, place(&it.first), place(&it.second))
+        });
+        let told: String = told.collect();
+        let expected = case.join("expected.txt");
+        if std::env::var("REQC_WRITE_COMPARE").is_ok() {
+            fs::write(&expected, &told).expect("writable");
+        } else if fs::read_to_string(&expected).ok().as_deref() != Some(told.as_str()) {
+            wrong.push(format!("{}:\n{told}", case.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reqc"));
+    let output =
+        command.arg("compare").args(arguments).current_dir(folder).env("NO_COLOR", "1").output().expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("not killed"), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_exit_status_tells_of_losses() {
+    let case = root().join("tests/compare/image-lost");
+    let (code, out, _) = run(&case, &["first.json", "second.json"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("lost/image"), "{out}");
+    assert!(out.contains("first.json:"), "{out}");
+    let (code, out, _) = run(&case, &["first.json", "second.json", "--allow", "lost/image"]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("(allowed)"), "{out}");
+    let (code, out, _) = run(&case, &["second.json", "first.json"]);
+    assert_eq!(code, 0, "what is added is not lost: {out}");
+    let (code, out, _) = run(&case, &["first.json", "second.json", "--format", "json"]);
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!((code, &document["losses"]), (1, &Value::from(1)));
+    assert_eq!(document["pairs"][0]["differences"][0]["first"]["pointer"], "/messages/0/content/1");
+    let (_, out, _) = run(&case, &["first.json", "second.json", "--format", "markdown"]);
+    assert!(out.contains("| difference | what | where |"), "{out}");
+}
+
+#[test]
+fn bodies_of_long_files_are_paired_by_what_the_user_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line =
+        |said: &str| format!("{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{said}\"}}]}}\n");
+    fs::write(folder.path().join("a.jsonl"), [line("one"), line("two"), line("three")].concat()).expect("written");
+    fs::write(folder.path().join("b.jsonl"), [line("one"), line("three")].concat()).expect("written");
+    let (code, out, err) = run(folder.path(), &["a.jsonl", "b.jsonl", "--from", "openai-chat", "--to", "openai-chat"]);
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(out.contains("a.jsonl:2: this body has no partner in b.jsonl"), "{out}");
+    assert!(out.contains("a.jsonl:3 (openai-chat) → b.jsonl:2"), "{out}");
+}
+
+#[test]
+fn two_agents_are_compared_on_a_context() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agents = ["--agent", "Claude Chat Tools", "--agent", "OpenAI Chat Tools"];
+    let (_, out, err) = run(folder.path(), &[&agents[..], &["--bundled", "--context", "tool-round-trip"]].concat());
+    assert!(out.contains("Claude Chat Tools:1 (anthropic-messages) → OpenAI Chat Tools:1 (openai-chat)"), "{out}{err}");
+    assert!(!out.contains("lost/result"), "{out}");
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let case = root().join("tests/compare/image-lost");
+    for (arguments, why) in [
+        (&["first.json", "none.json"][..], "none.json"),
+        (&["-", "-"], "standard input can be one of the two files"),
+        (&[], "two files or two agents are compared"),
+        (&["first.json", "second.json", "--allow", "lsot"], "there is no kind of difference `lsot`"),
+        (&["first.json", "expected.txt"], "expected.txt"),
+        (&["first.json", "second.json", "--from", "opnai-chat"], "there is no wire format `opnai-chat`"),
+    ] {
+        let (code, out, err) = run(&case, arguments);
+        assert_eq!(code, 2, "{arguments:?}: {out}{err}");
+        assert!(err.contains(why), "{arguments:?}: {err}");
+    }
+}
