@@ -1,7 +1,7 @@
 //! Two request bodies of one conversation: what one of them lacks.
 //!
 //! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]: the pieces of content that both
-//! hold, and every [`Difference`]. Both bodies are read into the same [`Piece`](piece::Piece)s, which are aligned in order; settings
+//! hold, and every [`Difference`]. Both bodies are read into the same pieces, which are aligned in order; settings
 //! and tools are compared by their meaning. Knows nothing of files and of how a comparison is shown.
 
 mod align;
