@@ -33,14 +33,13 @@ mod rule;
 mod schema;
 #[cfg(feature = "runtime")]
 mod send;
+mod shared;
 mod show;
 mod terminal;
 mod tree;
 
 use std::path::Path;
 use std::process::ExitCode;
-
-use clap::CommandFactory;
 
 use args::{Args, Command, ContextAction};
 use options::Options;
@@ -187,6 +186,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
     if args.has_empty_model() {
         return Err(Failure::new("`--model` is empty"));
     }
+    shared::refuse_model(&args.name, args.common.model.as_deref())?;
     let args = args.settle();
     let options = Options::resolve(args.common)?;
     options.formats.refuse_others(args.command.writes())?;
@@ -229,7 +229,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Init { path } => init::run(&options, path, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Args::command(), "reqc", &mut script);
+            clap_complete::generate(shell, &mut shared::command(), "reqc", &mut script);
             terminal.script(&String::from_utf8_lossy(&script));
             Ok(Status::Clean)
         }

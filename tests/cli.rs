@@ -873,12 +873,48 @@ fn init_makes_a_repository_that_passes() {
     let before = state(&root);
     let again = reqc(&root, &["init"]);
     assert_eq!((again.code, again.out.as_str()), (2, ""));
-    assert!(again.err.contains("is not empty"), "{}", again.err);
+    assert!(again.err.contains("already holds agents/, reqc.toml"), "{}", again.err);
     assert_eq!(state(&root), before);
     let empty = scratch.path().join("empty");
     fs::create_dir(&empty).expect("created");
     assert_eq!(reqc(&empty, &["init", "-q"]).code, 0, "an empty folder will do");
     assert_eq!(reqc(&empty, &["compile", "--check", "-q"]).out, "");
+}
+
+#[test]
+fn init_writes_beside_other_files_and_replaces_none() {
+    let files = [("README.md", "# Ours\n"), (".gitignore", "target\n"), ("src/main.py", "pass\n")];
+    let (_scratch, root) = repository(&files);
+    let run = reqc(&root, &["init"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
+    assert!(run.out.contains("README.md                      is there already"), "{}", run.out);
+    for (path, text) in files {
+        assert_eq!(fs::read_to_string(root.join(path)).expect("kept"), text);
+    }
+    assert_eq!(reqc(&root, &["compile", "--check"]).code, 0);
+    for taken in ["reqc.toml", "roles/reviewer.md", "agents/ours.toml"] {
+        let (_scratch, root) = repository(&[(taken, "")]);
+        let before = state(&root);
+        assert_eq!(reqc(&root, &["init"]).code, 2, "{taken}");
+        assert_eq!(state(&root), before, "{taken}");
+    }
+}
+
+#[test]
+fn help_lists_the_options_that_a_command_uses() {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let help = |command: &str| reqc(scratch.path(), &[command, "--help"]).out;
+    let lists = |command: &str, option: &str| help(command).lines().any(|line| line.trim().starts_with(option));
+    assert!(lists("check", "--agent") && !lists("check", "--model"));
+    assert!(lists("render", "--model") && !lists("render", "--deny"));
+    assert!(lists("lint", "- sarif:") && !lists("list", "- sarif:"));
+    assert!(help("explain").contains("--context <NAME> <AGENT>"), "{}", help("explain"));
+    assert!(!help("--help").contains("`GitLab`") && !help("check").contains("`JUnit`"));
+    for command in ["check", "compile", "list", "tree", "contexts", "providers"] {
+        let run = reqc(scratch.path(), &[command, "--model", "m"]);
+        let refused = format!("`--model` has no effect on `reqc {command}`");
+        assert!(run.code == 2 && run.err.contains(&refused), "{command}: {}", run.err);
+    }
 }
 
 #[test]

@@ -343,3 +343,99 @@ fn the_threat_model_names_what_is_there() {
     let promised: Vec<&str> = names.iter().map(String::as_str).filter(|name| *name != "control").collect();
     mentions("docs/security.md", promised);
 }
+
+/// Every TOML example of the documents works when it is copied: a whole file as it is, a part of a profile below the name of a
+/// bundled parent.
+#[test]
+fn every_toml_example_works_when_it_is_copied() {
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for path in documents().iter().filter(|path| path.starts_with("docs")) {
+        for example in document(&path.to_string_lossy()).split("```toml\n").skip(1) {
+            let example = example.split("```").next().expect("a first part");
+            tried += 1;
+            let shown = || format!("{}:\n{example}", path.display());
+            match (copied(example), MISTAKEN.iter().find(|(of, _)| path.ends_with(of))) {
+                (Ok(()), None) => {}
+                (Ok(()), Some((_, code))) => wrong.push(format!("{}\nit lacks {code}", shown())),
+                (Err(why), Some((_, code))) if why.contains(code) => {}
+                (Err(why), _) => wrong.push(format!("{}\n{why}", shown())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(tried > 20, "{tried} examples");
+}
+
+/// Documents whose examples show a mistake, with the rule that finds it.
+const MISTAKEN: [(&str, &str); 1] = [("append-only.md", "protocol/thinking-prefix")];
+
+/// Bundled agents that a part of a profile is tried with.
+const PARENTS: [&str; 2] = ["OpenAI Chat", "Claude Chat Tools"];
+
+/// What stands around an example: agents that others name, and fields that examples make up.
+const AROUND: [(&str, &str); 3] = [
+    ("agents/around/reviewer.toml", "name = \"Reviewer\"\nextends = \"OpenAI Chat\"\n"),
+    (
+        "agents/around/rust_reviewer.toml",
+        "name = \"Rust Reviewer\"\nextends = \"OpenAI Chat\"\n[match]\nfile_patterns = [\"*.rs\"]\n",
+    ),
+    (
+        "providers/local.toml",
+        "name = \"Local\"\nclient_api = \"OpenAI Compatible\"\nurl = \"http://localhost:8080/v1\"\n",
+    ),
+];
+const MADE_UP: &str = "[[extension]]\nprovider_instance = \"OpenAI\"\nreason = \"examples make them up\"\n\
+     fields = [\"/a\", \"/b\", \"/c\", \"/d\", \"/e\", \"/f\", \"/g\", \"/ctx\"]\n";
+
+/// Tries an example in a repository of its own.
+fn copied(example: &str) -> Result<(), String> {
+    let keys = example.lines().map(|line| line.split(['=', ' ']).next().unwrap_or_default());
+    let has = |wanted: &[&str]| keys.clone().any(|key| wanted.contains(&key));
+    let place = match () {
+        () if has(&["[dependencies]", "[[rule]]"]) => return Ok(()),
+        () if has(&["[[family]]"]) => "model-families.toml",
+        () if has(&["[[tool]]", "[[server]]"]) => "tools.toml",
+        () if has(&["[[roster]]"]) => "rosters.toml",
+        () if has(&["[golden]", "[[extension]]", "[[allow]]", "[rules]", "[reqc]"]) => "reqc.toml",
+        () if has(&["client_api"]) => "providers/local.toml",
+        () if has(&["\"Reviewer\""]) => "models.toml",
+        () if has(&["name"]) => "agents/example.toml",
+        () => return part_of_a_profile(example),
+    };
+    checked(place, example)
+}
+
+/// Tries a part of a profile with each parent: it fits one of them.
+fn part_of_a_profile(example: &str) -> Result<(), String> {
+    let tries = PARENTS.map(|parent| {
+        let whole = format!("name = \"Example\"\nextends = \"{parent}\"\n{example}");
+        checked("agents/example.toml", &whole)
+    });
+    match tries.iter().any(Result::is_ok) {
+        true => Ok(()),
+        false => Err(tries.into_iter().filter_map(Result::err).collect()),
+    }
+}
+
+fn checked(place: &str, text: &str) -> Result<(), String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let around = AROUND.iter().copied().chain([("reqc.toml", MADE_UP)]);
+    // An example that defines an agent stands alone: agents around it may have its name.
+    let around = around.filter(|(path, _)| !(place == "agents/example.toml" && path.starts_with("agents/")));
+    for (path, text) in around.chain([(place, text)]) {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("writable");
+        fs::write(path, text).expect("writable");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.current_dir(folder.path()).args(match place {
+        "tools.toml" => &["send", "Reviewer", "-m", "Hi", "--tools", "tools.toml", "--dry-run", "--trust"][..],
+        _ => &["check", "--format", "short"][..],
+    });
+    let output = command.env_remove("CI").env("XDG_CONFIG_HOME", folder.path()).output().expect("it runs");
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()),
+    }
+}

@@ -1,12 +1,13 @@
 //! The arguments as they are written.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use super::shared::command;
 use crate::compile::Shard;
 use crate::diag::did_you_mean;
 use crate::export::Layout;
@@ -15,12 +16,20 @@ use crate::text::Text;
 
 /// The arguments of the process, or what clap says of them.
 pub(super) fn read() -> Result<Args, clap::Error> {
-    Args::try_parse().map_err(|error| {
+    read_from(std::env::args_os()).map_err(|error| {
         // What is wrong is told with the arguments that are wrong, so clap is asked again, with arguments that can be shown.
-        let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()));
-        let same = Args::try_parse_from(shown).err().filter(|again| again.kind() == error.kind());
-        same.unwrap_or_else(|| Args::command().error(error.kind(), "the arguments cannot be read"))
+        let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()).into());
+        let same = read_from(shown).err().filter(|again| again.kind() == error.kind());
+        same.unwrap_or_else(|| command().error(error.kind(), "the arguments cannot be read"))
     })
+}
+
+fn read_from(arguments: impl Iterator<Item = OsString>) -> Result<Args, clap::Error> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    let args = Args::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    Ok(Args { name, ..args })
 }
 
 /// The format in which programs wait for the outcome of a `reqc send` whose arguments are wrong, as far as they can be read.
@@ -78,6 +87,9 @@ pub(super) struct Args {
     pub(super) common: Common,
     #[command(subcommand)]
     pub(super) command: Command,
+    /// The name of the command.
+    #[arg(skip)]
+    pub(super) name: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -92,7 +104,7 @@ pub(super) struct Common {
     /// Only contexts whose name matches (repeatable)
     #[arg(long = "context", value_name = "GLOB", global = true, value_parser = filled)]
     pub(super) contexts: Vec<String>,
-    /// The model to render with; golden bodies always use the profile's own
+    /// The model to render with
     #[arg(long, value_name = "M", global = true)]
     pub(super) model: Option<String>,
     /// Take the bundled agents too
@@ -102,9 +114,9 @@ pub(super) struct Common {
     #[arg(long, global = true)]
     pub(super) no_bundled: bool,
     /// How results are written (repeatable); `FORMAT=FILE` writes a report into a file [default: human]
-    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = FormatParser, global = true)]
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = FormatParser::of_all(), global = true)]
     pub(super) formats: Vec<FormatTo>,
-    /// Whether to use colours; `auto` looks at the terminal and `NO_COLOR`
+    /// When to use colours; `auto` looks at the terminal and `NO_COLOR`
     #[arg(long, value_enum, default_value_t = Color::Auto, global = true)]
     pub(super) color: Color,
     /// Print findings only
@@ -224,7 +236,7 @@ pub(super) enum Command {
     },
     /// Make a small agent repository to start from
     Init {
-        /// An empty folder; by default the current one
+        /// The folder; by default the current one. Files that are there stay as they are
         path: Option<PathBuf>,
     },
     /// Print a completion script
@@ -233,7 +245,6 @@ pub(super) enum Command {
         shell: Shell,
     },
     /// Write the manual pages of all commands into a folder
-    #[command(hide = true)]
     Man {
         /// The folder
         #[arg(long, value_name = "DIR")]
@@ -250,8 +261,14 @@ pub(super) enum Writes {
     Reviews,
     /// What one of two bodies lacks.
     Comparisons,
+    /// What `reqc send` gets.
+    Answers,
     /// Results of any other kind.
     Others,
+}
+
+impl Writes {
+    const ALL: &[Writes] = &[Writes::Reports, Writes::Reviews, Writes::Comparisons, Writes::Answers, Writes::Others];
 }
 
 impl Command {
@@ -261,6 +278,8 @@ impl Command {
             Command::Compare(_) => Writes::Comparisons,
             Command::Compile(compile) if compile.diff.is_some() || compile.staged => Writes::Reviews,
             Command::Compile(compile) if compile.check => Writes::Reports,
+            #[cfg(feature = "runtime")]
+            Command::Send(_) => Writes::Answers,
             _ => Writes::Others,
         }
     }
@@ -524,11 +543,11 @@ pub(super) enum Format {
     Json,
     /// For code scanning
     Sarif,
-    /// Annotations of GitHub
+    /// GitHub Actions annotations
     Github,
-    /// `GitLab`'s report of code quality
+    /// GitLab Code Quality report
     Gitlab,
-    /// `JUnit` XML
+    #[value(help = "JUnit XML")]
     Junit,
     /// For a comment or a summary
     Markdown,
@@ -544,9 +563,11 @@ impl Format {
     pub(super) fn is_form_of(self, writes: Writes) -> bool {
         match self {
             Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => writes == Writes::Reports,
-            Format::Markdown => writes != Writes::Others,
+            Format::Markdown => !matches!(writes, Writes::Answers | Writes::Others),
             Format::Html => writes == Writes::Reviews,
-            _ => true,
+            #[cfg(feature = "runtime")]
+            Format::Events => writes == Writes::Answers,
+            Format::Human | Format::Short | Format::Json => true,
         }
     }
 
@@ -581,7 +602,16 @@ impl FormatTo {
 
 /// Reads a [`FormatTo`], and tells help and shells which formats there are.
 #[derive(Clone)]
-pub(super) struct FormatParser;
+pub(super) struct FormatParser {
+    /// What the command can write.
+    pub(super) writes: &'static [Writes],
+}
+
+impl FormatParser {
+    fn of_all() -> FormatParser {
+        FormatParser { writes: Writes::ALL }
+    }
+}
 
 impl TypedValueParser for FormatParser {
     type Value = FormatTo;
@@ -596,7 +626,9 @@ impl TypedValueParser for FormatParser {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Format::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+        let formats = Format::value_variants().iter();
+        let written = formats.filter(|format| self.writes.iter().any(|writes| format.is_form_of(*writes)));
+        Some(Box::new(written.filter_map(ValueEnum::to_possible_value)))
     }
 }
 

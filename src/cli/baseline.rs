@@ -15,7 +15,6 @@ const FILE: &str = "reqc.toml";
 const DAYS: u32 = 90;
 
 pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
-    options.refuse_model()?;
     let opened = options.open_selected()?;
     let found = opened.compiler.report(options.selection(&opened, terminal)?, &opened.policy);
     let today = opened.disk.today().and_then(|(year, month, day)| Date { year, month, day }.is_valid());

@@ -6,7 +6,6 @@ use super::progress::Progress;
 use super::{Outcome, Terminal, part, report_from};
 
 pub(super) fn run(options: &Options, part: &Part, deny_warnings: bool, terminal: &mut Terminal) -> Outcome {
-    options.refuse_model()?;
     let opened = part::open(options, part, false)?;
     let selection = options.selection(&opened, terminal)?;
     let progress = Progress::start(opened.compiler.agents().len(), terminal.quiet);

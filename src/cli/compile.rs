@@ -16,7 +16,6 @@ use crate::text::{Text, text};
 use crate::world::Output;
 
 pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) -> Outcome {
-    options.refuse_model()?;
     if let Some(revision) = &args.diff {
         return diff::run(options, args, revision.as_deref(), terminal);
     }

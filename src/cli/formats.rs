@@ -57,7 +57,7 @@ impl Formats {
         let asked = [self.shown].into_iter().chain(annotations).chain(self.files.iter().map(|(format, _)| *format));
         let why = match (asked.into_iter().find(|format| !format.is_form_of(writes)), self.files.first()) {
             (Some(format), _) => format!("this command does not write `{}`", format.name()),
-            (None, Some((_, file))) if matches!(writes, Writes::Others | Writes::Comparisons) => {
+            (None, Some((_, file))) if matches!(writes, Writes::Answers | Writes::Others | Writes::Comparisons) => {
                 format!("this command writes no report into `{}`", file.display())
             }
             (None, _) => return Ok(()),

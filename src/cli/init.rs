@@ -1,6 +1,6 @@
 //! `reqc init`: a small agent repository that passes its own checks and explains itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::args::Compile;
 use super::options::Options;
@@ -9,9 +9,12 @@ use crate::system::Disk;
 use crate::text::text;
 use crate::world::Output;
 
+/// The file that stays if there is one.
+const README: &str = "README.md";
+
 /// The files, with the sentence that tells what each is for.
 const FILES: [(&str, &str, &str); 7] = [
-    ("README.md", include_str!("init_files/README.md"), "what is where, and what to do next"),
+    (README, include_str!("init_files/README.md"), "what is where, and what to do next"),
     ("reqc.toml", include_str!("init_files/reqc.toml"), "marks the root; settings, all optional"),
     ("agents/team_base.toml", include_str!("init_files/team_base.toml"), "what all your agents share"),
     ("agents/reviewer.toml", include_str!("init_files/reviewer.toml"), "a concrete agent: a few lines over the base"),
@@ -29,23 +32,39 @@ const FILES: [(&str, &str, &str); 7] = [
 ];
 
 pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Terminal) -> Outcome {
-    options.refuse_model()?;
     let folder = options.directory().join(path.unwrap_or_default());
     let disk = Disk::create(&folder, None)?;
-    let present: Vec<String> =
-        Output::list(&disk, "")?.into_iter().map(|entry| entry.path).filter(|name| name != ".git").collect();
-    if !present.is_empty() {
-        let shown = present.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-        let failure = Failure::new(format!("{} is not empty: it holds {shown}", folder.display()));
-        return Err(failure.help("`reqc init DIR` starts in a new folder"));
-    }
+    refuse_to_overwrite(&disk, &folder)?;
     for (path, text, why) in FILES {
-        disk.replace(path, text.as_bytes())?;
-        terminal.say(&text!("  {:<30} {}", path, why));
+        let is_kept = disk.current(path)?.is_some();
+        if !is_kept {
+            disk.replace(path, text.as_bytes())?;
+        }
+        terminal.say(&text!("  {:<30} {}", path, if is_kept { "is there already, and stays as it is" } else { why }));
     }
     let args = Compile { write: true, ..Compile::default() };
     let here = options.for_people_in(folder);
     let status = compile::run(&here, &args, terminal)?;
     terminal.say(&text!("next: `reqc list`, `reqc check`, `reqc render Reviewer --context review-request`"));
     Ok(status)
+}
+
+/// Refuses a folder in which a file would be replaced, or whose agents would be compiled along. A README stays.
+fn refuse_to_overwrite(disk: &Disk, folder: &Path) -> Result<(), Failure> {
+    let mut taken = Vec::new();
+    if !Output::list(disk, "agents")?.is_empty() {
+        taken.push("agents/");
+    }
+    for (path, ..) in FILES {
+        if path != README && !path.starts_with("agents/") && disk.current(path)?.is_some() {
+            taken.push(path);
+        }
+    }
+    match taken.is_empty() {
+        true => Ok(()),
+        false => {
+            let failure = Failure::new(format!("{} already holds {}", folder.display(), taken.join(", ")));
+            Err(failure.help("`reqc init DIR` starts in another folder"))
+        }
+    }
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::args::Args;
 use super::options::Options;
+use super::shared;
 use super::{Outcome, Status, Terminal};
 use crate::diag::count;
 use crate::system::Disk;
@@ -15,7 +15,7 @@ use crate::text::text;
 use crate::world::Output;
 
 pub(super) fn run(options: &Options, folder: &Path, terminal: &mut Terminal) -> Outcome {
-    let mut command = Args::command().disable_help_subcommand(true);
+    let mut command = shared::command().disable_help_subcommand(true);
     command.build();
     let pages = pages(&command);
     let path = options.directory().join(folder);

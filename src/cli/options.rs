@@ -212,15 +212,6 @@ impl Options {
         PolicyOptions { deny: self.deny.clone(), allow: self.allow.clone(), today, ..PolicyOptions::default() }
     }
 
-    /// Refuses `--model` for commands whose result must not depend on it.
-    pub(super) fn refuse_model(&self) -> Result<(), Failure> {
-        match &self.model {
-            None => Ok(()),
-            Some(_) => Err(Failure::new("`--model` has no effect here: golden bodies use the profile's own model")
-                .help("`reqc render AGENT --model M` shows a body with another one")),
-        }
-    }
-
     /// What takes part. If nothing does, and files could not be read, what is wrong with them is shown: one of them may hold
     /// what was asked for.
     pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {

@@ -13,7 +13,6 @@ use crate::report::{review_broken, review_items};
 use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Outcome {
-    options.refuse_model()?;
     let opened = options.open_selected()?;
     let compile = Compile { all_contexts: args.all_contexts, ..Compile::default() };
     let review = diff::against_golden(options, &compile, &opened, terminal)?;

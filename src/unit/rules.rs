@@ -16,8 +16,8 @@ crate::diag::rules! {
          * wrong: `\"content\": {{ msg.content }}`\n\
          * wrong: `\"content\": \"{{ msg.content }}\"`\n\
          * right: `\"content\": {{ tojson(msg.content) }}`\n\n\
-         `tojson` adds the quotes and escapes everything that JSON needs escaped. Booleans need it too: a bare \
-         one is written as `True`.";
+         `tojson` adds the quotes and escapes everything that JSON needs escaped, and writes `none` as `null`; \
+         a bare one is written as `None`. Bare booleans, lists and maps are written as JSON.";
     TWO_VALUES = Error "json/two-values", "a template renders more than one JSON value",
         "Each template string in `[body]` stands for exactly one value. A second one cannot be smuggled in.\n\n\
          * wrong: `temperature = \"{{ 1 }}, \\\"top_p\\\": 1\"`\n\

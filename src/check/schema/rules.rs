@@ -5,7 +5,7 @@ crate::diag::rules! {
         "A field that the wire format does not have is refused by most providers (HTTP 400) and silently ignored by others, \
          which is worse. Most often it is misspelt or stands one level too high or too deep.\n\nIf the server has an \
          extension of its own, allow it for its provider instance in `reqc.toml`:\n\n```toml\n[[extension]]\n\
-         provider_instance = \"My vLLM\"\nfields = [\"/top_k\", \"/messages/*/name\"]\nreason = \"vLLM's sampling parameters\"\n```",
+         provider_instance = \"OpenAI Compatible\"\nfields = [\"/top_k\", \"/messages/*/name\"]\nreason = \"vLLM's sampling parameters\"\n```",
         seen "2026-11" {
             "https://github.com/openai/openai-openapi":
                 "OpenAI: Chat Completions and Responses, closed objects",
