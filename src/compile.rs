@@ -18,6 +18,7 @@ mod mend;
 mod misplaced;
 mod missing;
 mod policy;
+mod problems;
 mod reach;
 mod report;
 mod route;
@@ -34,7 +35,6 @@ mod work;
 pub use baseline::Baseline;
 pub use compare::{Before, BrokenAgent, Compared, Purpose, Scope};
 pub(crate) use compare::{Outcome, changed};
-use explain::Outside;
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use impact::{ImpactError, ImpactQuery, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
@@ -44,6 +44,7 @@ pub(crate) use policy::MOST_OF_A_RULE;
 use policy::Policy;
 pub use policy::{LeftOut, PolicyOptions};
 pub(crate) use policy::{check_allowed, check_code};
+use problems::Case;
 pub use report::{Report, Summary};
 pub use route::{PassedOver, Rerouted, Route};
 pub use rules::{all_rules, rule};
@@ -59,7 +60,6 @@ pub use crate::resolve::ProfileId;
 #[doc(inline)]
 pub use crate::unit::Body;
 
-use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -69,7 +69,7 @@ use rayon::prelude::*;
 
 #[cfg(feature = "runtime")]
 use crate::check::families::{self, ModelFacts};
-use crate::check::{Checks, Problem, Schemas, check_families};
+use crate::check::{Checks, Schemas, check_families};
 use crate::context::{self, Context, ContextSource, Project};
 use crate::conversation::{Conversation, TaskKind};
 use crate::diag::{Diagnostic, Findings, Severity, did_you_mean};
@@ -85,7 +85,7 @@ use crate::repo::Price;
 use crate::repo::{self, Layer, LayerKind, Repo};
 use crate::resolve::{self, Hierarchy, ResolvedProfile};
 use crate::source::{FileId, SourceText, Sources};
-use crate::unit::{KeyOrValue, Made, NormalisedConversation, Plan, Record, Request, SystemPrompt};
+use crate::unit::{Made, NormalisedConversation, Plan, Record, Request, SystemPrompt};
 use crate::world::{MemoryWorld, Remembering, World};
 use version::Version;
 use work::Ledger;
@@ -532,7 +532,7 @@ impl Compiler {
                 spent.cost = spent.cost.saturating_add(work::of_body(spent.static_values, problems.len()));
                 if !problems.is_empty() {
                     let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
-                    self.locate(plan, loaded, &record, problems, (&mut spent.cost, findings));
+                    self.tell_problems(Case { plan, loaded }, &record, problems, (&mut spent.cost, findings));
                 }
                 Some((body, made.prompt))
             }
@@ -541,51 +541,6 @@ impl Compiler {
                 let reach = |finding: Diagnostic| finding.reaching(plan.name(), Some(&loaded.context.name));
                 findings.extend(found.into_iter().map(|finding| reach(self.at_entrance(finding, &plan.profile))));
                 None
-            }
-        }
-    }
-
-    /// Problems of a body as findings at the lines that wrote them; once an agent has cost too much, at the templates.
-    fn locate(
-        &self,
-        plan: &Plan<'_>,
-        loaded: &LoadedContext,
-        record: &Record<'_>,
-        problems: Vec<Problem>,
-        (cost, findings): (&mut u64, &mut Findings),
-    ) {
-        let mut asked = HashSet::new();
-        for problem in problems {
-            let target = if problem.is_about_key() { KeyOrValue::Key } else { KeyOrValue::Value };
-            let unset = || problem.lacks.iter().find_map(|member| plan.unset_at(member));
-            if let Some(place) = problem.place.or_else(unset) {
-                let problem = Problem { sense: None, ..problem };
-                let finding = explain::finding(problem, place, None, Vec::new());
-                findings.push(finding.reaching(plan.name(), Some(&loaded.context.name)));
-                continue;
-            }
-            if record.splice(&problem.pointer).is_some_and(|splice| asked.insert(splice)) {
-                *cost = cost.saturating_add(record.cost(&problem.pointer));
-            }
-            let place = match *cost <= work::AGENT_LIMIT {
-                true => record.place(&problem.pointer, target),
-                false => record.rough_place(&problem.pointer, target),
-            };
-            let outside = self.outside(&place, plan, loaded);
-            let span = outside.map_or(place.span, |outside| outside.span);
-            let model = record.model_named_at(&self.repo).filter(|_| problem.is_of_model);
-            let entrance = self.entrance((span, &place.steps), model, &plan.profile);
-            let sense = match &entrance {
-                Some(entrance) => Some(entrance.sense(problem.sense.as_deref())),
-                None => problem.sense.clone(),
-            };
-            let at = entrance.map_or(span, |entrance| entrance.span);
-            let at = (problem.rule, problem.severity, at, sense.as_deref());
-            // One that is told once for all agents is told in the words of each.
-            let is_in_context = outside.is_some_and(Outside::is_in_context);
-            if is_in_context || !findings.reach(at, plan.name(), &loaded.context.name) {
-                let finding = self.finding_at(problem, &place, (outside, entrance), plan, loaded);
-                findings.push(finding.reaching(plan.name(), Some(&loaded.context.name)));
             }
         }
     }
@@ -684,18 +639,7 @@ impl Compiler {
             let body = body.map(Body::checked)?;
             let problems = Checks::of(plan, &self.schemas, &self.repo.families, model).problems(&body);
             let record = Record::new(plan, &self.repo.sources, renderer, request, &body);
-            let history = OnceCell::new();
-            let finding = |problem: Problem| {
-                let target = if problem.is_about_key() { KeyOrValue::Key } else { KeyOrValue::Value };
-                let place = record.place(&problem.pointer, target);
-                let history = history.get_or_init(|| request.conversation.history_for(plan.api));
-                let is_own = explain::is_providers_own(&record, &problem.pointer, history);
-                let span = problem.place.unwrap_or(place.span);
-                let excerpt = place.excerpt.map(|excerpt| excerpt.to_string());
-                let finding = explain::finding(problem, span, excerpt, place.steps).reaching(plan.name(), None);
-                if is_own { finding.at_most(Severity::Warning).help(GOES_BACK) } else { finding }
-            };
-            let findings = problems.into_iter().map(finding).collect();
+            let findings = problems::of_live_body(plan, request, &record, problems);
             Ok(LiveBody { body, findings, prompt: whole_prompt(prompt) })
         })?
     }
@@ -879,9 +823,6 @@ impl std::error::Error for SelectError {}
 
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
-
-/// What is said of a finding in a block that the provider sent.
-const GOES_BACK: &str = "the provider sent this itself: it goes back as it came";
 
 fn is_agent(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId) -> bool {
     let profile = hierarchy.get(id);

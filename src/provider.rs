@@ -16,6 +16,8 @@ mod wire;
 
 pub use crate::profile::Breakpoint;
 pub use api::{Auth, Capability, ClientApi};
+#[cfg(feature = "runtime")]
+pub(crate) use cache::breakpoints_of;
 pub(crate) use cache::{CacheMark, CachePlace, Cacheable, LOOKBACK, add_cache_control};
 pub use cache::{CachePlan, CacheTtl};
 pub use headers::ApiHeaders;

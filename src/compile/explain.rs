@@ -6,8 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::arrived::{Arrived, Piece};
-use super::{Compiler, LoadedContext, misplaced};
-use crate::check::Problem;
+use super::{Compiler, LoadedContext};
 use crate::context::ContextSource;
 use crate::conversation::{Block, Message};
 use crate::diag::Diagnostic;
@@ -21,27 +20,6 @@ use crate::source::Span;
 use crate::unit::{Author, Body, KeyOrValue, Plan, Provenance, ProviderStep, Record};
 
 impl Compiler {
-    /// A problem as a finding at the place that wrote it, with what led there.
-    pub(super) fn finding_at(
-        &self,
-        problem: Problem,
-        place: &Provenance,
-        (outside, entrance): (Option<Outside>, Option<Entrance>),
-        plan: &Plan<'_>,
-        loaded: &LoadedContext,
-    ) -> Diagnostic {
-        let problem = if entrance.is_some() { taken_over(problem, place, plan) } else { problem };
-        let (span, related) = self.in_files(place, outside, plan, loaded);
-        let pointer = problem.pointer.to_string();
-        let finding = finding(problem, span, place.excerpt.as_ref().map(ToString::to_string), related);
-        let finding = misplaced::explained(finding, &pointer, self.sources());
-        match entrance {
-            Some(entrance) => entrance.tell(finding),
-            None if outside.is_some_and(Outside::is_in_context) => finding.once_at_its_place(),
-            None => finding,
-        }
-    }
-
     /// Whether a place is in a bundled file, while the repository is another one.
     fn is_bundled(&self, span: Span) -> bool {
         self.sources().get(span.file).path().starts_with("bundled:")
@@ -94,7 +72,7 @@ impl Compiler {
     }
 
     /// The place that wrote something, and what led there: files that prompts read are places of their own.
-    fn in_files(
+    pub(super) fn in_files(
         &self,
         place: &Provenance,
         outside: Option<Outside>,
@@ -308,29 +286,6 @@ pub(super) fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: 
         _ => false,
     };
     is_block && block().is_some_and(is_own)
-}
-
-/// The same, with what drops a literal of a bundled profile: in a file that comes with the program no name is misspelt.
-fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem {
-    let entry = plan.unset_entry(&problem.pointer).filter(|_| place.excerpt.is_none());
-    let Some(unset) = entry.map(|entry| format!("`unset = [{entry}]` drops what is taken over")) else {
-        return problem;
-    };
-    let help = problem.help.as_ref().filter(|_| !problem.is_about_key());
-    Problem { help: Some(help.map_or(unset.clone(), |help| format!("{help}; {unset}"))), ..problem }
-}
-
-/// A problem of a body as a finding at what wrote it, with the steps that led there.
-pub(super) fn finding(
-    problem: Problem,
-    span: Span,
-    excerpt: Option<String>,
-    steps: Vec<(Span, &'static str)>,
-) -> Diagnostic {
-    let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
-    finding.severity = problem.severity.unwrap_or(finding.severity);
-    finding = finding.in_sense(problem.sense).label(excerpt.unwrap_or_default());
-    steps.into_iter().fold(finding, |finding, (span, what)| finding.related(span, what))
 }
 
 /// A body, and who wrote its values.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::problems::Case;
 use super::{Compiler, LoadedContext, Scopes, Spent, Version, work};
 use crate::check::Checks;
 use crate::check::prefix::{Broken, is_compared};
@@ -174,25 +175,17 @@ impl Compiler {
             }
         };
         let place = place_in(if broken.is_in_later { (later.request, later.body) } else { earlier });
-        let outside = self.outside(&place, plan, loaded);
-        let span = outside.map_or(place.span, |outside| outside.span);
-        let entrance = self.entrance((span, &place.steps), None, &plan.profile);
-        let sense = entrance.map(|entrance| entrance.sense(broken.problem.sense.as_deref()));
-        let at = entrance.map_or(span, |entrance| entrance.span);
-        let at = (broken.problem.rule, broken.problem.severity, at, sense.as_deref());
-        if findings.reach(at, plan.name(), &loaded.context.name) {
-            return;
-        }
         // Something else may have stood there: what wrote that may be the cause.
-        let before = broken.is_in_both.then(|| {
+        let before = || {
             let before = place_in(earlier);
             self.outside(&before, plan, loaded).map_or(before.span, |outside| outside.span)
-        });
-        let finding = self.finding_at(broken.problem, &place, (outside, entrance), plan, loaded);
-        let finding = match before.filter(|before| *before != span) {
-            Some(before) => finding.related(before, WRITTEN_BEFORE),
-            None => finding,
         };
-        findings.push(finding.reaching(plan.name(), Some(&loaded.context.name)));
+        let is_in_both = broken.is_in_both;
+        self.tell_problem(Case { plan, loaded }, broken.problem, &place, None, findings, |finding, span| {
+            match is_in_both.then(before).filter(|before| *before != span) {
+                Some(before) => finding.related(before, WRITTEN_BEFORE),
+                None => finding,
+            }
+        });
     }
 }

@@ -137,6 +137,28 @@ pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], pla
     marks
 }
 
+/// The breakpoints that a body has: its own, those of its system blocks and tools, and those of its messages' blocks, at any depth.
+/// Arguments and schemas of tools are data, whatever their members are called.
+#[cfg(feature = "runtime")]
+pub(crate) fn breakpoints_of(body: &Value) -> Vec<&Value> {
+    let mut found: Vec<&Value> = body.get("cache_control").into_iter().collect();
+    for list in ["system", "tools", "messages"].iter().filter_map(|member| body.get(member)) {
+        collect_breakpoints(list, &mut found);
+    }
+    found.retain(|mark| !mark.is_null());
+    found
+}
+
+#[cfg(feature = "runtime")]
+fn collect_breakpoints<'v>(list: &'v Value, found: &mut Vec<&'v Value>) {
+    for element in elements(list) {
+        found.extend(element.get("cache_control"));
+        for inner in ["/content", "/source/content"].iter().filter_map(|inner| element.pointer(inner)) {
+            collect_breakpoints(inner, found);
+        }
+    }
+}
+
 impl Cacheable for Value {
     fn authored(&self, name: &str) -> usize {
         let has = |value: &&Value| value.get("cache_control").is_some_and(|mark| !mark.is_null());

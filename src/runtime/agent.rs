@@ -16,7 +16,9 @@ use crate::compile::{Compiler, LiveBody, PolicyOptions, PromptEnvironment, STACK
 use crate::conversation::log::Sent;
 use crate::conversation::{Conversation, TaskKind, Usage};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
-use crate::provider::{ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, is_in_the_clear};
+use crate::provider::{
+    ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, breakpoints_of, is_in_the_clear,
+};
 use crate::repo::{Kept, Price};
 use crate::resolve::ProfileId;
 use crate::tokens::TokenEstimate;
@@ -104,12 +106,13 @@ fn kept(body: &Value) -> Option<Kept> {
     if is_special {
         return None;
     }
-    // Quotes within a text are escaped, so that these are members.
-    let text = body.to_string();
-    let count = |member: &str| text.matches(member).count();
-    Some(match (count(r#""ttl":"1h""#), count(r#""type":"ephemeral""#)) {
-        (0, _) => Kept::Default,
-        (hours, marks) if hours == marks => Kept::Hour,
+    let marks = breakpoints_of(body);
+    let is_hour = |mark: &&&Value| mark["ttl"] == "1h";
+    let is_default = |mark: &&&Value| mark.get("ttl").is_none_or(|ttl| ttl == "5m");
+    let (hours, defaults) = (marks.iter().filter(is_hour).count(), marks.iter().filter(is_default).count());
+    Some(match (hours, defaults) {
+        (0, defaults) if defaults == marks.len() => Kept::Default,
+        (hours, _) if hours == marks.len() => Kept::Hour,
         _ => Kept::Mixed,
     })
 }
@@ -572,6 +575,8 @@ impl Compiled {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::compile::{Folders, LoadOptions};
     use crate::conversation::{Message, Task};
@@ -596,6 +601,32 @@ mod tests {
 
     fn conversation(text: &str) -> Conversation {
         Conversation { task: Task::Chat(vec![Message::user(text)]), is_told: true, ..Conversation::default() }
+    }
+
+    #[test]
+    fn what_is_kept_is_read_where_breakpoints_stand() {
+        let hour = json!({"type": "ephemeral", "ttl": "1h"});
+        let body = |system: Value, result: Value, input: Value| {
+            let call = json!({"type": "tool_use", "id": "t", "name": "keep", "input": input});
+            json!({
+                "system": [{"type": "text", "text": "Hi", "cache_control": system}],
+                "messages": [
+                    {"role": "assistant", "content": [call]},
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": [
+                        {"type": "text", "text": "ok", "cache_control": result},
+                    ]}]},
+                ],
+            })
+        };
+        let data = json!({"type": "ephemeral", "ttl": "1h", "cache_control": hour});
+        let default = json!({"type": "ephemeral"});
+        let five = json!({"type": "ephemeral", "ttl": "5m"});
+        assert_eq!(kept(&body(default.clone(), Value::Null, data.clone())), Some(Kept::Default));
+        assert_eq!(kept(&body(five, default.clone(), data.clone())), Some(Kept::Default));
+        assert_eq!(kept(&body(hour.clone(), hour.clone(), data)), Some(Kept::Hour));
+        assert_eq!(kept(&body(hour.clone(), Value::Null, json!({"type": "ephemeral"}))), Some(Kept::Hour));
+        assert_eq!(kept(&body(default, hour, json!({}))), Some(Kept::Mixed));
+        assert_eq!(kept(&body(json!({"type": "ephemeral", "ttl": "30m"}), Value::Null, json!({}))), Some(Kept::Mixed));
     }
 
     #[test]
