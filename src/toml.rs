@@ -137,6 +137,13 @@ fn too_many_values(text: &str) -> Option<Range<usize>> {
     Some(beyond.start()..beyond.end())
 }
 
+/// Whether a comment begins at a byte: a `#` in a string begins none.
+pub(crate) fn begins_comment(text: &str, at: usize) -> bool {
+    use toml_parser::lexer::TokenKind;
+    let mut tokens = toml_parser::Source::new(text).lex();
+    tokens.any(|token| token.kind() == TokenKind::Comment && token.span().start() == at)
+}
+
 /// Parses one file.
 ///
 /// # Errors

@@ -816,9 +816,8 @@ fn a_place_says_what_it_does_where_that_is_not_followed() {
         let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
         all.iter().find(|it| &*it.agent == "A").and_then(|it| it.unfollowed)
     };
-    for place in ["agents/a.toml:10", "providers/q.toml:2"] {
-        assert!(unfollowed(place).is_some_and(|it| it.starts_with("decides how the agent")), "{place}");
-    }
+    let assembles = |told: &str| told.starts_with("controls how the agent");
+    assert!(unfollowed("providers/q.toml:2").is_some_and(assembles));
     // In one context it has no body.
     assert_eq!(unfollowed("partials/child.jinja:1"), Some("its bodies cannot be made"));
     for place in ["agents/a.toml:20", "partials/block.jinja:1", "partials/zz.jinja:1", "providers/p.toml:3"] {
@@ -826,6 +825,74 @@ fn a_place_says_what_it_does_where_that_is_not_followed() {
     }
     // A key is a place like its value.
     assert_eq!(reached(&compiler, "agents/a.toml:18:2", "A"), ["/long"]);
+}
+
+#[test]
+fn a_line_that_writes_no_value_reaches_what_it_belongs_to() {
+    let agent = r##"name = "A"
+provider_instance = "P"
+endpoint = "chat"
+system_prompt = """
+# Rules
+{%- if language %}
+In {{ language }}.
+{%- else %}
+In none.
+{%- endif %}
+{#- a remark -#}
+"""
+# a comment
+[body]
+system = "{{ tojson(ctx.system_prompt) }}"
+messages = """
+[
+  {% include "partials/m.jinja" %}
+]
+"""
+[body.more]
+x = { y = 1 }
+"##;
+    let partial = "{#- # why -#}\n{% for m in ctx.history %}\n{\n\"role\": {{ tojson(m.role) }}\n},\n{% endfor %}\n";
+    let files = [
+        ("agents/a.toml", agent),
+        ("partials/m.jinja", partial),
+        ("providers/p.toml", "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "contexts/c.json",
+            r#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
+        ),
+    ];
+    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let world: MemoryWorld = files.into_iter().collect();
+    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
+    let values = |place: &str| reached(&compiler, place, "A").into_iter().collect::<BTreeSet<String>>();
+    for (line, expected) in [
+        (4, &["/system"][..]),
+        (5, &["/system"]),
+        (12, &["/system"]),
+        (13, &[]),
+        (14, &["/messages", "/messages/0/role", "/more", "/more/x", "/more/x/y", "/system"]),
+        (17, &["/messages"]),
+        (19, &["/messages"]),
+        (20, &["/messages/0/role"]),
+    ] {
+        let all: BTreeSet<String> = values(&format!("agents/a.toml:{line}"));
+        let is_first = |pointer: &&String| !pointer.starts_with("/messages/") || pointer.starts_with("/messages/0");
+        let first: Vec<&String> = all.iter().filter(is_first).collect();
+        let expected: BTreeSet<&str> = expected.iter().copied().collect();
+        assert_eq!(first, expected.into_iter().collect::<Vec<_>>(), "line {line}");
+    }
+    assert!(values("partials/m.jinja:3").contains("/messages/0"));
+    assert_eq!(values("partials/m.jinja:1"), BTreeSet::new());
+    // The end of a block decides what its beginning decides.
+    let contexts = |place: &str| {
+        let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
+        all.iter().map(|it| (it.contexts.clone(), it.unfollowed)).collect::<Vec<_>>()
+    };
+    assert_eq!(contexts("partials/m.jinja:6"), contexts("partials/m.jinja:2"));
+    assert!(!contexts("partials/m.jinja:6").is_empty());
+    let wanted = ["agents/a.toml:6", "agents/a.toml:8", "agents/a.toml:10"].map(contexts);
+    assert!(wanted.iter().any(|it| !it.is_empty()), "{wanted:?}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn summary(reached: &[Reached]) -> Text {
     let of_bodies = text!("{} of {}", count(bodies, "body"), count(with_bodies, "agent"));
     let of_requests = text!("the requests of {}, beside their bodies", count(requests, "agent"));
     match (with_bodies, requests) {
-        (0, 0) => text!("no value that can be named"),
+        (0, 0) => text!("no value that can be traced"),
         (0, _) => of_requests,
         (_, 0) => of_bodies,
         (_, _) => text!("{}, and {}", of_bodies, of_requests),

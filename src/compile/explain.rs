@@ -396,6 +396,14 @@ impl Compiler {
         self.explain_values(id, context, model, pointer, false)
     }
 
+    /// Where the templates of a body write what holds its values together, each place with the list or object that it is of.
+    pub(super) fn structure(&self, id: ProfileId, context: &str, model: Option<&str>) -> Vec<(Pointer, Span)> {
+        let Some(Ok(pairing)) = self.pairing(id, context) else { return Vec::new() };
+        let (plan, request) = (&pairing.plan, pairing.request(model));
+        let Ok(body) = plan.body(&self.repo.sources, &pairing.renderer, &request) else { return Vec::new() };
+        Record::new(plan, &self.repo.sources, &pairing.renderer, &request, &body).structure()
+    }
+
     /// Every leaf of a body, and the branches that its templates took.
     pub(super) fn explain_with_branches(
         &self,

@@ -104,6 +104,20 @@ impl ImpactQuery {
     }
 }
 
+/// A place that is looked for in what wrote a body: what was asked for, or what it belongs to.
+struct Asked<'q> {
+    query: &'q ImpactQuery,
+    /// The bytes that are looked for instead of the place itself.
+    instead: Option<Vec<Range<usize>>>,
+}
+
+impl Asked<'_> {
+    /// The bytes of the file's text that are looked for.
+    fn ranges(&self, text: &str) -> Vec<Range<usize>> {
+        self.instead.clone().unwrap_or_else(|| self.query.range(text).into_iter().collect())
+    }
+}
+
 /// Why nothing can be named.
 const UNMADE: &str = "its bodies cannot be made";
 
@@ -131,7 +145,7 @@ impl Compiler {
         let chosen = self.agents().iter().filter(|(id, _)| agents.is_none_or(|ids| ids.contains(id)));
         let chosen: Vec<(ProfileId, bool)> = chosen.copied().collect();
         let told = |(id, is_usable)| match is_usable {
-            true => self.reached(asked, id),
+            true => self.reached_or_held(asked, id),
             false => Found::Unmade(id),
         };
         let found: Vec<Found> = chosen.into_par_iter().map(told).collect();
@@ -161,8 +175,8 @@ impl Compiler {
             if may_reach.files.iter().flatten().any(|file| **file == *path) {
                 return Ok(false);
             }
-            let paths = self.sources().iter().map(|(_, file)| &**file.path());
-            let help = did_you_mean(&asked.path, paths);
+            let paths: Vec<&str> = self.sources().iter().map(|(_, file)| &**file.path()).collect();
+            let help = near_path(&asked.path, &paths);
             return Err(ImpactError::UnknownFile { path: asked.path.clone(), help });
         };
         let Some(range) = asked.range(file.text()) else {
@@ -175,7 +189,44 @@ impl Compiler {
         Ok(is_comment(path, file.text(), &range))
     }
 
-    fn reached(&self, asked: &ImpactQuery, id: ProfileId) -> Found {
+    /// What a place reaches of an agent; of one that wrote nothing itself, what it belongs to.
+    fn reached_or_held(&self, query: &ImpactQuery, id: ProfileId) -> Found {
+        let found = self.reached(&Asked { query, instead: None }, id);
+        let is_told = |found: &Found| matches!(found, Found::Reached(Reached { unfollowed: None, .. }));
+        let (Some(plan), Some((file, range))) = (self.plan(id), self.place(query)) else { return found };
+        if is_told(&found) || !self.takes_part(&plan, file, &range) {
+            return found;
+        }
+        let around = self.belongs_to(&plan, file, &range);
+        if !around.is_empty() {
+            let held = self.reached(&Asked { query, instead: Some(around) }, id);
+            if is_told(&held) {
+                return held;
+            }
+        }
+        match self.held_together(&Asked { query, instead: None }, id) {
+            contexts if contexts.is_empty() => found,
+            contexts => Found::Reached(Reached { contexts, ..Reached::nothing(plan.name()) }),
+        }
+    }
+
+    /// The lists and objects of bodies whose brackets and commas stand at a place.
+    fn held_together(&self, asked: &Asked<'_>, id: ProfileId) -> BTreeMap<Arc<str>, BTreeSet<Pointer>> {
+        let mut contexts = BTreeMap::new();
+        let Some(plan) = self.plan(id) else { return contexts };
+        for loaded in self.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
+            let name = &loaded.context.name;
+            let structure = self.structure(id, name, self.client_model(&plan, None));
+            let held = structure.into_iter().filter(|(_, span)| self.hits(asked, *span)).map(|(pointer, _)| pointer);
+            let held: BTreeSet<Pointer> = held.collect();
+            if !held.is_empty() {
+                contexts.insert(Arc::clone(name), held);
+            }
+        }
+        contexts
+    }
+
+    fn reached(&self, asked: &Asked<'_>, id: ProfileId) -> Found {
         let Some(plan) = self.plan(id) else { return Found::Unmade(id) };
         let hits = |span: &Span| self.hits(asked, *span);
         let (brought, removed) = (self.brought(&plan, asked), self.removed(&plan, asked));
@@ -203,13 +254,13 @@ impl Compiler {
             || self.removes_header(&plan, asked);
         let is_reached = request || !contexts.is_empty();
         let unfollowed = || {
-            let (file, range) = self.place(asked)?;
+            let (file, range) = self.place(asked.query)?;
             self.unfollowed(&plan, (file, &range), unknown)
         };
         let unfollowed = if is_reached { None } else { unfollowed() };
         match (is_reached || unfollowed.is_some(), is_unmade) {
             (true, _) => Found::Reached(Reached { agent: Arc::clone(plan.name()), contexts, request, unfollowed }),
-            (false, true) if !self.is_surely_nothing(id, &plan, asked) => Found::Unmade(id),
+            (false, true) if !self.is_surely_nothing(id, &plan, asked.query) => Found::Unmade(id),
             (false, _) => Found::Nothing,
         }
     }
@@ -221,14 +272,14 @@ impl Compiler {
     }
 
     /// The profiles that come in by the `extends` that is asked for.
-    fn brought(&self, plan: &Plan<'_>, asked: &ImpactQuery) -> BTreeSet<FileId> {
+    fn brought(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
         let is_asked = |profile: &&Profile| profile.extends.as_ref().is_some_and(|name| self.hits(asked, name.span));
         let at = plan.profile.chain.iter().position(is_asked).map_or(plan.profile.chain.len(), |at| at + 1);
         plan.profile.chain[at..].iter().map(|profile| profile.file).collect()
     }
 
     /// The members of the body that the entries of `unset` which are asked for keep out of it.
-    fn removed(&self, plan: &Plan<'_>, asked: &ImpactQuery) -> Vec<Pointer> {
+    fn removed(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> Vec<Pointer> {
         let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
         let asked = entries.filter(|entry| self.hits(asked, entry.span));
         let member = |path: &Vec<String>| path.iter().fold(Pointer::root(), |at, name| at.member(name));
@@ -237,7 +288,7 @@ impl Compiler {
     }
 
     /// Whether an entry of `unset` that is asked for keeps a header out of the request.
-    fn removes_header(&self, plan: &Plan<'_>, asked: &ImpactQuery) -> bool {
+    fn removes_header(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
         let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
         let mut asked = entries.filter(|entry| self.hits(asked, entry.span));
         asked.any(|entry| match entry.value.as_slice() {
@@ -266,15 +317,35 @@ impl Compiler {
         places
     }
 
-    fn hits(&self, asked: &ImpactQuery, span: Span) -> bool {
+    fn hits(&self, asked: &Asked<'_>, span: Span) -> bool {
         let file = self.sources().get(span.file);
-        if **file.path() != *asked.path {
+        if **file.path() != *asked.query.path {
             return false;
         }
-        let Some(range) = asked.range(file.text()) else { return false };
         let (start, end) = (span.start as usize, (span.end as usize).max(span.start as usize + 1));
-        start < range.end && range.start < end
+        asked.ranges(file.text()).iter().any(|range| start < range.end && range.start < end)
     }
+}
+
+/// The file whose name is near: the same name in another folder, or a name that is spelt much the same.
+fn near_path(wanted: &str, paths: &[&str]) -> Option<String> {
+    let (named, stem) = (file_name(wanted), stem(wanted));
+    let same: Vec<&str> = paths.iter().copied().filter(|path| file_name(path) == named).collect();
+    if let [one] = same.as_slice() {
+        return Some(format!("did you mean `{one}`?"));
+    }
+    let is_near = |path: &str| did_you_mean(stem, std::iter::once(self::stem(path))).is_some();
+    did_you_mean(wanted, paths.iter().copied().filter(|path| is_near(path)))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The name without its ending, which many files share.
+fn stem(path: &str) -> &str {
+    let name = file_name(path);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 /// Where the profile says a value, or switches on the step that writes it.
@@ -296,6 +367,16 @@ fn writers(explanation: &Explanation) -> impl Iterator<Item = Span> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_near_names_are_suggested() {
+        let paths = ["agents/a.toml", "agents/helper.toml", "bundled:agents/claude/claude_base.toml"];
+        assert_eq!(near_path("agents/nope.toml", &paths), None);
+        assert_eq!(near_path("agents/b.toml", &paths), None);
+        assert_eq!(near_path("agents/helpr.toml", &paths).as_deref(), Some("did you mean `agents/helper.toml`?"));
+        let bundled = "did you mean `bundled:agents/claude/claude_base.toml`?";
+        assert_eq!(near_path("agents/claude_base.toml", &paths).as_deref(), Some(bundled));
+    }
 
     #[test]
     fn places_are_read_from_the_right() {

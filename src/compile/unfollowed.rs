@@ -5,13 +5,17 @@ use std::ops::Range;
 
 use super::Compiler;
 use crate::source::{FileId, Span};
+use crate::toml::{self, Kind, Table};
 use crate::unit::Plan;
 
 /// Keys of a profile that are for people and for choosing an agent.
 const ASIDE: [&str; 5] = ["schema_version", "description", "tags", "hidden", "match"];
 
-const PUTS_TOGETHER: &str = "decides how the agent is put together, which is not followed";
-const DECIDES: &str = "decides what is written, which is not followed";
+/// Settings that are templates: what they write is followed.
+const TEMPLATES: [&str; 2] = ["system_prompt", "surroundings"];
+
+const PUTS_TOGETHER: &str = "controls how the agent is assembled, which is not traced";
+const DECIDES: &str = "controls what is written, which is not traced";
 
 impl Compiler {
     /// What a place does that wrote nothing in an agent's bodies; `None` if it does nothing there. `unknown` says why not all is
@@ -42,6 +46,28 @@ impl Compiler {
             }
             _ => unknown,
         }
+    }
+
+    /// Whether a place stands in what an agent is made of, and is no comment.
+    pub(super) fn takes_part(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> bool {
+        let source = self.sources().get(file);
+        let is_profile = plan.profile.chain.iter().any(|profile| profile.file == file);
+        !is_comment(source.path(), source.text(), range)
+            && match is_profile {
+                true => !self.is_replaced(plan, file, range),
+                false => self.includes(plan, file),
+            }
+    }
+
+    /// The places that a place belongs to: of a tag that ends or parts a block, the tag that begins it; of a key or the quotes of a
+    /// text, the whole text; of the head of a table, what stands in the table.
+    pub(super) fn belongs_to(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> Vec<Range<usize>> {
+        let text = self.sources().get(file).text();
+        let mut around = openers(text, range);
+        for profile in plan.profile.chain.iter().filter(|profile| profile.file == file) {
+            hold(text, &profile.settings, range, &mut around);
+        }
+        around
     }
 
     /// Whether a place of a profile is for people, or a descendant says something else instead.
@@ -89,13 +115,90 @@ fn puts_together(plan: &Plan<'_>, text: &str, file: FileId, range: &Range<usize>
     let is_head = text[range.clone()].trim_start().starts_with('[');
     let is_setting = plan.profile.merged.iter().any(|(name, merged)| {
         let [key, value] = [merged.key_span(), merged.span()];
-        name != "body" && [key, value].iter().any(|span| span.file == file && overlaps(&span.range(), range))
+        name != "body"
+            && !TEMPLATES.contains(&name)
+            && [key, value].iter().any(|span| span.file == file && overlaps(&span.range(), range))
     });
     let is_line_of = |span: Span| {
         let line = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1)..span.end as usize;
         overlaps(&line, range)
     };
     is_head || is_setting || said.any(is_line_of)
+}
+
+/// Adds what stands in the values whose key, quotes or head is asked for.
+fn hold(text: &str, table: &Table, range: &Range<usize>, around: &mut Vec<Range<usize>>) {
+    let asked = text[range.clone()].trim();
+    let is_quotes = !asked.is_empty() && asked.chars().all(|c| matches!(c, '"' | '\''));
+    for (key, node) in &table.entries {
+        let (at_key, at_node) = (overlaps(&key.span, range), overlaps(&node.span, range));
+        match &node.kind {
+            Kind::String(_) if at_key || at_node && is_quotes => around.push(node.span.clone()),
+            Kind::Table(table) if at_key || at_node => all_of(table, around),
+            Kind::Table(table) => hold(text, table, range, around),
+            _ => {}
+        }
+    }
+}
+
+/// Adds the keys and values of a table, at any depth.
+fn all_of(table: &Table, around: &mut Vec<Range<usize>>) {
+    for (key, node) in &table.entries {
+        around.extend([key.span.clone(), node.span.clone()]);
+        if let Kind::Table(inner) = &node.kind {
+            all_of(inner, around);
+        }
+    }
+}
+
+/// The tags that begin the blocks which a place parts or ends.
+fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
+    let (mut open, mut found): (Vec<(&str, Range<usize>)>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
+    for tag in tags(text) {
+        let word = word_of(&text[tag.clone()]);
+        let (is_end, is_part) = (word.starts_with("end"), matches!(word, "else" | "elif"));
+        if is_end {
+            while open.pop_if(|(opener, _)| *opener != &word[3..]).is_some() {}
+        }
+        if let Some((_, opener)) = open.last().filter(|_| (is_end || is_part) && overlaps(&tag, range)) {
+            found.push(opener.clone());
+        }
+        match word {
+            _ if is_end => drop(open.pop()),
+            "if" | "for" | "macro" | "call" | "filter" | "with" | "block" | "autoescape" => open.push((word, tag)),
+            "set" if !text[tag.clone()].contains('=') => open.push((word, tag)),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The bytes of each `{% … %}` of a text, comments and raw text left out.
+fn tags(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(start) = text[at..].find("{%").map(|start| at + start) {
+        let comment = text[at..start].find("{#").map(|open| at + open);
+        if let Some(end) = comment.map(|open| text[open..].find("#}").map_or(text.len(), |end| open + end + 2))
+            && end > start
+        {
+            at = end;
+            continue;
+        }
+        let Some(end) = text[start..].find("%}").map(|end| start + end + 2) else { break };
+        found.push(start..end);
+        let is_raw = word_of(&text[start..end]) == "raw";
+        at = match text[end..].find("endraw").filter(|_| is_raw) {
+            Some(close) => text[end + close..].find("%}").map_or(text.len(), |close_end| end + close + close_end + 2),
+            None => end,
+        };
+    }
+    found
+}
+
+/// The first word of a tag.
+fn word_of(tag: &str) -> &str {
+    let inner = tag.trim_start_matches("{%").trim_start_matches(['-', '+']).trim_start();
+    inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default()
 }
 
 /// Whether a text ends inside of a `{%` tag.
@@ -113,6 +216,7 @@ pub(super) fn is_comment(path: &str, text: &str, range: &Range<usize>) -> bool {
     let before = &text[..range.start];
     let is_inside = before.rfind("{#").is_some_and(|open| !before[open..].contains("#}"));
     let ends = |asked: &str| asked.find("#}").is_none_or(|end| end + 2 == asked.len());
-    let is_of_toml = asked.starts_with('#') && path.ends_with(".toml");
+    let begin = range.start + text[range.clone()].len() - text[range.clone()].trim_start().len();
+    let is_of_toml = asked.starts_with('#') && path.ends_with(".toml") && toml::begins_comment(text, begin);
     is_of_toml || asked.starts_with("{#") && ends(asked) || is_inside && ends(asked)
 }

@@ -1,9 +1,10 @@
 //! JSON pointers (RFC 6901).
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// A JSON pointer: where in a document a value stands. The root is `""`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Pointer(String);
 
 impl Pointer {
@@ -71,6 +72,29 @@ impl Pointer {
     }
 }
 
+/// Pointers are sorted token by token, elements of lists by their number: `/messages/2` stands before `/messages/10`.
+impl Ord for Pointer {
+    fn cmp(&self, other: &Pointer) -> Ordering {
+        let (mine, others) = (self.0.split('/').map(sort_key), other.0.split('/').map(sort_key));
+        mine.cmp(others)
+    }
+}
+
+impl PartialOrd for Pointer {
+    fn partial_cmp(&self, other: &Pointer) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A token as it is sorted: numbers first, shorter ones before longer ones.
+fn sort_key(token: &str) -> (bool, usize, &str) {
+    let is_number = token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty();
+    match is_number && (token == "0" || !token.starts_with('0')) {
+        true => (false, token.len(), token),
+        false => (true, 0, token),
+    }
+}
+
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "(the whole body)" } else { &self.0 })
@@ -80,6 +104,14 @@ impl fmt::Display for Pointer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_are_sorted_by_their_number() {
+        let mut pointers = ["/m/10", "/m/2/a", "/m", "/m/2", "", "/m/x", "/m/02", "/a/1"].map(Pointer::parse);
+        pointers.sort();
+        let sorted = ["", "/a/1", "/m", "/m/2", "/m/2/a", "/m/10", "/m/02", "/m/x"];
+        assert_eq!(pointers, sorted.map(Pointer::parse));
+    }
 
     #[test]
     fn tokens_are_escaped_and_back() {

@@ -42,6 +42,26 @@ impl Tree {
         })
     }
 
+    /// The bytes of lists and objects that are in none of their parts: brackets, commas, keys and what stands around them.
+    pub(crate) fn gaps(&self, at: &Pointer, found: &mut Vec<(Pointer, Range<usize>)>) {
+        let mut from = self.span.start;
+        let mut part = |inner: Pointer, tree: &Tree, found: &mut Vec<(Pointer, Range<usize>)>| {
+            found.push((at.clone(), from..tree.span.start));
+            from = tree.span.end;
+            tree.gaps(&inner, found);
+        };
+        match &self.kind {
+            TreeKind::Scalar => return,
+            TreeKind::Array(elements) => {
+                elements.iter().enumerate().for_each(|(index, tree)| part(at.element(index), tree, found));
+            }
+            TreeKind::Object(members) => {
+                members.iter().for_each(|(name, (_, tree))| part(at.member(name), tree, found));
+            }
+        }
+        found.push((at.clone(), from..self.span.end));
+    }
+
     /// The way to the scalar that a byte is in, or to the list or object without anything in it.
     pub(crate) fn path_to(&self, byte: usize) -> Option<Pointer> {
         let (mut tree, mut path) = (self, Pointer::root());

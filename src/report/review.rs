@@ -18,6 +18,7 @@ use super::{LONGEST, thousands};
 use crate::compile::Rerouted;
 use crate::diag::{Diagnostic, Severity, count};
 use crate::diff::{BodyId, ChangeKind, Group, TextHunk};
+use crate::json::Pointer;
 use crate::review::{Cause, Class, Edit, EditKind, Review};
 use crate::secret::masked;
 use crate::text::cut;
@@ -262,7 +263,7 @@ fn prefix(cause: &Cause) -> Option<String> {
     if cause.bodies() == 0 {
         return None;
     }
-    let pointers: BTreeSet<&str> = cause.prefix.iter().map(|(_, loss)| loss.pointer.as_str()).collect();
+    let pointers: BTreeSet<Pointer> = cause.prefix.iter().map(|(_, loss)| Pointer::parse(&loss.pointer)).collect();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is at most 1")]
     let shares: BTreeSet<u32> = cause.prefix.iter().map(|(_, loss)| (loss.share * 100.0).round() as u32).collect();
     let (Some(least), Some(most)) = (shares.first(), shares.last()) else {

@@ -337,6 +337,23 @@ impl<'a> Record<'a> {
         recordings.flat_map(|recording| self.renderer.branches(self.sources, recording)).collect()
     }
 
+    /// Where templates write what holds values together: brackets, braces and commas, each with the list or object that it is of.
+    pub(crate) fn structure(&self) -> Vec<(Pointer, Span)> {
+        let mut found = Vec::new();
+        for (index, splice) in self.body.splices().iter().enumerate() {
+            let (Some(text), Some(recording)) = (self.text(index), self.whole(index)) else { continue };
+            let mut gaps = Vec::new();
+            text.tree.gaps(&splice.pointer, &mut gaps);
+            for (pointer, gap) in gaps {
+                for range in signs(&text.text, gap) {
+                    let runs = self.renderer.written(self.sources, recording, range);
+                    found.extend(runs.iter().map(|run| (pointer.clone(), run.statement())));
+                }
+            }
+        }
+        found
+    }
+
     /// Where the model of the request is named; `None` if the caller names it, or nobody does.
     pub(crate) fn model_named_at(&self, repo: &Repo) -> Option<Span> {
         let is_given = self.request.model.is_some_and(|model| !model.trim().is_empty());
@@ -626,6 +643,12 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
 
 /// What a recording costs, compared with a plain render.
 const RECORDED: u64 = 4;
+
+/// The parts of a range that are no white space.
+fn signs(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    text[range].split_ascii_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
+}
 
 /// A text without its quotes; any other value as it is.
 fn inside(text: &Text, range: &Range<usize>) -> Range<usize> {
