@@ -81,6 +81,8 @@ pub enum Problem {
     Unquoted(String),
     /// An object key that is no string.
     KeyNotString,
+    /// A comment, by what begins it.
+    Comment(&'static str),
     /// A key without its colon.
     MissingColon,
     /// A key or colon without a value.
@@ -162,6 +164,7 @@ impl Problem {
             Problem::ClosesNothing(found) => format!("`{found}` closes nothing"),
             Problem::Unquoted(text) => format!("`{text}` is no JSON value"),
             Problem::KeyNotString => "an object key must be a string in double quotes".into(),
+            Problem::Comment(mark) => format!("JSON has no comments, and this `{mark}` begins one"),
             Problem::MissingColon => "a `:` is missing after this key".into(),
             Problem::MissingValue => "a value is missing here".into(),
             Problem::UnterminatedString => "this string never ends".into(),
@@ -213,6 +216,7 @@ impl Problem {
             Problem::SecondValue => {
                 "a template renders exactly one value: wrap several in `[…]`, or split them over several keys"
             }
+            Problem::Comment(_) => "remove it; templates have comments of their own, which are not rendered: `{# … #}`",
             Problem::KeyNotString => "write the key in double quotes: `{\"key\": …}`",
             Problem::DuplicateKey(..) => "write the key once; a condition can choose between two values",
             Problem::NumberOutOfRange => "send it as a string, if the API allows that",
@@ -386,6 +390,11 @@ mod tests {
         assert_eq!(problem(r#""\q""#).0, Problem::BadEscape);
         assert_eq!(problem("\"abc").0, Problem::UnterminatedString);
         assert_eq!(problem("{a: 1}").0, Problem::KeyNotString);
+        assert_eq!(problem("[\n  # why\n 1]"), (Problem::Comment("#"), "# why"));
+        assert_eq!(problem("{\n  // why\n \"a\": 1}"), (Problem::Comment("//"), "// why"));
+        assert_eq!(problem("[1, // why\n 2]"), (Problem::Comment("//"), "// why"));
+        assert_eq!(problem("[1 /* why */, 2]"), (Problem::Comment("/*"), "/* why */, 2]"));
+        assert_eq!(problem("{\"a\": #fff}").0, Problem::Unquoted("#fff".into()));
         assert_eq!(problem(r#"{"a" 1}"#).0, Problem::MissingColon);
         assert_eq!(problem(r#"{"a":}"#).0, Problem::MissingValue);
         assert_eq!(problem("01").0, Problem::BadNumber);

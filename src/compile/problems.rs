@@ -4,11 +4,13 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::explain::{Entrance, Outside, is_providers_own};
-use super::{Compiler, LoadedContext, misplaced, work};
+use super::{Compiler, LintTarget, LoadedContext, misplaced, work};
 use crate::check::Problem;
 use crate::diag::{Diagnostic, Findings, Severity};
-use crate::source::Span;
-use crate::unit::{KeyOrValue, Plan, Provenance, Record, Request};
+use crate::provider::{self, ClientApi, WireFormat};
+use crate::source::{FileId, Span};
+use crate::toml::Kind;
+use crate::unit::{Body, KeyOrValue, Plan, Provenance, Record, Request};
 
 /// An agent and the context whose body has a problem.
 #[derive(Clone, Copy)]
@@ -34,6 +36,8 @@ impl Compiler {
         (cost, findings): (&mut u64, &mut Findings),
     ) {
         let mut asked = HashSet::new();
+        let other_format =
+            problems.iter().any(is_of_schema).then(|| self.other_format(case.plan, record.body())).flatten();
         for problem in problems {
             let unset = || problem.lacks.iter().find_map(|member| case.plan.unset_at(member));
             if let Some(span) = problem.place.or_else(unset) {
@@ -49,6 +53,13 @@ impl Compiler {
                 true => record.place(&problem.pointer, target),
                 false => record.rough_place(&problem.pointer, target),
             };
+            if let Some(other) = other_format.as_ref().and_then(|other| other.instead_of(&problem, &place)) {
+                let at = (other.rule, None, other.primary.span, None);
+                if !findings.reach(at, case.plan.name(), &case.loaded.context.name) {
+                    findings.push(case.reached_by(other));
+                }
+                continue;
+            }
             let model = record.model_named_at(&self.repo).filter(|_| problem.is_of_model);
             self.tell_problem(case, problem, &place, model, findings, |finding, _| finding);
         }
@@ -81,6 +92,24 @@ impl Compiler {
             let finding = self.finding_at(case, problem, place, (outside, entrance));
             findings.push(case.reached_by(more(finding, span)));
         }
+    }
+
+    /// The provider instance that a profile names anew, if a parent's has another wire format.
+    fn other_format<'p>(&self, plan: &'p Plan<'_>, body: &Body) -> Option<OtherFormat<'p>> {
+        let named = plan.profile.merged.get("provider_instance")?;
+        let earlier = named.overrode.iter().find_map(|level| match &level.node.kind {
+            Kind::String(name) => self.repo.instances.get(name.as_str()),
+            _ => None,
+        })?;
+        let earlier = ClientApi::from_name(&earlier.client_api.value)?.wire(plan.endpoint());
+        let below = plan.profile.chain.iter().take_while(|profile| profile.file != named.file).map(|it| it.file);
+        (earlier != plan.wire).then(|| OtherFormat {
+            span: named.span(),
+            instance: &plan.instance.name.value,
+            wires: [earlier, plan.wire],
+            below: below.chain([named.file]).collect(),
+            wrong_before: self.problems_of_body(body.value(), earlier, &LintTarget::default()),
+        })
     }
 
     /// A problem as a finding at the place that wrote it, with what led there.
@@ -128,6 +157,42 @@ pub(super) fn of_live_body(
 
 /// What is said of a finding in a block that the provider sent.
 const GOES_BACK: &str = "the provider sent this itself: it goes back as it came";
+
+/// A provider instance that a profile names anew, whose wire format is another one than its parent's.
+struct OtherFormat<'p> {
+    /// Where it is named.
+    span: Span,
+    instance: &'p str,
+    /// The parent's, and the instance's.
+    wires: [WireFormat; 2],
+    /// The files of the profile that names it and of those that extend it.
+    below: Vec<FileId>,
+    /// What the parent's format finds wrong with the body.
+    wrong_before: Vec<Problem>,
+}
+
+impl OtherFormat<'_> {
+    /// The finding instead of one about a value that is taken over, and right in the parent's format: nobody mends it there.
+    fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
+        let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
+        let mut places = place.steps.iter().map(|(span, _)| *span).chain([place.span]);
+        let is_own = places.any(|span| self.below.contains(&span.file));
+        let was_wrong = || self.wrong_before.iter().any(|it| is_of_schema(it) && it.pointer == problem.pointer);
+        if !is_of_schema(problem) || !is_error || is_own || was_wrong() {
+            return None;
+        }
+        let [earlier, takes] = self.wires.map(WireFormat::name);
+        let message = format!("`{}` takes {takes}, and the inherited body is written for {earlier}", self.instance);
+        let finding = Diagnostic::new(&provider::rules::OTHER_FORMAT, self.span, message);
+        let help = format!("extend a profile that is written for {takes}, or name an instance of {earlier}");
+        Some(finding.help(help).related(place.span, "for instance, this does not fit"))
+    }
+}
+
+/// Whether the body's schema found it.
+fn is_of_schema(problem: &Problem) -> bool {
+    problem.rule.code.starts_with("schema/")
+}
 
 /// What of a value wrote what a problem is about.
 fn part_of(problem: &Problem) -> KeyOrValue {

@@ -270,6 +270,7 @@ mod tests {
             "lint/batch-request",
             "lint/batch-stream",
             "lint/no-body",
+            "provider/other-format",
             "schema/invalid-value",
             "schema/missing-field",
             "schema/unknown-field",

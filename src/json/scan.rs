@@ -168,6 +168,17 @@ impl Scanner<'_> {
         self.at..self.at + rest[..len].trim_end().len().max(1)
     }
 
+    /// The comment that begins here: other languages have them. A `#` begins one only before a space or at the start of a line.
+    fn comment(&self) -> Option<JsonError> {
+        let rest = &self.text[self.at..];
+        let mark = ["//", "/*", "#"].into_iter().find(|mark| rest.starts_with(mark))?;
+        let is_first = || self.text[..self.at].lines().next_back().is_none_or(|line| line.trim().is_empty());
+        let is_comment = mark != "#" || rest[1..].starts_with([' ', '\t', '#', '\n']) || is_first();
+        let line = rest.lines().next().unwrap_or_default().trim_end();
+        let range = self.at..self.at + line.len();
+        is_comment.then(|| fail(Problem::Comment(mark), self.clamp(&range)))
+    }
+
     fn value(&mut self) -> Result<Tree, JsonError> {
         let start = self.at;
         match self.peek() {
@@ -194,6 +205,9 @@ impl Scanner<'_> {
                         self.at += literal.len();
                         return Ok(self.scalar(start));
                     }
+                }
+                if let Some(comment) = self.comment() {
+                    return Err(comment);
                 }
                 let word = self.word();
                 Err(fail(Problem::Unquoted(cut(&self.text[self.clamp(&word)], 41).into_owned()), self.clamp(&word)))
@@ -294,7 +308,10 @@ impl Scanner<'_> {
             Some(b'{' | b'[') if !self.text[..self.at].trim_end().ends_with('{') => {
                 return Err(self.not_closed(*self.open.last().expect("a key stands in an object")));
             }
-            Some(_) => return Err(fail(Problem::KeyNotString, self.clamp(&self.token_here()))),
+            Some(_) => {
+                let token = self.token_here();
+                return Err(self.comment().unwrap_or_else(|| fail(Problem::KeyNotString, self.clamp(&token))));
+            }
         }
         let key = self.string()?;
         let span = start..self.at;
@@ -321,7 +338,7 @@ impl Scanner<'_> {
             Some(b']' | b'}') | None => {
                 return Err(self.value().expect_err("neither a closing bracket nor the end is a value"));
             }
-            Some(_) => return Err(fail(Problem::MissingComma, last)),
+            Some(_) => return Err(self.comment().unwrap_or_else(|| fail(Problem::MissingComma, last))),
         }
         let comma = self.at;
         self.at += 1;

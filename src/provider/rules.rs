@@ -25,6 +25,12 @@ crate::diag::rules! {
             "pkg:github/ggml-org/llama.cpp#tools/server/README.md":
                 "llama.cpp: `/infill` takes no tools",
         };
+    OTHER_FORMAT = Error[lowerable] "provider/other-format", "a profile sends an inherited body to a provider of another wire format",
+        "`provider_instance` decides the wire format of the body. A body that is taken over from a parent is written for the parent's \
+         provider: another instance of the same format takes it, one of another format refuses it.\n\n\
+         * wrong: `extends = \"OpenAI Chat\"` with `provider_instance = \"Claude\"`\n\
+         * right: `extends = \"Claude Chat\"`\n\n\
+         The finding stands at the instance that is named anew, and its label shows one place that does not fit.";
     TOOLS_TWICE = Error "provider/tools-twice", "the body's `tools` and the request's have one of the same name",
         "With `enable_tools` the request's tool definitions follow what the body's own `tools` says: the provider's built-in tools. \
          A call names its tool, so two of one name cannot be told apart, and most providers refuse them.\n\n\

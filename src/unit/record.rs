@@ -223,6 +223,11 @@ impl<'a> Record<'a> {
         Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, taken_over }
     }
 
+    /// The body.
+    pub(crate) fn body(&self) -> &'a Body {
+        self.body
+    }
+
     /// The units of work that naming who wrote places costs, for each template that is asked.
     pub(crate) fn cost(&self, pointer: &Pointer) -> u64 {
         match self.owner(pointer) {

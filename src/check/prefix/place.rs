@@ -21,6 +21,8 @@ pub(crate) struct Difference<'v> {
     member: &'static str,
     index: Option<usize>,
     path: Vec<Step<'v>>,
+    /// Whether it is in the first message, and that is the system prompt's.
+    is_instruction: bool,
 }
 
 /// A step into a value.
@@ -92,12 +94,20 @@ impl<'v> Difference<'v> {
         });
         let texts = older.and_then(Value::as_str).zip(newer.and_then(Value::as_str));
         let from = texts.map(|(older, newer)| common(older, newer));
-        Difference { pointer, older, newer, from, is_tail, member: part.member, index: part.index, path }
+        let role = part.value.get("role").and_then(Value::as_str);
+        let is_instruction = part.index == Some(0) && matches!(role, Some("system" | "developer"));
+        let (member, index) = (part.member, part.index);
+        Difference { pointer, older, newer, from, is_tail, member, index, path, is_instruction }
     }
 
     /// Whether it stands in the messages, and not in what comes before them.
     pub(crate) fn is_in_history(&self) -> bool {
         matches!(self.member, "messages" | "input" | "contents")
+    }
+
+    /// Whether it is the message that holds the system prompt, where that is the first of the messages.
+    pub(crate) fn is_instruction(&self) -> bool {
+        self.is_instruction
     }
 
     /// The member of the body.

@@ -132,10 +132,10 @@ pub(super) fn help(found: &Difference<'_>, is_bound: bool) -> &'static str {
             "send the tools that the conversation began with; if they must change, let the host renew them (`renew`) so that earlier thinking is left out"
         }
         (false, "tools" | "tool_config" | "toolConfig", false) => "send the tools that the conversation began with",
-        (false, ..) => {
+        _ if !found.is_in_history() || found.is_instruction() => {
             "keep it as it was first sent: what changes between turns belongs in `surroundings`, which enter the conversation as a message of their turn"
         }
-        (true, _, true) => "write each message the same way however many follow it, or leave thinking out",
-        (true, _, false) => "write each message the same way however many follow it",
+        (_, _, true) => "render each message identically, no matter how many messages follow it, or leave thinking out",
+        (_, _, false) => "render each message identically, no matter how many messages follow it",
     }
 }

@@ -415,6 +415,10 @@ fn limit(kind: &Kind, found: &Value) -> String {
         Kind::MinItems { limit: 1 } => "must not be an empty list".to_owned(),
         Kind::MinItems { limit } => format!("must have at least {limit} elements"),
         Kind::MaxItems { limit } => format!("must have at most {limit} elements"),
+        Kind::Pattern { pattern } if pattern == r"\S" => match found.as_str() {
+            Some("") => "must not be empty".to_owned(),
+            _ => "must not be white space alone".to_owned(),
+        },
         Kind::Pattern { pattern } => format!("is `{value}`, which does not match `{pattern}`"),
         Kind::Not { .. } => format!("is `{value}`, which is not allowed here"),
         Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}, not {value}"),
@@ -584,7 +588,7 @@ fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &V
     let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     let node = follow(schema, node?);
     match found {
-        Value::Object(_) if wants("string") => Some(as_string(node, found, wants("array"))),
+        Value::Object(_) if wants("string") => as_string(node, found, wants("array")),
         Value::Object(_) | Value::String(_) if wants("array") => Some("put it into a list: `[…]`".to_owned()),
         Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("put it into quotes: `\"{found}\"`")),
         Value::String(text)
@@ -598,15 +602,17 @@ fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &V
 }
 
 /// How an object becomes the string that is wanted: as the one text in it, as an element of a list, or as JSON, if the schema speaks
-/// of that or nothing else is known.
-fn as_string(node: &Value, found: &Value, takes_list: bool) -> String {
+/// of that.
+fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     let is_element = takes_list && found.get("type").is_some();
     let is_json = node.get("description").and_then(Value::as_str).is_some_and(|text| text.contains("JSON"));
     let alone = ["url", "text", "name"].into_iter().find(|name| found.get(name).is_some_and(Value::is_string));
     match alone {
-        _ if is_element => "put it into a list: `[…]`".to_owned(),
-        Some(name) if !is_json => format!("write the text of its `{name}` alone"),
-        _ => "write it as a string that holds it as JSON".to_owned(),
+        _ if is_element => Some("put it into a list: `[…]`".to_owned()),
+        Some(name) if !is_json => Some(format!("write the text of its `{name}` alone")),
+        _ if is_json => Some("write it as a string that holds it as JSON".to_owned()),
+        _ if takes_list => Some("write a text in quotes, or a list: `[…]`".to_owned()),
+        _ => None,
     }
 }
 
@@ -854,7 +860,8 @@ mod tests {
             [
                 "`/url` must be a string, not an object (write the text of its `url` alone)".to_owned(),
                 format!("`/arguments` must be a string, not an object {json}"),
-                format!("`/content` must be a string or a list, not an object {json}"),
+                "`/content` must be a string or a list, not an object (write a text in quotes, or a list: `[…]`)"
+                    .to_owned(),
             ]
         );
     }
