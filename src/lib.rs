@@ -22,6 +22,9 @@
 //! 10. [`report`]: findings ([`diag`]) and changes as text.
 //! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a loop.
 //!
+//! The default feature `cli` is the command line; hosts do without it (`default-features = false`), and without the two reports that
+//! draw source lines, `Human` and `Markdown`.
+//!
 //! Those without a link are not for hosts: they are public for tests and benchmarks alone, and change without notice.
 //!
 //! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load) reads and checks a
@@ -66,9 +69,15 @@
 //! assert_eq!(bodies, [report.summary.bodies]);
 //! ```
 
+#![cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, unused_imports, reason = "some helpers serve the command line alone")
+)]
+
 mod chain;
 #[doc(hidden)]
 pub mod check;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
 pub mod compare;

@@ -8,14 +8,17 @@ mod bound;
 mod comparison;
 mod diff;
 mod escape;
+#[cfg(feature = "cli")]
 mod excerpt;
 mod explain;
 mod github;
 mod gitlab;
+#[cfg(feature = "cli")]
 mod human;
 mod json;
 mod junit;
 mod lowered;
+#[cfg(feature = "cli")]
 mod markdown;
 mod places;
 mod review;
@@ -27,12 +30,14 @@ pub use diff::changes_text;
 pub use explain::{explanation_json, explanation_text, margin_text};
 pub use github::Github;
 pub use gitlab::Gitlab;
+#[cfg(feature = "cli")]
 pub use human::Human;
 pub use json::Json;
 #[cfg(feature = "runtime")]
 pub(crate) use json::findings as findings_json;
 pub use junit::Junit;
 pub use lowered::lowered_text;
+#[cfg(feature = "cli")]
 pub use markdown::Markdown;
 pub use places::Checkout;
 pub use review::{review_broken, review_html, review_items, review_json, review_markdown, review_text};
@@ -90,6 +95,14 @@ fn thousands(number: usize) -> String {
 const LONGEST: usize = 1000;
 /// How many characters of a name or a path are shown in a list.
 const LONGEST_NAME: usize = 100;
+
+/// The most characters of a comment, as GitHub counts them: one may have 65,536, and what wraps a report needs some.
+const MOST_OF_COMMENT: usize = 60_000;
+
+/// Characters as GitHub counts them: units of UTF-16.
+fn units(text: &str) -> usize {
+    text.encode_utf16().count()
+}
 
 /// What a finding says to programs that show a text: the message, the help, and how many agents it reaches, a line each.
 fn told(finding: &Diagnostic) -> Text {

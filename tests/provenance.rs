@@ -829,7 +829,7 @@ fn a_place_says_what_it_does_where_that_is_not_followed() {
 
 #[test]
 fn a_line_that_writes_no_value_reaches_what_it_belongs_to() {
-    let agent = r##"name = "A"
+    let agent = r#"name = "A"
 provider_instance = "P"
 endpoint = "chat"
 system_prompt = """
@@ -851,7 +851,7 @@ messages = """
 """
 [body.more]
 x = { y = 1 }
-"##;
+"#;
     let partial = "{#- # why -#}\n{% for m in ctx.history %}\n{\n\"role\": {{ tojson(m.role) }}\n},\n{% endfor %}\n";
     let files = [
         ("agents/a.toml", agent),

@@ -153,7 +153,8 @@ fn all_of(table: &Table, around: &mut Vec<Range<usize>>) {
 
 /// The tags that begin the blocks which a place parts or ends.
 fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
-    let (mut open, mut found): (Vec<(&str, Range<usize>)>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
+    let mut open: Vec<(&str, Range<usize>)> = Vec::new();
+    let mut found = Vec::new();
     for tag in tags(text) {
         let word = word_of(&text[tag.clone()]);
         let (is_end, is_part) = (word.starts_with("end"), matches!(word, "else" | "elif"));

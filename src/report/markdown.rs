@@ -3,7 +3,7 @@
 //! Everything that comes from a repository stands in blocks of code, where nothing is a link, a mention or HTML.
 
 use super::human::with_reach;
-use super::{Format, Layout, figures};
+use super::{Format, Layout, MOST_OF_COMMENT, figures, units};
 use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::text::{Text, text};
@@ -12,8 +12,6 @@ use crate::text::{Text, text};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 
-/// The most characters, as GitHub counts them: a comment may have 65,536, and what wraps the report needs some.
-pub(super) const MOST: usize = 60_000;
 /// What the figures and the sentence about what is left out may take of them.
 const FRAME: usize = 2_000;
 
@@ -24,7 +22,7 @@ impl Format for Markdown {
     }
 
     fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
-        let (mut out, mut left) = (Text::new(), MOST - FRAME);
+        let (mut out, mut left) = (Text::new(), MOST_OF_COMMENT - FRAME);
         let mut omitted = 0;
         for findings in by_rule(&report.findings) {
             let (folded, shown) = folded(&findings, report, left);
@@ -37,11 +35,6 @@ impl Format for Markdown {
         }
         out
     }
-}
-
-/// Characters as GitHub counts them: units of UTF-16.
-pub(super) fn units(text: &str) -> usize {
-    text.encode_utf16().count()
 }
 
 /// The findings of each rule and level, errors first.
@@ -149,7 +142,7 @@ mod tests {
         let finding = |rule| Diagnostic::new(rule, Span::file_start(file), "🙂".repeat(900));
         let findings = [vec![finding(&WARNING); 300], vec![finding(&ERROR); 10]].concat();
         let text = Markdown.report(&report(sources, findings, Summary::default()), &[]);
-        assert!(units(&text) < MOST, "{}", units(&text));
+        assert!(units(&text) < MOST_OF_COMMENT, "{}", units(&text));
         assert!(text.contains("render/undefined</code>: 10 errors") && text.contains(" more findings: `reqc check`"));
     }
 }

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use ring::digest::{Context, SHA256};
+use sha2::{Digest, Sha256};
 
 use super::{Category, Compiled, Error, ModelList, tools};
 use crate::compile::Compiler;
@@ -128,16 +128,16 @@ impl Grant {
 
     /// What identifies this grant in a repository: 64 hexadecimal digits.
     pub fn fingerprint(&self, root: &Path) -> String {
-        let mut context = Context::new(&SHA256);
+        let mut context = Sha256::new();
         let mut add = |part: &str| {
             // With its length, so that no two lists of parts are one text.
-            context.update(&(part.len() as u64).to_le_bytes());
+            context.update((part.len() as u64).to_le_bytes());
             context.update(part.as_bytes());
         };
         add("reqc trust 2");
         add(&root.to_string_lossy());
         self.parts().iter().for_each(|part| add(part));
-        hex(context.finish().as_ref())
+        hex(&context.finalize())
     }
 
     fn parts(&self) -> Vec<String> {
@@ -254,7 +254,7 @@ fn server(asker: Asker, headers: &[Header], target: &str, key_file: Option<&Path
 
 /// The SHA-256 of some bytes, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
-    hex(ring::digest::digest(&SHA256, bytes).as_ref())
+    hex(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{Block, blocks, error_line, errors, errors_of, place_of, reach, repeats, rerouted, summary, verdict, what};
 use crate::diag::{Diagnostic, count};
 use crate::report::escape::{code, html};
-use crate::report::markdown::{MOST, units};
 use crate::report::{LONGEST_NAME, thousands};
+use crate::report::{MOST_OF_COMMENT, units};
 use crate::review::{Cause, Edit, Listed, Review};
 use crate::text::{Text, cut, fence};
 
@@ -33,7 +33,7 @@ pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
     all.push_str(&lowered(review));
     all.push_str(&roll(review));
     let rest = rest(review);
-    let mut room = MOST.saturating_sub(units(&all) + units(&rest) + FRAME);
+    let mut room = MOST_OF_COMMENT.saturating_sub(units(&all) + units(&rest) + FRAME);
     let mut left = review.causes.len();
     for cause in &review.causes {
         let shown = cause_markdown(review, cause);
