@@ -32,9 +32,9 @@ fn pages(command: &Command) -> Vec<(String, String)> {
 }
 
 fn page(command: &Command) -> (String, String) {
-    // Options of every command stand behind those of this one. Only the command at the top has a version.
+    // Shared options stand behind those of this one. Only the command at the top has a version.
     let of_all = |argument: Arg| match argument.is_global_set() {
-        true => argument.help_heading("Options of every command"),
+        true => argument.help_heading("Shared options"),
         false => argument,
     };
     let sorted = command.clone().mut_args(of_all);
