@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 fn main() {
     // `include_dir` notices only files that it already knows: rebuild when a bundled file comes or goes.
-    let others = [folders::MODEL_FAMILIES, "build", "src/check/schema", "src/repo/folders.rs"];
+    let others = [folders::MODEL_FAMILIES, "build", "refusals", "src/check/schema", "src/repo/folders.rs"];
     for folder in folders::ALL.into_iter().chain(others) {
         println!("cargo::rerun-if-changed={folder}");
     }

@@ -37,6 +37,7 @@ mod shared;
 mod show;
 mod terminal;
 mod tree;
+mod why400;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -198,6 +199,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Review(args) => review::run(&options, &args, terminal),
         Command::Compare(args) => compare::run(&options, &args, terminal),
         Command::Lint(lint) => lint::run(&options, &lint, terminal),
+        Command::Why400(args) => why400::run(&options, &args, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
         Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),
         Command::Impact { place } => impact::run(&options, &place, terminal),

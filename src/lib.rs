@@ -101,6 +101,7 @@ mod panics;
 pub mod profile;
 #[doc(hidden)]
 pub mod provider;
+pub mod refusal;
 #[doc(hidden)]
 pub mod render;
 #[doc(hidden)]

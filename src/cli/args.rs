@@ -147,6 +147,8 @@ pub(super) enum Command {
     Compare(Compare),
     /// Judge request bodies that any program made
     Lint(Lint),
+    /// Explain why a provider refused a request
+    Why400(Why400),
     /// List agents
     List {
         /// Include hidden and abstract ones
@@ -438,6 +440,19 @@ pub(super) struct Lint {
     /// The provider instance that the bodies go to, of the repository or bundled
     #[arg(long, value_name = "INSTANCE", value_parser = filled)]
     pub(super) provider: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Why400 {
+    /// What the provider answered: its sentence or JSON, or a file with it: a log, a HAR file, a cassette; `-` is standard input
+    #[arg(value_name = "ANSWER", required = true, value_parser = filled)]
+    pub(super) answer: String,
+    /// A file with the request's body, in which the place is shown
+    #[arg(long, value_name = "FILE")]
+    pub(super) body: Option<PathBuf>,
+    /// The wire format of the body, for instance openai-chat; otherwise its shape decides
+    #[arg(long, value_name = "W", value_parser = filled)]
+    pub(super) wire: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,6 +7,7 @@ use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal, list};
 use crate::compile::{all_rules, rule};
 use crate::diag::{Evidence, Rule, did_you_mean};
+use crate::refusal::{Dictionary, Provider, Refusal};
 use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal) -> Outcome {
@@ -35,7 +36,12 @@ fn document(rule: &Rule) -> Value {
         "summary": rule.summary,
         "page": rule.page,
         "evidence": evidence,
+        "answers": Dictionary::bundled().of_rule(rule.code).map(answer).collect::<Vec<_>>(),
     })
+}
+
+fn answer((provider, refusal): (&Provider, &Refusal)) -> Value {
+    json!({"provider": provider.id, "sentence": refusal.sentence, "status": refusal.status})
 }
 
 fn source(evidence: &Evidence) -> Value {
@@ -57,5 +63,19 @@ fn page(rule: &Rule, width: usize) -> Text {
             page.push(&text!("{}\n", Text::join(&list::wrap(line, width), "\n")));
         }
     }
+    page.push(&answers(rule, width));
     page
+}
+
+/// Returns what providers answer to a body that breaks a rule.
+fn answers(rule: &Rule, width: usize) -> Text {
+    let mut answers = text!("");
+    for (provider, refusal) in Dictionary::bundled().of_rule(rule.code) {
+        let line = format!("* {}: {}", provider.name, refusal.sentence);
+        answers.push(&text!("{}\n", Text::join(&list::wrap(&line, width), "\n")));
+    }
+    match answers.is_empty() {
+        true => answers,
+        false => text!("\nWhat providers say:\n\n{}", answers),
+    }
 }

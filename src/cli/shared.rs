@@ -35,6 +35,7 @@ const TABLE: &[Uses] = &[
         writes: &[Writes::Comparisons],
     },
     Uses { command: "lint", options: &["model", "deny", "allow"], writes: &[Writes::Reports] },
+    Uses { command: "why400", options: &["model"], writes: &[Writes::Others] },
     Uses { command: "list", options: AGENTS, writes: &[Writes::Others] },
     Uses { command: "tree", options: AGENTS, writes: &[Writes::Others] },
     Uses { command: "show", options: LAYERS, writes: &[Writes::Others] },
@@ -67,6 +68,7 @@ const MEANINGS: &[(&str, &str, &str, &str)] = &[
     ("compare", "contexts", "NAME", "The context whose bodies are compared"),
     ("compare", "allow", "KIND", "A difference that may be: `moved`, or with its subject `lost/image` (repeatable)"),
     ("lint", "model", "M", "The model of bodies that name none"),
+    ("why400", "model", "M", "The model of the body, if it names none"),
 ];
 
 /// Usage lines of commands that need a shared option.

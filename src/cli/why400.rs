@@ -1,0 +1,229 @@
+//! `reqc why400`: why a provider refused a request, and where in the body.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::{Format, Why400};
+use super::options::{Opened, Options};
+use super::{Failure, Outcome, Status, Terminal, lint, list};
+use crate::compile::{LintTarget, Linting, Report};
+use crate::diag::Severity;
+use crate::json::Pointer;
+use crate::lint::recognise;
+use crate::provider::WireFormat;
+use crate::refusal::{Dictionary, Exchange, Explanation, Provider, Reason, exchanges, objects};
+use crate::text::{Text, text};
+use crate::world::MAX_FILE_BYTES;
+
+/// The most refused requests of a capture that are told one by one.
+const MOST_EXCHANGES: usize = 20;
+
+/// The most bytes of a value that are shown.
+const LONGEST_VALUE: usize = 120;
+
+pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> Outcome {
+    let wire = args.wire.as_deref().map(lint::wire_named).transpose()?;
+    let opened = options.open()?;
+    let answer = answer(options, &opened, &args.answer)?;
+    let body = args.body.as_deref().map(|file| body_of_file(options, &opened, file)).transpose()?;
+    let asked = serde_json::from_str(&answer).map(|document: Value| exchanges(&document)).unwrap_or_default();
+    let asked = match asked.is_empty() {
+        true => vec![Exchange::of_answer(answer)],
+        false => asked,
+    };
+    let judge = Judge { options, opened: &opened, wire };
+    let told: Vec<Told> =
+        asked.iter().take(MOST_EXCHANGES).map(|exchange| judge.told(exchange, body.as_ref())).collect();
+    if options.format == Format::Json {
+        terminal.json(&told.iter().map(document).collect());
+    } else {
+        for (index, told) in told.iter().enumerate() {
+            if index > 0 {
+                terminal.text(&text!("\n"));
+            }
+            show(options, told, terminal);
+        }
+        if asked.len() > MOST_EXCHANGES {
+            terminal.text(&text!("\n{} more refused requests are not shown\n", asked.len() - MOST_EXCHANGES));
+        }
+    }
+    let is_explained = told.iter().all(|told| !told.explained.is_empty());
+    Ok(if is_explained { Status::Clean } else { Status::Findings })
+}
+
+/// A request's body, and the file or the part of a capture that it comes from.
+struct Body {
+    name: String,
+    text: String,
+}
+
+/// What is told of an answer.
+struct Told {
+    explained: Vec<Explanation>,
+    /// The places of the body that the sentences name, in the order of `explained`.
+    places: Vec<Option<Place>>,
+    /// What is found in the body: what the sentences speak of, or else every error.
+    report: Option<Report>,
+}
+
+/// A place in a body, and what stands there.
+struct Place {
+    pointer: Pointer,
+    value: String,
+}
+
+struct Judge<'j> {
+    options: &'j Options,
+    opened: &'j Opened,
+    wire: Option<WireFormat>,
+}
+
+impl Judge<'_> {
+    fn told(&self, exchange: &Exchange, given: Option<&Body>) -> Told {
+        let with_address = format!("{}\n{}", exchange.url.as_deref().unwrap_or_default(), exchange.answer);
+        let explained = Dictionary::bundled().explain(&with_address);
+        let own = exchange.request.clone().or_else(|| request_in(&exchange.answer));
+        let own = own.map(|text| Body { name: "the request".to_owned(), text });
+        let body = given.or(own.as_ref());
+        let value = body.and_then(|body| objects(&body.text).into_iter().next());
+        let place = |it: &Explanation| value.as_ref().and_then(|body| place_of(it, body));
+        let places = explained.iter().map(place).collect();
+        let report = body.and_then(|body| self.judged(body)).map(|report| narrowed(report, &explained));
+        Told { explained, places, report }
+    }
+
+    /// Judges a body as `reqc lint` does.
+    fn judged(&self, body: &Body) -> Option<Report> {
+        let target = LintTarget { model: self.options.model.as_deref(), ..LintTarget::default() };
+        let mut linting = Linting::new(&self.opened.compiler, self.wire, target);
+        linting.read(&body.name, body.text.as_bytes()).ok()?;
+        Some(linting.report(&self.opened.policy))
+    }
+}
+
+/// Reads what was answered: the argument itself, unless it names a file.
+fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, Failure> {
+    let is_file = argument == "-" || options.path(Path::new(argument)).is_file();
+    match is_file {
+        true => read(options, opened, Path::new(argument)).map(|body| body.text),
+        false => Ok(argument.to_owned()),
+    }
+}
+
+fn body_of_file(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure> {
+    read(options, opened, file)
+}
+
+fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure> {
+    let (name, reader) = lint::open(options, &opened.root, file)?;
+    let mut bytes = Vec::new();
+    let read = reader.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::new(format!("`{name}` cannot be read: {error}")))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let help = "cut out the refused request and its answer";
+        return Err(Failure::new(format!("`{name}` is larger than {} MiB", MAX_FILE_BYTES >> 20)).help(help));
+    }
+    Ok(Body { text: String::from_utf8_lossy(&bytes).into_owned(), name })
+}
+
+/// Finds a request's body in a dump that shows it beside the answer.
+fn request_in(dump: &str) -> Option<String> {
+    let body = objects(dump).into_iter().find(|value| recognise(value).is_ok())?;
+    serde_json::to_string_pretty(&body).ok()
+}
+
+fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
+    let pointer = explanation.place(body)?;
+    let value = body.pointer(pointer.as_str())?.to_string();
+    Some(Place { pointer, value })
+}
+
+/// Keeps what the sentences speak of; if that is not found, all errors.
+fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
+    let is_meant = |code: &str| explained.iter().any(|it| it.refusal.reason == Reason::Rule(code.to_owned()));
+    let has_meant = report.findings.iter().any(|finding| is_meant(finding.rule.code));
+    report.findings.retain(|finding| match has_meant {
+        true => is_meant(finding.rule.code),
+        false => finding.severity == Severity::Error,
+    });
+    report
+}
+
+fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
+    if told.explained.is_empty() {
+        terminal.text(&text!("no sentence of the dictionary is in this answer\n"));
+    }
+    for (explanation, place) in told.explained.iter().zip(&told.places) {
+        terminal.text(&page(explanation, place.as_ref(), terminal.width()));
+    }
+    if let Some(report) = told.report.as_ref().filter(|report| !report.findings.is_empty()) {
+        terminal.text(&text!("\nIn the body:\n\n"));
+        terminal.findings(options.format, report);
+    }
+}
+
+/// Returns the explanation for people.
+fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
+    let refusal = it.refusal;
+    let mut page = text!("{}\n", heading(it));
+    page.push(&text!("  {}\n\n", Text::line(&it.said)));
+    let mut paragraph = |text: &str| {
+        page.push(&text!("{}\n", Text::join(&list::wrap(text, width), "\n")));
+    };
+    paragraph(&refusal.meaning);
+    paragraph(&format!("What to do: {}", refusal.remedy));
+    match &refusal.reason {
+        Reason::Rule(code) => paragraph(&format!("`{code}` finds it before you send: `reqc rule {code}`.")),
+        Reason::Unruled(unruled) => paragraph(unruled.told()),
+    }
+    if let Some(place) = place {
+        paragraph(&format!("It names {} in the body: {}", place.pointer, Text::line(&place.value).cut(LONGEST_VALUE)));
+    }
+    paragraph(&format!("Seen since {}: {}", refusal.seen, refusal.sources.join(", ")));
+    page
+}
+
+fn heading(it: &Explanation) -> String {
+    let mut heading = it.provider.name.clone();
+    let also: Vec<&str> = it.also.iter().map(|provider: &&Provider| provider.name.as_str()).collect();
+    if !also.is_empty() {
+        heading.push_str(&format!(" (also {})", also.join(", ")));
+    }
+    heading.push_str(" refuses a request with");
+    if let Some(status) = it.refusal.status {
+        heading.push_str(&format!(" status {status}"));
+    }
+    match (&it.refusal.kind, it.refusal.status) {
+        (Some(kind), Some(_)) => heading.push_str(&format!(", `{kind}`:")),
+        (Some(kind), None) => heading.push_str(&format!(" `{kind}`:")),
+        (None, Some(_)) => heading.push(':'),
+        (None, None) => heading.push_str(" this sentence:"),
+    }
+    heading
+}
+
+/// Returns what is told for programs.
+fn document(told: &Told) -> Value {
+    let explained: Vec<Value> =
+        told.explained.iter().zip(&told.places).map(|(it, place)| explanation(it, place)).collect();
+    let found = told.report.iter().flat_map(|report| &report.findings);
+    let findings: Vec<Value> =
+        found.map(|finding| json!({"code": finding.rule.code, "message": finding.message})).collect();
+    json!({"explanations": explained, "findings": findings})
+}
+
+fn explanation(it: &Explanation, place: &Option<Place>) -> Value {
+    let refusal = it.refusal;
+    let (rule, unruled) = match &refusal.reason {
+        Reason::Rule(code) => (Some(code.as_str()), None),
+        Reason::Unruled(unruled) => (None, Some(unruled.name())),
+    };
+    json!({
+        "provider": it.provider.id, "sentence": refusal.sentence, "said": it.said, "status": refusal.status,
+        "type": refusal.kind, "rule": rule, "unruled": unruled, "meaning": refusal.meaning, "remedy": refusal.remedy,
+        "pointer": place.as_ref().map(|place| place.pointer.as_str()), "seen": refusal.seen, "sources": refusal.sources,
+        "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
+    })
+}

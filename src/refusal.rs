@@ -1,0 +1,165 @@
+//! The refusal dictionary: sentences that providers answer with when they refuse a request.
+//!
+//! Input: the text of an answer, in whatever it is wrapped: JSON, a log line, a message of an SDK. Output: [`Explanation`]s, each with
+//! the [`Refusal`] that the sentence is, what fills its holes, and the path that it names. The sentences are data: `refusals/`, one file
+//! per provider. Knows nothing of rules beyond their codes, and judges no body.
+
+mod data;
+mod pattern;
+mod place;
+mod said;
+
+pub use data::{Provider, Reason, Refusal, Unruled};
+pub use said::{Exchange, exchanges, objects};
+
+use std::sync::LazyLock;
+
+use pattern::{Found, Plain};
+use serde_json::Value;
+
+use crate::json::Pointer;
+
+/// Every sentence that is known.
+#[derive(Debug)]
+pub struct Dictionary {
+    providers: Vec<Provider>,
+}
+
+static BUNDLED: LazyLock<Dictionary> = LazyLock::new(|| Dictionary { providers: data::bundled() });
+
+/// A sentence of a provider, found in a text.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The provider whose sentence it is.
+    pub provider: &'static Provider,
+    /// The sentence.
+    pub refusal: &'static Refusal,
+    /// The sentence as it stands in the text, on one line.
+    pub said: String,
+    /// What stands in its holes: names and values.
+    pub holes: Vec<(String, String)>,
+    /// The path into the body that it names: `messages.3.content.0`.
+    pub path: Option<String>,
+    /// Other providers that answer the same.
+    pub also: Vec<&'static Provider>,
+}
+
+impl Dictionary {
+    /// Returns the dictionary that the program comes with.
+    pub fn bundled() -> &'static Dictionary {
+        &BUNDLED
+    }
+
+    /// Returns the providers, in order of their files' names.
+    pub fn providers(&self) -> &[Provider] {
+        &self.providers
+    }
+
+    /// Returns the sentences that a rule finds before a provider does.
+    pub fn of_rule<'d>(&'d self, code: &'d str) -> impl Iterator<Item = (&'d Provider, &'d Refusal)> {
+        let pairs = self.providers.iter().flat_map(|provider| provider.refusals.iter().map(move |it| (provider, it)));
+        pairs.filter(move |(_, refusal)| refusal.reason == Reason::Rule(code.to_owned()))
+    }
+
+    /// Finds the sentences of a text: those that say most first, and none within another.
+    ///
+    /// ```
+    /// use reqc::refusal::{Dictionary, Reason};
+    ///
+    /// let answer = r#"{"type": "error", "error": {"message": "messages: text content blocks must be non-empty"}}"#;
+    /// let found = Dictionary::bundled().explain(answer);
+    /// assert_eq!(found[0].provider.name, "Anthropic");
+    /// assert_eq!(found[0].refusal.reason, Reason::Rule("schema/invalid-value".to_owned()));
+    /// ```
+    pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
+        let lower = text.to_lowercase();
+        let mut explained: Vec<Explanation> = Vec::new();
+        for candidate in said::candidates(text) {
+            let plain = Plain::of(&candidate);
+            for explanation in self.explain_one(&plain, &lower) {
+                let is_new = !explained.iter().any(|known| known.said.contains(&explanation.said));
+                if is_new {
+                    explained.retain(|known| !explanation.said.contains(&known.said));
+                    explained.push(explanation);
+                }
+            }
+        }
+        explained.sort_by_key(|it| std::cmp::Reverse(it.refusal.pattern.letters()));
+        explained
+    }
+
+    /// Finds the sentences of one candidate; `around` is the text that it was found in, in lower case.
+    fn explain_one(&'static self, plain: &Plain, around: &str) -> Vec<Explanation> {
+        let mut hits: Vec<Hit> = Vec::new();
+        for provider in &self.providers {
+            let hint = provider.hint(around);
+            for refusal in &provider.refusals {
+                if let Some(found) = refusal.pattern.find(plain) {
+                    hits.push(Hit { provider, refusal, found, hint });
+                }
+            }
+        }
+        let mut explained = Vec::new();
+        while let Some(best) = hits.iter().max_by_key(|hit| hit.refusal.pattern.letters()).map(Hit::letters) {
+            let is_near = |hit: &&Hit| hit.letters() * 10 >= best * 8;
+            let near: Vec<&Hit> = hits.iter().filter(is_near).collect();
+            let chosen = near.iter().max_by_key(|hit| hit.rank()).expect("one is the best");
+            explained.push(chosen.explanation(plain, &hits));
+            let taken = chosen.found.range.clone();
+            hits.retain(|hit| hit.found.range.end <= taken.start || hit.found.range.start >= taken.end);
+        }
+        explained
+    }
+}
+
+/// A sentence that fits a text.
+struct Hit {
+    provider: &'static Provider,
+    refusal: &'static Refusal,
+    found: Found,
+    hint: (bool, usize),
+}
+
+impl Hit {
+    fn letters(&self) -> usize {
+        self.refusal.pattern.letters()
+    }
+
+    /// Returns what decides among sentences that fit equally well: whether the text names the provider, what the sentence says, and
+    /// how much is known of the provider, as the one that is met most.
+    fn rank(&self) -> ((bool, usize), usize, usize) {
+        (self.hint, self.letters(), self.provider.refusals.len())
+    }
+
+    fn explanation(&self, plain: &Plain, hits: &[Hit]) -> Explanation {
+        let mut also: Vec<&'static Provider> = Vec::new();
+        for hit in hits {
+            let is_same = hit.letters() == self.letters() && hit.found.range == self.found.range;
+            let is_new = hit.provider.id != self.provider.id && !also.iter().any(|it| it.id == hit.provider.id);
+            if is_same && is_new {
+                also.push(hit.provider);
+            }
+        }
+        Explanation {
+            provider: self.provider,
+            refusal: self.refusal,
+            said: plain.text[self.found.range.clone()].to_owned(),
+            holes: self.found.named(plain),
+            path: self.found.path(plain),
+            also,
+        }
+    }
+}
+
+impl Explanation {
+    /// Returns the place in a body that the sentence names: by its path, else by an id or a name that it quotes.
+    pub fn place(&self, body: &Value) -> Option<Pointer> {
+        let by_path = self.path.as_deref().and_then(|path| place::of_path(body, path));
+        let quoted = || {
+            let telling = self.holes.iter().filter(|(name, _)| matches!(name.as_str(), "id" | "ids" | "tool"));
+            telling.flat_map(|(_, value)| place::words(value)).find_map(|word| place::of_value(body, word))
+        };
+        by_path.or_else(quoted)
+    }
+}

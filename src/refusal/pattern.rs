@@ -1,0 +1,254 @@
+//! Sentences with holes, and where they stand in a text.
+//!
+//! Texts are compared in a plain form: one kind of quotes, one space for each run of white space, no escapes, without regard to the
+//! case of ASCII letters. So a sentence is found in JSON, in a Python dictionary and in a log line alike.
+
+use std::ops::Range;
+
+/// A text in its plain form.
+#[derive(Debug)]
+pub(super) struct Plain {
+    /// The plain text.
+    pub(super) text: String,
+    /// The same in lower case, byte for byte.
+    folded: String,
+}
+
+impl Plain {
+    pub(super) fn of(text: &str) -> Plain {
+        let text = plain(text);
+        Plain { folded: text.to_ascii_lowercase(), text }
+    }
+}
+
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let c = match (c, chars.peek()) {
+            ('\\', Some('n' | 't' | 'r')) => {
+                chars.next();
+                ' '
+            }
+            ('\\', Some('\\' | '"' | '\'' | '/')) => continue,
+            ('"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}', _) => '\'',
+            (c, _) if c.is_whitespace() => ' ',
+            (c, _) => c,
+        };
+        if c != ' ' || !plain.ends_with(' ') {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+/// A part of a sentence.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    /// Words that are always there, in the plain form and in lower case.
+    Words(String),
+    /// What varies, with its name.
+    Hole(String),
+}
+
+/// A sentence with holes.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    parts: Vec<Part>,
+    letters: usize,
+}
+
+/// The most bytes that a hole takes: a list of ids, but no other message.
+const WIDEST_HOLE: usize = 1_000;
+
+/// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
+const FEWEST_LETTERS: usize = 18;
+
+impl Pattern {
+    /// Reads a sentence: `{name}` is a hole, `{{` and `}}` are braces.
+    pub(super) fn parse(sentence: &str) -> Pattern {
+        let mut parts = Vec::new();
+        let mut words = String::new();
+        let mut chars = sentence.trim_end_matches('.').chars().peekable();
+        while let Some(c) = chars.next() {
+            match (c, chars.peek()) {
+                ('{', Some('{')) | ('}', Some('}')) => {
+                    chars.next();
+                    words.push(c);
+                }
+                ('{', _) => {
+                    push_words(&mut parts, &mut words);
+                    parts.push(Part::Hole(chars.by_ref().take_while(|c| *c != '}').collect()));
+                }
+                (c, _) => words.push(c),
+            }
+        }
+        push_words(&mut parts, &mut words);
+        let letters = parts.iter().map(|part| match part {
+            Part::Words(words) => words.chars().filter(|c| c.is_alphabetic()).count(),
+            Part::Hole(_) => 0,
+        });
+        Pattern { letters: letters.sum(), parts }
+    }
+
+    /// Returns how many letters it has outside its holes.
+    pub(super) fn letters(&self) -> usize {
+        self.letters
+    }
+
+    /// Finds where the sentence stands in a text; one of few letters must be all that is said.
+    pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
+        let first = self.parts.iter().find_map(|part| match part {
+            Part::Words(words) => Some(words.as_str()),
+            Part::Hole(_) => None,
+        })?;
+        let starts = plain.folded.match_indices(first).map(|(at, _)| at);
+        let is_enough = |found: &Found| self.letters >= FEWEST_LETTERS || found.is_all(&plain.text);
+        starts.filter_map(|start| self.at(plain, start)).find(is_enough)
+    }
+
+    /// Holds the sentence against a text in which its first words begin at `start`.
+    fn at(&self, plain: &Plain, start: usize) -> Option<Found> {
+        let (mut from, mut at) = (start, start);
+        let mut holes: Vec<(String, Range<usize>)> = Vec::new();
+        let mut open: Option<&str> = None;
+        for (index, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Hole(name) if index == 0 => {
+                    from = before(&plain.text, start);
+                    holes.push((name.clone(), from..start));
+                }
+                Part::Hole(name) => open = Some(name),
+                Part::Words(words) => {
+                    let widest = plain.folded.floor_char_boundary(at + WIDEST_HOLE + words.len());
+                    let found = at + plain.folded[at..widest.max(at)].find(words)?;
+                    match open.take() {
+                        Some(name) => holes.push((name.to_owned(), at..found)),
+                        None if found != at => return None,
+                        None => {}
+                    }
+                    at = found + words.len();
+                }
+            }
+        }
+        if let Some(name) = open {
+            let end = after(&plain.text, at);
+            holes.push((name.to_owned(), at..end));
+            at = end;
+        }
+        Some(Found { range: from..at, holes })
+    }
+}
+
+fn push_words(parts: &mut Vec<Part>, words: &mut String) {
+    let words = std::mem::take(words);
+    if !words.is_empty() {
+        parts.push(Part::Words(plain(&words).to_ascii_lowercase()));
+    }
+}
+
+/// Returns where the word that ends at `end` begins.
+fn before(text: &str, end: usize) -> usize {
+    let is_end = |c: char| c == ' ' || c == '\'' || c == '{' || c == '(';
+    text[..end].trim_end().rfind(is_end).map_or(0, |at| at + 1).min(end)
+}
+
+/// Returns where what begins at `start` ends: at a quote, or at the end of a sentence.
+fn after(text: &str, start: usize) -> usize {
+    let rest = &text[start..];
+    let ends = [rest.find('\''), rest.find(". "), rest.find("}")];
+    let end = ends.into_iter().flatten().filter(|end| *end > 0).min().unwrap_or(rest.len());
+    start + rest.floor_char_boundary(end.min(WIDEST_HOLE))
+}
+
+/// Where a sentence stands in a text.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The bytes of the plain text.
+    pub(super) range: Range<usize>,
+    holes: Vec<(String, Range<usize>)>,
+}
+
+impl Found {
+    /// Returns `true` if the sentence is all of the text, or all that stands between quotes.
+    fn is_all(&self, text: &str) -> bool {
+        let before = text[..self.range.start].trim_end();
+        let after = text[self.range.end..].trim_start_matches('.').trim_start();
+        (before.is_empty() || before.ends_with('\'')) && (after.is_empty() || after.starts_with('\''))
+    }
+
+    /// Returns what stands in each hole.
+    pub(super) fn named(&self, plain: &Plain) -> Vec<(String, String)> {
+        self.holes.iter().map(|(name, range)| (name.clone(), plain.text[range.clone()].trim().to_owned())).collect()
+    }
+
+    /// Returns the path that the sentence names: what stands in such a hole, with the words that touch it.
+    pub(super) fn path(&self, plain: &Plain) -> Option<String> {
+        let (_, range) = self.holes.iter().find(|(name, _)| name == "path" || name == "index")?;
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-' | '/');
+        let start = plain.text[..range.start].rfind(|c| !is_of_path(c)).map_or(0, |at| at + 1);
+        let rest = &plain.text[range.end..];
+        let end = range.end + rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
+        let path = plain.text.get(start..end)?.trim_matches(['.', '/', '-']);
+        (!path.is_empty()).then(|| path.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holes(sentence: &str, text: &str) -> Option<Vec<(String, String)>> {
+        let plain = Plain::of(text);
+        Some(Pattern::parse(sentence).find(&plain)?.named(&plain))
+    }
+
+    #[test]
+    fn a_sentence_is_found_in_whatever_wraps_it() {
+        let sentence = "Unsupported parameter: '{field}' is not supported with this model.";
+        let expected = Some(vec![("field".to_owned(), "max_tokens".to_owned())]);
+        for text in [
+            "Unsupported parameter: 'max_tokens' is not supported with this model.",
+            r#"{"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model."}}"#,
+            r#"Error code: 400 - {'error': {'message': "Unsupported parameter: 'max_tokens' is not supported with this model."}}"#,
+            r#"{"raw": "{\"message\": \"Unsupported parameter: \\\"max_tokens\\\" is not supported\n with this model\"}"}"#,
+        ] {
+            assert_eq!(holes(sentence, text), expected, "{text}");
+        }
+        assert_eq!(holes(sentence, "Unsupported parameter: nothing"), None);
+    }
+
+    #[test]
+    fn holes_at_the_ends_and_braces() {
+        let found = |sentence, text| holes(sentence, text).map(|mut holes| holes.remove(0).1);
+        let text = "got: registry/llama3 does not support tools. Try another";
+        assert_eq!(found("{model} does not support tools", text).as_deref(), Some("registry/llama3"));
+        assert_eq!(
+            found("this model is not known: {model}", "this model is not known: m-1. Bye").as_deref(),
+            Some("m-1")
+        );
+        assert_eq!(
+            found("the value {{{name}}} is unknown here", "the value {x} is unknown here").as_deref(),
+            Some("x")
+        );
+    }
+
+    #[test]
+    fn few_letters_must_be_all_that_is_said() {
+        assert!(holes("Overloaded", r#"{"message": "Overloaded"}"#).is_some());
+        assert!(holes("Overloaded", "Overloaded").is_some());
+        assert!(holes("Overloaded", "the server was overloaded by a client").is_none());
+    }
+
+    #[test]
+    fn the_path_is_told_with_the_words_that_touch_it() {
+        let path = |sentence, text| {
+            let plain = Plain::of(text);
+            Pattern::parse(sentence).find(&plain).and_then(|found| found.path(&plain))
+        };
+        let text = "messages.3.content.0: tool_use ids were found";
+        assert_eq!(path("messages.{path}: tool_use ids were found", text).as_deref(), Some("messages.3.content.0"));
+        let text = "Invalid value at 'input[2].content[0]' of this request";
+        assert_eq!(path("Invalid value at '{path}' of this request", text).as_deref(), Some("input[2].content[0]"));
+    }
+}

@@ -1,0 +1,177 @@
+//! What was said: texts that can hold a refusal, and exchanges in captures.
+
+use serde_json::Value;
+
+/// A request that was refused, and the answer.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Exchange {
+    /// What was answered.
+    pub answer: String,
+    /// The address, if it is known.
+    pub url: Option<String>,
+    /// The request's body as text, if it is known.
+    pub request: Option<String>,
+}
+
+impl Exchange {
+    /// An answer of which nothing else is known.
+    pub fn of_answer(answer: String) -> Exchange {
+        Exchange { answer, url: None, request: None }
+    }
+}
+
+/// How many objects of a text are looked for.
+const MOST_OBJECTS: usize = 64;
+
+/// How deep strings of JSON may hold JSON.
+const DEEPEST: usize = 6;
+
+/// Returns the objects of JSON that stand in a text, in order: the text itself, or what a log line or a dump shows.
+pub fn objects(text: &str) -> Vec<Value> {
+    let object = |part| match part {
+        Part::Object { value, .. } => Some(value),
+        Part::Text(_) => None,
+    };
+    parts(text).into_iter().filter_map(object).collect()
+}
+
+/// A part of a text.
+enum Part<'t> {
+    Object { value: Value, written: &'t str },
+    Text(&'t str),
+}
+
+/// Cuts a text into objects of JSON and what stands between them.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
+    let mut tries = 0;
+    while let Some(start) = text[at..].find('{').map(|offset| at + offset).filter(|_| tries < MOST_OBJECTS) {
+        tries += 1;
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        at = start + 1;
+        if let Some(Ok(value)) = values.next() {
+            parts.push(Part::Text(&text[from..start]));
+            at = start + values.byte_offset();
+            parts.push(Part::Object { value, written: &text[start..at] });
+            from = at;
+        }
+    }
+    parts.push(Part::Text(&text[from..]));
+    parts
+}
+
+/// Returns the texts in which a sentence may stand: strings of JSON, lines, and the whole. Requests are left out: what
+/// somebody says in a conversation is no answer of a provider.
+pub(super) fn candidates(text: &str) -> Vec<String> {
+    let (mut candidates, mut between) = (Vec::new(), String::new());
+    for part in parts(text) {
+        match part {
+            Part::Object { value, written } => {
+                strings(&value, 0, &mut candidates);
+                // Some sentences show an object.
+                if !holds_request(&value) {
+                    between.push_str(written);
+                }
+            }
+            Part::Text(text) => between.push_str(text),
+        }
+    }
+    candidates.extend(between.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
+    candidates.push(between);
+    candidates
+}
+
+/// Returns `true` for what begins as a request to a model.
+fn is_request(members: &serde_json::Map<String, Value>) -> bool {
+    ["messages", "contents", "input"].iter().any(|name| members.get(*name).is_some_and(Value::is_array))
+}
+
+fn holds_request(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => is_request(members) || members.values().any(holds_request),
+        Value::Array(elements) => elements.iter().any(holds_request),
+        Value::String(text) => text.contains('{') && objects(text).iter().any(holds_request),
+        _ => false,
+    }
+}
+
+/// Collects the strings of a value, and those of JSON in strings.
+fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            found.push(text.clone());
+            if depth < DEEPEST && text.contains('{') {
+                objects(text).iter().for_each(|inner| strings(inner, depth + 1, found));
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| strings(element, depth, found)),
+        Value::Object(members) if is_request(members) => {}
+        Value::Object(members) => members.values().for_each(|member| strings(member, depth, found)),
+        _ => {}
+    }
+}
+
+/// Returns the refused requests of a capture: entries of a HAR file, interactions of a cassette. None, if a document is no capture.
+pub fn exchanges(document: &Value) -> Vec<Exchange> {
+    let entries = document.pointer("/log/entries").or_else(|| document.get("interactions"));
+    let entries = entries.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    entries.iter().filter_map(exchange).collect()
+}
+
+fn exchange(entry: &Value) -> Option<Exchange> {
+    let (request, response) = (entry.get("request")?, entry.get("response")?);
+    let status = [response.get("status"), response.pointer("/status/code")];
+    let status = status.into_iter().flatten().find_map(Value::as_i64)?;
+    if status < 400 {
+        return None;
+    }
+    let text = |value: &Value, places: &[&str]| places.iter().find_map(|place| as_text(value.pointer(place)?));
+    Some(Exchange {
+        answer: text(response, &["/content/text", "/body/string", "/body"])?,
+        url: text(request, &["/url", "/uri"]),
+        request: text(request, &["/postData/text", "/body/string", "/body"]),
+    })
+}
+
+/// Returns a text, or a value as JSON; nothing for what is empty.
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if text.is_empty() => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Object(_) | Value::Array(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn objects_of_a_dump_are_found() {
+        let dump = "> POST /v1/messages\n{\"model\": \"m\"}\n< HTTP/1.1 400\n{\"error\": {\"message\": \"no\"}}\n";
+        assert_eq!(objects(dump), [json!({"model": "m"}), json!({"error": {"message": "no"}})]);
+        assert!(objects("{'error': {'message': 'no'}}").is_empty());
+    }
+
+    #[test]
+    fn refused_requests_of_captures() {
+        let entry = |status: u16| {
+            json!({"request": {"url": "https://a.example", "postData": {"text": "{}"}},
+                   "response": {"status": status, "content": {"text": "no"}}})
+        };
+        let har = json!({"log": {"entries": [entry(200), entry(400)]}});
+        let expected = Exchange {
+            answer: "no".to_owned(),
+            url: Some("https://a.example".to_owned()),
+            request: Some("{}".to_owned()),
+        };
+        assert_eq!(exchanges(&har), [expected]);
+        let cassette = json!({"interactions": [
+            {"request": {"uri": "u", "body": {"a": 1}}, "response": {"status": {"code": 422}, "body": {"string": "no"}}}
+        ]});
+        assert_eq!(exchanges(&cassette)[0].request.as_deref(), Some("{\"a\":1}"));
+    }
+}

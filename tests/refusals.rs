@@ -1,0 +1,242 @@
+//! `refusals/`: sentences that providers answer with when they refuse a request, held against the rules.
+
+#![expect(clippy::disallowed_methods, reason = "the test reads the data as it is in the repository")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use reqc::compile::rule;
+use reqc::refusal::{Dictionary, Explanation, Reason};
+use reqc::toml::{self, Kind, Table};
+
+/// Why no rule finds a refusal: a body shows it and no rule looks yet (`gap`), or no body can show it.
+const UNRULED: [&str; 6] = ["gap", "auth", "quota", "server", "transport", "content"];
+
+/// Every key of a `[[refusal]]`.
+const KEYS: [&str; 9] = ["sentence", "status", "type", "rule", "unruled", "meaning", "remedy", "seen", "sources"];
+
+/// An entry, and the file that it stands in.
+struct Entry {
+    file: String,
+    table: Table,
+}
+
+impl Entry {
+    fn text(&self, key: &str) -> Option<&str> {
+        match &self.table.get(key)?.kind {
+            Kind::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn shown(&self) -> String {
+        format!("{}: {}", self.file, self.text("sentence").unwrap_or("an entry without a sentence"))
+    }
+
+    /// Returns what is wrong with it.
+    fn flaws(&self) -> Vec<String> {
+        let mut flaws = Vec::new();
+        for (key, _) in &self.table.entries {
+            if !KEYS.contains(&key.name.as_str()) {
+                flaws.push(format!("`{}` is no key of a refusal", key.name));
+            }
+        }
+        for key in ["sentence", "meaning", "remedy", "seen"] {
+            if self.text(key).is_none_or(|text| text.trim().is_empty()) {
+                flaws.push(format!("it has no `{key}`"));
+            }
+        }
+        match (self.text("rule"), self.text("unruled")) {
+            (Some(code), None) if rule(code).is_some() => {}
+            (Some(code), None) => flaws.push(format!("there is no rule `{code}`")),
+            (None, Some(why)) if UNRULED.contains(&why) => {}
+            (None, Some(why)) => flaws.push(format!("`unruled` is none of {UNRULED:?}: {why}")),
+            _ => flaws.push("it has both `rule` and `unruled`, or neither".to_owned()),
+        }
+        if !matches!(self.table.get("sources").map(|node| &node.kind), Some(Kind::Array(all)) if !all.is_empty()) {
+            flaws.push("it has no `sources`".to_owned());
+        }
+        flaws.into_iter().map(|flaw| format!("{}: {flaw}", self.shown())).collect()
+    }
+}
+
+/// Reads all files, in order of their names.
+fn entries() -> Vec<Entry> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("refusals");
+    let mut paths: Vec<_> = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut entries = Vec::new();
+    for path in paths {
+        let file = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).expect("a text");
+        let table = toml::parse(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let stem = file.trim_end_matches(".toml");
+        assert!(
+            matches!(table.get("provider").map(|node| &node.kind), Some(Kind::String(name)) if name == stem),
+            "{file}: `provider` is the name of the file"
+        );
+        let Some(Kind::Array(refusals)) = table.get("refusal").map(|node| &node.kind) else {
+            panic!("{file} has no refusals");
+        };
+        for refusal in refusals {
+            let Kind::Table(table) = &refusal.kind else { panic!("{file}: a refusal is a table") };
+            entries.push(Entry { file: file.clone(), table: table.clone() });
+        }
+    }
+    entries
+}
+
+#[test]
+fn every_entry_names_a_rule_or_why_there_is_none() {
+    let flaws: Vec<String> = entries().iter().flat_map(Entry::flaws).collect();
+    assert!(flaws.is_empty(), "{}", flaws.join("\n"));
+}
+
+#[test]
+fn no_sentence_is_there_twice() {
+    let entries = entries();
+    let mut seen = BTreeSet::new();
+    let twice: Vec<String> = entries
+        .iter()
+        .filter(|entry| !seen.insert((entry.file.clone(), entry.text("sentence").map(str::to_owned))))
+        .map(Entry::shown)
+        .collect();
+    assert!(twice.is_empty(), "{}", twice.join("\n"));
+    assert!(entries.len() >= 500, "{} sentences", entries.len());
+}
+
+/// Returns the sentence with something in its holes.
+fn filled(sentence: &str) -> String {
+    let mut filled = String::new();
+    let mut chars = sentence.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('{', Some('{')) | ('}', Some('}')) => {
+                chars.next();
+                filled.push(c);
+            }
+            ('{', _) => {
+                let name: String = chars.by_ref().take_while(|c| *c != '}').collect();
+                filled.push_str(match name.as_str() {
+                    "path" => "messages.3.content.0",
+                    "index" | "limit" | "count" => "7",
+                    _ => "some-name",
+                });
+            }
+            (c, _) => filled.push(c),
+        }
+    }
+    filled
+}
+
+/// Ways in which people meet an answer.
+fn wrapped(sentence: &str) -> [String; 5] {
+    let json = serde_json::json!({"error": {"message": sentence, "type": "invalid_request_error"}}).to_string();
+    let quote = if sentence.contains('\'') { '"' } else { '\'' };
+    let python = format!(
+        "openai.BadRequestError: Error code: 400 - {{'error': {{'message': {quote}{}{quote}, 'code': None}}}}",
+        sentence.replace('\n', "\\n")
+    );
+    let log = format!("2026-11-25T10:00:00Z ERROR request failed body={json} attempt=2");
+    let nested =
+        serde_json::json!({"error": {"message": "Provider returned error", "metadata": {"raw": json}}}).to_string();
+    [sentence.to_owned(), json, python, log, nested]
+}
+
+/// Returns `true` if a text is explained by a sentence, or by one that says at least as much of the same.
+fn is_explained(found: &[Explanation], sentence: &str, reason: &Reason) -> bool {
+    let says_more = |it: &Explanation| it.refusal.sentence.len() >= sentence.len() || it.refusal.reason == *reason;
+    found.iter().any(|it| it.refusal.sentence == sentence || says_more(it))
+}
+
+#[test]
+fn every_sentence_is_found_in_whatever_wraps_it() {
+    let dictionary = Dictionary::bundled();
+    let mut lost = Vec::new();
+    for provider in dictionary.providers() {
+        for refusal in &provider.refusals {
+            for text in wrapped(&filled(&refusal.sentence)) {
+                if !is_explained(&dictionary.explain(&text), &refusal.sentence, &refusal.reason) {
+                    lost.push(format!("{}: {text}", provider.id));
+                }
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{} of {}:\n{}", lost.len(), entries().len() * 5, lost.join("\n"));
+}
+
+#[test]
+fn what_is_no_refusal_is_not_explained() {
+    let documents = ["README.md", "docs/templates.md", "docs/profiles.md", "docs/runtime.md", "CONTRIBUTING.md"];
+    for path in documents {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a document");
+        let found: Vec<String> =
+            Dictionary::bundled().explain(&text).into_iter().map(|it| it.refusal.sentence.clone()).collect();
+        assert!(found.is_empty(), "{path}: {found:?}");
+    }
+}
+
+fn why400(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.current_dir(folder).arg("why400").args(arguments).env_remove("CI");
+    command.output().expect("it runs")
+}
+
+const SENTENCE: &str = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1. Each \
+     `tool_use` block must have a corresponding `tool_result` block in the next message.";
+
+const BODY: &str = r#"{
+  "model": "claude-opus-5-5",
+  "max_tokens": 100,
+  "messages": [
+    {"role": "user", "content": "Weather?"},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {}}]},
+    {"role": "user", "content": "Go on"}
+  ]
+}"#;
+
+#[test]
+fn the_command_tells_the_place_in_the_body() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+    write("body.json", BODY);
+    let told = why400(folder.path(), &[SENTENCE, "--body", "body.json"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert_eq!(told.status.code(), Some(0), "{out}");
+    assert!(out.starts_with("Anthropic refuses a request with status 400"), "{out}");
+    assert!(out.contains("It names /messages/1 in the body") && out.contains("body.json:6:"), "{out}");
+
+    // A HAR file holds both; what was taken is passed over.
+    let answer = serde_json::json!({"type": "error", "error": {"type": "invalid_request_error", "message": SENTENCE}});
+    let entry = |status: u16, answer: &str| {
+        serde_json::json!({
+            "request": {"url": "https://api.anthropic.com/v1/messages", "postData": {"text": BODY}},
+            "response": {"status": status, "content": {"text": answer}},
+        })
+    };
+    let har = serde_json::json!({"log": {"entries": [entry(200, "{}"), entry(400, &answer.to_string())]}});
+    write("session.har", &har.to_string());
+    let told = why400(folder.path(), &["session.har", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&told.stdout).expect("JSON");
+    assert_eq!(document.as_array().map(Vec::len), Some(1), "{document}");
+    assert_eq!(document[0]["explanations"][0]["rule"], "protocol/unanswered-call");
+    assert_eq!(document[0]["explanations"][0]["pointer"], "/messages/1");
+    assert_eq!(document[0]["findings"][0]["code"], "protocol/unanswered-call");
+
+    // A dump of curl, and a sentence that nobody knows beside a body that is wrong.
+    write("dump.txt", &format!("> POST /v1/messages HTTP/2\n{BODY}\n< HTTP/2 400\n{answer}\n"));
+    let told = why400(folder.path(), &["dump.txt"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(told.status.code() == Some(0) && out.contains("the request:12:"), "{out}");
+    let told = why400(folder.path(), &["the request is odd", "--body", "body.json"]);
+    let out = String::from_utf8_lossy(&told.stdout);
+    assert!(told.status.code() == Some(1) && out.contains("protocol/unanswered-call"), "{out}");
+}
+
+#[test]
+fn what_a_conversation_says_is_no_answer() {
+    let body = serde_json::json!({"model": "m", "messages": [{"role": "user", "content": SENTENCE}]}).to_string();
+    assert!(Dictionary::bundled().explain(&body).is_empty());
+}
