@@ -207,14 +207,14 @@ fn heading(it: &Explanation) -> String {
 /// Returns what is told for programs.
 fn document(told: &Told) -> Value {
     let explained: Vec<Value> =
-        told.explained.iter().zip(&told.places).map(|(it, place)| explanation(it, place)).collect();
+        told.explained.iter().zip(&told.places).map(|(it, place)| explanation(it, place.as_ref())).collect();
     let found = told.report.iter().flat_map(|report| &report.findings);
     let findings: Vec<Value> =
         found.map(|finding| json!({"code": finding.rule.code, "message": finding.message})).collect();
     json!({"explanations": explained, "findings": findings})
 }
 
-fn explanation(it: &Explanation, place: &Option<Place>) -> Value {
+fn explanation(it: &Explanation, place: Option<&Place>) -> Value {
     let refusal = it.refusal;
     let (rule, unruled) = match &refusal.reason {
         Reason::Rule(code) => (Some(code.as_str()), None),

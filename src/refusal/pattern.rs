@@ -156,7 +156,7 @@ fn before(text: &str, end: usize) -> usize {
 /// Returns where what begins at `start` ends: at a quote, or at the end of a sentence.
 fn after(text: &str, start: usize) -> usize {
     let rest = &text[start..];
-    let ends = [rest.find('\''), rest.find(". "), rest.find("}")];
+    let ends = [rest.find('\''), rest.find(". "), rest.find('}')];
     let end = ends.into_iter().flatten().filter(|end| *end > 0).min().unwrap_or(rest.len());
     start + rest.floor_char_boundary(end.min(WIDEST_HOLE))
 }
