@@ -41,6 +41,8 @@ pub struct Explanation {
     pub holes: Vec<(String, String)>,
     /// The path into the body that it names: `messages.3.content.0`.
     pub path: Option<String>,
+    /// Whether the text only comes near to the sentence: it is cut short, or the provider changed some words.
+    pub is_near: bool,
     /// Other providers that answer the same.
     pub also: Vec<&'static Provider>,
 }
@@ -86,7 +88,28 @@ impl Dictionary {
             }
         }
         explained.sort_by_key(|it| std::cmp::Reverse(it.refusal.pattern.letters()));
+        if explained.is_empty() {
+            explained.extend(self.nearest(text, &lower));
+        }
         explained
+    }
+
+    /// Finds the sentence that a text comes nearest to, if it comes near.
+    fn nearest(&'static self, text: &str, around: &str) -> Option<Explanation> {
+        let mut best: Option<(usize, Explanation)> = None;
+        for candidate in said::candidates(text).into_iter().filter(|candidate| candidate.len() < LONGEST_NEAR) {
+            let plain = Plain::of(&candidate);
+            for provider in &self.providers {
+                for refusal in &provider.refusals {
+                    let nearness = refusal.pattern.nearness(&plain);
+                    let rank = nearness + usize::from(provider.hint(around).0);
+                    if nearness >= NEAR && best.as_ref().is_none_or(|(known, _)| rank > *known) {
+                        best = Some((rank, Explanation::near(provider, refusal, &plain)));
+                    }
+                }
+            }
+        }
+        best.map(|(_, explanation)| explanation)
     }
 
     /// Finds the sentences of one candidate; `around` is the text that it was found in, in lower case.
@@ -112,6 +135,12 @@ impl Dictionary {
         explained
     }
 }
+
+/// The longest text that is taken for a changed sentence, in bytes.
+const LONGEST_NEAR: usize = 4_000;
+
+/// How much of a sentence a text must have to come near to it, in hundredths.
+const NEAR: usize = 65;
 
 /// A sentence that fits a text.
 struct Hit {
@@ -147,12 +176,18 @@ impl Hit {
             said: plain.text[self.found.range.clone()].to_owned(),
             holes: self.found.named(plain),
             path: self.found.path(plain),
+            is_near: false,
             also,
         }
     }
 }
 
 impl Explanation {
+    fn near(provider: &'static Provider, refusal: &'static Refusal, plain: &Plain) -> Explanation {
+        let said = plain.text.trim().to_owned();
+        Explanation { provider, refusal, said, holes: Vec::new(), path: None, is_near: true, also: Vec::new() }
+    }
+
     /// Returns the place in a body that the sentence names: by its path, else by an id or a name that it quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self.path.as_deref().and_then(|path| place::of_path(body, path));

@@ -445,7 +445,7 @@ pub(super) struct Lint {
 #[derive(Debug, clap::Args)]
 pub(super) struct Why400 {
     /// What the provider answered: its sentence or JSON, or a file with it: a log, a HAR file, a cassette; `-` is standard input
-    #[arg(value_name = "ANSWER", required = true, value_parser = filled)]
+    #[arg(value_name = "ANSWER", required = true, allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: String,
     /// A file with the request's body, in which the place is shown
     #[arg(long, value_name = "FILE")]

@@ -49,7 +49,7 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
             terminal.text(&text!("\n{} more refused requests are not shown\n", asked.len() - MOST_EXCHANGES));
         }
     }
-    let is_explained = told.iter().all(|told| !told.explained.is_empty());
+    let is_explained = told.iter().all(|told| told.explained.iter().any(|it| !it.is_near));
     Ok(if is_explained { Status::Clean } else { Status::Findings })
 }
 
@@ -130,7 +130,11 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
 
 /// Finds a request's body in a dump that shows it beside the answer.
 fn request_in(dump: &str) -> Option<String> {
-    let body = objects(dump).into_iter().find(|value| recognise(value).is_ok())?;
+    let has_history = |value: &Value| {
+        let history = ["messages", "contents", "input"].into_iter().find_map(|name| value.get(name));
+        history.is_some_and(|history| history.is_array() || history.is_string())
+    };
+    let body = objects(dump).into_iter().find(|value| has_history(value) && recognise(value).is_ok())?;
     serde_json::to_string_pretty(&body).ok()
 }
 
@@ -167,8 +171,10 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
 /// Returns the explanation for people.
 fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
     let refusal = it.refusal;
-    let mut page = text!("{}\n", heading(it));
-    page.push(&text!("  {}\n\n", Text::line(&it.said)));
+    let sentence = if it.is_near { &refusal.sentence } else { &it.said };
+    let mut page =
+        if it.is_near { text!("This sentence is not known. The nearest one that is:\n\n") } else { text!("") };
+    page.push(&text!("{}\n  {}\n\n", heading(it), Text::line(sentence)));
     let mut paragraph = |text: &str| {
         page.push(&text!("{}\n", Text::join(&list::wrap(text, width), "\n")));
     };
@@ -221,7 +227,7 @@ fn explanation(it: &Explanation, place: Option<&Place>) -> Value {
         Reason::Unruled(unruled) => (None, Some(unruled.name())),
     };
     json!({
-        "provider": it.provider.id, "sentence": refusal.sentence, "said": it.said, "status": refusal.status,
+        "provider": it.provider.id, "is_near": it.is_near, "sentence": refusal.sentence, "said": it.said, "status": refusal.status,
         "type": refusal.kind, "rule": rule, "unruled": unruled, "meaning": refusal.meaning, "remedy": refusal.remedy,
         "pointer": place.as_ref().map(|place| place.pointer.as_str()), "seen": refusal.seen, "sources": refusal.sources,
         "also": it.also.iter().map(|provider| provider.id.as_str()).collect::<Vec<_>>(),

@@ -1,24 +1,44 @@
 //! Sentences with holes, and where they stand in a text.
 //!
-//! Texts are compared in a plain form: one kind of quotes, one space for each run of white space, no escapes, without regard to the
-//! case of ASCII letters. So a sentence is found in JSON, in a Python dictionary and in a log line alike.
+//! Texts are compared without white space, quotes and escapes, and without regard to the case of ASCII letters. So a sentence is found in
+//! JSON, in a Python dictionary, and in what a terminal wrapped in the middle of a word.
 
 use std::ops::Range;
 
-/// A text in its plain form.
+/// A text in its plain form, and what of it is compared.
 #[derive(Debug)]
 pub(super) struct Plain {
-    /// The plain text.
+    /// The text with one kind of quotes, and one space for each run of white space.
     pub(super) text: String,
-    /// The same in lower case, byte for byte.
+    /// What is compared: without spaces and quotes, in lower case.
     folded: String,
+    /// For each byte of `folded` where it stands in `text`, and the end.
+    places: Vec<usize>,
 }
 
 impl Plain {
     pub(super) fn of(text: &str) -> Plain {
         let text = plain(text);
-        Plain { folded: text.to_ascii_lowercase(), text }
+        let (mut folded, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len() + 1));
+        for (at, c) in text.char_indices().filter(|(_, c)| is_compared(*c)) {
+            folded.push(c.to_ascii_lowercase());
+            places.extend(at..at + c.len_utf8());
+        }
+        places.push(text.len());
+        Plain { text, folded, places }
     }
+
+    /// Returns what of the text stands between two places of what is compared.
+    fn between(&self, start: usize, end: usize) -> Range<usize> {
+        let start = self.places[start];
+        // Behind the last character, not in front of the next one: quotes and spaces may stand between.
+        let end = if end == 0 { start } else { self.places[end - 1] + 1 };
+        start.min(end)..end.max(start)
+    }
+}
+
+fn is_compared(c: char) -> bool {
+    c != ' ' && c != '\''
 }
 
 fn plain(text: &str) -> String {
@@ -32,6 +52,9 @@ fn plain(text: &str) -> String {
             }
             ('\\', Some('\\' | '"' | '\'' | '/')) => continue,
             ('"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}', _) => '\'',
+            ('\u{2010}'..='\u{2015}', _) => '-',
+            // What terminals draw beside a text.
+            ('\u{2500}'..='\u{259f}', _) => ' ',
             (c, _) if c.is_whitespace() => ' ',
             (c, _) => c,
         };
@@ -45,7 +68,7 @@ fn plain(text: &str) -> String {
 /// A part of a sentence.
 #[derive(Debug, PartialEq, Eq)]
 enum Part {
-    /// Words that are always there, in the plain form and in lower case.
+    /// Words that are always there, as they are compared.
     Words(String),
     /// What varies, with its name.
     Hole(String),
@@ -104,26 +127,36 @@ impl Pattern {
         })?;
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
         let is_enough = |found: &Found| self.letters >= FEWEST_LETTERS || found.is_all(&plain.text);
-        starts.filter_map(|start| self.at(plain, start)).find(is_enough)
+        starts.filter(|start| self.may_begin(plain, *start)).filter_map(|start| self.at(plain, start)).find(is_enough)
+    }
+
+    /// Returns `true` if a sentence may begin at a place: not in the middle of a word or a path.
+    fn may_begin(&self, plain: &Plain, start: usize) -> bool {
+        let begins_with_word =
+            matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
+        let before = plain.text[..plain.places[start]].chars().next_back();
+        !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
     }
 
     /// Holds the sentence against a text in which its first words begin at `start`.
     fn at(&self, plain: &Plain, start: usize) -> Option<Found> {
-        let (mut from, mut at) = (start, start);
+        let mut from = plain.places[start];
+        let mut at = start;
         let mut holes: Vec<(String, Range<usize>)> = Vec::new();
         let mut open: Option<&str> = None;
         for (index, part) in self.parts.iter().enumerate() {
             match part {
                 Part::Hole(name) if index == 0 => {
-                    from = before(&plain.text, start);
-                    holes.push((name.clone(), from..start));
+                    let end = from;
+                    from = before(&plain.text, end);
+                    holes.push((name.clone(), from..end));
                 }
                 Part::Hole(name) => open = Some(name),
                 Part::Words(words) => {
                     let widest = plain.folded.floor_char_boundary(at + WIDEST_HOLE + words.len());
                     let found = at + plain.folded[at..widest.max(at)].find(words)?;
                     match open.take() {
-                        Some(name) => holes.push((name.to_owned(), at..found)),
+                        Some(name) => holes.push((name.to_owned(), plain.between(at, found))),
                         None if found != at => return None,
                         None => {}
                     }
@@ -131,19 +164,54 @@ impl Pattern {
                 }
             }
         }
+        let mut end = plain.between(start, at).end;
         if let Some(name) = open {
-            let end = after(&plain.text, at);
-            holes.push((name.to_owned(), at..end));
-            at = end;
+            let begin = end;
+            end = after(&plain.text, begin);
+            holes.push((name.to_owned(), begin..end));
         }
-        Some(Found { range: from..at, holes })
+        Some(Found { range: from..end, holes })
     }
+
+    /// Returns how much of the sentence's words a text has in their order, in hundredths; 0 for sentences of few words.
+    pub(super) fn nearness(&self, plain: &Plain) -> usize {
+        let words = self.parts.iter().filter_map(|part| match part {
+            Part::Words(words) => Some(words.as_str()),
+            Part::Hole(_) => None,
+        });
+        let (mut all, mut met, mut at) = (0, 0, 0);
+        for piece in words.flat_map(pieces) {
+            all += piece.len();
+            if let Some(found) = plain.folded[at..].find(piece) {
+                met += piece.len();
+                at += found + piece.len();
+            }
+        }
+        if all < FEWEST_NEAR { 0 } else { met * 100 / all }
+    }
+}
+
+/// The fewest bytes of a sentence that another one may be near to.
+const FEWEST_NEAR: usize = 40;
+
+/// Cuts words into pieces that are looked for one by one.
+fn pieces(words: &str) -> impl Iterator<Item = &str> {
+    const LENGTH: usize = 12;
+    let mut rest = words;
+    std::iter::from_fn(move || {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(LENGTH.min(rest.len())));
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 fn push_words(parts: &mut Vec<Part>, words: &mut String) {
     let words = std::mem::take(words);
     if !words.is_empty() {
-        parts.push(Part::Words(plain(&words).to_ascii_lowercase()));
+        let words: String = plain(&words).chars().filter(|c| is_compared(*c)).collect();
+        if !words.is_empty() {
+            parts.push(Part::Words(words.to_ascii_lowercase()));
+        }
     }
 }
 
@@ -179,7 +247,10 @@ impl Found {
 
     /// Returns what stands in each hole.
     pub(super) fn named(&self, plain: &Plain) -> Vec<(String, String)> {
-        self.holes.iter().map(|(name, range)| (name.clone(), plain.text[range.clone()].trim().to_owned())).collect()
+        self.holes
+            .iter()
+            .map(|(name, range)| (name.clone(), plain.text[range.clone()].trim_matches([' ', '\'']).to_owned()))
+            .collect()
     }
 
     /// Returns the path that the sentence names: what stands in such a hole, with the words that touch it.
@@ -221,8 +292,8 @@ mod tests {
     #[test]
     fn holes_at_the_ends_and_braces() {
         let found = |sentence, text| holes(sentence, text).map(|mut holes| holes.remove(0).1);
-        let text = "got: registry/llama3 does not support tools. Try another";
-        assert_eq!(found("{model} does not support tools", text).as_deref(), Some("registry/llama3"));
+        let text = "got: registry/llama3 does not support tools at all. Try another";
+        assert_eq!(found("{model} does not support tools at all", text).as_deref(), Some("registry/llama3"));
         assert_eq!(
             found("this model is not known: {model}", "this model is not known: m-1. Bye").as_deref(),
             Some("m-1")
@@ -238,6 +309,35 @@ mod tests {
         assert!(holes("Overloaded", r#"{"message": "Overloaded"}"#).is_some());
         assert!(holes("Overloaded", "Overloaded").is_some());
         assert!(holes("Overloaded", "the server was overloaded by a client").is_none());
+    }
+
+    #[test]
+    fn wraps_gutters_and_quotes_make_no_difference() {
+        let sentence = "messages.{path}: thinking blocks must not be changed by anybody";
+        for text in [
+            "messages.1:thinking blocks must not be changed by anybody",
+            "\u{258f} messages.1: thinking blo\n\u{258f} cks must not be changed by anybody",
+            "messages.1: `thinking` blocks must not be changed by anybody",
+        ] {
+            assert_eq!(holes(sentence, text), Some(vec![("path".to_owned(), "1".to_owned())]), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_sentence_begins_in_the_middle_of_a_path() {
+        let sentence = "cache_control: Extra inputs are not permitted";
+        assert!(holes(sentence, "cache_control: Extra inputs are not permitted").is_some());
+        assert!(holes(sentence, "messages.1.content.0.cache_control: Extra inputs are not permitted").is_none());
+    }
+
+    #[test]
+    fn a_cut_sentence_is_near() {
+        let pattern = Pattern::parse(
+            "Expected a thinking block, but found {kind}. When thinking is on, the last message must start with one",
+        );
+        let near = |text| pattern.nearness(&Plain::of(text));
+        assert!(near("Expected a thinking block, but found text. When thinking is on, the last") > 60);
+        assert!(near("The server has a thinking cap") < 30);
     }
 
     #[test]
