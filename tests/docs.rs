@@ -1,10 +1,11 @@
-//! The documents say what the code does: `docs/rules.md` is written by the code, references name every key, function
+//! The documents say what the code does: `docs/rules.md` and `docs/rules/` are written by the code, references name every key, function
 //! and command, and links lead somewhere.
 //!
-//! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites `docs/rules.md` and `docs/answers.md`.
+//! `REQC_UPDATE_DOCS=1 cargo test --test docs` rewrites `docs/rules.md`, `docs/rules/` and `docs/answers.md`.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads documents and runs the binary")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::process::Command;
 use reqc::compile::all_rules;
 use reqc::conversation::log::{CutOff, Entry, Instructions, Log, Sent};
 use reqc::conversation::{Block, ItemKind, PodEvent, Usage};
+use reqc::diag::Rule;
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
 use reqc::render::{TemplateKind, function_names};
@@ -41,8 +43,17 @@ fn has_name(text: &str, name: &str) -> bool {
 }
 
 #[test]
-fn the_page_of_rules_is_up_to_date() {
+fn the_pages_of_rules_are_up_to_date() {
     is_up_to_date("docs/rules.md", rules());
+    let mut pages: Vec<String> = Vec::new();
+    for (family, rules) in families() {
+        pages.push(format!("{family}.md"));
+        is_up_to_date(&format!("docs/rules/{family}.md"), family_page(family, &rules));
+    }
+    let there = fs::read_dir(root().join("docs/rules")).expect("a folder").flatten();
+    let mut there: Vec<String> = there.map(|page| page.file_name().to_string_lossy().into_owned()).collect();
+    there.sort();
+    assert_eq!(there, pages, "each family has a page, and no other is there");
 }
 
 #[cfg(feature = "runtime")]
@@ -53,7 +64,9 @@ fn the_page_of_answers_is_up_to_date() {
 
 fn is_up_to_date(path: &str, written: String) {
     if updating() {
-        fs::write(root().join(path), written).expect("docs/ can be written");
+        let path = root().join(path);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("docs/ can be written");
+        fs::write(path, written).expect("docs/ can be written");
         return;
     }
     assert!(
@@ -89,23 +102,47 @@ fn answers() -> String {
     text
 }
 
-/// All rules as one page: an index, then each page in order of its code.
+/// The index of all rules: a table for each family, each code with a link to its page.
 fn rules() -> String {
     let mut text = String::from(
         "# Rules\n\n<!-- Written by tests/docs.rs from the code. Change src/*/rules.rs, then run \
          REQC_UPDATE_DOCS=1 cargo test --test docs -->\n\nEvery finding has one of these codes. `reqc rule CODE` shows the \
-         same page; how levels are changed and findings silenced is in [cli.md](cli.md#which-findings-fail-a-run).\n\n\
-         | code | level | what is wrong |\n| --- | --- | --- |\n",
+         page of one; how levels are changed and findings silenced is in [cli.md](cli.md#which-findings-fail-a-run).\n",
     );
-    for rule in all_rules() {
-        let (code, anchor) = (rule.code, rule.code.replace('/', ""));
-        let _ = writeln!(text, "| [`{code}`](#{anchor}) | {} | {} |", rule.severity.name(), rule.summary);
+    for (family, rules) in families() {
+        let _ = write!(
+            text,
+            "\n## [`{family}`](rules/{family}.md)\n\n| code | level | what is wrong |\n| --- | --- | --- |\n"
+        );
+        for rule in rules {
+            let (code, anchor) = (rule.code, rule.code.replace('/', ""));
+            let level = rule.severity.name();
+            let _ = writeln!(text, "| [`{code}`](rules/{family}.md#{anchor}) | {level} | {} |", rule.summary);
+        }
     }
-    for rule in all_rules() {
+    text
+}
+
+/// The rules of a family, in order of their codes: what `reqc rule` prints of each.
+fn family_page(family: &str, rules: &[&Rule]) -> String {
+    let mut text = format!(
+        "# `{family}`\n\n<!-- Written by tests/docs.rs from the code. Change src/*/rules.rs, then run \
+         REQC_UPDATE_DOCS=1 cargo test --test docs -->\n\nOne family of [rules](../rules.md).\n"
+    );
+    for rule in rules {
         let _ =
             write!(text, "\n## {}\n\n{}: {}.\n\n{}\n", rule.code, rule.severity.name(), rule.summary, rule.full_page());
     }
     text
+}
+
+fn families() -> BTreeMap<&'static str, Vec<&'static Rule>> {
+    let mut families: BTreeMap<&str, Vec<&Rule>> = BTreeMap::new();
+    for rule in all_rules() {
+        let (family, _) = rule.code.split_once('/').expect("a code has a family");
+        families.entry(family).or_default().push(rule);
+    }
+    families
 }
 
 #[test]
@@ -294,10 +331,10 @@ fn relative_links_lead_somewhere() {
     assert!(broken.is_empty(), "links that lead nowhere: {broken:#?}");
 }
 
-/// The Markdown files of the root and of `docs/`.
+/// The Markdown files of the root, of `docs/` and of `docs/rules/`.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in ["", "docs"] {
+    for folder in ["", "docs", "docs/rules"] {
         let entries = fs::read_dir(root().join(folder)).expect("the folder is there").flatten();
         let names = entries.map(|entry| Path::new(folder).join(entry.file_name()));
         found.extend(names.filter(|path| path.extension().is_some_and(|ending| ending == "md")));

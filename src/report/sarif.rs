@@ -91,7 +91,8 @@ fn descriptor(rule: &Rule) -> Value {
     if let Some(address) = address() {
         let anchor = rule.code.replace('/', "");
         let version = env!("CARGO_PKG_VERSION");
-        descriptor["helpUri"] = format!("{address}/blob/v{version}/docs/rules.md#{anchor}").into();
+        let family = rule.code.split('/').next().unwrap_or_default();
+        descriptor["helpUri"] = format!("{address}/blob/v{version}/docs/rules/{family}.md#{anchor}").into();
     }
     descriptor
 }

@@ -3,11 +3,11 @@
 //! input gives the same output.
 //!
 //! ```sh
-//! cargo test --test fuzz -- --inputs 3000 --seed 1                # as CI does: the same inputs on any machine
-//! cargo test --release --test fuzz -- --inputs 1000000 --seed 7   # hours, by hand
-//! cargo test --release --test fuzz -- --seed 7 --only 12345       # one input again: its files, findings, figures
-//! cargo test --release --test fuzz -- --seed 7 --smallest 12345   # the same, with everything left out that is not needed
-//! cargo test --release --test fuzz -- --binary --seconds 60       # on disk, with links and git, through the binary
+//! cargo test --features long-tests --test fuzz -- --inputs 3000 --seed 1                # as CI does: the same inputs on any machine
+//! cargo test --release --features long-tests --test fuzz -- --inputs 1000000 --seed 7   # hours, by hand
+//! cargo test --release --features long-tests --test fuzz -- --seed 7 --only 12345       # one input again: its files, findings, figures
+//! cargo test --release --features long-tests --test fuzz -- --seed 7 --smallest 12345   # the same, with everything left out that is not needed
+//! cargo test --release --features long-tests --test fuzz -- --binary --seconds 60       # on disk, with links and git, through the binary
 //! ```
 //!
 //! An input is made of its seed and number alone. Workers are processes of their own: one that aborts, hangs or grows is ended and
