@@ -1,5 +1,7 @@
 //! What was said: texts that can hold a refusal, and exchanges in captures.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 /// A request that was refused, and the answer.
@@ -79,6 +81,8 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     }
     candidates.extend(between.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
     candidates.push(between);
+    let mut known = HashSet::new();
+    candidates.retain(|candidate| known.insert(candidate.trim().to_owned()));
     candidates
 }
 
