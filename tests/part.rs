@@ -29,12 +29,11 @@ fn run(compiler: &Compiler, selection: &Selection) -> (Bodies, Report) {
     (made.into_iter().flatten().collect(), report)
 }
 
-/// What was found, without places: lines move.
+/// What was found, without places: lines move, and what several agents share is told at the first of their files, which may go.
 fn findings(report: &Report) -> BTreeMap<String, BTreeSet<String>> {
     let mut by_agent: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for finding in &report.findings {
-        let path = report.sources.get(finding.primary.span.file).path();
-        let told = format!("{} {path} {}", finding.rule.code, finding.message);
+        let told = format!("{} {}", finding.rule.code, finding.message);
         for agent in &finding.agents {
             by_agent.entry(agent.to_string()).or_default().insert(told.clone());
         }
