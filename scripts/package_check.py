@@ -82,6 +82,9 @@ def check_wheel(wheel: Path, reqc: Path, version: str) -> None:
         sbom = json.loads(archive.read(f"{info}/sboms/reqc.cyclonedx.json"))
     assert (metadata["Name"], metadata["Version"]) == ("reqc", version), metadata
     assert metadata["License-Expression"] == "MIT OR Apache-2.0", metadata
+    # The address of the project, as soon as Cargo.toml names one.
+    has_address = re.search(r"^repository =", (ROOT / "Cargo.toml").read_text(), flags=re.MULTILINE) is not None
+    assert bool(metadata.get_all("Project-URL")) == has_address, metadata
     assert metadata.get_all("Classifier") and "reqc check" in metadata.get_payload()
     components = {component["name"] for component in sbom["components"]}
     assert sbom["bomFormat"] == "CycloneDX" and {"minijinja", "rustls", "serde_json"} <= components, components

@@ -201,7 +201,10 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Lint(lint) => lint::run(&options, &lint, terminal),
         Command::Why400(args) => why400::run(&options, &args, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
-        Command::Explain { agent, pointer } => explain::run(&options, &agent, pointer.as_deref(), terminal),
+        Command::Explain { agent, pointer, content } => {
+            let wanted = explain::Wanted { pointer: pointer.as_deref(), content: content.as_deref() };
+            explain::run(&options, &agent, &wanted, terminal)
+        }
         Command::Impact { place } => impact::run(&options, &place, terminal),
         Command::Contexts => list::contexts(&options, terminal),
         Command::Context { action: ContextAction::Import(import) } => import::run(&options, &import, terminal),

@@ -15,6 +15,10 @@ mod texts;
 mod tools;
 
 pub use bodies::{LineColumn, PlacedBody, bodies};
+pub(crate) use piece::{Content, Piece, canonical};
+pub(crate) use read::pieces_of;
+pub(crate) use texts::alteration;
+
 pub use files::{Allowed, ComparedFiles, ComparedPair, PlacedDifference};
 
 use serde_json::Value;

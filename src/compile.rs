@@ -10,6 +10,7 @@ mod baseline;
 mod compare;
 mod coverage;
 mod explain;
+mod flow;
 mod growth;
 mod impact;
 mod lint;
@@ -36,6 +37,7 @@ pub use baseline::Baseline;
 pub use compare::{Before, BrokenAgent, Compared, Purpose, Scope};
 pub(crate) use compare::{Outcome, changed};
 pub use explain::{Explained, Explanation, SourceKind, ValueSource};
+pub use flow::ContentFate;
 pub use impact::{ImpactError, ImpactQuery, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
@@ -99,6 +101,8 @@ pub struct Compiler {
     contexts: Vec<LoadedContext>,
     /// What is kept for all agents and contexts.
     memory: Arc<Memory>,
+    /// What profiles say that their agents leave out, as far as it was seen.
+    declarations: flow::Declarations,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
     findings: Vec<Diagnostic>,
@@ -265,7 +269,9 @@ impl Compiler {
         let loaded = |context| LoadedContext::new(&repo, context, &readable);
         let contexts = contexts.into_iter().map(loaded).collect();
         let (schemas, agents) = (Arc::new(schemas), Vec::new());
-        let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, memory, agents, findings };
+        let declarations = flow::Declarations::default();
+        let mut compiler =
+            Compiler { repo, hierarchy, engine, schemas, contexts, memory, declarations, agents, findings };
         compiler.prepare_agents(wanted);
         compiler.findings.extend(unused::check(&compiler.repo, &compiler.hierarchy, &compiler.findings));
         compiler.note_reach();
@@ -477,6 +483,7 @@ impl Compiler {
             Checks::of(&plan, &self.schemas, &self.repo.families, self.client_model(&plan, selection.model.as_deref()));
         let mut findings = Findings::default();
         let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
+        let mut flow = flow::AgentFlow::new(&plan);
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
         let contexts = self.chosen_contexts_of(selection, agent.plan.name());
         for loaded in contexts.filter(|loaded| loaded.context.kind() == agent.plan.kind) {
@@ -504,10 +511,17 @@ impl Compiler {
                 let later = growth::Later { plan, checks, loaded, version, renderer, request, body, prompt };
                 self.prove_growth(&later, &mut spent, &mut findings);
             }
+            match &body {
+                Some((body, prompt)) => {
+                    self.judge_flow(&mut flow, (&agent.plan, loaded), &request, (body, prompt.as_ref()));
+                }
+                None => flow.lacks_a_body(),
+            }
             let body = body.map(|(body, _)| body.checked());
             // What is found in a body does not make it go away: a repository may lower such findings.
             agent.bodies.extend(body.map(|body| (loaded, body)));
         }
+        self.tell_flow(&flow, &agent.plan, selection.model.as_deref(), &mut findings);
         agent.findings = findings.into_vec();
         let bodies = agent.bodies.len();
         let result = visit(&agent);

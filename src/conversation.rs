@@ -5,6 +5,7 @@
 //! lines of JSON. With serde, messages, blocks and what they are made of have the form that contexts and logs give them. Knows nothing of templates or wire formats.
 
 mod arrival;
+mod content_kind;
 mod data;
 mod item;
 mod json;
@@ -13,6 +14,8 @@ mod normalise;
 mod usage;
 
 pub(crate) use arrival::{Arrival, arrived_before, placed, turn_from, with_arrivals};
+pub use content_kind::ContentKind;
+pub(crate) use content_kind::KindSet;
 pub(crate) use data::{Anchor, CTX_MEMBERS, DataValues, Relation, TEMPLATE_DATA, anchor};
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;

@@ -88,6 +88,7 @@ pub mod conversation;
 pub mod diag;
 pub mod diff;
 pub mod export;
+mod flow;
 pub mod golden;
 #[doc(hidden)]
 pub mod import;

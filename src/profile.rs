@@ -12,6 +12,7 @@ use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::conversation::ContentKind;
 use crate::diag::Diagnostic;
 use crate::panics::caught;
 use crate::repo::{
@@ -25,7 +26,7 @@ use crate::toml::{self, Kind, Node, Table};
 pub const SCHEMA_VERSION: i64 = 1;
 
 /// Every key of a profile, in the order of the documentation.
-pub const KEYS: [&str; 21] = [
+pub const KEYS: [&str; 22] = [
     "schema_version",
     "name",
     "description",
@@ -43,6 +44,7 @@ pub const KEYS: [&str; 21] = [
     "cache_prompt",
     "cache_ttl",
     "cache_breakpoints",
+    "leaves_out",
     "headers",
     "match",
     "unset",
@@ -273,6 +275,11 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
     for breakpoint in breakpoints {
         if Breakpoint::from_name(&breakpoint.value).is_none() {
             reader.invalid("cache_breakpoints", &breakpoint, Breakpoint::ALL.into_iter().map(Breakpoint::name));
+        }
+    }
+    for kind in reader.strings("leaves_out").map(|list| list.value).unwrap_or_default() {
+        if ContentKind::from_name(&kind.value).is_none() {
+            reader.invalid("leaves_out", &kind, ContentKind::ALL.into_iter().map(ContentKind::name));
         }
     }
     if let Some(matching) = reader.table("match") {

@@ -9,11 +9,14 @@ mod pattern;
 mod place;
 mod said;
 
+use data::Hint;
 pub use data::{Provider, Reason, Refusal, Unruled};
 pub use said::{Exchange, exchanges, objects};
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use pattern::{Found, Plain};
 use serde_json::Value;
 
@@ -23,9 +26,13 @@ use crate::json::Pointer;
 #[derive(Debug)]
 pub struct Dictionary {
     providers: Vec<Provider>,
+    /// Finds the longest words of every sentence in one pass: only sentences whose words are there are looked at closer.
+    words: AhoCorasick,
+    /// For each of these words the provider and the sentence, by number.
+    places: Vec<(usize, usize)>,
 }
 
-static BUNDLED: LazyLock<Dictionary> = LazyLock::new(|| Dictionary { providers: data::bundled() });
+static BUNDLED: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::new(data::bundled()));
 
 /// A sentence of a provider, found in a text.
 #[derive(Debug, Clone)]
@@ -48,6 +55,18 @@ pub struct Explanation {
 }
 
 impl Dictionary {
+    fn new(providers: Vec<Provider>) -> Dictionary {
+        let (mut words, mut places) = (Vec::new(), Vec::new());
+        for (of, provider) in providers.iter().enumerate() {
+            for (number, refusal) in provider.refusals.iter().enumerate() {
+                words.push(refusal.pattern.longest_words().to_owned());
+                places.push((of, number));
+            }
+        }
+        let words = AhoCorasick::new(words).expect("a few hundred sentences are no large automaton");
+        Dictionary { providers, words, places }
+    }
+
     /// Returns the dictionary that the program comes with.
     pub fn bundled() -> &'static Dictionary {
         &BUNDLED
@@ -76,10 +95,14 @@ impl Dictionary {
     /// ```
     pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
         let lower = text.to_lowercase();
+        let hints: Vec<Hint> = self.providers.iter().map(|provider| provider.hint(&lower)).collect();
         let mut explained: Vec<Explanation> = Vec::new();
         for candidate in said::candidates(text) {
+            if explained.len() >= MOST_EXPLAINED {
+                break;
+            }
             let plain = Plain::of(&candidate);
-            for explanation in self.explain_one(&plain, &lower) {
+            for explanation in self.explain_one(&plain, &hints) {
                 let is_new = !explained.iter().any(|known| known.said.contains(&explanation.said));
                 if is_new {
                     explained.retain(|known| !explanation.said.contains(&known.said));
@@ -88,21 +111,21 @@ impl Dictionary {
             }
         }
         explained.sort_by_key(|it| std::cmp::Reverse(it.refusal.pattern.letters()));
-        if explained.is_empty() {
-            explained.extend(self.nearest(text, &lower));
+        if explained.is_empty() && text.len() <= LONGEST_NEAR {
+            explained.extend(self.nearest(text, &hints));
         }
         explained
     }
 
     /// Finds the sentence that a text comes nearest to, if it comes near.
-    fn nearest(&'static self, text: &str, around: &str) -> Option<Explanation> {
+    fn nearest(&'static self, text: &str, hints: &[Hint]) -> Option<Explanation> {
         let mut best: Option<(usize, Explanation)> = None;
-        for candidate in said::candidates(text).into_iter().filter(|candidate| candidate.len() < LONGEST_NEAR) {
+        for candidate in said::candidates(text) {
             let plain = Plain::of(&candidate);
-            for provider in &self.providers {
+            for (provider, hint) in self.providers.iter().zip(hints) {
                 for refusal in &provider.refusals {
                     let nearness = refusal.pattern.nearness(&plain);
-                    let rank = nearness + usize::from(provider.hint(around).0);
+                    let rank = nearness + usize::from(hint.is_named);
                     if nearness >= NEAR && best.as_ref().is_none_or(|(known, _)| rank > *known) {
                         best = Some((rank, Explanation::near(provider, refusal, &plain)));
                     }
@@ -112,32 +135,36 @@ impl Dictionary {
         best.map(|(_, explanation)| explanation)
     }
 
-    /// Finds the sentences of one candidate; `around` is the text that it was found in, in lower case.
-    fn explain_one(&'static self, plain: &Plain, around: &str) -> Vec<Explanation> {
-        let mut hits: Vec<Hit> = Vec::new();
-        for provider in &self.providers {
-            let hint = provider.hint(around);
-            for refusal in &provider.refusals {
-                if let Some(found) = refusal.pattern.find(plain) {
-                    hits.push(Hit { provider, refusal, found, hint });
-                }
+    /// Finds the sentences of one candidate; the hints are those of the text that it was found in, by provider.
+    fn explain_one(&'static self, plain: &Plain, hints: &[Hint]) -> Vec<Explanation> {
+        let mut fitting: Vec<Hit> = Vec::new();
+        let met: BTreeSet<_> =
+            self.words.find_overlapping_iter(plain.folded()).map(|it| it.pattern().as_usize()).collect();
+        for (of, number) in met.into_iter().map(|met| self.places[met]) {
+            let provider = &self.providers[of];
+            let refusal = &provider.refusals[number];
+            if let Some(found) = refusal.pattern.find(plain) {
+                fitting.push(Hit { provider, refusal, found, hint: hints[of] });
             }
         }
         let mut explained = Vec::new();
-        while let Some(best) = hits.iter().max_by_key(|hit| hit.refusal.pattern.letters()).map(Hit::letters) {
+        while let Some(best) = fitting.iter().max_by_key(|hit| hit.refusal.pattern.letters()).map(Hit::letters) {
             let is_near = |hit: &&Hit| hit.letters() * 10 >= best * 8;
-            let near: Vec<&Hit> = hits.iter().filter(is_near).collect();
+            let near: Vec<&Hit> = fitting.iter().filter(is_near).collect();
             let chosen = near.iter().max_by_key(|hit| hit.rank()).expect("one is the best");
-            explained.push(chosen.explanation(plain, &hits));
+            explained.push(chosen.explanation(plain, &fitting));
             let taken = chosen.found.range.clone();
-            hits.retain(|hit| hit.found.range.end <= taken.start || hit.found.range.start >= taken.end);
+            fitting.retain(|hit| hit.found.range.end <= taken.start || hit.found.range.start >= taken.end);
         }
         explained
     }
 }
 
-/// The longest text that is taken for a changed sentence, in bytes.
-const LONGEST_NEAR: usize = 4_000;
+/// The longest text in which a changed sentence is looked for, in bytes: each sentence is held against each of its lines.
+const LONGEST_NEAR: usize = 16_000;
+
+/// The most sentences of a text that are told.
+const MOST_EXPLAINED: usize = 50;
 
 /// How much of a sentence a text must have to come near to it, in hundredths.
 const NEAR: usize = 65;
@@ -147,7 +174,7 @@ struct Hit {
     provider: &'static Provider,
     refusal: &'static Refusal,
     found: Found,
-    hint: (bool, usize),
+    hint: Hint,
 }
 
 impl Hit {
@@ -157,13 +184,13 @@ impl Hit {
 
     /// Returns what decides among sentences that fit equally well: whether the text names the provider, what the sentence says, and
     /// how much is known of the provider, as the one that is met most.
-    fn rank(&self) -> ((bool, usize), usize, usize) {
+    fn rank(&self) -> (Hint, usize, usize) {
         (self.hint, self.letters(), self.provider.refusals.len())
     }
 
-    fn explanation(&self, plain: &Plain, hits: &[Hit]) -> Explanation {
+    fn explanation(&self, plain: &Plain, fitting: &[Hit]) -> Explanation {
         let mut also: Vec<&'static Provider> = Vec::new();
-        for hit in hits {
+        for hit in fitting {
             let is_same = hit.letters() == self.letters() && hit.found.range == self.found.range;
             let is_new = hit.provider.id != self.provider.id && !also.iter().any(|it| it.id == hit.provider.id);
             if is_same && is_new {

@@ -25,6 +25,7 @@ mod recursion;
 mod rope;
 pub(crate) mod rules;
 mod slips;
+mod slips_of_data;
 mod unclosed;
 mod unexpanded;
 mod values;
@@ -34,8 +35,8 @@ pub use data::ContextData;
 pub use functions::IdRule;
 pub(crate) use included::Keep;
 pub use prompt::{Folders, PromptScope};
-pub(crate) use recording::Recording;
 pub use recording::{By, From as ComputedFrom, Step, StepKind, Written};
+pub(crate) use recording::{DataRead, Recording};
 pub use rope::{ReadFile, ReadPlace};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +47,8 @@ use foldhash::{HashMap, HashSet};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, UndefinedBehavior, Value};
 
-use crate::diag::{Diagnostic, Suggestions};
+use crate::conversation::TEMPLATE_DATA;
+use crate::diag::{Diagnostic, Severity, Suggestions, did_you_mean, listed};
 use crate::memory::{Identity, Memory, Question};
 use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
@@ -442,11 +444,54 @@ impl Engine {
         if template.is_prompt() {
             self.check_unexpanded(sources, name, &analysis, findings);
         }
+        if !template.is_prompt() {
+            let is_asked = |it: &&slips_of_data::Impossible| !it.is_of_inja || self.dialect == Dialect::Inja;
+            let impossible = analysis.impossible.iter().filter(is_asked);
+            findings.extend(impossible.map(|asked| self.impossible(sources, name, asked)));
+            let text = &rewritten.text;
+            findings.extend(analysis.unescaped.iter().map(|it| self.unescaped(sources, name, text, it)));
+        }
         let span = |range| self.span(sources, name, range);
         findings.extend(dialect::findings(rewritten, &analysis, self.dialect, span));
         analysis.pair_loops.clone_from(&rewritten.pair_loops);
         self.analyses.insert(Arc::clone(name), Box::new(analysis));
         is_sound.then(|| rewritten.text.clone())
+    }
+
+    /// A guard that asks for a member that nothing can have.
+    fn impossible(&self, sources: &Sources, name: &str, asked: &slips_of_data::Impossible) -> Diagnostic {
+        let slips_of_data::Impossible { range, object, member, is_guess, .. } = asked;
+        let members = TEMPLATE_DATA.iter().find(|(known, _)| known == object).map(|(_, members)| *members);
+        let members = members.unwrap_or_default();
+        let what = match *object {
+            "ctx" => "`ctx` has".to_owned(),
+            object => format!("no {object} has"),
+        };
+        let no = if *object == "ctx" { "no " } else { "" };
+        let message = format!("{what} {no}`{}`: the guard hides that", crate::text::cut(member, 60));
+        let finding = Diagnostic::new(&rules::IMPOSSIBLE_MEMBER, self.span(sources, name, range.clone()), message);
+        let known = || format!("it has {}", listed(members.iter().copied()));
+        let finding = finding.help(did_you_mean(member, members.iter().copied()).unwrap_or_else(known));
+        if *is_guess { finding.at_most(Severity::Warning) } else { finding }
+    }
+
+    /// A value that is written between quotes as it is.
+    fn unescaped(&self, sources: &Sources, name: &str, text: &str, it: &slips_of_data::Unescaped) -> Diagnostic {
+        // The engine's range of a chain begins behind its last index.
+        let start = text[..it.range.start].rfind("{{").map_or(it.range.start, |at| at + "{{".len());
+        let end = text[it.range.end..].find("}}").map_or(it.range.end, |at| it.range.end + at);
+        let inner = text[start..end].trim_matches('-').trim();
+        let from = start + text[start..end].find(inner).unwrap_or_default();
+        let range = from..from + inner.len();
+        let written = crate::text::cut(inner, 60);
+        let message = format!("a quote in `{written}` would end the string around it");
+        let finding = Diagnostic::new(&rules::UNESCAPED, self.span(sources, name, range), message);
+        let finding = finding.label("`say \"hi\"` becomes `\"say \"hi\"\"`, which is no JSON");
+        let finding = finding.help(match it.is_alone {
+            true => format!("write `{{{{ tojson({written}) }}}}` instead of the quotes and what is between them"),
+            false => format!("put the whole text together, and encode it once: `{{{{ tojson(\"…\" ~ {written} ~ \"…\") }}}}` without quotes around"),
+        });
+        if it.is_free && !it.is_guess { finding } else { finding.at_most(Severity::Warning) }
     }
 
     /// What a template of a profile is for.

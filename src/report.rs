@@ -27,7 +27,7 @@ mod short;
 
 pub use comparison::{comparison_json, comparison_markdown, comparison_text};
 pub use diff::changes_text;
-pub use explain::{explanation_json, explanation_text, margin_text};
+pub use explain::{content_json, content_text, explanation_json, explanation_text, margin_text};
 pub use github::Github;
 pub use gitlab::Gitlab;
 #[cfg(feature = "cli")]

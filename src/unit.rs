@@ -22,6 +22,7 @@ pub(crate) use costed::Costed;
 pub(crate) use members::{Check, CheckId, MemberRef, Sameness, Texts};
 pub use plan::{KeyOrValue, Plan};
 pub use prompt::SystemPrompt;
+pub(crate) use prompt::stand_in;
 pub use record::{Author, ProviderStep};
 pub(crate) use record::{Provenance, Record};
 
@@ -59,6 +60,11 @@ impl NormalisedConversation {
     fn data(&self, api: ClientApi) -> &ContextData {
         let base = || self.base.get_or_init(|| ContextData::new(&self.conversation));
         self.variant(api).unwrap_or_else(base)
+    }
+
+    /// Tells the template data for a client API apart in questions.
+    pub(crate) fn data_id(&self, api: ClientApi) -> Identity {
+        self.data(api).id()
     }
 
     /// The history in the normal form of a client API; empty for a completion.

@@ -964,6 +964,25 @@ fn render_prints_what_a_request_takes() {
 }
 
 #[test]
+fn explain_tells_where_a_piece_of_a_context_went() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf();
+    let explain = |agent: &str, context: &str, content: &str| {
+        reqc(&root, &["explain", agent, "--context", context, "--content", content, "--format", "json"])
+    };
+    let run = explain("Claude Chat", "tool-round-trip", "/history/2/blocks/0");
+    let document: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let pointers: Vec<&str> =
+        document["values"].as_array().into_iter().flatten().filter_map(|value| value["pointer"].as_str()).collect();
+    assert_eq!(pointers, ["/messages/2/content/0/tool_use_id", "/messages/2/content/0/content"]);
+    let run = explain("OpenAI Chat", "thinking", "/history/1/content/0");
+    let document: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let lost = document["lost"][0].as_str().expect("a sentence");
+    assert!(document["values"] == serde_json::json!([]) && lost.starts_with("thinking is not in the body. "), "{lost}");
+    let run = explain("Claude Chat", "plain-turn", "/history/9");
+    assert!(run.code == 2 && run.err.contains("there is nothing at `/history/9`"), "{}", run.err);
+}
+
+#[test]
 fn completions_and_help_are_printed() {
     let scratch = tempfile::tempdir().expect("a folder");
     let run = reqc(scratch.path(), &["completions", "bash"]);
@@ -983,8 +1002,9 @@ fn a_flat_folder_inside_another_repository_is_its_own_root() {
         "{}",
         run.out
     );
-    // Its templates know neither documents nor what providers say in their own form.
-    let run = reqc(&flat, &["check", "--allow", "protocol/*", "--allow", "schema/invalid-value"]);
+    // Its templates know neither attached files, documents nor what providers say in their own form.
+    let allowed = ["--allow", "protocol/*", "--allow", "schema/invalid-value", "--allow", "flow/*"];
+    let run = reqc(&flat, &[&["check"][..], &allowed].concat());
     assert_eq!(run.code, 0, "{}", run.out);
 }
 

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use reqc::compile::all_rules;
 use reqc::conversation::log::{CutOff, Entry, Instructions, Log, Sent};
-use reqc::conversation::{Block, ItemKind, PodEvent, Usage};
+use reqc::conversation::{Block, ContentKind, ItemKind, PodEvent, Usage};
 use reqc::diag::Rule;
 use reqc::profile::KEYS;
 use reqc::provider::{ClientApi, WireFormat};
@@ -157,6 +157,11 @@ fn every_rule_has_a_page_that_says_more_than_its_summary() {
 #[test]
 fn every_key_of_a_profile_is_described() {
     mentions("docs/profiles.md", KEYS);
+}
+
+#[test]
+fn every_kind_of_content_is_described() {
+    mentions("docs/flow.md", ContentKind::ALL.map(ContentKind::name));
 }
 
 #[test]

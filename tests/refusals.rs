@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the test reads the data as it is in the repository")]
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -233,6 +234,21 @@ fn the_command_tells_the_place_in_the_body() {
     let told = why400(folder.path(), &["the request is odd", "--body", "body.json"]);
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(told.status.code() == Some(1) && out.contains("protocol/unanswered-call"), "{out}");
+}
+
+#[test]
+fn a_sentence_is_found_in_a_large_log() {
+    let mut noise = String::new();
+    for number in 0..50_000 {
+        writeln!(noise, "{number} INFO {{ 'a': b model: none {number:x}").expect("a string takes it");
+    }
+    let found = Dictionary::bundled().explain(&format!("{noise}ERROR {SENTENCE}\n{noise}"));
+    assert_eq!(found[0].refusal.reason, Reason::Rule("protocol/unanswered-call".to_owned()));
+    // A sentence in each line: some are told.
+    let quoted: String = noise.replace("model: none", "'model: none");
+    assert!(!Dictionary::bundled().explain(&quoted).is_empty());
+    assert!(Dictionary::bundled().explain("").is_empty());
+    assert!(Dictionary::bundled().explain(&"{".repeat(100_000)).is_empty());
 }
 
 #[test]

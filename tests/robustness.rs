@@ -54,8 +54,9 @@ fn compile_agent(body: &str) -> Vec<Diagnostic> {
     compile([("agents/a.toml".to_owned(), agent(body).into_bytes())])
 }
 
+/// The codes of findings, without what agents lose: these write hardly anything of a conversation.
 fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {
-    findings.iter().map(|finding| finding.rule.code).collect()
+    findings.iter().map(|finding| finding.rule.code).filter(|code| !code.starts_with("flow/")).collect()
 }
 
 const PATHS: [&str; 11] = [
@@ -508,5 +509,6 @@ fn bodies_that_take_too_long_to_check_are_told() {
         ("agents/a.toml".to_owned(), agent(&body).into_bytes()),
     ]);
     assert_eq!(codes(&findings), ["schema/unusable"]);
-    assert!(findings[0].message.contains("too much work"), "{}", findings[0].message);
+    let unusable = findings.iter().find(|finding| finding.rule.code == "schema/unusable").expect("it is told");
+    assert!(unusable.message.contains("too much work"), "{}", unusable.message);
 }

@@ -13,7 +13,7 @@ use jsonschema::Validator;
 use reqc::check::check_families;
 use reqc::compile::all_rules;
 use reqc::context::{self, Origins};
-use reqc::conversation::ItemKind;
+use reqc::conversation::{ContentKind, ItemKind};
 use reqc::profile::{self, Breakpoint, MATCH_KEYS};
 use reqc::provider::{ClientApi, Server, WireFormat, check_instances};
 use reqc::repo::{
@@ -175,6 +175,7 @@ fn the_schemas_have_the_choices_of_the_code() {
         choices(&profile, "/properties/cache_breakpoints/items/enum"),
         sorted(Breakpoint::ALL.map(Breakpoint::name))
     );
+    assert_eq!(choices(&profile, "/properties/leaves_out/items/enum"), sorted(ContentKind::ALL.map(ContentKind::name)));
     let families = schema("model-families");
     let servers = Server::ALL.into_iter().filter(|server| *server != Server::Unknown);
     assert_eq!(

@@ -189,6 +189,9 @@ pub(super) enum Command {
         agent: String,
         /// The value, as a JSON pointer: /messages/0/content
         pointer: Option<String>,
+        /// Instead of a value of the body, a piece of the context file: where it went. A JSON pointer: /history/3/blocks/0
+        #[arg(long, value_name = "POINTER", value_parser = filled, conflicts_with = "pointer")]
+        content: Option<String>,
     },
     /// Tell which agents, contexts and values a place of a file reaches
     Impact {

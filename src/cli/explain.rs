@@ -1,13 +1,23 @@
 //! `reqc explain`: who wrote a value of a body.
 
 use super::args::Format;
-use super::options::Options;
+use super::options::{Opened, Options};
 use super::render::pick_context;
 use super::{Failure, Outcome, Status, Terminal, show_findings};
+use crate::compile::ProfileId;
 use crate::json::Pointer;
 use crate::report;
 
-pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, terminal: &mut Terminal) -> Outcome {
+/// What is asked for.
+pub(super) struct Wanted<'w> {
+    /// A value of the body.
+    pub(super) pointer: Option<&'w str>,
+    /// A piece of the context.
+    pub(super) content: Option<&'w str>,
+}
+
+pub(super) fn run(options: &Options, agent: &str, wanted: &Wanted<'_>, terminal: &mut Terminal) -> Outcome {
+    let pointer = wanted.pointer;
     let opened = options.open_one(agent)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
@@ -17,6 +27,9 @@ pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, termina
     options.selection(&opened, terminal)?;
     let context = pick_context(&opened, id)?;
     let model = compiler.client_model(&plan, options.model.as_deref());
+    if let Some(content) = wanted.content {
+        return content_fate((options, &opened), (id, agent, &context, model), content, terminal);
+    }
     let wanted = pointer.map(Pointer::parse);
     let explained = match compiler.explain(id, &context, model, wanted.as_ref()) {
         Some(Ok(explained)) => explained,
@@ -41,6 +54,31 @@ pub(super) fn run(options: &Options, agent: &str, pointer: Option<&str>, termina
         (_, None) => {
             terminal.text(&report::margin_text(explained.body.value(), &explained.values, sources, terminal.width()));
         }
+    }
+    Ok(Status::Clean)
+}
+
+/// Tells where a piece of a context went.
+fn content_fate(
+    (options, opened): (&Options, &Opened),
+    (id, agent, context, model): (ProfileId, &str, &str, Option<&str>),
+    piece: &str,
+    terminal: &mut Terminal,
+) -> Outcome {
+    let compiler = &opened.compiler;
+    let fate = match compiler.content_fate(id, context, model, &Pointer::parse(piece)) {
+        Some(Ok(fate)) => fate,
+        Some(Err(findings)) => return Ok(show_findings(options, &opened.report_of(findings), terminal)),
+        None => return Err(Failure::new(format!("`{agent}` has no body for `{context}`"))),
+    };
+    if !fate.is_there {
+        let message = format!("there is nothing at `{piece}` in the context `{context}`");
+        return Err(Failure::new(message).help("messages are `/history/0`, their blocks `/history/0/blocks/0`"));
+    }
+    let sources = compiler.sources();
+    match options.format {
+        Format::Json => terminal.text(&report::content_json(agent, context, piece, &fate, sources)),
+        _ => terminal.text(&report::content_text(&fate, sources)),
     }
     Ok(Status::Clean)
 }

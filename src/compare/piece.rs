@@ -7,18 +7,18 @@ use crate::conversation::{Audio, Document, Image};
 
 /// A piece of content, and the value of the body that holds it.
 #[derive(Debug)]
-pub(super) struct Piece<'b> {
+pub(crate) struct Piece<'b> {
     /// The role of the one who says it.
-    pub(super) role: Role,
+    pub(crate) role: Role,
     /// The content.
-    pub(super) content: Content,
+    pub(crate) content: Content,
     /// The value that holds it.
-    pub(super) value: &'b Value,
+    pub(crate) value: &'b Value,
 }
 
 /// The content of a piece.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// Text of a message or of the system prompt.
     Text(String),
     /// Reasoning of the model.
@@ -47,24 +47,24 @@ pub(super) enum Content {
 
 /// A call of a tool.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// The tool.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The arguments as canonical JSON, or the free text.
-    pub(super) arguments: String,
+    pub(crate) arguments: String,
     /// The number of the call in its body; results refer to it.
-    pub(super) number: usize,
+    pub(crate) number: usize,
 }
 
 /// The answer of a tool.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The text.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// `true` if the tool failed.
-    pub(super) is_error: bool,
+    pub(crate) is_error: bool,
     /// The number of the call that it answers; `None` if there is no such call.
-    pub(super) call: Option<usize>,
+    pub(crate) call: Option<usize>,
 }
 
 impl Piece<'_> {
@@ -185,7 +185,7 @@ fn size(data: &str, is_url: bool) -> String {
 }
 
 /// Returns JSON in which the order of members plays no part.
-pub(super) fn canonical(value: &Value) -> String {
+pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             let mut sorted: Vec<_> = members.iter().collect();

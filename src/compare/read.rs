@@ -1,6 +1,6 @@
 //! A body as pieces, in order: the system prompt first, then the history.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -14,16 +14,21 @@ use crate::provider::WireFormat;
 
 /// Reads the content of a body.
 pub(super) fn pieces(side: Side<'_>) -> Vec<Piece<'_>> {
-    let mut reader = Reader { wire: side.wire, pieces: Vec::new(), calls: Calls::default() };
-    for member in forms::prompt_members(side.wire).iter().filter_map(|name| side.body.get(*name)) {
-        reader.prompt(member);
+    pieces_of(side.wire, &|name| side.body.get(name))
+}
+
+/// Reads the content of a body whose members a function gives.
+pub(crate) fn pieces_of<'b>(wire: WireFormat, member: &dyn Fn(&str) -> Option<&'b Value>) -> Vec<Piece<'b>> {
+    let mut reader = Reader { wire, pieces: Vec::new(), calls: Calls::default() };
+    for value in forms::prompt_members(wire).iter().filter_map(|name| member(name)) {
+        reader.prompt(value);
     }
-    match history::member_of(side.wire) {
+    match history::member_of(wire) {
         Some(_) => {
-            let history = History::read(side.wire, |name| side.body.get(name));
+            let history = History::read(wire, member);
             history.entries.iter().for_each(|entry| reader.entry(entry));
         }
-        None => reader.without_history(side.body),
+        None => reader.without_history(member),
     }
     reader.pieces
 }
@@ -67,10 +72,10 @@ impl<'b> Reader<'b> {
     }
 
     /// Prefix, suffix, question and images of formats that have no history.
-    fn without_history(&mut self, body: &'b Value) {
+    fn without_history(&mut self, body: &dyn Fn(&str) -> Option<&'b Value>) {
         const SIDES: [(&str, &str); 3] = [("suffix", "suffix"), ("input_prefix", "prefix"), ("input_suffix", "suffix")];
-        if let Some((value, prompt)) = body.get("prompt").and_then(|value| Some((value, value.as_str()?))) {
-            let is_question = self.wire == WireFormat::OllamaGenerate && body.get("suffix").is_none();
+        if let Some((value, prompt)) = body("prompt").and_then(|value| Some((value, value.as_str()?))) {
+            let is_question = self.wire == WireFormat::OllamaGenerate && body("suffix").is_none();
             let content = match is_question {
                 true => Content::Text(prompt.to_owned()),
                 false => Content::Gap("prefix", prompt.to_owned()),
@@ -78,12 +83,12 @@ impl<'b> Reader<'b> {
             self.push(Role::User, content, value);
         }
         for (name, side) in SIDES {
-            if let Some((value, text)) = body.get(name).and_then(|value| Some((value, value.as_str()?))) {
+            if let Some((value, text)) = body(name).and_then(|value| Some((value, value.as_str()?))) {
                 self.push(Role::User, Content::Gap(side, text.to_owned()), value);
             }
         }
-        elements(body.get("images")).iter().for_each(|value| self.media(Role::User, value));
-        elements(body.get("input_extra")).iter().for_each(|value| self.other(Role::User, "file", value));
+        elements(body("images")).iter().for_each(|value| self.media(Role::User, value));
+        elements(body("input_extra")).iter().for_each(|value| self.other(Role::User, "file", value));
     }
 
     fn entry(&mut self, entry: &Entry<'b>) {

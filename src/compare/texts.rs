@@ -3,7 +3,7 @@
 use crate::text::cut;
 
 /// Returns a phrase that says how a text was altered: "it is cut off behind 100 of 350 characters".
-pub(super) fn alteration(before: &str, after: &str) -> String {
+pub(crate) fn alteration(before: &str, after: &str) -> String {
     let length = |text: &str| text.chars().count();
     if after.trim().is_empty() {
         return "nothing of it is left".to_owned();

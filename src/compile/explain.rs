@@ -21,7 +21,7 @@ use crate::unit::{Author, Body, KeyOrValue, Plan, Provenance, ProviderStep, Reco
 
 impl Compiler {
     /// Whether a place is in a bundled file, while the repository is another one.
-    fn is_bundled(&self, span: Span) -> bool {
+    pub(super) fn is_bundled(&self, span: Span) -> bool {
         self.sources().get(span.file).path().starts_with("bundled:")
     }
 

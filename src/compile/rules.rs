@@ -95,6 +95,7 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         crate::unit::rules::RULES,
         crate::check::prefix::rules::RULES,
         crate::check::schema::rules::RULES,
+        crate::flow::rules::RULES,
         crate::golden::rules::RULES,
         crate::lint::rules::RULES,
         crate::lint::BATCH_RULES,
@@ -262,6 +263,10 @@ mod tests {
         // Rules of protocols speak of bodies that exist.
         let lowerable: Vec<&str> = lowerable.into_iter().filter(|code| !code.starts_with("protocol/")).collect();
         let expected = [
+            "flow/altered",
+            "flow/dropped",
+            "flow/reordered",
+            "flow/unescaped",
             "key/unknown",
             "lint/batch-duplicate-id",
             "lint/batch-id",
@@ -271,10 +276,12 @@ mod tests {
             "lint/batch-stream",
             "lint/no-body",
             "provider/other-format",
+            "provider/unserved-endpoint",
             "schema/invalid-value",
             "schema/missing-field",
             "schema/unknown-field",
             "schema/wrong-type",
+            "template/impossible-member",
             "text/conflict-marks",
         ];
         assert_eq!(lowerable, expected);

@@ -116,6 +116,24 @@ impl ClientApi {
         }
     }
 
+    /// The ends of the paths that its servers answer, the usual one first.
+    pub(crate) fn endpoints(self) -> &'static [&'static str] {
+        match self {
+            ClientApi::Claude => &["messages"],
+            ClientApi::GoogleAi => &["streamGenerateContent", "generateContent"],
+            ClientApi::OpenAiResponses | ClientApi::LmStudioResponses => &["responses"],
+            ClientApi::OpenAiChat
+            | ClientApi::OpenAiCompatible
+            | ClientApi::OpenRouter
+            | ClientApi::LmStudioChat
+            | ClientApi::OllamaOpenAi => &["chat/completions"],
+            ClientApi::LlamaCpp => &["chat/completions", "infill"],
+            ClientApi::Mistral => &["chat/completions", "fim/completions", "agents/completions"],
+            ClientApi::Codestral => &["fim/completions", "chat/completions"],
+            ClientApi::OllamaNative => &["api/chat", "api/generate"],
+        }
+    }
+
     /// The wire format of its conversations: some have another endpoint for completions.
     pub fn chat_wire(self) -> WireFormat {
         self.wire("v1/chat/completions")

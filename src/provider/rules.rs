@@ -47,6 +47,14 @@ crate::diag::rules! {
             "https://platform.openai.com/docs/guides/prompt-caching": "OpenAI caches on its own",
             "https://api-docs.deepseek.com/guides/kv_cache": "DeepSeek caches on its own",
         };
+    UNSERVED_ENDPOINT = Error[lowerable] "provider/unserved-endpoint", "no server of the client API answers at the endpoint",
+        "`endpoint` is appended to the URL of the provider instance. At a path that the server does not have, every request is answered with \
+         404; at that of another API, the body is refused. An instance at a provider's own host must name an endpoint of its client API; \
+         elsewhere, at a gateway for instance, only slips and endpoints of other APIs are reported.\n\n\
+         * wrong: `endpoint = \"v1/mesages\"` with `client_api = \"Claude\"`\n\
+         * right: `endpoint = \"v1/messages\"`\n\
+         * wrong: `endpoint = \"responses\"` with `client_api = \"OpenAI (Chat Completions)\"`\n\
+         * right: `endpoint = \"chat/completions\"`";
     DOUBLED_PATH = Error "provider/doubled-path", "the URL and the endpoint both have the same part of the path",
         "A request goes to the instance's `url`, a slash, and the profile's `endpoint`. If both name the version of the API, the path \
          has it twice, and the server answers 404.\n\n\

@@ -100,14 +100,23 @@ impl Unruled {
     }
 }
 
+/// How well a text names a provider; the better one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hint {
+    /// Whether it names a host, or the full name.
+    pub(super) is_named: bool,
+    /// How many words of the name are there.
+    words: usize,
+}
+
 impl Provider {
-    /// Returns how well a text names the provider: whether by a host or its full name, and by how many words of its name.
-    pub(super) fn hint(&self, lower: &str) -> (bool, usize) {
+    /// Returns how well a text in lower case names the provider.
+    pub(super) fn hint(&self, lower: &str) -> Hint {
         let name = self.name.split(" (").next().unwrap_or_default().to_lowercase();
         let words: Vec<&str> = name.split(' ').filter(|word| word.len() > 2).collect();
         let met = words.iter().filter(|word| lower.contains(*word)).count();
         let is_host = self.hosts.iter().any(|host| lower.contains(host.as_str()));
-        (is_host || met > 0 && met == words.len(), met)
+        Hint { is_named: is_host || met > 0 && met == words.len(), words: met }
     }
 }
 

@@ -28,6 +28,11 @@ impl Plain {
         Plain { text, folded, places }
     }
 
+    /// Returns what is compared: without spaces and quotes, in lower case.
+    pub(super) fn folded(&self) -> &str {
+        &self.folded
+    }
+
     /// Returns what of the text stands between two places of what is compared.
     fn between(&self, start: usize, end: usize) -> Range<usize> {
         let start = self.places[start];
@@ -119,12 +124,21 @@ impl Pattern {
         self.letters
     }
 
-    /// Finds where the sentence stands in a text; one of few letters must be all that is said.
-    pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
-        let first = self.parts.iter().find_map(|part| match part {
+    /// Returns the longest words between its holes, as they are compared.
+    pub(super) fn longest_words(&self) -> &str {
+        self.words().max_by_key(|words| words.len()).unwrap_or_default()
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
             Part::Words(words) => Some(words.as_str()),
             Part::Hole(_) => None,
-        })?;
+        })
+    }
+
+    /// Finds where the sentence stands in a text; one of few letters must be all that is said.
+    pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
+        let first = self.words().next()?;
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
         let is_enough = |found: &Found| self.letters >= FEWEST_LETTERS || found.is_all(&plain.text);
         starts.filter(|start| self.may_begin(plain, *start)).filter_map(|start| self.at(plain, start)).find(is_enough)
@@ -175,12 +189,8 @@ impl Pattern {
 
     /// Returns how much of the sentence's words a text has in their order, in hundredths; 0 for sentences of few words.
     pub(super) fn nearness(&self, plain: &Plain) -> usize {
-        let words = self.parts.iter().filter_map(|part| match part {
-            Part::Words(words) => Some(words.as_str()),
-            Part::Hole(_) => None,
-        });
         let (mut all, mut met, mut at) = (0, 0, 0);
-        for piece in words.flat_map(pieces) {
+        for piece in self.words().flat_map(pieces) {
             all += piece.len();
             if let Some(found) = plain.folded[at..].find(piece) {
                 met += piece.len();
@@ -218,15 +228,15 @@ fn push_words(parts: &mut Vec<Part>, words: &mut String) {
 /// Returns where the word that ends at `end` begins.
 fn before(text: &str, end: usize) -> usize {
     let is_end = |c: char| c == ' ' || c == '\'' || c == '{' || c == '(';
-    text[..end].trim_end().rfind(is_end).map_or(0, |at| at + 1).min(end)
+    let start = text.ceil_char_boundary(end.saturating_sub(WIDEST_HOLE));
+    start + text[start..end].trim_end().rfind(is_end).map_or(0, |at| at + 1)
 }
 
 /// Returns where what begins at `start` ends: at a quote, or at the end of a sentence.
 fn after(text: &str, start: usize) -> usize {
-    let rest = &text[start..];
+    let rest = &text[start..text.floor_char_boundary(start + WIDEST_HOLE)];
     let ends = [rest.find('\''), rest.find(". "), rest.find('}')];
-    let end = ends.into_iter().flatten().filter(|end| *end > 0).min().unwrap_or(rest.len());
-    start + rest.floor_char_boundary(end.min(WIDEST_HOLE))
+    start + ends.into_iter().flatten().filter(|end| *end > 0).min().unwrap_or(rest.len())
 }
 
 /// Where a sentence stands in a text.

@@ -9,6 +9,7 @@ use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
 use super::recursion::{Misplaced, Scope};
+use super::slips_of_data::{self, Impossible, Unescaped};
 use super::unexpanded::Unexpanded;
 
 /// Stands among the members of `ctx` that are read for “any of them”.
@@ -40,6 +41,10 @@ pub(super) struct Analysis {
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
     /// Texts with a folder's variable that expressions print.
     pub(super) unexpanded: Unexpanded,
+    /// Members that guards ask for, and that nothing can have.
+    pub(super) impossible: Vec<Impossible>,
+    /// Values of conversations between quotes, as they are.
+    pub(super) unescaped: Vec<Unescaped>,
     /// Whether it has blocks, or extends a template.
     pub(super) has_blocks: bool,
 }
@@ -77,10 +82,12 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let tree = machinery::parse(text, name, SyntaxConfig::default())?;
     let mut walker = Walker { found: Analysis::default(), loops: Vec::new(), macros: 0, scope: Scope::default() };
     walker.statement(&tree);
+    let slips_of_data::Told { impossible, unescaped } = slips_of_data::find(&tree);
+    (walker.found.impossible, walker.found.unescaped) = (impossible, unescaped);
     Ok(walker.found)
 }
 
-fn range(span: Span) -> Range<usize> {
+pub(super) fn range(span: Span) -> Range<usize> {
     span.start_offset as usize..span.end_offset as usize
 }
 

@@ -77,17 +77,20 @@ impl Engine {
         let Some(analysis) = self.analyses.get(name) else { return };
         let before = findings.len();
         let (mut silent, mut suggestions) = (false, std::mem::take(&mut self.suggestions));
+        let mut warnings = Vec::new();
         for include in &analysis.includes {
             match self.check_include(repo, name, include, &mut suggestions) {
                 Verdict::Fine => {}
                 Verdict::Broken => silent = true,
                 Verdict::Refused(finding) => findings.push(*finding),
+                Verdict::WritesNothing(finding) => warnings.push(*finding),
             }
         }
         self.suggestions = suggestions;
         if silent || findings.len() > before {
             self.broken.insert(Arc::clone(name));
         }
+        findings.extend(warnings);
     }
 
     fn check_include(&self, repo: &Repo, name: &str, include: &Include, suggestions: &mut Suggestions) -> Verdict {
@@ -127,7 +130,13 @@ impl Engine {
                     .unwrap_or_else(|| "partials are files below `partials/`, with the ending `.jinja`".to_owned());
                 Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help))
             }
-            _ => Verdict::Fine,
+            Some((target, _)) => {
+                let message = format!("there is no partial `{target}`: this never writes anything");
+                let near = near_partials(target, self.partial_names.iter().map(AsRef::as_ref), suggestions);
+                let help = near.unwrap_or_else(|| "remove the tag, or add the partial".to_owned());
+                Verdict::WritesNothing(Box::new(Diagnostic::new(&rules::INCLUDE_NOWHERE, span(), message).help(help)))
+            }
+            None => Verdict::Fine,
         }
     }
 
@@ -284,6 +293,8 @@ enum Verdict {
     /// What it includes has a finding of its own.
     Broken,
     Refused(Box<Diagnostic>),
+    /// It is optional, and exists nowhere.
+    WritesNothing(Box<Diagnostic>),
 }
 
 impl Verdict {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::eval::{Frame, Place, Scope, Trace};
+use super::eval::{Frame, Place, Reads, Scope, Trace};
 use super::rope::{self, FrameId, Input, ReadFile, Run, Told, Writer};
 use super::{BodyInput, Engine, PromptScope, Renderer, TemplateId};
 use crate::json::Pointer;
@@ -164,6 +164,15 @@ impl Scope {
     }
 }
 
+/// A read of a value of the data.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DataRead {
+    /// The value.
+    pub(crate) path: Arc<Pointer>,
+    /// The expression, or the tag of the loop.
+    pub(crate) span: Span,
+}
+
 impl Renderer<'_> {
     /// Evaluates a template of a body, and follows who writes what. `prompt` is the recording of the system prompt.
     pub(crate) fn record_body(
@@ -175,6 +184,13 @@ impl Renderer<'_> {
         let told = prompt.map(|prompt| Arc::new(prompt.told.clone()));
         let (output, _) = self.run(id, (self.engine, input.variables()), told, Trace::default());
         Recording { prompt: prompt.cloned(), ..self.recording(id, output.text, output.watch) }
+    }
+
+    /// Evaluates a template of a body, and notes which values of the data it reads, and where.
+    pub(crate) fn reads_of_body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Vec<DataRead> {
+        let (output, _) = self.run(id, (self.engine, input.variables()), None, Reads::default());
+        let read = |(path, place)| DataRead { path, span: self.engine.place_span(sources, place) };
+        output.watch.0.into_iter().map(read).collect()
     }
 
     /// The same for a system prompt.

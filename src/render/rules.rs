@@ -14,6 +14,26 @@ crate::diag::rules! {
          * `{% if ctx.system_prompt is defined %}`\n\
          * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\
          `docs/templates.md` lists what every context holds and what is optional.";
+    IMPOSSIBLE_MEMBER = Error[lowerable] "template/impossible-member", "a guard asks for a member that no conversation can have",
+        "`is defined`, `default`, `existsIn` and `selectattr` take what is absent for an answer. A misspelt name behind them is no error: the \
+         branch never runs, and what it would write never reaches the body. The members of `ctx`, messages, blocks, files and \
+         tools are a closed set, so such a name is always a mistake. Where an object is known by its name alone, as `message` in a \
+         partial, only a name that is near to one that exists is reported, as a warning.\n\n\
+         * wrong: `{% if ctx.sytem_prompt is defined %}`\n\
+         * right: `{% if ctx.system_prompt is defined %}`\n\
+         * wrong: `{{ message.contnet | default('') }}`\n\
+         * right: `{{ message.content }}`\n\n\
+         `docs/templates.md` lists the members.";
+    UNESCAPED = Error[lowerable] "flow/unescaped", "a value stands between quotes of JSON without being escaped",
+        "A value that is written between quotes is a JSON string as long as it has no quote, backslash or line break in it. The contexts may \
+         have none, and a conversation will: the body is no JSON then, and no request is sent. Text, titles and paths may hold anything: an \
+         error. Ids, names and media types usually hold no quotes: a warning, as is a value that is known by the usual name of its object \
+         alone.\n\n\
+         * wrong: `\"title\": \"{{ block.title }}\"`\n\
+         * right: `\"title\": {{ tojson(block.title) }}`, which writes the quotes itself\n\
+         * wrong: `\"url\": \"data:{{ image.media_type }};base64,{{ image.data }}\"`\n\
+         * right: `\"url\": {{ tojson(\"data:\" ~ image.media_type ~ \";base64,\" ~ image.data) }}`\n\n\
+         A macro that puts text together leaves its parts as they are: its result is encoded once, where it is written.";
     UNKNOWN_NAME = Error "template/unknown-name", "a template calls a function, filter or test that does not exist",
         "Checked in every branch, also in those that never run. `docs/templates.md` lists the functions; system \
          prompts and bodies have different ones, so that a body never reads files.\n\n\
@@ -48,7 +68,14 @@ crate::diag::rules! {
     INCLUDE_MISSING = Error "include/missing", "an included partial does not exist",
         "Includes are checked when the repository is loaded, in every branch. The name is relative to \
          `partials/`, with or without that prefix; it is never relative to the file that includes.\n\n\
-         If the partial is optional, write `{% include \"x.jinja\" ignore missing %}`.";
+         * wrong: `{% include \"mesages.jinja\" %}`\n\
+         * right: `{% include \"messages.jinja\" %}`";
+    INCLUDE_NOWHERE = Warning "include/nowhere", "an optional partial exists nowhere",
+        "`ignore missing` writes nothing if the partial is not there. If it exists neither in the repository nor among the bundled ones, the tag \
+         never writes anything, most often because the name is misspelt.\n\n\
+         * wrong: `{% include \"mesages.jinja\" ignore missing %}`\n\
+         * right: `{% include \"messages.jinja\" %}`\n\n\
+         A library whose users may add the partial names the file in an `[[allow]]`.";
     INCLUDE_NAME = Error "include/name", "an include name is not allowed",
         "Includes reach only the bundled `partials/` and the repository's own. Names with `..`, a leading `/`, a \
          backslash, a scheme or a drive letter are refused, so that a template can never read another file.\n\n\

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::json::Location;
-use crate::compile::{Explanation, SourceKind, ValueSource};
+use crate::compile::{ContentFate, Explanation, SourceKind, ValueSource};
 use crate::json::Pointer;
 use crate::render::Step;
 use crate::source::{Sources, Span};
@@ -207,6 +207,33 @@ fn pretty(
 pub fn explanation_json(agent: &str, context: &str, explanations: &[Explanation], sources: &Sources) -> Text {
     let values = explanations.iter().map(|it| Explained::new(it, sources)).collect();
     Text::json(&Document { version: VERSION, agent, context, values })
+}
+
+/// Where a piece of a context went, for people.
+pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
+    let mut shown = Text::new();
+    if fate.values.is_empty() {
+        shown.push(&text!("it reaches no value of the body\n"));
+    }
+    fate.values.iter().for_each(|value| shown.push(&explanation_text(value, sources)));
+    fate.lost.iter().for_each(|why| shown.push(&text!("{}\n", &**why)));
+    shown
+}
+
+/// The same, for programs.
+pub fn content_json(agent: &str, context: &str, piece: &str, fate: &ContentFate, sources: &Sources) -> Text {
+    let values = fate.values.iter().map(|it| Explained::new(it, sources)).collect();
+    Text::json(&ContentDocument { version: VERSION, agent, context, content: piece, values, lost: &fate.lost })
+}
+
+#[derive(Serialize)]
+struct ContentDocument<'a> {
+    version: u32,
+    agent: &'a str,
+    context: &'a str,
+    content: &'a str,
+    values: Vec<Explained<'a>>,
+    lost: &'a [String],
 }
 
 #[derive(Serialize)]

@@ -17,7 +17,7 @@ use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::{Tools, WireFormat, rules as provider_rules, with_own_tools};
-use crate::render::{ACCOUNT_LIMIT, BodyInput, Keep, Renderer, TemplateId, rules as render_rules};
+use crate::render::{ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId, rules as render_rules};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -276,6 +276,25 @@ impl Plan<'_> {
         let keep = request.memory.map(|_| Keep { with_prompt });
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids(), keep }
+    }
+
+    /// Which values of the template data the templates of a body read, and where, in order.
+    pub(crate) fn data_reads(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        body: &Body,
+    ) -> Vec<DataRead> {
+        let prompt = self.prompt(sources, renderer, request).result.ok().flatten();
+        let input = self.input(renderer, request, prompt.as_ref());
+        let templates = body.splices.iter().map(|splice| splice.template);
+        templates.flat_map(|template| renderer.reads_of_body(sources, template, &input)).collect()
+    }
+
+    /// Where a member of `[body]` is written; the whole of it if there is no such member.
+    pub(crate) fn member_at(&self, name: &str) -> Span {
+        self.literal(&Pointer::root().member(name), KeyOrValue::Value, &SpliceIndex::new(&[]))
     }
 
     /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.

@@ -8,14 +8,14 @@ use super::members::Shared;
 use super::prompt::KnownPrompts;
 use super::splices::SpliceIndex;
 use crate::conversation::TaskKind;
-use crate::diag::{Diagnostic, Suggestions, listed};
+use crate::diag::{Diagnostic, Severity, Suggestions, is_misspelling, listed};
 use crate::json::{self, Pointer};
 use crate::memory::{Identity, Memory};
 use crate::provider::{
-    ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, UrlParts,
-    WireFormat, request_line, rules as provider_rules,
+    ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, Server,
+    UrlParts, WireFormat, request_line, rules as provider_rules,
 };
-use crate::render::{Engine, TemplateId, TemplateKind, is_template};
+use crate::render::{Engine, TemplateId, TemplateKind, is_template, rules as render_rules};
 use crate::repo::{Instance, LayerKind, Repo};
 use crate::resolve::{Merged, MergedTable, ResolvedProfile};
 use crate::source::{FileId, Span, Spanned};
@@ -103,7 +103,12 @@ impl<'r> Plan<'r> {
             });
         }
         usable &= check_settings(repo, profile, engine.suggestions(), findings);
-        usable && findings[before..].iter().all(|finding| finding.severity < crate::diag::Severity::Error)
+        // With these there is a body all the same.
+        let leave_a_body =
+            [&render_rules::IMPOSSIBLE_MEMBER, &render_rules::UNESCAPED, &provider_rules::UNSERVED_ENDPOINT];
+        let is_fatal =
+            |finding: &Diagnostic| finding.severity == Severity::Error && !leave_a_body.contains(&finding.rule);
+        usable && !findings[before..].iter().any(is_fatal)
     }
 
     /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.
@@ -446,7 +451,15 @@ fn check_settings(
     };
     let Some(api) = ClientApi::from_name(&instance.client_api.value) else { return false };
     check_api(profile, api, api.wire(endpoint.value), findings);
-    findings.extend(doubled_path((instance, name.span), &endpoint));
+    let doubled = doubled_path((instance, name.span), &endpoint);
+    // Where an instance is named anew below an endpoint, the instance is what does not fit.
+    let level = |span: Span| profile.chain.iter().position(|level| level.file == span.file);
+    let is_new_instance = level(name.span) < level(endpoint.span);
+    let unserved = || {
+        let finding = unserved(instance, api, &endpoint)?;
+        Some(if is_new_instance { finding.told_at(name.span, "this is inherited") } else { finding })
+    };
+    findings.extend(doubled.or_else(unserved));
     true
 }
 
@@ -463,6 +476,42 @@ fn doubled_path((instance, named): (&Instance, Span), endpoint: &Spanned<&str>) 
         false => finding.related(named, "the instance is named here"),
     };
     Some(finding.help(format!("write `endpoint = \"{}\"`", crate::text::cut(rest, 80))))
+}
+
+/// The finding of an endpoint that no server of the client API answers. A gateway may have paths of its own: there only a slip counts.
+fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
+    let known = api.endpoints();
+    let path = endpoint.value.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+    let end = |parts: usize| {
+        let start = path.rmatch_indices(['/', ':']).nth(parts - 1).map_or(0, |(at, _)| at + 1);
+        &path[start..]
+    };
+    let ends_with = |served: &&str| {
+        path == *served || path.strip_suffix(*served).is_some_and(|before| before.ends_with(['/', ':']))
+    };
+    if known.iter().any(ends_with) {
+        return None;
+    }
+    let parts = |endpoint: &str| endpoint.matches('/').count() + 1;
+    let slip = known.iter().find(|endpoint| is_misspelling(end(parts(endpoint)), endpoint));
+    let mut others = ClientApi::ALL.into_iter().filter(|other| *other != api);
+    let other = others.find(|other| other.endpoints().iter().any(ends_with));
+    let is_official = Server::by_host(UrlParts::of(&instance.url.value).host()).is_some();
+    let help = match (slip, other) {
+        (Some(slip), _) => format!("did you mean `{}{slip}`?", path.strip_suffix(end(parts(slip))).unwrap_or_default()),
+        (None, Some(other)) => {
+            format!("it takes bodies of the client API {}; that of {} is `{}`", other.name(), api.name(), known[0])
+        }
+        (None, None) if is_official => format!("the endpoint of {} is `{}`", api.name(), known[0]),
+        (None, None) => return None,
+    };
+    let path = crate::text::cut(path, 60);
+    let message = format!("`{path}` is no endpoint of {}", api.name());
+    Some(
+        Diagnostic::new(&provider_rules::UNSERVED_ENDPOINT, endpoint.span, &*message)
+            .in_sense(Some(message))
+            .help(help),
+    )
 }
 
 fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, findings: &mut Vec<Diagnostic>) {

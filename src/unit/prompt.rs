@@ -144,6 +144,11 @@ const MARKS: usize = 16;
 /// At both ends of the placeholder: what JSON has to escape, and so what is not escaped as JSON gives no JSON.
 const EDGE: char = '\u{1}';
 
+/// The text that stands for an agent's own system prompt in values that several bodies share.
+pub(crate) fn stand_in() -> &'static str {
+    placeholder().as_str()
+}
+
 /// The placeholder. Nobody who writes a repository can know it, and nothing that is made with it holds it in the end.
 pub(super) fn placeholder() -> &'static Placeholder {
     static PLACEHOLDER: OnceLock<Placeholder> = OnceLock::new();

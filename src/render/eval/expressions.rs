@@ -108,8 +108,12 @@ impl<'e, W: Watch> Eval<'e, W> {
             self.lacking.insert(at, base.value);
             return Ok(missing_or_nothing(&origin, at));
         }
-        let origin = if W::FOLLOWS { self.member_origin(&base, name) } else { Origin::Unknown };
-        Ok(Tracked { value, origin })
+        if !W::FOLLOWS {
+            return Ok(Tracked::plain(value));
+        }
+        let member = Tracked { value, origin: self.member_origin(&base, name) };
+        self.watch.read(&member, at);
+        Ok(member)
     }
 
     fn member_origin(&self, base: &Tracked, name: &str) -> Origin {
@@ -147,7 +151,11 @@ impl<'e, W: Watch> Eval<'e, W> {
         if value.is_undefined() {
             return Ok(missing_or_nothing(&origin, at));
         }
-        Ok(Tracked { value, origin })
+        let element = Tracked { value, origin };
+        if W::FOLLOWS {
+            self.watch.read(&element, at);
+        }
+        Ok(element)
     }
 
     /// `left or right`, or `left and right`.

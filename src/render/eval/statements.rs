@@ -313,6 +313,9 @@ impl<'e, W: Watch> Eval<'e, W> {
             self.watch.branched(at);
             object.go_to(index);
             self.variables.clear();
+            if W::FOLLOWS {
+                self.watch.read(&element, at);
+            }
             self.assign(&it.target, element)?;
             self.body(&it.body)?;
         }

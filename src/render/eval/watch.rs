@@ -67,6 +67,9 @@ pub(in super::super) trait Watch {
     /// A text was captured by a block whose tag is given.
     fn captured(&mut self, _text: &mut Told, _tag: Place) {}
 
+    /// A value was taken out of an object or a list. It is told where origins are followed.
+    fn read(&mut self, _value: &Tracked, _at: Place) {}
+
     /// A value is looked at in another way than by handing it on, writing it, or asking whether it is there.
     fn looked_at(&mut self, _value: &Tracked) {}
 }
@@ -117,6 +120,11 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
     fn captured(&mut self, text: &mut Told, tag: Place) {
         self.0.captured(text, tag);
         self.1.captured(text, tag);
+    }
+
+    fn read(&mut self, value: &Tracked, at: Place) {
+        self.0.read(value, at);
+        self.1.read(value, at);
     }
 
     fn looked_at(&mut self, value: &Tracked) {

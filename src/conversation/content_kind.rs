@@ -1,0 +1,271 @@
+//! The kinds of content that a conversation holds.
+
+/// A kind of content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ContentKind {
+    /// The whole system prompt: the agent's own and the layers of the conversation.
+    SystemPrompt,
+    /// Attached files.
+    Files,
+    /// Text of the person.
+    UserText,
+    /// Text of the model.
+    AssistantText,
+    /// Text of typed items, which the host says.
+    SystemItems,
+    /// Who says something.
+    Roles,
+    /// The model's reasoning.
+    Thinking,
+    /// Reasoning of which nobody knows where it comes from, and its signatures.
+    UnknownThinking,
+    /// The proof that reasoning is the model's own.
+    Signatures,
+    /// Reasoning that only the provider can read.
+    RedactedThinking,
+    /// Calls of tools.
+    ToolCalls,
+    /// The arguments of calls.
+    ToolArguments,
+    /// Which result answers which call.
+    CallIds,
+    /// The text of results.
+    ToolResults,
+    /// The name of the tool that gave a result.
+    ResultNames,
+    /// That a tool failed.
+    ErrorMarks,
+    /// Images in results.
+    ResultImages,
+    /// Images in base64.
+    Images,
+    /// Images by their addresses.
+    ImageUrls,
+    /// The media types of images, documents and recordings in base64.
+    MediaTypes,
+    /// Documents of every kind: no content is of this kind, it stands for all of them in declarations.
+    Documents,
+    /// PDF documents in base64.
+    PdfDocuments,
+    /// Other documents in base64.
+    OtherDocuments,
+    /// Documents that are text.
+    DocumentText,
+    /// Documents by their addresses.
+    DocumentUrls,
+    /// Documents by the ids of files.
+    DocumentFiles,
+    /// The titles of documents that are there with their bytes or text.
+    DocumentTitles,
+    /// The titles of documents that are given by address or file id.
+    LinkedTitles,
+    /// Recordings.
+    Audio,
+    /// What one provider said in a form of its own.
+    ProviderBlocks,
+    /// The tools that the request offers.
+    Tools,
+    /// The code before the gap of a completion.
+    Prefix,
+    /// The code after the gap of a completion.
+    Suffix,
+}
+
+use ContentKind as Kind;
+
+impl ContentKind {
+    /// All kinds.
+    pub const ALL: [Kind; 33] = [
+        Kind::SystemPrompt,
+        Kind::Files,
+        Kind::UserText,
+        Kind::AssistantText,
+        Kind::SystemItems,
+        Kind::Roles,
+        Kind::Thinking,
+        Kind::UnknownThinking,
+        Kind::Signatures,
+        Kind::RedactedThinking,
+        Kind::ToolCalls,
+        Kind::ToolArguments,
+        Kind::CallIds,
+        Kind::ToolResults,
+        Kind::ResultNames,
+        Kind::ErrorMarks,
+        Kind::ResultImages,
+        Kind::Images,
+        Kind::ImageUrls,
+        Kind::MediaTypes,
+        Kind::Documents,
+        Kind::PdfDocuments,
+        Kind::OtherDocuments,
+        Kind::DocumentText,
+        Kind::DocumentUrls,
+        Kind::DocumentFiles,
+        Kind::DocumentTitles,
+        Kind::LinkedTitles,
+        Kind::Audio,
+        Kind::ProviderBlocks,
+        Kind::Tools,
+        Kind::Prefix,
+        Kind::Suffix,
+    ];
+
+    /// Returns the name by which profiles and `wire-limits.toml` call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::SystemPrompt => "system-prompt",
+            Kind::Files => "files",
+            Kind::UserText => "user-text",
+            Kind::AssistantText => "assistant-text",
+            Kind::SystemItems => "system-items",
+            Kind::Roles => "roles",
+            Kind::Thinking => "thinking",
+            Kind::UnknownThinking => "unknown-thinking",
+            Kind::Signatures => "signatures",
+            Kind::RedactedThinking => "redacted-thinking",
+            Kind::ToolCalls => "tool-calls",
+            Kind::ToolArguments => "tool-arguments",
+            Kind::CallIds => "call-ids",
+            Kind::ToolResults => "tool-results",
+            Kind::ResultNames => "result-names",
+            Kind::ErrorMarks => "error-marks",
+            Kind::ResultImages => "result-images",
+            Kind::Images => "images",
+            Kind::ImageUrls => "image-urls",
+            Kind::MediaTypes => "media-types",
+            Kind::Documents => "documents",
+            Kind::PdfDocuments => "pdf-documents",
+            Kind::OtherDocuments => "other-documents",
+            Kind::DocumentText => "document-text",
+            Kind::DocumentUrls => "document-urls",
+            Kind::DocumentFiles => "document-files",
+            Kind::DocumentTitles => "document-titles",
+            Kind::LinkedTitles => "linked-titles",
+            Kind::Audio => "audio",
+            Kind::ProviderBlocks => "provider-blocks",
+            Kind::Tools => "tools",
+            Kind::Prefix => "prefix",
+            Kind::Suffix => "suffix",
+        }
+    }
+
+    /// Returns the kind with a name.
+    pub fn from_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Returns a phrase for messages: the subject of a sentence, and whether it is one thing.
+    pub(crate) fn phrase(self) -> (&'static str, bool) {
+        match self {
+            Kind::SystemPrompt => ("the system prompt", true),
+            Kind::Files => ("attached files", false),
+            Kind::UserText => ("text of the user", true),
+            Kind::AssistantText => ("text of the assistant", true),
+            Kind::SystemItems => ("text of system items", true),
+            Kind::Roles => ("the role of who speaks", true),
+            Kind::Thinking => ("thinking", true),
+            Kind::UnknownThinking => ("thinking of unknown origin", true),
+            Kind::Signatures => ("signatures of thinking", false),
+            Kind::RedactedThinking => ("redacted thinking", true),
+            Kind::ToolCalls => ("tool calls", false),
+            Kind::ToolArguments => ("arguments of tool calls", false),
+            Kind::CallIds => ("ids that pair results with their calls", false),
+            Kind::ToolResults => ("tool results", false),
+            Kind::ResultNames => ("names of the tools that gave results", false),
+            Kind::ErrorMarks => ("marks of failed tool calls", false),
+            Kind::ResultImages => ("images in tool results", false),
+            Kind::Images => ("images", false),
+            Kind::ImageUrls => ("images given by URL", false),
+            Kind::MediaTypes => ("media types", false),
+            Kind::Documents => ("documents", false),
+            Kind::PdfDocuments => ("PDF documents", false),
+            Kind::OtherDocuments => ("documents that are no PDF", false),
+            Kind::DocumentText => ("documents that are text", false),
+            Kind::DocumentUrls => ("documents given by URL", false),
+            Kind::DocumentFiles => ("documents given by file id", false),
+            Kind::DocumentTitles => ("titles of documents", false),
+            Kind::LinkedTitles => ("titles of documents given by URL or file id", false),
+            Kind::Audio => ("recordings", false),
+            Kind::ProviderBlocks => ("blocks in the provider's own form", false),
+            Kind::Tools => ("tool definitions", false),
+            Kind::Prefix => ("the code before the cursor", true),
+            Kind::Suffix => ("the code after the cursor", true),
+        }
+    }
+
+    /// Returns `true` if a declaration that names this kind covers another one: who leaves images out leaves their media types out.
+    pub fn covers(self, other: Kind) -> bool {
+        let more: &[Kind] = match self {
+            Kind::Images => &[Kind::ImageUrls, Kind::ResultImages, Kind::MediaTypes],
+            Kind::Documents => &[
+                Kind::PdfDocuments,
+                Kind::OtherDocuments,
+                Kind::DocumentText,
+                Kind::DocumentUrls,
+                Kind::DocumentFiles,
+                Kind::DocumentTitles,
+                Kind::LinkedTitles,
+                Kind::MediaTypes,
+            ],
+            Kind::Thinking => &[Kind::UnknownThinking, Kind::Signatures, Kind::RedactedThinking],
+            Kind::ToolCalls => &[Kind::ToolArguments, Kind::CallIds],
+            Kind::ToolResults => &[Kind::ResultNames, Kind::ErrorMarks, Kind::ResultImages, Kind::CallIds],
+            _ => &[],
+        };
+        self == other || more.contains(&other)
+    }
+
+    /// Returns `true` if it depends on model and server whether it can be sent at all: its loss is worth a look.
+    pub(crate) fn is_optional(self) -> bool {
+        matches!(
+            self,
+            Kind::Thinking
+                | Kind::UnknownThinking
+                | Kind::Signatures
+                | Kind::RedactedThinking
+                | Kind::ResultNames
+                | Kind::MediaTypes
+                | Kind::OtherDocuments
+                | Kind::DocumentUrls
+                | Kind::DocumentFiles
+                | Kind::DocumentTitles
+                | Kind::LinkedTitles
+                | Kind::Audio
+        )
+    }
+
+    fn bit(self) -> u64 {
+        1 << self as u8
+    }
+}
+
+/// A set of kinds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct KindSet(u64);
+
+impl KindSet {
+    pub(crate) fn add(&mut self, kind: Kind) {
+        self.0 |= kind.bit();
+    }
+
+    pub(crate) fn has(self, kind: Kind) -> bool {
+        self.0 & kind.bit() != 0
+    }
+
+    pub(crate) fn and(self, other: KindSet) -> KindSet {
+        KindSet(self.0 | other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_their_kinds() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Notes which values of the data a template takes out of objects and lists, and where.
+
+use std::sync::Arc;
+
+use super::tree::Place;
+use super::value::{Origin, Tracked};
+use super::watch::Watch;
+use crate::json::Pointer;
+
+/// The most reads that are noted.
+const MAX_READS: usize = 1 << 18;
+
+/// What was read, in order.
+#[derive(Debug, Default)]
+pub(in super::super) struct Reads(pub(in super::super) Vec<(Arc<Pointer>, Place)>);
+
+impl Watch for Reads {
+    const FOLLOWS: bool = true;
+
+    fn read(&mut self, value: &Tracked, at: Place) {
+        if let (Origin::Data(path), true) = (&value.origin, self.0.len() < MAX_READS) {
+            self.0.push((Arc::clone(path), at));
+        }
+    }
+}
