@@ -234,6 +234,15 @@ fn the_command_tells_the_place_in_the_body() {
     let told = why400(folder.path(), &["the request is odd", "--body", "body.json"]);
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(told.status.code() == Some(1) && out.contains("protocol/unanswered-call"), "{out}");
+
+    // What cannot be read is told, and no key is shown.
+    assert_eq!(why400(folder.path(), &["-", "--body", "-"]).status.code(), Some(2));
+    let told = why400(folder.path(), &["the request is odd", "--body", "no-such-file.json"]);
+    let err = String::from_utf8_lossy(&told.stderr);
+    assert!(told.status.code() == Some(2) && err.contains("no-such-file.json"), "{err}");
+    let key = format!("sk-proj-{}", "aB3dE5fG7h".repeat(5));
+    let told = why400(folder.path(), &[&format!("Incorrect API key provided: {key}. You can find your API key at x.")]);
+    assert!(!String::from_utf8_lossy(&told.stdout).contains(&key));
 }
 
 #[test]

@@ -26,8 +26,11 @@ const LONGEST_VALUE: usize = 120;
 pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> Outcome {
     let wire = args.wire.as_deref().map(lint::wire_named).transpose()?;
     let opened = options.open()?;
+    if args.answer == "-" && args.body.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::new("standard input can be the answer or the body, not both"));
+    }
     let answer = answer(options, &opened, &args.answer)?;
-    let body = args.body.as_deref().map(|file| body_of_file(options, &opened, file)).transpose()?;
+    let body = args.body.as_deref().map(|file| read(options, &opened, file)).transpose()?;
     let asked = serde_json::from_str(&answer).map(|document: Value| exchanges(&document)).unwrap_or_default();
     let asked = match asked.is_empty() {
         true => vec![Exchange::of_answer(answer)],
@@ -110,10 +113,6 @@ fn answer(options: &Options, opened: &Opened, argument: &str) -> Result<String, 
         true => read(options, opened, Path::new(argument)).map(|body| body.text),
         false => Ok(argument.to_owned()),
     }
-}
-
-fn body_of_file(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure> {
-    read(options, opened, file)
 }
 
 fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure> {
