@@ -1,12 +1,10 @@
 //! Content that is lost on its way from a conversation into a request body.
 //!
 //! Input: a conversation as templates see it, and the body that was made of it. Output: [`Judged`]: the kinds of content that are
-//! there, and every [`Loss`]. The body is read into pieces, as `compare` reads it, and the content is looked for among them. What a wire
-//! format cannot carry stands in `wire-limits.toml` ([`limits`]). Knows nothing of profiles, files and how a loss is told.
+//! there, and every [`Loss`]. The body is read into pieces, as `compare` reads it, and the content is looked for among them. Knows nothing of profiles, files and how a loss is told.
 
 mod alteration;
 mod carried;
-pub(crate) mod limits;
 pub(crate) mod rules;
 
 pub(crate) use carried::{Expected, judge};

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Compiler, Explanation, LoadedContext, ProfileId, ValueSource};
 use crate::check::history;
+use crate::compare::limits::{self, Limit};
 use crate::conversation::{ContentKind, KindSet};
 use crate::diag::{Diagnostic, Findings, Severity};
-use crate::flow::limits::{self, Limit};
 use crate::flow::{self, Expected, Fate, Judged, Loss, rules};
 use crate::import::forms;
 use crate::json::{self, Pointer};
