@@ -590,7 +590,7 @@ impl ValueSource {
 }
 
 /// The leaves of a value: scalars, empty lists and empty objects.
-fn leaves(value: &Value) -> Vec<Pointer> {
+pub(super) fn leaves(value: &Value) -> Vec<Pointer> {
     fn walk(value: &Value, at: Pointer, found: &mut Vec<Pointer>) {
         match value {
             Value::Array(elements) if !elements.is_empty() => {
