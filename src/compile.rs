@@ -126,7 +126,7 @@ impl Pairing<'_> {
 pub struct LoadedContext {
     /// The context.
     pub context: Context,
-    /// Whether golden bodies are written for it in this repository.
+    /// `true` if golden bodies are written for it in this repository.
     pub golden: bool,
     plain: Arc<Version>,
     /// Tells it apart in questions.
@@ -197,7 +197,7 @@ struct Spent {
     held: usize,
     /// Values of each body that no template renders.
     static_values: usize,
-    /// Whether a finding says that a template works too much.
+    /// `true` if a finding says that a template works too much.
     is_told: bool,
 }
 
@@ -305,7 +305,7 @@ impl Compiler {
         }
     }
 
-    /// Whether a finding of loading stands in a file that agents use.
+    /// Returns `true` if a finding of loading stands in a file that agents use.
     fn may_reach_agents(&self, finding: &Diagnostic) -> bool {
         let file = finding.primary.span.file;
         let mut profiles = self.hierarchy.ids().map(|id| self.hierarchy.get(id).file);
@@ -314,7 +314,7 @@ impl Compiler {
             || self.repo.instances.keys().any(|name| self.repo.instance_files(name).contains(&file))
     }
 
-    /// Whether an agent can be compiled.
+    /// Returns `true` if an agent can be compiled.
     fn prepare_agent(&mut self, id: ProfileId, findings: &mut Vec<Diagnostic>) -> bool {
         let Some(chain) = self.hierarchy.chain(id) else { return false };
         let before = findings.len();
@@ -623,7 +623,7 @@ impl Compiler {
         Ok((self.conversation_for(plan, &context)?, PromptEnvironment::of(&context)))
     }
 
-    /// What schemas and rules find in that body, as it is: no policy was applied. Nothing, if there is no body.
+    /// Returns what schemas and rules find in that body, as it is: no policy was applied. Nothing, if there is no body.
     pub fn live_findings(
         &self,
         plan: &Plan<'_>,
@@ -658,7 +658,7 @@ impl Compiler {
         })?
     }
 
-    /// Whether thinking is bound to what stands before it, for the model of a request.
+    /// Returns `true` if thinking is bound to what stands before it, for the model of a request.
     #[cfg(feature = "runtime")]
     pub(crate) fn binds_thinking(&self, plan: &Plan<'_>, model: Option<&str>) -> bool {
         plan.wire.binds_thinking()
@@ -720,7 +720,7 @@ impl Compiler {
         facts.value(|family| family.context_window).and_then(|(window, _)| u64::try_from(window).ok())
     }
 
-    /// What tokens of a request cost, where that is known of its server and model. A server is known by the host of its URL alone: a
+    /// Returns what tokens of a request cost, where that is known of its server and model. A server is known by the host of its URL alone: a
     /// proxy has prices of its own.
     #[cfg(feature = "runtime")]
     pub(crate) fn price(&self, plan: &Plan<'_>, model: Option<&str>) -> Option<Price> {
@@ -781,7 +781,7 @@ impl Compiler {
         Err(Box::new(SelectError::Unknown { what: "context", wanted: wanted.to_owned(), help: near }))
     }
 
-    /// Whether every file said what it defines. If not, there may be agents and contexts that nobody knows of.
+    /// Returns `true` if every file said what it defines. If not, there may be agents and contexts that nobody knows of.
     pub fn is_fully_read(&self) -> bool {
         let profiles: HashSet<FileId> = self.hierarchy.ids().map(|id| self.hierarchy.get(id).file).collect();
         let hides = |finding: &Diagnostic| {
@@ -905,7 +905,7 @@ impl PromptEnvironment {
         }
     }
 
-    /// What the prompts of a layer's agents may read.
+    /// Returns what the prompts of a layer's agents may read.
     fn scope(&self, repo: &Repo, layer: LayerKind) -> Arc<PromptScope> {
         let layers = repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world));
         self.scope_of(repo, layer, layers.collect())

@@ -39,14 +39,14 @@ pub struct Conversation {
     pub files: Vec<AttachedFile>,
     /// Named layers of the system prompt beside the agent's own.
     pub system_layers: Vec<SystemLayer>,
-    /// Whether the agent's own system prompt is left out.
+    /// `true` if the agent's own system prompt is left out.
     pub omit_system_prompt: bool,
     /// The first message behind the last renewal of system prompt and tools; 0 if there was none. Thinking in messages before it is
     /// left out for APIs that bind thinking to what stood before it.
     pub bound_from: usize,
     /// The whole system prompt, if it is known; blank if there is none. Else it is rendered. A session keeps the one that it rendered first.
     pub known_prompt: Option<Arc<str>>,
-    /// Whether what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
+    /// `true` if what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
     /// `surroundings` is told both before the first message of the person.
     pub is_told: bool,
     /// What is known of typed items of the history beside their text, each with its message's place. A session keeps it in its log.
@@ -131,17 +131,17 @@ pub struct Message {
 }
 
 impl Message {
-    /// What the person says.
+    /// Returns what the person says.
     pub fn user(content: impl Into<Content>) -> Message {
         Message { role: Role::User, blocks: content.into().0, item: None }
     }
 
-    /// What the model said.
+    /// Returns what the model said.
     pub fn assistant(content: impl Into<Content>) -> Message {
         Message { role: Role::Assistant, blocks: content.into().0, item: None }
     }
 
-    /// What it says in words: its texts, and those in a provider's own form, without thinking, calls and results.
+    /// Returns what it says in words: its texts, and those in a provider's own form, without thinking, calls and results.
     pub fn text(&self) -> String {
         let words = |block: &Block| match block {
             Block::Text(text) => Some(Arc::clone(text)),
@@ -222,7 +222,7 @@ pub enum Block {
         id: Arc<str>,
         /// The answer's text.
         content: Arc<str>,
-        /// Whether the tool failed.
+        /// `true` if the tool failed.
         is_error: bool,
         /// Images in the answer.
         images: Vec<Image>,
@@ -327,7 +327,7 @@ impl ProviderBlock {
         self.data.pointer("/audio/expires_at")?.as_u64()
     }
 
-    /// What the provider calls it: its `type`, or else the name of its first member.
+    /// Returns what the provider calls it: its `type`, or else the name of its first member.
     pub fn kind(&self) -> &str {
         kind_of(&self.data)
     }
@@ -345,7 +345,7 @@ pub struct Image {
     pub data: Arc<str>,
     /// The MIME type.
     pub media_type: Arc<str>,
-    /// Whether `data` is a URL.
+    /// `true` if `data` is a URL.
     pub is_url: bool,
 }
 
@@ -453,7 +453,7 @@ impl ItemKind {
 }
 
 impl Conversation {
-    /// Whether this is a chat or a completion.
+    /// Returns whether this is a chat or a completion.
     pub fn kind(&self) -> TaskKind {
         match self.task {
             Task::Chat(_) => TaskKind::Chat,

@@ -45,11 +45,11 @@ pub struct Rule {
     pub summary: &'static str,
     /// The page that `reqc rule CODE` shows: why it matters and what to do, in Markdown.
     pub page: &'static str,
-    /// Whether a repository may lower or silence it. An error that leaves an agent without a body must stay one: else a run
+    /// `true` if a repository may lower or silence it. An error that leaves an agent without a body must stay one: else a run
     /// would pass that compiled less than it seems. What may be lowered are warnings, and findings about the content of
     /// bodies that exist.
     pub can_be_lowered: bool,
-    /// Whether it speaks of a member's key rather than of its value.
+    /// `true` if it speaks of a member's key rather than of its value.
     pub is_about_key: bool,
     /// Where its facts about providers were found. Rules about the project's own files have none.
     pub evidence: &'static [Evidence],
@@ -146,7 +146,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The edit that mends it, where the stage that found it knows one; see [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
-    /// Whether what is wrong stands elsewhere, where nobody can edit it: no name at its place is misspelt.
+    /// `true` if what is wrong stands elsewhere, where nobody can edit it: no name at its place is misspelt.
     pub(crate) is_elsewhere: bool,
     /// What tells it apart from another finding of its rule at its place.
     pub(crate) sense: Option<String>,
@@ -372,7 +372,7 @@ impl Findings {
         diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Whether nothing was found.
+    /// Returns `true` if nothing was found.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -424,7 +424,7 @@ fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     (score >= 0.85 || is_near()).then_some(score)
 }
 
-/// Whether a name is a known one with a slip: in another spelling (`providerInstance`), or one or two steps away.
+/// Returns `true` if a name is a known one with a slip: in another spelling (`providerInstance`), or one or two steps away.
 pub(crate) fn is_misspelling(name: &str, known: &str) -> bool {
     if name.len() > LONGEST_NAME {
         return false;
@@ -464,7 +464,7 @@ impl Suggestions {
         one_of(&self.nearest(name, candidates))
     }
 
-    /// Whether enough was compared.
+    /// Returns `true` if enough was compared.
     pub(crate) fn is_spent(&self) -> bool {
         self.left == 0
     }

@@ -265,13 +265,13 @@ fn unasked(
     Ok(found)
 }
 
-/// Whether the `request.json` of a folder is one of ours.
+/// Returns whether the `request.json` of a folder is one of ours.
 fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, AccessError> {
     let path = format!("{name}/{REQUEST}");
     Ok(output.current(&join(folder, &path))?.is_some_and(|bytes| has_our_form(&path, &bytes)))
 }
 
-/// Whether a file of the form `<slug>/<name>.json` can be one of ours, judged by what it holds: a request line of an agent that
+/// Returns `true` if a file of the form `<slug>/<name>.json` can be one of ours, judged by what it holds: a request line of an agent that
 /// has such a folder, or a body that some API takes. A manifest alone is no proof, since anybody can write one.
 fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else { return false };

@@ -41,7 +41,7 @@ pub struct Request<'b> {
     pub wire: WireFormat,
     /// The name of the context.
     pub name: &'b str,
-    /// Whether texts are replaced by others of the same length and character classes.
+    /// `true` if texts are replaced by others of the same length and character classes.
     pub redact: bool,
 }
 

@@ -340,7 +340,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// What kind of value it is, with its article.
+/// Returns what kind of value it is, with its article.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -93,7 +93,7 @@ pub fn function_names(kind: TemplateKind) -> &'static [&'static str] {
     }
 }
 
-/// Whether a string of a body is a template: `{#` alone does not make one.
+/// Returns `true` if a string of a body is a template: `{#` alone does not make one.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
@@ -165,7 +165,7 @@ struct Template {
     text: Box<str>,
     /// What it reads, includes followed.
     reads: BTreeSet<String>,
-    /// Whether it may read the system prompt.
+    /// `true` if it may read the system prompt.
     reads_prompt: bool,
     usable: bool,
     /// How many agents use it.
@@ -295,7 +295,7 @@ impl Engine {
         usable.then_some(id)
     }
 
-    /// What the mistakes of profiles are compared with names by.
+    /// Returns what the mistakes of profiles are compared with names by.
     pub(crate) fn suggestions(&mut self) -> &mut Suggestions {
         &mut self.suggestions
     }
@@ -494,7 +494,7 @@ impl Engine {
         if it.is_free && !it.is_guess { finding } else { finding.at_most(Severity::Warning) }
     }
 
-    /// What a template of a profile is for.
+    /// Returns what a template of a profile is for.
     fn kind_of(&self, name: &str) -> TemplateKind {
         match self.prompts.contains(name) {
             true => TemplateKind::Prompt,
@@ -563,7 +563,7 @@ impl Engine {
         }
     }
 
-    /// Whether a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
+    /// Returns `true` if a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
     fn is_constant(&self, name: &Arc<str>) -> bool {
         let mut is_constant = true;
         self.follow(vec![name], &mut |_, analysis| {
@@ -633,17 +633,17 @@ impl BodyInput<'_> {
 }
 
 impl Renderer<'_> {
-    /// Whether several agents use a template.
+    /// Returns `true` if several agents use a template.
     pub(crate) fn is_shared(&self, id: TemplateId) -> bool {
         self.engine.templates[id.0 as usize].uses > 1
     }
 
-    /// Whether a template may read the system prompt.
+    /// Returns `true` if a template may read the system prompt.
     pub(crate) fn reads_prompt(&self, id: TemplateId) -> bool {
         self.engine.templates[id.0 as usize].reads_prompt
     }
 
-    /// Whether a prompt says the same in every context, if it takes no more steps than it may there.
+    /// Returns `true` if a prompt says the same in every context, if it takes no more steps than it may there.
     pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
         let template = &self.engine.templates[id.0 as usize];
         *template.is_constant.get_or_init(|| self.engine.is_constant(&template.name))
@@ -718,7 +718,7 @@ impl Renderer<'_> {
         account::metered(|| eval::run(&tree, input, self.engine.environment.empty_state(), watch))
     }
 
-    /// What a template gave, and what that cost.
+    /// Returns what a template gave, and what that cost.
     fn rendered(
         &self,
         sources: &Sources,

@@ -62,9 +62,9 @@ pub struct Layer {
     pub kind: LayerKind,
     /// Its files.
     pub world: Arc<dyn World>,
-    /// Whether its profiles, partials and roles take part (`--no-bundled` drops the bundled ones).
+    /// `true` if its profiles, partials and roles take part (`--no-bundled` drops the bundled ones).
     pub active: bool,
-    /// Whether its agents are compiled.
+    /// `true` if its agents are compiled.
     pub compiled: bool,
 }
 
@@ -116,7 +116,7 @@ pub struct Repo {
     pub families: Vec<Arc<Family>>,
     /// `rosters.toml`, in the author's order.
     pub rosters: Vec<Roster>,
-    /// Whether the repository's root itself is the bundled layer.
+    /// `true` if the repository's root itself is the bundled layer.
     pub is_bundled_root: bool,
     /// Unreadable partials by name: the files that their findings stand in.
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
@@ -136,7 +136,7 @@ pub enum PartialState {
 }
 
 impl Repo {
-    /// What stands behind a full partial name (`partials/x.jinja`).
+    /// Returns what stands behind a full partial name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         let leads_outside = || self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside));
         let is_below = |folder: &String| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
@@ -175,19 +175,19 @@ impl Repo {
         Some(self.sources.find_or_add(&format!("{}{path}", self.shown_below(layer.kind)), || text))
     }
 
-    /// What stands before the paths of a layer's files in reports.
+    /// Returns what stands before the paths of a layer's files in reports.
     pub(crate) fn shown_below(&self, layer: LayerKind) -> &'static str {
         let is_embedded = layer == LayerKind::Bundled && !self.config.is_bundled_layer;
         if is_embedded { "bundled:" } else { "" }
     }
 
-    /// Whether no layer that is compiled has a profile, readable or not.
+    /// Returns `true` if no layer that is compiled has a profile, readable or not.
     pub fn is_empty(&self) -> bool {
         let mut profiles = self.profiles.iter().chain(&self.unreadable_profiles);
         !profiles.any(|source| self.is_compiled(source.layer))
     }
 
-    /// Whether agents of a layer are compiled.
+    /// Returns `true` if agents of a layer are compiled.
     pub fn is_compiled(&self, layer: LayerKind) -> bool {
         self.layers.iter().any(|candidate| candidate.kind == layer && candidate.compiled)
     }

@@ -54,7 +54,7 @@ pub struct Reviewing<'r> {
     pub selection: &'r Selection,
     /// What is made of findings.
     pub policy: &'r PolicyOptions,
-    /// Whether bodies of all contexts are compared, or those that golden files are kept for.
+    /// `true` if bodies of all contexts are compared, `false` if only those that golden files are kept for.
     pub all_contexts: bool,
     /// Makes compilers of files that neither side has.
     pub load: Load<'r>,
@@ -84,7 +84,7 @@ pub struct Review {
     pub lowered: Vec<Lowered>,
     /// Every file that differs.
     pub changes: Vec<ChangedFile>,
-    /// Whether the older side's sources are known: if not, there are no causes.
+    /// `true` if the older side's sources are known: if not, there are no causes.
     pub has_sources: bool,
 }
 
@@ -153,7 +153,7 @@ impl Class {
 }
 
 impl Cause {
-    /// What edits change, and what else is known of that.
+    /// Returns what edits change, and what else is known of that.
     fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
         let mut groups = crate::diff::alike(&changes);
         crate::diff::mark_moved(&mut groups);
@@ -186,7 +186,7 @@ impl Cause {
 }
 
 impl Review {
-    /// Whether nothing differs on the wire, no file goes elsewhere, and nothing is let through that was not.
+    /// Returns `true` if nothing differs on the wire, no file goes elsewhere, and nothing is let through that was not.
     pub fn is_empty(&self) -> bool {
         let has_same_agents = self.newly_broken().next().is_none() && self.mended.is_empty();
         let has_same_bodies = self.changes.is_empty() && self.roll.is_empty();
@@ -247,7 +247,7 @@ impl Review {
         self.causes.iter().map(Cause::class).chain(others).max().unwrap_or(Class::Silent)
     }
 
-    /// What the newer side does to the bodies of the older one.
+    /// Returns what the newer side does to the bodies of the older one.
     pub fn between(older: &Side, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
@@ -273,7 +273,7 @@ impl Review {
         Review { rerouted, lowered, ..review }
     }
 
-    /// What the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
+    /// Returns what the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
     /// written from.
     pub fn of_golden(golden: AgainstGolden, older: Option<&Side>, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
         let AgainstGolden { report, drifts, altered_bundled } = golden;

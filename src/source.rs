@@ -42,7 +42,7 @@ impl Span {
         Span { file, start: 0, end: 0 }
     }
 
-    /// Whether `other` starts inside of this span.
+    /// Returns `true` if `other` starts inside of this span.
     pub fn contains(self, other: Span) -> bool {
         other.file == self.file && (self.start..=self.end).contains(&other.start)
     }
@@ -306,7 +306,7 @@ impl Sources {
         self.files.count()
     }
 
-    /// Whether no file was added.
+    /// Returns `true` if no file was added.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

@@ -30,7 +30,7 @@ pub(crate) struct Mark<'b> {
     about: About,
     is_of_model: bool,
     lacks: Vec<Pointer>,
-    /// Whether it is not to be believed if it stands in the history.
+    /// `true` if it is not to be believed if it stands in the history.
     is_doubted: bool,
 }
 

@@ -97,9 +97,9 @@ pub(crate) struct Outcome<'b> {
     pub(crate) identified: &'b Value,
     /// The tool, where formats name it.
     pub(crate) name: Option<&'b str>,
-    /// Whether it says that the tool failed.
+    /// `true` if it says that the tool failed.
     pub(crate) is_error: bool,
-    /// Whether it holds nothing.
+    /// `true` if it holds nothing.
     pub(crate) is_empty: bool,
 }
 
@@ -163,12 +163,12 @@ impl<'b> Part<'b> {
         }
     }
 
-    /// Whether it is text.
+    /// Returns `true` if it is text.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.kind, Kind::Text(_))
     }
 
-    /// Whether it is reasoning.
+    /// Returns `true` if it is reasoning.
     pub(crate) fn is_thinking(&self) -> bool {
         matches!(self.kind, Kind::Thinking)
     }
@@ -196,7 +196,7 @@ pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Whether a value holds nothing: no text, no part.
+/// Returns `true` if a value holds nothing: no text, no part.
 fn is_blank(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

@@ -66,13 +66,13 @@ impl Measured {
         graph::Graph::of(schema).ok().map(Measured)
     }
 
-    /// Whether a value can be held against it in a moment.
+    /// Returns `true` if a value can be held against it in a moment.
     pub(crate) fn is_cheap(&self, value: &Value) -> bool {
         cost::cost(&self.0, value).is_some_and(|cost| cost <= document::MAX_COST_EXPLAINED)
     }
 }
 
-/// Whether a schema file, or one of extensions, says what it said when the program was built.
+/// Returns `true` if a schema file, or one of extensions, says what it said when the program was built.
 pub(crate) fn is_built_in(text: &str) -> bool {
     Bundled::find(text, None).is_some() || Bundled::names_in(text).is_some()
 }
@@ -147,7 +147,7 @@ impl Schemas {
         unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
     }
 
-    /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
+    /// Returns what bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
     /// that it extends, of its client API and of its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
         let server = instance.map(|(instance, api)| Server::of(instance, api));
@@ -225,7 +225,7 @@ impl AgentSchemas {
         self.documents.all.iter().filter_map(|document| document.as_ref().ok()).map(Document::value)
     }
 
-    /// What is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
+    /// Returns what is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.ask(body, &|_| true).problems
     }

@@ -300,7 +300,7 @@ impl Args {
         self
     }
 
-    /// Whether `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
+    /// Returns `true` if `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
     pub(super) fn has_empty_model(&self) -> bool {
         let is_empty = self.common.model.as_ref().is_some_and(|model| model.trim().is_empty());
         #[cfg(feature = "runtime")]
@@ -577,7 +577,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Whether what a command writes has this form.
+    /// Returns `true` if what a command writes has this form.
     pub(super) fn is_form_of(self, writes: Writes) -> bool {
         match self {
             Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => writes == Writes::Reports,

@@ -15,14 +15,14 @@ use crate::text::Text;
 pub(super) struct Formats {
     /// What standard output gets.
     pub(super) shown: Format,
-    /// Whether annotations follow there.
+    /// `true` if annotations follow there.
     annotated: bool,
     /// Reports in files.
     files: Vec<(Format, PathBuf)>,
 }
 
 impl Formats {
-    /// What was asked for: one format for standard output, beside which annotations may stand, and any number of files.
+    /// Returns what was asked for: one format for standard output, beside which annotations may stand, and any number of files.
     pub(super) fn resolve(asked: Vec<FormatTo>) -> Result<Formats, Failure> {
         let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) = (Vec::new(), Vec::new());
         for FormatTo { format, file } in asked {

@@ -34,7 +34,7 @@ pub(super) struct Terminal {
     width: usize,
     /// What stands in the current line of standard output.
     printer: Printer,
-    /// Whether the reader of standard output went away.
+    /// `true` if the reader of standard output went away.
     closed: bool,
     /// Why standard output cannot be written, if it is not that.
     broken: Option<String>,
@@ -173,7 +173,7 @@ impl Terminal {
         layouted(format, Layout { width: self.width, colour }, checkout)
     }
 
-    /// Whether the reader of standard output went away.
+    /// Returns `true` if the reader of standard output went away.
     #[cfg(feature = "runtime")]
     pub(super) fn is_closed(&self) -> bool {
         self.closed
@@ -206,7 +206,7 @@ impl Terminal {
         Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// What a person at the terminal chooses.
+    /// Returns what a person at the terminal chooses.
     pub(super) fn choice(question: &Text) -> Result<Answer, Failure> {
         if !io::stdin().is_terminal() || crate::system::is_ci() {
             return Ok(Answer::Nobody);

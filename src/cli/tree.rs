@@ -121,7 +121,7 @@ fn title(opened: &Opened, profile: &Profile) -> Text {
     }
 }
 
-/// What one level says: `+` new, `~` overridden, `-` unset.
+/// Returns what one level says: `+` new, `~` overridden, `-` unset.
 fn delta(opened: &Opened, id: ProfileId) -> Vec<Text> {
     let profile = opened.compiler.hierarchy().get(id);
     let inherited = parent(opened, id).and_then(|parent| opened.compiler.resolve(parent));

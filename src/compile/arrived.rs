@@ -44,7 +44,7 @@ impl Piece {
 }
 
 impl Compiler {
-    /// What wrote some bytes of a text of the history that is not in the file as it is; `None` for any other value.
+    /// Returns what wrote some bytes of a text of the history that is not in the file as it is; `None` for any other value.
     pub(super) fn arrived(
         &self,
         path: &Pointer,
@@ -80,7 +80,7 @@ impl Compiler {
         })
     }
 
-    /// Whether a value is the role of a typed item.
+    /// Returns `true` if a value is the role of a typed item.
     pub(super) fn is_role_of_item(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> bool {
         let is_role = path.tokens().nth(2).as_deref() == Some("role");
         is_role && self.message(path, plan, loaded).is_some_and(|message| message.item.is_some())

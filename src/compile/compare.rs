@@ -263,7 +263,7 @@ impl Compiler {
         compared
     }
 
-    /// What becomes of each selected agent, and a report of that. Of agents that are not asked for, only errors are told.
+    /// Returns what becomes of each selected agent, and a report of that. Of agents that are not asked for, only errors are told.
     pub(crate) fn outcomes(
         &self,
         selection: &Selection,
@@ -289,7 +289,7 @@ impl Compiler {
         self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value)
     }
 
-    /// What this side lowers and an older one did not.
+    /// Returns what this side lowers and an older one did not.
     pub fn newly_lowered(&self, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
         self.policy(options, false).newly_lowered(self, &older.policy(options, false), older)
     }

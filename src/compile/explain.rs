@@ -20,7 +20,7 @@ use crate::source::Span;
 use crate::unit::{Author, Body, KeyOrValue, Plan, Provenance, ProviderStep, Record};
 
 impl Compiler {
-    /// Whether a place is in a bundled file, while the repository is another one.
+    /// Returns `true` if a place is in a bundled file, while the repository is another one.
     pub(super) fn is_bundled(&self, span: Span) -> bool {
         self.sources().get(span.file).path().starts_with("bundled:")
     }
@@ -96,7 +96,7 @@ impl Compiler {
         (outside.map_or(place.span, |outside| outside.span), related)
     }
 
-    /// What a computed text was made of.
+    /// Returns what a computed text was made of.
     fn span_of(&self, from: &ComputedFrom, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Span> {
         match from {
             ComputedFrom::Data(path) => self.data_span(path, plan, loaded),
@@ -181,7 +181,7 @@ pub(super) struct Entrance {
 }
 
 impl Entrance {
-    /// What tells a problem apart from others that come in by the same place.
+    /// Returns what tells a problem apart from others that come in by the same place.
     pub(super) fn sense(&self, sense: Option<&str>) -> String {
         let Span { file, start, end } = self.bundled;
         format!("{} {file:?} {start} {end}", sense.unwrap_or_default())
@@ -228,7 +228,7 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// Whether a value of a context is the place: what is told there is told once for all agents.
+    /// Returns `true` if a value of a context is the place: what is told there is told once for all agents.
     pub(super) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
     }
@@ -267,7 +267,7 @@ impl PutBy {
     }
 }
 
-/// Whether a block of the provider's own wrote a value of a body, or it is the signature of thinking with a known origin. `history`
+/// Returns `true` if a block of the provider's own wrote a value of a body, or it is the signature of thinking with a known origin. `history`
 /// is in the normal form of the client API: others' blocks are gone. A key is written by what writes its value, and an object
 /// without members by what writes the value that it is in.
 pub(super) fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
@@ -362,7 +362,7 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    /// Whether the place is inferred: what stands there takes part, but is not what was written.
+    /// Returns `true` if the place is inferred: what stands there takes part, but is not what was written.
     pub fn is_inferred(self) -> bool {
         self == SourceKind::Computed
     }

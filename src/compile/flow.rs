@@ -74,7 +74,7 @@ pub(super) struct AgentFlow<'c> {
     limits: KindSet,
     declared: Vec<Declared>,
     held: KindSet,
-    /// Whether some body could not be made.
+    /// `true` if some body could not be made.
     is_partial: bool,
     /// By kind and fate, the contexts with the smallest loss of each first.
     lost: BTreeMap<(ContentKind, &'static str), Lost<'c>>,
@@ -284,7 +284,7 @@ impl Compiler {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContentFate {
-    /// Whether the context has something at the place.
+    /// `true` if the context has something at the place.
     pub is_there: bool,
     /// The values of the body that hold it, or that were computed from it, in the order of the body.
     pub values: Vec<Explanation>,
@@ -334,7 +334,7 @@ impl Compiler {
         Some(Span::new(file, found.span.clone()))
     }
 
-    /// What of some content a body lacks, and why.
+    /// Returns what of some content a body lacks, and why.
     fn lost_of(
         &self,
         (plan, loaded): (&Plan<'_>, &LoadedContext),
@@ -386,7 +386,7 @@ struct Nearest {
 struct Closeness {
     /// The number of steps that both have in common.
     shared: usize,
-    /// Whether it is the content, what holds it or a member beside it, and nothing deep in another value.
+    /// `true` if it is the content, what holds it or a member beside it, and nothing deep in another value.
     is_beside: bool,
     /// How much the value has to do with the content: a role says only who speaks, a type only which kind of content there is.
     weight: u8,

@@ -21,9 +21,9 @@ pub(super) struct Earlier {
     normalised: NormalisedConversation,
     /// What prompts saw, if that was something else.
     scopes: Option<Arc<Scopes>>,
-    /// Whether the system prompt is the same text: it depends on nothing that changed.
+    /// `true` if the system prompt is the same text: it depends on nothing that changed.
     is_same_prompt: bool,
-    /// Whether the host renewed system prompt and tools since.
+    /// `true` if the host renewed system prompt and tools since.
     is_renewed: bool,
 }
 
@@ -109,12 +109,12 @@ fn chosen(within: &[(usize, usize)], messages: &[Message]) -> Vec<(usize, usize)
     [first, before].into_iter().chain(Some(last).filter(|_| is_long)).copied().collect()
 }
 
-/// Whether a block is in the normal form for every target: an answer of which nothing is left is none.
+/// Returns `true` if a block is in the normal form for every target: an answer of which nothing is left is none.
 fn goes_everywhere(block: &Block) -> bool {
     block.says_something() && !matches!(block, Block::Provider(_))
 }
 
-/// Whether a history ends with calls: no request is made before their results are there.
+/// Returns `true` if a history ends with calls: no request is made before their results are there.
 fn is_open(history: &[Message]) -> bool {
     history.last().is_some_and(|last| last.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. })))
 }
@@ -144,7 +144,7 @@ impl Compiler {
         }
     }
 
-    /// What of an earlier request changed in a body, and its own.
+    /// Returns what of an earlier request changed in a body, and its own.
     fn prove_earlier(
         &self,
         later: &Later<'_>,

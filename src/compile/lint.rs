@@ -48,7 +48,7 @@ pub struct Linted {
 }
 
 impl Compiler {
-    /// What is wrong with a request body, whoever made it: by the schema of its wire format and the rules of its server.
+    /// Returns what is wrong with a request body, whoever made it: by the schema of its wire format and the rules of its server.
     ///
     /// Without a wire format the shape of the body decides, among those of the target's instance if there is one.
     ///
@@ -93,7 +93,7 @@ impl Compiler {
         Ok(Linted { wire, problems })
     }
 
-    /// What is wrong with a body of a wire format, as far as schemas and rules can tell.
+    /// Returns what is wrong with a body of a wire format, as far as schemas and rules can tell.
     pub fn problems_of_body(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);

@@ -84,7 +84,7 @@ struct Cause {
     code: &'static str,
     message: String,
     start: u32,
-    /// Whether a name is written right: that what it names has mistakes of its own shows only now.
+    /// `true` if a name is written right: that what it names has mistakes of its own shows only now.
     is_renamed: bool,
 }
 
@@ -93,7 +93,7 @@ impl ByteEdit {
         self.path == other.path && self.start <= other.end && other.start <= self.end
     }
 
-    /// Whether the edit did what it was for, although as much is found as before: a name is right; or what was wrong with a text is
+    /// Returns `true` if the edit did what it was for, although as much is found as before: a name is right; or what was wrong with a text is
     /// found further on only, behind something else than a comma.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();

@@ -189,12 +189,12 @@ impl OtherFormat<'_> {
     }
 }
 
-/// Whether the body's schema found it.
+/// Returns `true` if the body's schema found it.
 fn is_of_schema(problem: &Problem) -> bool {
     problem.rule.code.starts_with("schema/")
 }
 
-/// What of a value wrote what a problem is about.
+/// Returns what of a value wrote what a problem is about.
 fn part_of(problem: &Problem) -> KeyOrValue {
     if problem.is_about_key() { KeyOrValue::Key } else { KeyOrValue::Value }
 }

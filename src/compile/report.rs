@@ -25,7 +25,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether an error was found.
+    /// Returns `true` if an error was found.
     pub fn fails(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
@@ -136,7 +136,7 @@ impl Compiler {
         Report { sources, findings, summary }
     }
 
-    /// Whether what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files are left alone.
+    /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files are left alone.
     /// What its bodies lose does not count: they are sent so, and golden files and reviews are there to show it.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>, options: &PolicyOptions) -> bool {
         let mut findings = Findings::default();

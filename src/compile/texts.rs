@@ -82,7 +82,7 @@ fn mark(text: &str, mark: &str, from: usize) -> Option<usize> {
         .find(|&at| at == 0 || text.as_bytes()[at - 1] == b'\n')
 }
 
-/// Whether the marks are why the file could not be read.
+/// Returns `true` if the marks are why the file could not be read.
 fn is_told(conflict: &Diagnostic, known: &[Diagnostic]) -> bool {
     let (marks, end) = (conflict.primary.span, conflict.related.iter().map(|label| label.span.end).max());
     known.iter().any(|finding| {

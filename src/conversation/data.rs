@@ -223,7 +223,7 @@ pub(crate) enum Relation {
     Message,
 }
 
-/// What a value of a message's template data is made of; `None` if it is not in the history.
+/// Returns what a value of a message's template data is made of; `None` if it is not in the history.
 pub(crate) fn anchor<'c>(history: &'c [Message], message: usize, path: &[&str]) -> Option<Anchor<'c>> {
     let message = history.get(message)?;
     if let ["content_blocks", index, "name"] = path

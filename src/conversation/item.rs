@@ -103,7 +103,7 @@ impl PodEvent {
 }
 
 impl Item {
-    /// What a session gets that was restored in the middle of a turn.
+    /// Returns what a session gets that was restored in the middle of a turn.
     pub fn interrupted() -> Item {
         Item::Interrupt {
             text: Arc::from("The previous turn was interrupted before it was complete."),
@@ -111,7 +111,7 @@ impl Item {
         }
     }
 
-    /// What a session gets whose last answer is not complete, before anything goes on.
+    /// Returns what a session gets whose last answer is not complete, before anything goes on.
     pub fn cut_off(why: CutOff) -> Item {
         let what = match why {
             CutOff::Cancelled => "its answer was cancelled before it was complete.",

@@ -234,7 +234,7 @@ impl std::error::Error for LogError {}
 
 #[cfg(feature = "runtime")]
 impl LogError {
-    /// What is wrong with a file: its first line says that it is a session, a later one may be damaged.
+    /// Returns what is wrong with a file: its first line says that it is a session, a later one may be damaged.
     pub(crate) fn of_file(&self, shown: &str) -> String {
         match self.line {
             1 => format!("`{shown}` is not a session: {self}"),
@@ -253,7 +253,7 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     places
 }
 
-/// Whether a line may stand where it does: none is missing before it, as far as that can be known. A line knows its own number; it may
+/// Returns whether a line may stand where it does: none is missing before it, as far as that can be known. A line knows its own number; it may
 /// stand further down, since two sessions may have written one journal. Lines of older programs have none: of those, a result
 /// needs the call that it answers, in any line before. `calls` holds the ids of those.
 fn follows(entry: &Entry, number: Option<u64>, at: usize, calls: &mut HashSet<Arc<str>>) -> read::Read<()> {
@@ -498,7 +498,7 @@ impl Log {
         self.bound.from
     }
 
-    /// What the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older
+    /// Returns what the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older
     /// program wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
         let is_answered = |at: usize| self.history.get(at).is_some_and(|answer| answer.role == Role::Assistant);
@@ -536,7 +536,7 @@ impl Log {
         self.lines().collect()
     }
 
-    /// Whether somebody still waits: the last message is the person's, or tool results, without an answer, or the model's with
+    /// Returns `true` if somebody still waits: the last message is the person's, or tool results, without an answer, or the model's with
     /// calls that have no results, or an answer that was cut off or says nothing. Not if an interrupt item says so already; other
     /// items are not looked at.
     pub fn is_interrupted(&self) -> bool {

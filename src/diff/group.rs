@@ -29,13 +29,13 @@ pub struct Group {
     pub pointer: String,
     /// The change as the first body has it.
     pub change: Change,
-    /// Whether it is about `request.json`.
+    /// `true` if it is about `request.json`.
     pub is_request: bool,
     /// The bodies, in the order they came.
     pub subjects: Vec<BodyId>,
     /// How many different changes it stands for: more than one if values differ from body to body.
     pub variants: usize,
-    /// Whether what is gone stands elsewhere in the same bodies now.
+    /// `true` if what is gone stands elsewhere in the same bodies now.
     pub is_moved: bool,
 }
 
@@ -70,7 +70,7 @@ fn is_moved(gone: &Group, groups: &[Group]) -> bool {
     gone.subjects.iter().all(|subject| new.contains(subject))
 }
 
-/// Whether a value has a member of a name and a value, at any depth.
+/// Returns `true` if a value has a member of a name and a value, at any depth.
 fn holds(value: &Value, name: &str, wanted: &Value) -> bool {
     match value {
         Value::Object(members) => {
@@ -158,7 +158,7 @@ enum Identity {
 }
 
 impl ChangeKind {
-    /// Whether a text became another one.
+    /// Returns `true` if a text became another one.
     pub fn is_text(&self) -> bool {
         matches!(self, ChangeKind::Replaced(Value::String(_), Value::String(_)))
     }

@@ -23,7 +23,7 @@ pub(crate) struct Expected<'c> {
     pub(crate) history: &'c [Message],
     /// The whole system prompt, if there is one.
     pub(crate) system_prompt: Option<&'c str>,
-    /// Whether the request offers its tools.
+    /// `true` if the request offers its tools.
     pub(crate) offers_tools: bool,
 }
 
@@ -587,7 +587,7 @@ struct Called {
     number: usize,
     /// The call in the conversation.
     at: Pointer,
-    /// Whether the body gives it an id.
+    /// `true` if the body gives it an id.
     has_id: bool,
 }
 

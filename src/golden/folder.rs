@@ -46,7 +46,7 @@ impl GoldenFolder {
 pub(crate) struct Comparer<'t> {
     golden: &'t GoldenFolder,
     manifest: Manifest,
-    /// Whether every agent takes part, so that what no agent asks for is surplus.
+    /// `true` if every agent takes part, so that what no agent asks for is surplus.
     is_all: bool,
 }
 
@@ -68,7 +68,7 @@ impl<'t> Comparer<'t> {
         Ok(Comparer { golden, manifest, is_all })
     }
 
-    /// Whether an agent's whole folder is ours to look at.
+    /// Returns `true` if an agent's whole folder is ours to look at.
     fn lists_folders(&self) -> bool {
         self.is_all && self.golden.proof == Proof::Names
     }
@@ -124,7 +124,7 @@ pub struct Comparison {
     manifest: Manifest,
     /// What the manifest lists of the files that should be there.
     lines: BTreeMap<String, String>,
-    /// Whether these are all there are: every agent took part and could be compiled.
+    /// `true` if these are all there are: every agent took part and could be compiled.
     is_all: bool,
     /// Fingerprints of the bundled files that these are made from.
     bundled: BTreeMap<String, String>,

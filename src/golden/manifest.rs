@@ -91,7 +91,7 @@ impl Manifest {
         self.proof
     }
 
-    /// Whether a path of the form `<slug>/<name>.json` may have been written here, judged by its name.
+    /// Returns `true` if a path of the form `<slug>/<name>.json` may have been written here, judged by its name.
     pub(super) fn names_file(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         name == REQUEST || name.strip_suffix(".json").is_some_and(|name| self.lines.contains_key(name))
@@ -142,12 +142,12 @@ impl Manifest {
         }
     }
 
-    /// Whether a file is listed, holds what is listed, and that can be ours.
+    /// Returns `true` if a file is listed, holds what is listed, and that can be ours.
     fn wrote(&self, path: &str, bytes: &[u8]) -> bool {
         self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes)) && has_our_form(path, bytes)
     }
 
-    /// What a manifest lists of the files of one agent.
+    /// Returns what a manifest lists of the files of one agent.
     pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Lines {
         match proof {
             Proof::Names => Lines::Names(files.iter().filter_map(|file| file.context.clone()).collect()),

@@ -329,7 +329,7 @@ fn completion_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     evidence
 }
 
-/// Whether a body is for the endpoint of text completions that came before chats.
+/// Returns `true` if a body is for the endpoint of text completions that came before chats.
 fn is_text_completion(body: &Map<String, Value>) -> bool {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let names = ["echo", "best_of", "n", "logit_bias", "frequency_penalty", "presence_penalty", "n_predict"];
@@ -338,7 +338,7 @@ fn is_text_completion(body: &Map<String, Value>) -> bool {
         || ["gpt-3", "davinci", "babbage"].iter().any(|name| model.starts_with(name))
 }
 
-/// Whether a body with `input` is for embeddings, moderation or speech.
+/// Returns `true` if a body with `input` is for embeddings, moderation or speech.
 fn is_for_other_models(body: &Map<String, Value>) -> bool {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     ["encoding_format", "dimensions", "voice", "input_type"].iter().any(|name| body.contains_key(*name))

@@ -91,7 +91,7 @@ impl WireFormat {
         Some(Block::Provider(ProviderBlock { origin: call.origin.clone(), data, text: None }))
     }
 
-    /// What goes back of the format's own blocks.
+    /// Returns what goes back of the format's own blocks.
     pub(crate) fn own_blocks(self) -> ProviderBlockKinds {
         let (known, keeps_unknown) = match self {
             WireFormat::AnthropicMessages => (ANTHROPIC, false),

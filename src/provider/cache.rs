@@ -74,7 +74,7 @@ pub(crate) struct CacheMark {
     message: usize,
     /// The block or tool.
     block: usize,
-    /// Whether the blocks were a text before.
+    /// `true` if the blocks were a text before.
     was_text: bool,
 }
 
@@ -190,7 +190,7 @@ fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What a breakpoint is put on.
+/// Returns what a breakpoint is put on.
 fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Value>, CacheMark)> {
     let mark = CacheMark { breakpoint: place.breakpoint(), message: 0, block: 0, was_text: false };
     match place {

@@ -134,7 +134,7 @@ fn envelope(wire: WireFormat) -> Envelope {
     }
 }
 
-/// Whether a place below the member `tools` is one of the request's tools, if the body has some of its own before them.
+/// Returns `true` if a place below the member `tools` is one of the request's tools, if the body has some of its own before them.
 pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     let index = inner.tokens().next().and_then(|token| token.parse::<usize>().ok());
     index.map_or(own == 0, |index| index >= own)

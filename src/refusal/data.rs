@@ -103,7 +103,7 @@ impl Unruled {
 /// How well a text names a provider; the better one is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// Whether it names a host, or the full name.
+    /// `true` if it names a host, or the full name.
     pub(super) is_named: bool,
     /// How many words of the name are there.
     words: usize,

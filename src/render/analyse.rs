@@ -45,7 +45,7 @@ pub(super) struct Analysis {
     pub(super) impossible: Vec<Impossible>,
     /// Values of conversations between quotes, as they are.
     pub(super) unescaped: Vec<Unescaped>,
-    /// Whether it has blocks, or extends a template.
+    /// `true` if it has blocks, or extends a template.
     pub(super) has_blocks: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Include {
     pub(super) names: Vec<String>,
     pub(super) is_literal: bool,
     pub(super) ignore_missing: bool,
-    /// Whether the text is written where the tag stands: outside of loops and macros, and no import.
+    /// `true` if the text is written where the tag stands: outside of loops and macros, and no import.
     pub(super) is_plain: bool,
     pub(super) range: Range<usize>,
 }

@@ -198,7 +198,7 @@ struct Eval<'e, W> {
     parent: Option<&'e Template>,
     /// The template that runs.
     template: &'e Template,
-    /// Whether captured text counts as escaped.
+    /// `true` if captured text counts as escaped.
     escapes: bool,
     /// The output, and the captures that are open.
     out: Vec<Sink>,

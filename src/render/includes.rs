@@ -56,7 +56,7 @@ impl Engine {
         self.spread_breakage(&names, &graph);
     }
 
-    /// What each partial reads, its includes followed: each takes what those behind it read. Partials of a circle may lack some
+    /// Returns what each partial reads, its includes followed: each takes what those behind it read. Partials of a circle may lack some
     /// of it, and never run.
     fn reads_by_partial(&self, names: &[Arc<str>], links: &Links) -> HashMap<Arc<str>, BTreeSet<String>> {
         let mut reads: Vec<BTreeSet<String>> = vec![BTreeSet::new(); names.len()];

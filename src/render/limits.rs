@@ -99,7 +99,7 @@ impl Depth {
     }
 }
 
-/// Whether a token makes the tree of its expression one level deeper.
+/// Returns `true` if a token makes the tree of its expression one level deeper.
 fn is_link(token: &Token<'_>, before: Before) -> bool {
     match token {
         Token::Plus

@@ -49,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// What is wrong with a call, and what to write.
+    /// Returns what is wrong with a call, and what to write.
     fn unknown(&self, called: &Called, functions: &[&str]) -> Option<(String, String)> {
         let wanted = called.name.as_str();
         let (what, known): (&str, Vec<&str>) = match called.what {

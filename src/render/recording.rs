@@ -49,7 +49,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// What stands in the template itself: literal text, or the tag whatever it wrote.
+    /// Returns what stands in the template itself: literal text, or the tag whatever it wrote.
     pub fn statement(&self) -> Span {
         self.tag.filter(|_| self.value.is_some()).unwrap_or(self.span)
     }
@@ -274,7 +274,7 @@ impl Recording {
         written
     }
 
-    /// What is behind the place up to which the template could be followed: it makes too many texts of texts.
+    /// Returns what is behind the place up to which the template could be followed: it makes too many texts of texts.
     fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
         let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
         Written { output, by: By::Computed(Vec::new()), span, tag: None, steps: Vec::new(), value: None }

@@ -15,7 +15,7 @@ pub(super) struct Misplaced {
 pub(super) struct Scope {
     /// How many loops.
     loops: usize,
-    /// Whether this is a block, and no macro in it.
+    /// `true` if this is a block, and no macro in it.
     pub(super) is_block: bool,
 }
 

@@ -20,9 +20,9 @@ pub(super) struct Impossible {
     /// The object that is asked, as [`TEMPLATE_DATA`] calls it.
     pub(super) object: &'static str,
     pub(super) member: String,
-    /// Whether the object is known by its usual name alone.
+    /// `true` if the object is known by its usual name alone.
     pub(super) is_guess: bool,
-    /// Whether inja's `exists` asks: other dialects have no such function.
+    /// `true` if inja's `exists` asks: other dialects have no such function.
     pub(super) is_of_inja: bool,
 }
 
@@ -32,10 +32,10 @@ pub(super) struct Unescaped {
     pub(super) range: Range<usize>,
     /// The expression whose value it is.
     pub(super) value: Range<usize>,
-    /// Whether anything may stand in it: ids, names and media types have few characters.
+    /// `true` if anything may stand in it: ids, names and media types have few characters.
     pub(super) is_free: bool,
     pub(super) is_guess: bool,
-    /// Whether nothing else stands between the quotes.
+    /// `true` if nothing else stands between the quotes.
     pub(super) is_alone: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn find(template: &Stmt<'_>) -> Told {
 #[derive(Debug, Clone, Copy, Default)]
 struct Quoted {
     is_in_string: bool,
-    /// Whether the string begins right here.
+    /// `true` if the string begins right here.
     is_at_start: bool,
 }
 
@@ -142,7 +142,7 @@ struct Walker<'t> {
     found: Vec<Impossible>,
     unescaped: Vec<Unescaped>,
     quoted: Quoted,
-    /// Whether a macro or a capture runs: what it writes is no JSON yet.
+    /// `true` if a macro or a capture runs: what it writes is no JSON yet.
     is_text: bool,
 }
 

@@ -114,7 +114,7 @@ fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
     }
 }
 
-/// What `import` gives: it holds the variables of a partial.
+/// Returns what `import` gives: it holds the variables of a partial.
 fn is_module(object: &DynObject) -> bool {
     object.downcast_ref::<super::eval::Module>().is_some()
 }

@@ -105,7 +105,7 @@ pub struct Allow {
     pub reason: Option<Arc<str>>,
     /// The last day it holds.
     pub expires: Option<Date>,
-    /// Whether it has findings: what it silences is then not judged.
+    /// `true` if it has findings: what it silences is then not judged.
     pub(crate) broken: bool,
 }
 

@@ -103,7 +103,7 @@ pub struct Family {
     pub wires: Vec<Spanned<Arc<str>>>,
     /// The servers that this is known of; empty for all that serve these models.
     pub servers: Vec<Spanned<Arc<str>>>,
-    /// Whether it is a rule of these servers for every model, named or not: elsewhere it says nothing.
+    /// `true` if it is a rule of these servers for every model, named or not: elsewhere it says nothing.
     pub of_server: bool,
     /// The version of the API, as a header names it, from which on it is so; `None` for all.
     pub from_version: Option<Arc<str>>,
@@ -276,18 +276,18 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
 }
 
 impl Family {
-    /// Whether a model belongs to it.
+    /// Returns `true` if a model belongs to it.
     pub fn has(&self, model: &ModelName) -> bool {
         let is_like = |patterns: &[ModelPattern]| patterns.iter().any(|pattern| pattern.is_match(model));
         is_like(&self.models) && !is_like(&self.except)
     }
 
-    /// Whether it says something of a model, and not of whatever a server runs.
+    /// Returns `true` if it says something of a model, and not of whatever a server runs.
     pub fn is_about(&self, model: &ModelName) -> bool {
         !self.of_server && self.has(model)
     }
 
-    /// What it says of a property; `None` if nothing.
+    /// Returns what it says of a property; `None` if nothing.
     pub fn property(&self, property: Property) -> Option<bool> {
         self.properties.iter().find(|(known, _)| *known == property).map(|(_, is)| *is)
     }
@@ -344,7 +344,7 @@ impl ModelPattern {
         Ok(ModelPattern { text, begins: pattern[..plain].into(), rest })
     }
 
-    /// Whether a name is like that, without its date or with it.
+    /// Returns `true` if a name is like that, without its date or with it.
     pub fn is_match(&self, model: &ModelName) -> bool {
         self.is_like(model.normal()) || model.dated().is_some_and(|name| self.is_like(name))
     }
@@ -394,7 +394,7 @@ impl Fact {
 }
 
 impl Demand {
-    /// What the keys of an entry ask; `None` if one has a finding.
+    /// Returns what the keys of an entry ask; `None` if one has a finding.
     fn read(reader: &mut Reader<'_, '_>, known: &[&str]) -> Option<Demand> {
         if known.contains(&"instead") {
             let values = reader.listed_values("values")?;

@@ -181,7 +181,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Whether a key is there, whatever its value is.
+    /// Returns `true` if a key is there, whatever its value is.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -235,12 +235,12 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Whether there are more findings than there were.
+    /// Returns `true` if there are more findings than there were.
     pub(crate) fn found_more_than(&self, before: usize) -> bool {
         self.findings.len() > before
     }
 
-    /// Whether there is a new finding that cannot be lowered: what was read is not what was meant.
+    /// Returns `true` if there is a new finding that cannot be lowered: what was read is not what was meant.
     pub(crate) fn found_unusable(&self, before: usize) -> bool {
         self.findings[before..].iter().any(is_fatal)
     }
@@ -300,7 +300,7 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 }
 
-/// Whether a finding means that what it is about cannot be used.
+/// Returns `true` if a finding means that what it is about cannot be used.
 pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && !finding.rule.can_be_lowered
 }

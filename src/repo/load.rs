@@ -122,7 +122,7 @@ impl Loader {
         models
     }
 
-    /// What is known of models, also without bundled profiles.
+    /// Returns what is known of models, also without bundled profiles.
     fn families(&mut self, layers: &[Layer], config: &Config) -> Vec<Arc<Family>> {
         let mut of_layers = layers.iter().map(|layer| {
             let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
@@ -331,7 +331,7 @@ impl Loader {
         self.findings.push(finding.help(how_to_make_readable(&folder.why)));
     }
 
-    /// What was read, without what stands in files of the root alone.
+    /// Returns what was read, without what stands in files of the root alone.
     fn repo(&mut self, layers: Vec<Layer>, config: Config) -> Repo {
         for finding in self.findings.iter().filter(|finding| finding.rule == &rules::LITERAL_SECRET) {
             self.sources.mask(finding.primary.span);

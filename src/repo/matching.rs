@@ -92,7 +92,7 @@ impl Matcher {
         }
     }
 
-    /// Whether it accepts everything.
+    /// Returns `true` if it accepts everything.
     pub fn is_unconstrained(&self) -> bool {
         self.files.is_empty() && self.paths.is_empty() && self.projects.is_empty()
     }
@@ -212,13 +212,13 @@ impl Glob {
         &self.text
     }
 
-    /// Whether a name or path is like that.
+    /// Returns `true` if a name or path is like that.
     pub fn is_match(&self, name: &str) -> bool {
         self.set.is_match(name)
     }
 }
 
-/// Whether a glob is one that can be used in a time that is linear in the names.
+/// Returns whether a glob is one that can be used in a time that is linear in the names.
 fn check_size(text: &str) -> Result<(), GlobError> {
     if text.len() > MAX_GLOB_BYTES {
         return Err(GlobError::TooLong);

@@ -45,7 +45,7 @@ pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
 /// The longest name of a tool that every wire format takes, in bytes.
 pub const MAX_TOOL_NAME: usize = 64;
 
-/// Whether a byte may stand in the name of a tool, in every wire format.
+/// Returns `true` if a byte may stand in the name of a tool, in every wire format.
 pub fn is_in_names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }

@@ -73,7 +73,7 @@ impl Edit {
         }
     }
 
-    /// Whether a line of the newer side is one of those that it wrote.
+    /// Returns `true` if a line of the newer side is one of those that it wrote.
     pub fn has_line(&self, line: usize) -> bool {
         self.hunks.iter().any(|hunk| (hunk.new_line..hunk.new_line + hunk.added.len()).contains(&line))
     }
@@ -86,7 +86,7 @@ impl Edit {
         }
     }
 
-    /// Whether it does something although no body changes: where files go, which model answers, what a gate lets through.
+    /// Returns `true` if it does something although no body changes: where files go, which model answers, what a gate lets through.
     pub fn acts(&self) -> bool {
         self.kind != EditKind::Comments
     }
@@ -115,7 +115,7 @@ impl Edit {
         follows
     }
 
-    /// Whether it is about a file as a whole.
+    /// Returns `true` if it is about a file as a whole.
     pub fn is_whole_file(&self) -> bool {
         matches!(self.kind, EditKind::Added | EditKind::Removed)
     }

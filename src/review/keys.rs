@@ -65,7 +65,7 @@ impl Keys<'_> {
     }
 }
 
-/// Whether what a table holds is written outside of the place of the table: it has a header, or dotted keys made it.
+/// Returns `true` if what a table holds is written outside of the place of the table: it has a header, or dotted keys made it.
 fn is_outside(node: &Node, table: &Table) -> bool {
     table.entries.iter().any(|(key, _)| !(node.span.start <= key.span.start && key.span.end <= node.span.end))
 }
@@ -79,7 +79,7 @@ pub(super) fn header(key: &Arc<str>) -> Option<&Arc<str>> {
     key.ends_with(HEADER).then_some(key)
 }
 
-/// Whether a key belongs to the table of a header.
+/// Returns `true` if a key belongs to the table of a header.
 pub(super) fn is_in(key: &str, header: &str) -> bool {
     let table = header.trim_end_matches(HEADER);
     key.strip_prefix(table).is_some_and(|rest| rest.starts_with(['.', HEADER]))

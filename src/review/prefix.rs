@@ -20,7 +20,7 @@ pub struct PrefixLoss {
     pub share: f64,
 }
 
-/// What a change loses; `None` if the whole prefix stays, or there was none.
+/// Returns what a change loses; `None` if the whole prefix stays, or there was none.
 pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     file.subject.context.as_ref()?;
     let value = |text: &Option<String>| serde_json::from_str::<Value>(text.as_deref()?).ok();

@@ -193,7 +193,7 @@ impl State<'_> {
         }
     }
 
-    /// What a cluster alone makes of a body; `None` if it cannot reach it.
+    /// Returns what a cluster alone makes of a body; `None` if it cannot reach it.
     fn alone(&self, cluster: &Cluster, body: usize) -> Option<&Option<String>> {
         let part = self.part(cluster, body);
         match part.is_empty() {
@@ -299,7 +299,7 @@ impl State<'_> {
         }
     }
 
-    /// What each cluster alone makes of the bodies that it changes.
+    /// Returns what each cluster alone makes of the bodies that it changes.
     fn claims(&self) -> Vec<(Cluster, Claims)> {
         let mut claims: Vec<(Cluster, Claims)> = self.clusters.iter().map(|it| (it.clone(), Claims::new())).collect();
         for (body, reaching) in self.reaching().iter().enumerate() {

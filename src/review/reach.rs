@@ -21,7 +21,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// Whether it can change bodies of an agent.
+    /// Returns `true` if it can change bodies of an agent.
     pub(super) fn has_agent(&self, name: &Arc<str>) -> bool {
         match self {
             Reach::Nothing => false,

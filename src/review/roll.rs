@@ -90,7 +90,7 @@ impl OlderNames {
         }
     }
 
-    /// Whether this is how something that has another name was called.
+    /// Returns `true` if this is how something that has another name was called.
     pub(super) fn was(&self, name: &Arc<str>, kind: LoweredKind) -> bool {
         match kind {
             LoweredKind::Agent => self.agents.values().any(|it| it == name),
@@ -171,7 +171,7 @@ impl<'f> Counts<'f> {
     }
 }
 
-/// What one side has and the other does not.
+/// Returns what one side has and the other does not.
 fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize) -> Vec<Listed> {
     let only = here.iter().filter(|(name, _)| !there.contains_key(*name));
     only.map(|(name, path)| Listed { name: Arc::clone(name), path: Arc::clone(path), bodies: bodies(name) }).collect()
@@ -230,7 +230,7 @@ impl Roll {
         roll
     }
 
-    /// Whether nobody came or went.
+    /// Returns `true` if nobody came or went.
     pub fn is_empty(&self) -> bool {
         *self == Roll::default()
     }
@@ -259,7 +259,7 @@ impl Roll {
     }
 }
 
-/// Whether what an edit does is told by the files that came, went or name somebody anew.
+/// Returns `true` if what an edit does is told by the files that came, went or name somebody anew.
 pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
     let is_name = match &edit.kind {
         EditKind::Key(key) => &**key == "name",

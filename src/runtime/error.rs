@@ -20,7 +20,7 @@ pub struct Error {
     pub detail: Option<String>,
     /// The HTTP status, if an answer came.
     pub status: Option<u16>,
-    /// Whether the same request may succeed later. That is more than what is tried again by itself: nothing is once an answer
+    /// `true` if the same request may succeed later. That is more than what is tried again by itself: nothing is once an answer
     /// has begun.
     pub retryable: bool,
     /// How long the provider asks to be left alone, if it said so.

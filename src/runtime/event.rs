@@ -83,7 +83,7 @@ pub enum Event {
     ProviderBlock {
         /// What is kept.
         block: ProviderBlock,
-        /// Whether it is a call that waits for a result, such as one of a custom tool. No tool of a session takes it: the host brings the
+        /// `true` if it is a call that waits for a result, such as one of a custom tool. No tool of a session takes it: the host brings the
         /// result with its next message, or the call gets an error.
         is_open_call: bool,
     },
@@ -115,7 +115,7 @@ pub enum Event {
     TurnCutOff {
         /// What ended it.
         reason: CutOff,
-        /// Whether what came of the answer stays in the history, where it is marked.
+        /// `true` if what came of the answer stays in the history, where it is marked.
         kept: bool,
         /// What went wrong, unless the request was cancelled.
         error: Option<Error>,

@@ -45,7 +45,7 @@ pub(super) struct Redactor {
 /// One way in which a key may be written.
 struct Spelling {
     signs: Vec<char>,
-    /// Whether the case of letters counts, and `-` and `_` stand for `+` and `/`.
+    /// `true` if the case of letters counts, and `-` and `_` stand for `+` and `/`.
     is_base64: bool,
 }
 
@@ -75,7 +75,7 @@ impl Redactor {
         Redactor { spellings: known.chain(spellings(key)).collect() }
     }
 
-    /// Whether there is no key to look for.
+    /// Returns `true` if there is no key to look for.
     pub(super) fn is_idle(&self) -> bool {
         self.spellings.is_empty()
     }
@@ -107,7 +107,7 @@ impl Redactor {
         self.remainder(&std::mem::take(&mut flow.waiting), SHORTEST)
     }
 
-    /// What is told already, and what may be the beginning of a key.
+    /// Returns what is told already, and what may be the beginning of a key.
     fn split<'t>(&self, text: &'t str) -> (String, &'t str) {
         let mut clean = String::with_capacity(text.len());
         let mut at = 0;
@@ -127,7 +127,7 @@ impl Redactor {
         (clean, "")
     }
 
-    /// What waited for more that did not come: a key, if so many characters say so.
+    /// Returns what waited for more that did not come: a key, if so many characters say so.
     fn remainder(&self, text: &str, telling: usize) -> String {
         let mut clean = String::new();
         let mut rest = text;
@@ -178,7 +178,7 @@ impl Redactor {
         error
     }
 
-    /// What a provider says of its answer, without keys.
+    /// Returns what a provider says of its answer, without keys.
     pub(super) fn info(&self, mut info: ResponseInfo) -> ResponseInfo {
         [&mut info.request_id, &mut info.response_id, &mut info.model]
             .into_iter()
@@ -209,7 +209,7 @@ impl Redactor {
         }
     }
 
-    /// What a running tool tells, without keys.
+    /// Returns what a running tool tells, without keys.
     pub(super) fn progress(&self, event: Event) -> Event {
         match event {
             Event::ToolProgress { id, text } => Event::ToolProgress { id, text: self.text(&text) },
@@ -369,7 +369,7 @@ fn reference(name: &str) -> Option<char> {
     char::from_u32(code.ok()?)
 }
 
-/// Whether a text is empty, or ends in the middle of one character's spelling.
+/// Returns `true` if a text is empty, or ends in the middle of one character's spelling.
 fn may_be_cut(text: &str) -> bool {
     let is_open = match text.as_bytes() {
         [] => true,

@@ -92,7 +92,7 @@ pub struct Transport {
 /// An error before the first byte of an answer, and when the server would like to be asked again.
 pub(super) struct Refused {
     pub(super) error: Error,
-    /// Whether it is worth to be tried again at once: it may succeed later, and does not take long to fail.
+    /// `true` if it is worth to be tried again at once: it may succeed later, and does not take long to fail.
     pub(super) again: bool,
     pub(super) retry_after: Option<Duration>,
 }
@@ -126,7 +126,7 @@ impl Transport {
         Transport { client, own, secrets, redactor: Arc::default(), clock: None, options }
     }
 
-    /// What time it is, in seconds since 1970, if there is a clock.
+    /// Returns what time it is, in seconds since 1970, if there is a clock.
     pub(super) fn now(&self) -> Option<u64> {
         let now = self.clock.as_deref()?.now();
         now.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
@@ -322,7 +322,7 @@ pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
     ResponseInfo { request_id, ..ResponseInfo::default() }
 }
 
-/// Whether the server says that trying again helps, whatever the status says.
+/// Returns whether the server says that trying again helps, whatever the status says.
 fn should_retry(headers: &HeaderMap) -> Option<bool> {
     match headers.get("x-should-retry")?.to_str().ok()?.trim() {
         "true" => Some(true),

@@ -126,7 +126,7 @@ fn folded(path: &str) -> Result<String, ReadError> {
     Ok(parts.join("/"))
 }
 
-/// Whether a part of a path below a folder is no text.
+/// Returns `true` if a part of a path below a folder is no text.
 fn no_text(root: &Path, path: &Path) -> bool {
     path.to_str().is_none() && path.strip_prefix(root).unwrap_or(path).to_str().is_none()
 }
@@ -219,7 +219,7 @@ mod beneath {
         Unclear,
     }
 
-    /// Whether there is something at a path, without opening it.
+    /// Returns whether there is something at a path, without opening it.
     pub(super) fn look(folder: &OwnedFd, path: &str) -> Presence {
         let path = if path.is_empty() { "." } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;

@@ -155,7 +155,7 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Acc
     Ok(OpenedRepository { root, compiler: Arc::new(compiler), environment })
 }
 
-/// What prompts see of a project on disk, with the paths as they are; `config` is the folder of the repository.
+/// Returns what prompts see of a project on disk, with the paths as they are; `config` is the folder of the repository.
 ///
 /// # Errors
 ///

@@ -84,7 +84,7 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Whether something belongs to this person and nobody else can write it.
+/// Returns `true` if something belongs to this person and nobody else can write it.
 #[cfg(unix)]
 fn is_ours(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

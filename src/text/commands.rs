@@ -25,7 +25,7 @@ pub(super) struct Commands {
     head: String,
     /// How many `#` stand directly before, or before the word that stands directly before.
     hashes: usize,
-    /// Whether a word follows them.
+    /// `true` if a word follows them.
     in_word: bool,
 }
 

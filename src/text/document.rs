@@ -20,7 +20,7 @@ pub(crate) enum Within {
 }
 
 impl Within {
-    /// What stands for a character there; `None` if it stays.
+    /// Returns what stands for a character there; `None` if it stays.
     fn escaped(self, c: char) -> Option<&'static str> {
         match (self, c) {
             (Within::Xml | Within::Html, '&') => Some("&amp;"),
@@ -40,7 +40,7 @@ impl Within {
     }
 }
 
-/// What stands in HTML for a sign of Markdown.
+/// Returns what stands in HTML for a sign of Markdown.
 fn markdown_sign(c: char) -> Option<&'static str> {
     const SIGNS: [(char, &str); 18] = [
         ('\'', "&#39;"),

@@ -56,7 +56,7 @@ impl Mistake<'_> {
         self.line_start + range.start..self.line_start + range.end
     }
 
-    /// What stands on the line from the mistake on.
+    /// Returns what stands on the line from the mistake on.
     fn rest(&self) -> &str {
         self.line.get(self.span.start - self.line_start..).unwrap_or_default()
     }
@@ -233,7 +233,7 @@ impl Mistake<'_> {
         Some(error(self.in_line(start..end), "this stands behind a value, on the same line", help))
     }
 
-    /// What nothing above recognised.
+    /// Returns what nothing above recognised.
     fn by_message(&self) -> SyntaxError {
         let known = BY_MESSAGE.iter().find(|(begins, _, _)| self.detail.starts_with(begins));
         let (message, help) = known.map_or((self.detail.as_str(), GENERAL), |(_, message, help)| (message, help));

@@ -62,7 +62,7 @@ fn mark_of(block: &Value) -> Option<&Value> {
     block.get("cache_control").filter(|mark| !mark.is_null())
 }
 
-/// Whether a block of a message has a breakpoint.
+/// Returns `true` if a block of a message has a breakpoint.
 pub(super) fn is_marked_in_messages(subject: &Subject<'_>) -> bool {
     let messages = elements(subject.member("messages")).iter();
     messages.flat_map(|message| elements(message.get("content"))).any(|block| {

@@ -17,7 +17,7 @@ pub(super) struct Combination {
     pub(super) at: Condition,
     /// What makes it wrong: all of these hold.
     pub(super) with: &'static [Condition],
-    /// Whether it is ignored rather than refused, or reported differently.
+    /// `true` if it is ignored rather than refused, or reported differently.
     pub(super) warns: bool,
     /// What is wrong.
     pub(super) says: &'static str,
@@ -143,7 +143,7 @@ impl Test {
     }
 }
 
-/// Whether a word is one of several. Gemini reads those of enumerations in any case; other servers refuse other spellings, which their
+/// Returns `true` if a word is one of several. Gemini reads those of enumerations in any case; other servers refuse other spellings, which their
 /// schemas tell.
 fn is_among(words: &[&str], word: &str) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))

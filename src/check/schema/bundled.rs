@@ -47,7 +47,7 @@ impl Bundled {
         (!names.is_empty()).then_some(names)
     }
 
-    /// Whether the schema takes a body with these members.
+    /// Returns `true` if the schema takes a body with these members.
     pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
         members.iter().all(|member| self.takes(member))
             && self.required.iter().all(|name| members.iter().any(|member| member.name == *name))

@@ -83,7 +83,7 @@ impl Input {
         Ok(Input { environment, base, resumed, blocks, tools })
     }
 
-    /// What the session begins with.
+    /// Returns what the session begins with.
     pub(super) fn restored(&self) -> SessionStart {
         match &self.resumed {
             Some(resumed) => SessionStart::Resumed(resumed.log.clone(), self.base.clone()),
@@ -92,7 +92,7 @@ impl Input {
     }
 }
 
-/// What kind of task the agent is for, if it can be used. What is found about it is told.
+/// Returns what kind of task the agent is for, if it can be used. What is found about it is told.
 fn usable_agent(options: &Options, send: &Send, opened: &Opened, terminal: &Terminal) -> Result<TaskKind, Unusable> {
     let id = opened.agent(&send.agent)?;
     let Some(plan) = opened.compiler.plan(id) else {

@@ -88,7 +88,7 @@ pub(super) struct Printer<'t> {
     format: Format,
     terminal: &'t mut Terminal,
     text: String,
-    /// Whether the last thing on standard output is an unfinished line.
+    /// `true` if the last thing on standard output is an unfinished line.
     mid_line: bool,
     calls: Vec<Value>,
     own: Vec<Value>,
@@ -142,7 +142,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether nobody reads any more.
+    /// Returns `true` if nobody reads any more.
     pub(super) fn is_closed(&self) -> bool {
         self.terminal.is_closed()
     }

@@ -11,7 +11,7 @@ use crate::diag::{Rule, Severity};
 use crate::repo::{Dialect, Level};
 
 impl Policy<'_> {
-    /// What this side, of `now`, lowers and an older side, of `before`, did not.
+    /// Returns what this side, of `now`, lowers and an older side, of `before`, did not.
     pub(in crate::compile) fn newly_lowered(
         &self,
         now: &Compiler,

@@ -408,7 +408,7 @@ fn rules() -> impl Strategy<Value = NormalFormRules> {
     })
 }
 
-/// Whether each call has its result in the next message, before anything else, but for calls of the last message.
+/// Returns `true` if each call has its result in the next message, before anything else, but for calls of the last message.
 fn is_paired(history: &[Message]) -> bool {
     let ids = |message: &Message, id: fn(&Block) -> Option<&Arc<str>>| -> Vec<Arc<str>> {
         message.blocks.iter().filter_map(id).cloned().collect()

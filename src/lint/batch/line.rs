@@ -133,7 +133,7 @@ impl Envelope {
         Some(if service == Service::Unknown { flaw.warning() } else { flaw })
     }
 
-    /// Whether the service wants a method and an address.
+    /// Returns `true` if the service wants a method and an address.
     fn wants_http(&self, service: Service) -> bool {
         self.form == Form::Http || self.form == Form::Plain && service == Service::OpenAi
     }
@@ -175,7 +175,7 @@ fn is_in_id(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Whether batches may send to an address. Of services that are not known, any path is taken.
+/// Returns `true` if batches may send to an address. Of services that are not known, any path is taken.
 fn is_endpoint(url: &str, service: Service) -> bool {
     let path = UrlParts::of(url).path();
     match service {

@@ -95,7 +95,7 @@ pub(super) struct Loop {
     elements: Vec<Value>,
     index: AtomicUsize,
     depth: usize,
-    /// Whether it can be called.
+    /// `true` if it can be called.
     pub(super) recursive: bool,
 }
 

@@ -158,7 +158,7 @@ impl Target {
 pub(super) struct For {
     pub(super) target: Target,
     pub(super) iter: Expr,
-    /// Whether it goes over an object by key and value, as inja does.
+    /// `true` if it goes over an object by key and value, as inja does.
     pub(super) by_pairs: bool,
     pub(super) filter: Option<Expr>,
     pub(super) recursive: bool,
@@ -187,7 +187,7 @@ pub(super) struct Macro {
     pub(super) body: Vec<Stmt>,
     /// The variables that it takes from where it is declared.
     pub(super) enclosed: Vec<Box<str>>,
-    /// Whether it asks for its `caller`.
+    /// `true` if it asks for its `caller`.
     pub(super) wants_caller: bool,
     /// The tag that begins it.
     pub(super) at: Place,

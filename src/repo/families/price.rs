@@ -41,7 +41,7 @@ pub enum Kept {
 }
 
 impl Price {
-    /// What an answer cost, in US dollars; `None` if a price that is needed for that is not known. Each token counts once.
+    /// Returns what an answer cost, in US dollars; `None` if a price that is needed for that is not known. Each token counts once.
     pub fn cost(&self, usage: &Usage, kept: Kept) -> Option<f64> {
         if self.most_input.is_some_and(|most| usage.input > most) {
             return None;

@@ -76,7 +76,7 @@ impl Property {
         }
     }
 
-    /// What it says of a model, if it is so and if it is not.
+    /// Returns what it says of a model, if it is so and if it is not.
     pub(super) fn told(self, is: bool) -> &'static str {
         let (yes, no) = match self {
             Property::Prefill => ("goes on with a last turn of the assistant", "refuses a last turn of the assistant"),

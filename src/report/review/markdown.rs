@@ -222,7 +222,7 @@ fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
     }
 }
 
-/// What no edit explains, and edits that change no compared body.
+/// Returns what no edit explains, and edits that change no compared body.
 fn rest(review: &Review) -> String {
     let mut all = String::new();
     if !review.unexplained.is_empty() {

@@ -30,7 +30,7 @@ struct Running<'c> {
     waiting: VecDeque<Admitted<'c>>,
     tasks: JoinSet<ToolOutput>,
     begun: Vec<(Id, &'c ToolCall)>,
-    /// Whether the one that runs wants to be alone.
+    /// `true` if the one that runs wants to be alone.
     is_alone: bool,
     /// How many may run at the same time.
     most: usize,
@@ -193,7 +193,7 @@ const CANCELLED: &str = "the request was cancelled while the tool ran: what it d
 /// What the model is told of a tool that was stopped because the time for the request was over.
 const LATE: &str = "the time for the request was over while the tool ran: what it did up to then is not known";
 
-/// What the model is told of a tool that panicked.
+/// Returns what the model is told of a tool that panicked.
 fn crash(error: &JoinError) -> ToolOutput {
     ToolOutput::error(if error.is_panic() { "the tool crashed" } else { "the tool was stopped" })
 }

@@ -117,7 +117,7 @@ impl Stop {
     }
 }
 
-/// What a request fails with that takes too long. The next one has as much time again.
+/// Returns what a request fails with that takes too long. The next one has as much time again.
 fn late(limit: Duration) -> Error {
     Error::new(Category::Timeout, format!("the run did not end within {limit:?}")).retryable()
 }
@@ -398,7 +398,7 @@ impl<'a> RequestTask<'a> {
         stop
     }
 
-    /// What is left of an answer that was not completed: text, and what tools of the provider did; never a call for the host. Under
+    /// Returns what is left of an answer that was not completed: text, and what tools of the provider did; never a call for the host. Under
     /// hooks, the text beside a call goes too.
     fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool, wire: WireFormat) -> Vec<Block> {
         let own_blocks = wire.own_blocks();
@@ -533,7 +533,7 @@ fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
     }
 }
 
-/// Whether a reason without a name here says that the answer is not complete. Responses and Gemini have one word for answers that
+/// Returns `true` if a reason without a name here says that the answer is not complete. Responses and Gemini have one word for answers that
 /// are; other servers have their own words for both: `vLLM` and `SGLang` say `abort`.
 fn is_broken_off(word: &str, wire: WireFormat) -> bool {
     const UNFINISHED: [&str; 8] =

@@ -329,7 +329,7 @@ impl Call {
         &self.part["functionCall"]
     }
 
-    /// Whether a result is that of this call: it has its name, and its id if it has one.
+    /// Returns `true` if a result is that of this call: it has its name, and its id if it has one.
     fn is_answered_by(&self, response: &Value) -> bool {
         let call = self.function();
         let is_same_id = text(response, "id").is_empty() || response["id"] == call["id"];

@@ -66,7 +66,7 @@ pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
     }
 }
 
-/// Whether a text ends in the middle of a JSON value, or of `[DONE]`.
+/// Returns `true` if a text ends in the middle of a JSON value, or of `[DONE]`.
 pub(super) fn is_cut(text: &str) -> bool {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
     let error = values.by_ref().find_map(Result::err);

@@ -531,7 +531,7 @@ fn open(item: &Value, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
     })
 }
 
-/// Whether an item that came has the id or the index of one that the terminal event holds.
+/// Returns `true` if an item that came has the id or the index of one that the terminal event holds.
 fn is_named_alike(came: &OutputItem, index: usize, item: &Value) -> bool {
     let same_id = !came.id.is_empty() && [text(item, "id"), call_id(item)].contains(&came.id.as_str());
     let same_index = came.index.is_some() && came.index == u64::try_from(index).ok();

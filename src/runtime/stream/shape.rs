@@ -197,7 +197,7 @@ impl Place<'_> {
     }
 }
 
-/// Whether a value says nothing.
+/// Returns `true` if a value says nothing.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -20,7 +20,7 @@ const LENGTH: usize = 300;
 pub(super) struct Arguments(OnceLock<Option<(Validator, Measured)>>);
 
 impl Arguments {
-    /// What is wrong with the arguments, if anything is.
+    /// Returns what is wrong with the arguments, if anything is.
     pub(super) fn mistake(&self, tool: &Tool, input: &Value) -> Option<String> {
         let (validator, measured) = self.0.get_or_init(|| compiled(tool)).as_ref()?;
         let problems =

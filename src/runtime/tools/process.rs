@@ -14,7 +14,7 @@ use crate::world::AccessError;
 
 /// Runs programs. The real one is [`SystemProcesses`](crate::system::SystemProcesses).
 pub trait Processes: Send + Sync {
-    /// Whether a program is there.
+    /// Returns whether a program is there.
     ///
     /// # Errors
     ///
@@ -63,12 +63,12 @@ impl Complaint {
         kept.drain(..surplus);
     }
 
-    /// What is kept.
+    /// Returns what is kept.
     pub fn into_bytes(self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is kept. Bytes that are no UTF-8 become U+FFFD.
+    /// Returns what is kept. Bytes that are no UTF-8 become U+FFFD.
     pub fn text(&self) -> String {
         text(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -149,7 +149,7 @@ impl fmt::Debug for ProcessTool {
     }
 }
 
-/// What the model is told.
+/// Returns what the model is told.
 fn answer(ended: Ended, spec: &ToolSpec) -> ToolOutput {
     match ended {
         Ended::Exited { code: Some(0), output, .. } => ToolOutput::text(text(&output)),

@@ -99,7 +99,7 @@ impl Git {
         command
     }
 
-    /// What a command writes; git's first line about why it failed.
+    /// Returns what a command writes; git's first line about why it failed.
     pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, AccessError> {
         // A file, not a pipe: nobody need read it while git runs.
         let errors = self.folder.join("errors");

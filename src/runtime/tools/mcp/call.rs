@@ -111,7 +111,7 @@ pub(super) enum News {
 }
 
 impl Call {
-    /// What comes next of the call. Its result comes once, and last.
+    /// Returns what comes next of the call. Its result comes once, and last.
     pub(super) async fn next(&mut self) -> News {
         loop {
             let told = match &mut self.handle {
