@@ -84,11 +84,14 @@ fn figures(summary: &Summary) -> Text {
 /// `1,234,567`.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
-    let commas = |(at, digit): (usize, char)| {
-        let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
-        [comma.then_some(','), Some(digit)].into_iter().flatten()
-    };
-    digits.chars().enumerate().flat_map(commas).collect()
+    digits
+        .chars()
+        .enumerate()
+        .flat_map(|(at, digit)| {
+            let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
+            [comma.then_some(','), Some(digit)].into_iter().flatten()
+        })
+        .collect()
 }
 
 /// How many characters of a message, a help text or a label are shown to people; programs get all of it.

@@ -124,11 +124,13 @@ impl Provider {
 pub(super) fn bundled() -> Vec<Provider> {
     let mut files: Vec<_> = FILES.files().collect();
     files.sort_by_key(|file| file.path());
-    let read = |file: &&include_dir::File<'static>| {
-        let text = file.contents_utf8().expect("refusals are UTF-8");
-        provider(&toml::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.path().display())))
-    };
-    files.iter().map(read).collect()
+    files
+        .iter()
+        .map(|file| {
+            let text = file.contents_utf8().expect("refusals are UTF-8");
+            provider(&toml::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.path().display())))
+        })
+        .collect()
 }
 
 fn provider(table: &Table) -> Provider {
@@ -179,11 +181,13 @@ fn text(table: &Table, key: &str) -> Option<String> {
 }
 
 fn texts(table: &Table, key: &str) -> Vec<String> {
-    let text = |node: &Node| match &node.kind {
-        Kind::String(text) => Some(text.clone()),
-        _ => None,
-    };
-    elements(table, key).iter().filter_map(text).collect()
+    elements(table, key)
+        .iter()
+        .filter_map(|node| match &node.kind {
+            Kind::String(text) => Some(text.clone()),
+            _ => None,
+        })
+        .collect()
 }
 
 fn elements<'t>(table: &'t Table, key: &str) -> &'t [Node] {

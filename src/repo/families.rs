@@ -303,8 +303,10 @@ impl Family {
         let from_version = reader.string("from_version").map(|it| it.value);
         let without_beta = reader.string("without_beta").map(|it| it.value);
         let reasoned_calls = reader.level("reasoned_calls");
-        let said = |property: Property| Some((property, reader.boolean(property.key())?.value));
-        let properties = Property::ALL.into_iter().filter_map(said).collect();
+        let properties = Property::ALL
+            .into_iter()
+            .filter_map(|property| Some((property, reader.boolean(property.key())?.value)))
+            .collect();
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
         let context_window = reader.integer("context_window").map(|it| it.value);
         let price = Price::read(&mut reader);

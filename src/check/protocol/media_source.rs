@@ -105,8 +105,9 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
 
 /// The name of the member that holds a web address of others, if it does: files that were uploaded have addresses too.
 fn web_address(file: &Value) -> Option<&'static str> {
-    let is_foreign = |value: &Value| value.as_str().is_some_and(is_web) && !is_known_to_google(value);
-    ["fileUri", "file_uri"].into_iter().find(|name| file.get(*name).is_some_and(is_foreign))
+    ["fileUri", "file_uri"].into_iter().find(|name| {
+        file.get(*name).is_some_and(|value| value.as_str().is_some_and(is_web) && !is_known_to_google(value))
+    })
 }
 
 fn is_web(url: &str) -> bool {

@@ -112,14 +112,16 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
             .help("say what the array holds, or write `\"items\": {}`");
     }
     let is_name = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
-    let are_names = |value: &Value| is_name(value) || value.as_array().is_some_and(|names| names.iter().all(is_name));
     let is_list = |value: &Value| value.is_array();
-    let is_map = |value: &Value| value.is_object();
     let rules: [(&str, IsRight<'_>, &str); 5] = [
-        ("type", &are_names, "one of the types of JSON Schema, or a list of them"),
+        (
+            "type",
+            &|value| is_name(value) || value.as_array().is_some_and(|names| names.iter().all(is_name)),
+            "one of the types of JSON Schema, or a list of them",
+        ),
         ("required", &is_list, "a list of names"),
         ("enum", &is_list, "a list of values"),
-        ("properties", &is_map, "an object"),
+        ("properties", &|value| value.is_object(), "an object"),
         ("anyOf", &is_list, "a list of schemas"),
     ];
     for value in super::schemas::no_schemas(inner) {

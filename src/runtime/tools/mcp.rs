@@ -153,8 +153,7 @@ impl McpServer {
         };
         let listed = list(&service).await.map_err(|why| remote.unusable(&why))?;
         let (offers, warnings) = choose(spec, listed);
-        let clean = |offer| without_keys(offer, transport);
-        let offers = offers.into_iter().filter_map(clean).collect();
+        let offers = offers.into_iter().filter_map(|offer| without_keys(offer, transport)).collect();
         Ok(McpServer { spec: spec.clone(), remote: Arc::clone(remote), service, program, offers, warnings })
     }
 
@@ -265,10 +264,6 @@ async fn streamable(
 
 /// The headers of a server's requests, with the reference in place of the key.
 pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
-    let plain = |(name, value): &(Arc<str>, Arc<str>)| Header {
-        name: name.to_string(),
-        value: HeaderValue::Plain(value.to_string()),
-    };
     let key = http.key.as_ref().map(|key| Header {
         name: key.header.as_deref().unwrap_or("authorization").to_owned(),
         value: HeaderValue::Key {
@@ -276,7 +271,11 @@ pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
             key: key.reference.value.clone(),
         },
     });
-    http.headers.iter().map(plain).chain(key).collect()
+    http.headers
+        .iter()
+        .map(|(name, value)| Header { name: name.to_string(), value: HeaderValue::Plain(value.to_string()) })
+        .chain(key)
+        .collect()
 }
 
 /// All tools that a server offers, from all pages.
