@@ -85,14 +85,17 @@ fn bytes<'b>(server: Server, data: &'b Value, found: &mut Found<'b>) {
         let message = format!("an image of {length} bytes in Base64 is too large: {} takes {most} MB", server.name());
         found.at(data, message).help(help);
     } else if length > 5 * MEGABYTE {
-        let message = format!("an image of {length} bytes in Base64 is refused at Bedrock, at Vertex AI and by older versions, which take 5 MB");
+        let message = format!(
+            "an image of {length} bytes in Base64 is refused at Bedrock, at Vertex AI and by older versions, which take 5 MB"
+        );
         found.at(data, message).warning().help(help);
     }
 }
 
 fn pixels<'b>(data: &'b Value, images: usize, found: &mut Found<'b>) {
     let Some(side) = data.as_str().and_then(tokens::longest_side) else { return };
-    let (most, why) = if images > MANY_IMAGES { (2_000, " in a request with more than 20 images") } else { (8_000, "") };
+    let (most, why) =
+        if images > MANY_IMAGES { (2_000, " in a request with more than 20 images") } else { (8_000, "") };
     if side > most {
         found
             .at(data, format!("an image of {side} pixels is too large: Anthropic takes {most}{why}"))
