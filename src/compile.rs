@@ -99,9 +99,9 @@ pub struct Compiler {
     engine: Engine,
     schemas: Arc<Schemas>,
     contexts: Vec<LoadedContext>,
-    /// What is kept for all agents and contexts.
+    /// The answers kept for all agents and contexts.
     memory: Arc<Memory>,
-    /// What profiles say that their agents leave out, as far as it was seen.
+    /// The declarations of profiles that their agents leave something out, as far as it was seen.
     declarations: flow::Declarations,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
@@ -133,11 +133,11 @@ pub struct LoadedContext {
     id: Identity,
     scopes: Arc<Scopes>,
     source: OnceLock<Option<ContextSource>>,
-    /// What prompts see in the earlier turns, for each layer.
+    /// The surroundings that prompts see in the earlier turns, for each layer.
     turns: Vec<Arc<Scopes>>,
 }
 
-/// What the prompts of each layer's agents may read.
+/// The scopes of the prompts of each layer's agents.
 type Scopes = HashMap<LayerKind, Arc<PromptScope>>;
 
 /// All bodies of one agent.
@@ -147,7 +147,7 @@ pub struct AgentBodies<'c> {
     pub plan: Plan<'c>,
     /// Its bodies, sorted by context.
     pub bodies: Vec<(&'c LoadedContext, Body)>,
-    /// What was found in them, and why some could not be made; before any policy.
+    /// The findings about them, and why some could not be made; before any policy.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -157,7 +157,7 @@ pub struct AgentBodies<'c> {
 pub struct LiveBody {
     /// The body.
     pub body: Body,
-    /// What schemas and rules find in it; no policy was applied.
+    /// The findings of schemas and rules; no policy was applied.
     pub findings: Vec<Diagnostic>,
     /// The whole system prompt in it; blank if there is none.
     pub prompt: Arc<str>,
@@ -167,10 +167,10 @@ fn whole_prompt(prompt: Option<SystemPrompt>) -> Arc<str> {
     prompt.map_or_else(|| Arc::from(""), |prompt| Arc::from(prompt.as_str()))
 }
 
-/// What a run gave.
+/// The result of a run.
 #[non_exhaustive]
 pub struct Run<R> {
-    /// What the visitor returned, ordered by the agent's name.
+    /// The results of the visitor, ordered by the agent's name.
     pub results: Vec<R>,
     /// Findings of this run, without those of loading.
     pub findings: Findings,
@@ -178,7 +178,7 @@ pub struct Run<R> {
     pub bodies: usize,
 }
 
-/// What one agent gave.
+/// The result of one agent.
 struct Done<R> {
     /// `None` if it could not be compiled.
     result: Option<R>,
@@ -188,7 +188,7 @@ struct Done<R> {
     cost: u64,
 }
 
-/// What the bodies of one agent took so far.
+/// The cost of one agent's bodies so far.
 #[derive(Default)]
 struct Spent {
     /// Units of work.
@@ -805,16 +805,16 @@ pub enum SelectError {
     Unknown {
         /// `agent` or `context`.
         what: &'static str,
-        /// What was asked for.
+        /// The name that was asked for.
         wanted: String,
-        /// What is near.
+        /// A suggestion of a similar name.
         help: Option<String>,
     },
     /// The name is that of an abstract profile.
     Abstract(Diagnostic),
     /// The context is left out, since something is wrong with its file.
     LeftOut {
-        /// What was asked for.
+        /// The name that was asked for.
         wanted: String,
         /// The file, as reports show it.
         path: String,
@@ -869,7 +869,7 @@ impl LoadedContext {
     }
 }
 
-/// What surrounds a conversation: what system prompts can see of it.
+/// The surroundings of a conversation: what system prompts can see of it.
 #[derive(Clone)]
 pub struct PromptEnvironment {
     /// The project's files.
@@ -878,7 +878,7 @@ pub struct PromptEnvironment {
     pub project_name: Arc<str>,
     /// The language of the file in front of the person.
     pub language: Arc<str>,
-    /// What the folders are called.
+    /// The paths of the folders.
     pub folders: Folders,
 }
 
@@ -923,7 +923,7 @@ impl PromptEnvironment {
     }
 }
 
-/// What the prompts of each layer's agents may read in all contexts, each file once.
+/// The files that the prompts of each layer's agents may read in all contexts, each file once.
 type Readable = HashMap<LayerKind, Vec<Arc<dyn World>>>;
 
 fn readable(repo: &Repo) -> Readable {

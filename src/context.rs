@@ -33,7 +33,7 @@ pub struct Context {
     pub layer: LayerKind,
     /// The name, which golden files carry.
     pub name: Arc<str>,
-    /// What it is there for.
+    /// The reason why it is there.
     pub why: Arc<str>,
     /// `true` if golden bodies are written for it, as the file says.
     pub golden: bool,
@@ -45,7 +45,7 @@ pub struct Context {
     pub conversation: Conversation,
     /// `true` if the host asked for a new system prompt and new tools with the last turn.
     pub renewed: bool,
-    /// What the conversation was in earlier turns, if the file has `turns`: what else is here is the last.
+    /// The state of the conversation in earlier turns, if the file has `turns`: what else is here is the last.
     pub earlier: Vec<State>,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn read_live(
     read_for(Reading::Live(origins), file, LayerKind::Own, text, findings).map(|(context, _)| context)
 }
 
-/// What a context is read for.
+/// The purpose of reading a context.
 #[derive(Debug, Clone, Copy)]
 enum Reading<'o> {
     /// A file of a repository.

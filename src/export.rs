@@ -87,7 +87,7 @@ impl Request {
     }
 }
 
-/// What was laid out.
+/// The requests that were laid out.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {

@@ -76,7 +76,7 @@ pub struct Profile {
     pub hidden: bool,
     /// Inherited body fields and headers to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
-    /// What its descendants inherit: the file without the keys that are this profile's own.
+    /// The settings that its descendants inherit: the file without the keys that are this profile's own.
     pub settings: Table,
     /// How many values these are, nested ones too.
     pub values: usize,
@@ -402,7 +402,7 @@ fn check_body(reader: &mut Reader<'_, '_>, file: FileId, body: &Table) {
     body.entries.iter().for_each(|(_, node)| check_value(reader, node));
 }
 
-/// What has no JSON form.
+/// Tells of values that have no JSON form.
 fn check_value(reader: &mut Reader<'_, '_>, node: &Node) {
     let what = match &node.kind {
         Kind::Datetime(_) => "a TOML date or time",

@@ -44,7 +44,7 @@ pub struct Explanation {
     pub refusal: &'static Refusal,
     /// The sentence as it stands in the text, on one line.
     pub said: String,
-    /// What stands in its holes: names and values.
+    /// The content of its holes: names and values.
     pub holes: Vec<(String, String)>,
     /// The path into the body that it names: `messages.3.content.0`.
     pub path: Option<String>,

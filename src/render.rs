@@ -76,7 +76,7 @@ const OF_PROFILE: char = '\u{1}';
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TemplateId(u32);
 
-/// What a template string is for: which functions it may call.
+/// The purpose of a template string: which functions it may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TemplateKind {
     /// A string of `[body]`.
@@ -112,7 +112,7 @@ struct TemplateSource<'t> {
     name: &'t Arc<str>,
     origin: TemplateOrigin,
     text: &'t str,
-    /// What it is for; `None` for a partial, which serves whatever includes it.
+    /// The purpose; `None` for a partial, which serves whatever includes it.
     kind: Option<TemplateKind>,
 }
 
@@ -124,7 +124,7 @@ impl TemplateSource<'_> {
 
 /// All templates of a repository.
 pub struct Engine {
-    /// What the engine's own filters ask for how they are to behave.
+    /// The environment that the engine's own filters ask for their settings.
     environment: Environment<'static>,
     /// The functions that templates may call, by name.
     globals: BTreeMap<&'static str, Value>,
@@ -145,7 +145,7 @@ pub struct Engine {
     suggestions: Suggestions,
     /// The templates of each profile file.
     by_file: HashMap<FileId, Vec<TemplateId>>,
-    /// What each partial reads, its includes followed.
+    /// The data that each partial reads, its includes followed.
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
@@ -161,16 +161,16 @@ struct Template {
     name: Arc<str>,
     /// Its number among all templates.
     number: u32,
-    /// What is evaluated.
+    /// The text that is evaluated.
     text: Box<str>,
-    /// What it reads, includes followed.
+    /// The data that it reads, includes followed.
     reads: BTreeSet<String>,
     /// `true` if it may read the system prompt.
     reads_prompt: bool,
     usable: bool,
     /// How many agents use it.
     uses: usize,
-    /// Whether it is a prompt that says the same in every context, once somebody asks.
+    /// `true` if it is a prompt that says the same in every context, once somebody asks.
     is_constant: OnceLock<bool>,
 }
 
@@ -598,7 +598,7 @@ pub struct Renderer<'e> {
     fuel: u64,
 }
 
-/// What a template gave, and what that cost.
+/// The output of a template, and its cost.
 pub struct Rendered {
     /// The text.
     ///
@@ -612,15 +612,15 @@ pub struct Rendered {
     pub steps: u64,
 }
 
-/// What a body template is rendered with.
+/// The input of a body template.
 pub struct BodyInput<'a> {
     /// The conversation.
     pub context: &'a ContextData,
     /// The rendered system prompt, if it is not blank.
     pub system_prompt: Option<&'a str>,
-    /// What the wire format asks of tool ids.
+    /// The rule of the wire format for tool ids.
     pub ids: IdRule,
-    /// What may be kept for others; `None` if nothing may.
+    /// The output that may be kept for others; `None` if nothing may.
     pub(crate) keep: Option<Keep>,
 }
 

@@ -1,4 +1,4 @@
-//! What files there are: layers, `reqc.toml`, provider instances, model overrides, rosters and what they match.
+//! The files of a repository: layers, `reqc.toml`, provider instances, model overrides, rosters and what they match.
 //!
 //! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in a stable
 //! order. Knows where things lie and which names are taken; does not merge profiles or read templates.
@@ -58,7 +58,7 @@ pub enum LayerKind {
 /// One layer: where its files are read from.
 #[derive(Clone)]
 pub struct Layer {
-    /// Whether it is the bundled layer or the repository's own.
+    /// The kind of layer: bundled, or the repository's own.
     pub kind: LayerKind,
     /// Its files.
     pub world: Arc<dyn World>,
@@ -124,7 +124,7 @@ pub struct Repo {
     unlisted_partials: Vec<String>,
 }
 
-/// What an include name stands for.
+/// The state of the partial that an include names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartialState {
     /// A partial that was read.
@@ -197,6 +197,6 @@ impl Repo {
 pub struct Loaded {
     /// The repository; usable even if there are findings.
     pub repo: Repo,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Diagnostic>,
 }

@@ -1,4 +1,4 @@
-//! What looks like a secret: by its name, by its form, or by where it stands.
+//! Text that looks like a secret: by its name, by its form, or by where it stands.
 //!
 //! One answer for headers, URLs, references and texts. Input: a name or a text. Output: whether, or where, a secret stands there;
 //! never the secret. How sure one must be depends on the place: where a reference belongs, the beginning of a key is enough; in a
@@ -309,7 +309,7 @@ const SECRETS: [&str; 22] = [
     "authkey",
 ];
 
-/// What such a word ends with where several are written as one: `openaiapikey`, `accesstoken`.
+/// The endings of such words where several are written as one: `openaiapikey`, `accesstoken`.
 const ENDINGS: [&str; 13] = [
     "apikey",
     "accesskey",
@@ -353,7 +353,7 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// What stands before `token` where a token is a piece of text, and before `key` where it is a key of a table.
+/// The words before `token` where a token is a piece of text, and before `key` where it is a key of a table.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",

@@ -85,7 +85,7 @@ pub struct SourceFile {
     line_starts: OnceLock<Box<[u32]>>,
     /// How many characters stand before each block of bytes.
     characters: OnceLock<Box<[u32]>>,
-    /// What must not be shown, by start.
+    /// The spans that must not be shown, by start.
     masked: Vec<Span>,
     /// Where the text begins in the file, if it is a part of one.
     start: Position,

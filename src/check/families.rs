@@ -1,4 +1,4 @@
-//! What is known of the model that a body is for.
+//! The facts known of the model that a body is for.
 //!
 //! Input: the families of a repository, a model and where the body goes. Output: those that fit, and what in a body they speak
 //! against. All that fit count, together: a fact stands once, in the family of all models that it is true of.
@@ -38,7 +38,7 @@ pub(crate) struct Breach<'f, 'b> {
     pub(crate) family: &'f Family,
     /// `true` if it depends on headers that are not known.
     pub(crate) is_conditional: bool,
-    /// What is known.
+    /// The fact.
     pub(crate) fact: &'f Fact,
     /// The member.
     pub(crate) place: &'f MemberPath,

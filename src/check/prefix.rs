@@ -1,4 +1,4 @@
-//! Whether a request goes on from an earlier one of the same conversation.
+//! Tells if a request goes on from an earlier one of the same conversation.
 //!
 //! Input: the bodies of two requests, the later of which holds more messages. Output: the first place at which the earlier one is no
 //! beginning of the later one. Servers read tools first, then instructions, then messages; what stands behind a change is

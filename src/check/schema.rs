@@ -46,10 +46,10 @@ use crate::unit::Body;
 pub struct Schemas {
     /// The schema files by wire format.
     files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
-    /// What `reqc.toml` lets pass.
+    /// The exceptions that `reqc.toml` makes.
     allowed: Vec<Arc<Allowed>>,
     memory: Arc<Memory>,
-    /// What the files of the repository make, as they are used: compiled once, and there for the whole run.
+    /// The schemas that the files of the repository make, as they are used: compiled once, and there for the whole run.
     variants: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
@@ -97,7 +97,7 @@ struct Documents {
     all: Arc<[Result<Document, Unusable>]>,
 }
 
-/// What the bodies of one agent are checked against.
+/// The schemas that the bodies of one agent are checked against.
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
@@ -202,10 +202,10 @@ impl Schemas {
 /// Tells whether a model takes what a help would propose.
 pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 
-/// What schemas say of a body.
+/// The verdict of schemas on a body.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// What is wrong with it, in the order of the schema, at its own places.
+    /// The problems, in the order of the schema, at its own places.
     pub(super) problems: Vec<Problem>,
     /// The body as its schema spells it, if it spells it in another way.
     pub(super) respelt: Option<Value>,

@@ -128,7 +128,7 @@ mod tests {
     use crate::system::Embedded;
     use crate::world::MemoryWorld;
 
-    /// What is bundled.
+    /// The bundled files.
     struct Bundled {
         repo: Repo,
         schemas: Schemas,

@@ -203,7 +203,7 @@ pub(super) enum Command {
     Contexts,
     /// Make a context of a real request body
     Context {
-        /// What to do
+        /// The action
         #[command(subcommand)]
         action: ContextAction,
     },
@@ -257,16 +257,16 @@ pub(super) enum Command {
     },
 }
 
-/// What a command writes that has forms of its own.
+/// Forms of output that some commands have beside findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writes {
     /// Reports of findings.
     Reports,
-    /// What a change does.
+    /// The effects of a change.
     Reviews,
-    /// What one of two bodies lacks.
+    /// The losses between two bodies.
     Comparisons,
-    /// What `reqc send` gets.
+    /// The answers that `reqc send` gets.
     Answers,
     /// Results of any other kind.
     Others,
@@ -344,7 +344,7 @@ pub(super) struct Baseline {
     pub(super) expires: Option<String>,
 }
 
-/// What of a repository takes part.
+/// The part of a repository that is looked at.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Part {
     /// Only what these files and folders reach; the root of a repository stands for all of it
@@ -447,7 +447,7 @@ pub(super) struct Lint {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Why400 {
-    /// What the provider answered: its sentence or JSON, or a file with it: a log, a HAR file, a cassette; `-` is standard input
+    /// The sentence or JSON that the provider answered, or a file that holds it: a log, a HAR file, a cassette; `-` is standard input
     #[arg(value_name = "ANSWER", required = true, allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: String,
     /// A file with the request's body, in which the place is shown
@@ -621,7 +621,7 @@ impl FormatTo {
 /// Reads a [`FormatTo`], and tells help and shells which formats there are.
 #[derive(Clone)]
 pub(super) struct FormatParser {
-    /// What the command can write.
+    /// The forms that the command can write.
     pub(super) writes: &'static [Writes],
 }
 

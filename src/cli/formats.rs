@@ -13,7 +13,7 @@ use crate::text::Text;
 /// The formats of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Formats {
-    /// What standard output gets.
+    /// The format of standard output.
     pub(super) shown: Format,
     /// `true` if annotations follow there.
     annotated: bool,

@@ -1,4 +1,4 @@
-//! What of a repository a run is limited to: paths, what changed files reach, a shard.
+//! The part of a repository that a run is limited to: paths, what changed files reach, a shard.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

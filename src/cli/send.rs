@@ -32,7 +32,7 @@ use tools::Tools;
 /// Why nothing is sent.
 enum Unsent {
     Failure(Failure),
-    /// What the request would be made from has mistakes.
+    /// The mistakes in the sources of the request.
     Findings(Box<Report>),
     /// The request has mistakes.
     Refused(Box<Report>),

@@ -1,4 +1,4 @@
-//! What wire formats have no place for, from `wire-limits.toml`.
+//! The limits of wire formats, from `wire-limits.toml`.
 
 use std::sync::LazyLock;
 

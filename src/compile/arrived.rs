@@ -11,9 +11,9 @@ use crate::render::{PromptScope, Renderer, Written};
 use crate::source::Span;
 use crate::unit::Plan;
 
-/// What a text was made of.
+/// The origin of a text.
 pub(super) enum Arrived {
-    /// What a template wrote in a turn, run by run. Turn 0 is the one that a context begins with.
+    /// Output of a template in a turn, run by run. Turn 0 is the one that a context begins with.
     Rendered(usize, Vec<Written>),
     /// Texts of the context, one behind the other.
     Joined(Vec<Piece>),

@@ -176,7 +176,7 @@ impl Compiler {
 pub(super) struct Entrance {
     /// The place of the repository.
     pub(super) span: Span,
-    /// What is wrong, in the bundled file.
+    /// The place of the mistake in the bundled file.
     bundled: Span,
 }
 
@@ -313,7 +313,7 @@ pub struct Explanation {
     /// The literal of the profile that it stands in: the value itself, or the template that rendered it. `None` if a provider step
     /// wrote it.
     pub literal: Option<Span>,
-    /// What earlier levels of the chain said, the nearest first.
+    /// The values of earlier levels of the chain, the nearest first.
     pub overrode: Vec<Span>,
     /// The provider step that wrote it, and its setting.
     pub step: Option<(ProviderStep, Option<Span>)>,
@@ -321,7 +321,7 @@ pub struct Explanation {
     pub placed_by: Option<Span>,
     /// The provider steps that added to a list or an object that another wrote, each with its setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
-    /// What a template wrote, run by run; or the one value of the context that a step wrote.
+    /// The output of a template, run by run; or the one value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
 }
 
@@ -329,7 +329,7 @@ pub struct Explanation {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ValueSource {
-    /// What kind of source it is.
+    /// The kind of source.
     pub kind: SourceKind,
     /// The text to edit, if it is in a file.
     pub span: Option<Span>,
@@ -339,7 +339,7 @@ pub struct ValueSource {
     pub steps: Vec<Step>,
     /// The place in the template data, for values of a conversation.
     pub data: Option<Pointer>,
-    /// What a computed text was made of.
+    /// The values that a computed text was made of.
     pub made_of: Vec<Span>,
     /// How many bytes of the rendered JSON these are.
     pub len: usize,

@@ -1,4 +1,4 @@
-//! Whether an agent's requests only add to each other as a conversation grows.
+//! Finds out if an agent's requests only add to each other as a conversation grows.
 //!
 //! A context stands for the requests that came before it too: those of its earlier turns, and one after each message of the person
 //! and each result. Each is compiled as far as servers read it from the beginning, and compared with the body of the whole.
@@ -19,7 +19,7 @@ use crate::unit::{Body, Costed, KeyOrValue, NormalisedConversation, Plan, Record
 /// A request that came before the one of a context.
 pub(super) struct Earlier {
     normalised: NormalisedConversation,
-    /// What prompts saw, if that was something else.
+    /// The surroundings that prompts saw, if they were different.
     scopes: Option<Arc<Scopes>>,
     /// `true` if the system prompt is the same text: it depends on nothing that changed.
     is_same_prompt: bool,

@@ -43,7 +43,7 @@ impl LintTarget<'_> {
 pub struct Linted {
     /// Its wire format.
     pub wire: WireFormat,
-    /// What is wrong with it, at pointers into it. No policy was applied.
+    /// The problems, at pointers into the body. No policy was applied.
     pub problems: Vec<Problem>,
 }
 

@@ -1,4 +1,4 @@
-//! What a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
+//! The checks that a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
 //! report, and what a change adds to it in the diff.
 
 mod change;
@@ -36,7 +36,7 @@ pub struct Lowered {
     pub expires: Option<String>,
     /// Where it is said: a path and a one-based line; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
-    /// What a schema says.
+    /// The text of a schema file.
     text: Option<Arc<SourceText>>,
 }
 
@@ -87,7 +87,7 @@ impl LoweredKind {
     }
 }
 
-/// What became of something.
+/// The level that something was lowered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoweredTo {

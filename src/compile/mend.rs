@@ -21,10 +21,10 @@ pub struct MendedFile {
     pub new: Vec<u8>,
 }
 
-/// What mending came to.
+/// The result of mending.
 #[non_exhaustive]
 pub struct Mended {
-    /// What is left, with all files as they are afterwards.
+    /// The findings that are left, with all files as they are afterwards.
     pub report: Report,
     /// The files that differ, sorted by path.
     pub files: Vec<MendedFile>,
@@ -73,7 +73,7 @@ struct ByteEdit {
     start: usize,
     end: usize,
     text: String,
-    /// What stands around it: the same edit elsewhere is another one.
+    /// The line around it: the same edit elsewhere is another one.
     line: String,
     cause: Cause,
 }
@@ -117,7 +117,7 @@ struct Bench<'r> {
     report: &'r dyn Fn(Arc<dyn World>) -> Report,
     /// How many edits may still be tried alone.
     trials: usize,
-    /// What made nothing better, by path, line and text.
+    /// The edits that made nothing better, by path, line and text.
     refused: HashSet<(String, String, String)>,
 }
 

@@ -28,7 +28,7 @@ pub struct Selection {
     pub without_memo: bool,
 }
 
-/// What some files reach.
+/// The bodies that some files reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reach {

@@ -1,4 +1,4 @@
-//! What is looked for in all texts that prompts and bodies are made of: characters that a reviewer cannot see and a model
+//! The search through all texts that prompts and bodies are made of: characters that a reviewer cannot see and a model
 //! reads, and the marks of an unfinished merge.
 //!
 //! Looks at the text as it stands in the file, at names, decoded, and at paths. Conversations of contexts may hold hidden

@@ -67,7 +67,7 @@ impl Question for VersionInUse {
     }
 }
 
-/// What surroundings say, by turn.
+/// The texts of surroundings, by turn.
 type Texts = Vec<Arc<str>>;
 
 fn bytes(texts: &Texts) -> usize {

@@ -1,4 +1,4 @@
-//! What comes into a conversation with a turn: attached files, and what an agent says of its surroundings.
+//! The items that come into a conversation with a turn: attached files, and what an agent says of its surroundings.
 //!
 //! An agent with `surroundings` gets both as typed items of the turn in which they came, so that its requests only add to each other.
 

@@ -1,4 +1,4 @@
-//! What mends a finding, if there is one right answer.
+//! The edit that mends a finding, if there is one right answer.
 
 use super::{Diagnostic, nearest};
 use crate::source::{Sources, Span};

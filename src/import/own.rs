@@ -1,4 +1,4 @@
-//! What only the provider understands: parts, items and members that go back to it unchanged.
+//! Content that only the provider understands: parts, items and members that go back to it unchanged.
 
 use std::sync::Arc;
 

@@ -63,12 +63,12 @@ pub enum PickError {
     Broken {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The mistake in words.
         why: String,
     },
     /// There are bodies, or none, but not the one that was asked for.
     NoSuchBody {
-        /// What was asked for.
+        /// The choice.
         choice: Choice,
         /// How many bodies there are: on the line, if one was asked for.
         bodies: usize,

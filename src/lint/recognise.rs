@@ -233,7 +233,7 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten().take(LOOKED_AT)
 }
 
-/// What the members and blocks of a message say. All of it counts more than a member of the body.
+/// Collects evidence from the members and blocks of a message. All of it counts more than a member of the body.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),

@@ -111,7 +111,7 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
     }
 }
 
-/// What stands around the name, description and schema of a tool.
+/// The object around the name, description and schema of a tool.
 enum Envelope {
     /// The three stand by themselves.
     None,

@@ -30,7 +30,7 @@ pub(super) struct Rewritten {
     loop_index: Vec<Range<usize>>,
     /// Each `loop.parent`.
     loop_parent: Vec<Range<usize>>,
-    /// What `{% for key, value in … %}` goes through, where that is done by key and value.
+    /// The values that `{% for key, value in … %}` goes through, where that is done by key and value.
     pub(super) pair_loops: Vec<Range<usize>>,
     /// How a prompt ends with a line end.
     final_line_end: Option<Range<usize>>,
@@ -211,7 +211,7 @@ fn after_raw_tag(before: &str) -> bool {
     tag.trim_matches(['-', '+', ' ', '\n', '\t']) == "raw"
 }
 
-/// What a line statement of inja begins with.
+/// The beginning of a line statement of inja.
 const LINE_STATEMENT: &str = "##";
 
 /// Lines that begin in a part of a template's text with the sign of a line statement and one of inja's tags, from the sign on. Many a

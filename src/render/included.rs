@@ -1,4 +1,4 @@
-//! What partials write, made once for a conversation: templates of a profile are often a line around what all others include.
+//! The outputs of partials, made once for a conversation: templates of a profile are often a line around what all others include.
 //!
 //! A partial writes the same wherever it is included if no name that it looks up can be one of the template's own. That is told from
 //! the texts alone ([`Engine::find_repeated`]). Where it holds, the text is taken as it is known, and what the partial took is
@@ -15,12 +15,12 @@ use super::eval::{self, Known, Names as Lookup, Steps};
 use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, includes};
 use crate::memory::{Identity, Question};
 
-/// What templates of bodies are given.
+/// The names of the data that templates of bodies get.
 const DATA: [&str; 2] = ["ctx", "tool_id"];
-/// What holds a text, in bytes.
+/// The memory that holds a text, in bytes.
 const HOLDER: usize = 160;
 
-/// What may be kept of what is rendered.
+/// The rendered texts that may be kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
     /// `true` if other agents may have the same system prompt.
@@ -35,7 +35,7 @@ struct TextOf {
     ids: IdRule,
     /// The system prompt, if the partial can see it.
     prompt: Option<Arc<str>>,
-    /// What the template set that the partial looks up.
+    /// The names that the template set and the partial looks up.
     set: Vec<(Arc<str>, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Question for TextOf {
     }
 }
 
-/// What a partial wrote, and what that took.
+/// The output of a partial, and its cost.
 #[derive(Debug)]
 struct Text {
     written: Arc<str>,

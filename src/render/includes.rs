@@ -290,7 +290,7 @@ type Link = (Arc<str>, Range<usize>);
 
 enum Verdict {
     Fine,
-    /// What it includes has a finding of its own.
+    /// One of its includes has a finding of its own.
     Broken,
     Refused(Box<Diagnostic>),
     /// It is optional, and exists nowhere.
@@ -303,7 +303,7 @@ impl Verdict {
     }
 }
 
-/// What template files end in, here and elsewhere.
+/// The endings of template files, here and elsewhere.
 const ENDINGS: [&str; 8] = ["jinja", "jinja2", "j2", "jinja-html", "tmpl", "tpl", "html", "txt"];
 
 /// Partials of the same file name in other folders, else those with a similar name. What all names share is left out:

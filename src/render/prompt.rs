@@ -77,7 +77,7 @@ pub(super) const PROMPT_FUNCTIONS: [&str; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS
     names
 };
 
-/// What a system prompt can see: a project, and the files of its layer and the bundled one.
+/// The project and the files that a system prompt can see: those of its layer and the bundled ones.
 pub struct PromptScope {
     /// The project that the conversation is about.
     pub project: Arc<dyn World>,
@@ -87,9 +87,9 @@ pub struct PromptScope {
     pub language: Arc<str>,
     /// The layers that `:/x` is looked up in, nearest first; the first is the agent repository.
     pub layers: Vec<Arc<dyn World>>,
-    /// What stands before the paths of each layer's files in reports.
+    /// The prefixes of the paths of each layer's files in reports.
     pub shown_below: Vec<&'static str>,
-    /// What `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are in the prompt's own text.
+    /// The values of `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` in the prompt's own text.
     pub folders: Folders,
 }
 
@@ -119,7 +119,7 @@ pub(super) struct Refusal {
     pub(super) help: Option<String>,
     /// The file that is to be mended.
     pub(super) file: Option<Box<UnreadableFile>>,
-    /// What is to be mended once for all that ask for it.
+    /// The thing to mend once for all that ask for it.
     pub(super) cause: Option<String>,
 }
 

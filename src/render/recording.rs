@@ -14,7 +14,7 @@ use crate::json::Pointer;
 use crate::memory::Identity;
 use crate::source::{Sources, Span};
 
-/// What a template wrote, and who wrote each byte.
+/// The output of a template, and who wrote each byte.
 pub(crate) struct Recording {
     /// Tells it apart from others.
     id: Identity,
@@ -80,7 +80,7 @@ pub enum By {
     Computed(Vec<From>),
 }
 
-/// What a computed text was made of.
+/// The values that a computed text was made of.
 #[derive(Debug, Clone, PartialEq)]
 pub enum From {
     /// A value of the data.
@@ -100,7 +100,7 @@ pub struct Step {
     pub span: Span,
 }
 
-/// What leads from one place of a template to another.
+/// The kinds of steps from one place of a template to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// `{% include %}`.

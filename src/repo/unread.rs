@@ -8,7 +8,7 @@ use super::rules::{NOT_READ, UNUSUAL_NAME};
 use crate::diag::Rule;
 use crate::toml::{self, Kind, Table};
 
-/// What a file could be meant as, by where it lies.
+/// The kind of file that a file is likely meant as, by where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Like {
     Profile,

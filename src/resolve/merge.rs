@@ -27,13 +27,13 @@ pub struct Merged<'r> {
     pub node: &'r Node,
     /// The merged members, if it is a table.
     children: Option<MergedTable<'r>>,
-    /// What earlier levels said, the nearest first.
+    /// The levels before it, the nearest first.
     pub overrode: Vec<Level<'r>>,
     /// `true` if it was removed and waits to be [swept](MergedTable::sweep).
     is_removed: bool,
 }
 
-/// What one level of the chain says of a value.
+/// The value of one level of the chain.
 #[derive(Debug, Clone, Copy)]
 pub struct Level<'r> {
     /// The file.

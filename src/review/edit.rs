@@ -1,4 +1,4 @@
-//! What differs between the files of two sides, in pieces that can be applied one by one.
+//! The differences between the files of two sides, in pieces that can be applied one by one.
 //!
 //! Input: the files of both sides. Output: [`Edit`]s for people, and [`Edits`], which make the files of the older side with any of
 //! them applied. With all of them applied these are the files of the newer side.
@@ -21,13 +21,13 @@ use crate::world::{EntryKind, MemoryWorld, World};
 pub struct Edit {
     /// The file, on the newer side; of a file that is gone, on the older.
     pub path: Arc<str>,
-    /// What was edited.
+    /// The kind of edit.
     pub kind: EditKind,
     /// The lines, without secrets. Empty for whole files.
     pub hunks: Vec<Hunk>,
 }
 
-/// What an edit is about.
+/// The subject of an edit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum EditKind {

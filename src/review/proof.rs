@@ -21,10 +21,10 @@ pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 /// Edits that are one cause: those that only together do what they do.
 pub(super) type Cluster = BTreeSet<usize>;
 
-/// What a cluster makes of bodies: the text of each by its number.
+/// The bodies that a cluster makes: the text of each by its number.
 pub(super) type Claims = BTreeMap<usize, Option<String>>;
 
-/// What is to be proven.
+/// The edits and bodies of a proof.
 pub(super) struct Proof<'p> {
     pub(super) edits: &'p Edits,
     pub(super) older: &'p MemoryWorld,
@@ -153,7 +153,7 @@ struct State<'p> {
     clusters: Vec<Cluster>,
     /// For each body the edits that can reach it.
     candidates: Vec<BTreeSet<usize>>,
-    /// What some edits alone make of a body.
+    /// The bodies that some edits alone make.
     made: HashMap<(Cluster, usize), Option<String>>,
 }
 

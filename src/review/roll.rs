@@ -48,7 +48,7 @@ pub struct Listed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Renamed {
-    /// What it was called.
+    /// The former name.
     pub from: Arc<str>,
     /// The new name.
     pub to: Arc<str>,
@@ -74,7 +74,7 @@ fn contexts(side: &Compiler) -> Named<'_> {
     side.contexts().iter().map(|loaded| (&loaded.context.name, of(&loaded.context))).collect()
 }
 
-/// What agents and contexts were called on the older side, by their name on the newer one, if that differs.
+/// The names of agents and contexts on the older side, by their name on the newer one, if that differs.
 #[derive(Debug, Default)]
 pub(super) struct OlderNames {
     pub(super) agents: BTreeMap<Arc<str>, Arc<str>>,

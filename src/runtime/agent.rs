@@ -67,7 +67,7 @@ pub struct Compiled {
     pub instance: Arc<str>,
     /// The model's name.
     model: Arc<str>,
-    /// What its tokens cost, if that is known.
+    /// The price of its tokens, if that is known.
     price: Option<(Price, Kept)>,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Made {
     pub(super) compiled: Compiled,
     /// Its system prompt, if it is a chat.
     pub(super) prompt: Option<Arc<str>>,
-    /// What it says, in short, where thinking of its answer may be bound to that.
+    /// The summary of the request, where thinking of its answer may be bound to that.
     pub(super) sent: Option<Sent>,
     /// `true` if thinking of the history is bound to nothing else than it says.
     pub(super) is_bound: bool,
@@ -143,7 +143,7 @@ pub enum CompileError {
     WrongKind {
         /// The agent's name.
         agent: Arc<str>,
-        /// What it is for.
+        /// The task that it is for.
         wants: TaskKind,
     },
     /// Stored content cannot be loaded.
@@ -551,7 +551,7 @@ fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
     format!("{} {} {}", finding.rule.code, compiler.sources().describe(finding.primary.span), finding.message)
 }
 
-/// What to do if nobody names a model.
+/// The advice if nobody names a model.
 const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
 
 /// Returns `true` if the name of a model is one word in a URL, and no part of it leads elsewhere.

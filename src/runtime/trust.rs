@@ -40,7 +40,7 @@ pub enum Grant {
     },
     /// A program runs, for a model that calls it or as an MCP server.
     Program {
-        /// What it is run for.
+        /// The one that asks for it.
         asker: Asker,
         /// The program's file, or its name if there is none.
         program: String,
@@ -55,7 +55,7 @@ pub enum Grant {
     },
 }
 
-/// What asks for something.
+/// The one that asks for something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asker {
     /// A provider instance.
@@ -85,7 +85,7 @@ impl fmt::Display for Asker {
     }
 }
 
-/// What a person allowed so far.
+/// The permissions that a person gave so far.
 pub trait TrustStore: Send + Sync {
     /// Returns `true` if a fingerprint was allowed.
     fn is_trusted(&self, fingerprint: &str) -> bool;

@@ -17,9 +17,9 @@ use crate::world::{AccessError, World};
 /// A `tools.toml` that was read: nothing of it runs yet.
 #[non_exhaustive]
 pub struct OpenedTools {
-    /// What it names, as far as that has no mistakes.
+    /// The tools that it names, as far as that has no mistakes.
     pub file: ToolsFile,
-    /// What is wrong with it, programs that are not there included: those are warnings, and their tools answer with an error.
+    /// The mistakes in it, programs that are not there included: those are warnings, and their tools answer with an error.
     pub findings: Vec<Diagnostic>,
     /// The files that the findings point into.
     pub sources: Sources,

@@ -1,4 +1,4 @@
-//! What is wrong with a text that is no TOML, in the words of what stands there.
+//! The mistake in a text that is no TOML, in the words of what stands there.
 //!
 //! The parser says what it expected. People want to know what they wrote: a comment of another language, quotes of a word
 //! processor, a conflict of a merge. Each of these is recognised by the text at the mistake; the rest by the parser's message.
@@ -9,7 +9,7 @@ use toml_parser::lexer::{Token, TokenKind};
 
 use super::{Kind, Node, SyntaxError, Table, parse};
 
-/// What the parser found, and the text around it.
+/// The mistake that the parser found, and the text around it.
 struct Mistake<'t> {
     text: &'t str,
     /// What the parser said, on one line.

@@ -9,9 +9,9 @@ use crate::json::Pointer;
 #[derive(Debug)]
 pub(crate) struct Difference<'v> {
     pub(crate) pointer: Pointer,
-    /// What the earlier one has there.
+    /// The value of the earlier one there.
     pub(crate) older: Option<&'v Value>,
-    /// What the later one has there.
+    /// The value of the later one there.
     pub(crate) newer: Option<&'v Value>,
     /// Of a text, the first byte that differs.
     pub(crate) from: Option<usize>,

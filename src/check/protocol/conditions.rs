@@ -15,13 +15,13 @@ pub(super) struct Combination {
     pub(super) servers: &'static [Server],
     /// The member that is wrong.
     pub(super) at: Condition,
-    /// What makes it wrong: all of these hold.
+    /// The conditions that make it wrong together.
     pub(super) with: &'static [Condition],
     /// `true` if it is ignored rather than refused, or reported differently.
     pub(super) warns: bool,
-    /// What is wrong.
+    /// The mistake in words.
     pub(super) says: &'static str,
-    /// What to do.
+    /// The way to mend it.
     pub(super) help: &'static str,
 }
 
@@ -55,7 +55,7 @@ pub(super) use combinations;
 /// A member, by the names on the way to it with dots between them, and what it is like.
 pub(super) struct Condition(pub(super) &'static str, pub(super) Test);
 
-/// What a member is like.
+/// A test of a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Test {
     /// It is there, and no `null`.

@@ -33,7 +33,7 @@ body_rule! {
     }
 }
 
-/// What is known against images for a model.
+/// The media that a model is known to refuse.
 struct Refused {
     images: Option<Severity>,
     audio: Option<Severity>,

@@ -58,7 +58,7 @@ fn is_foreign(signature: &str) -> bool {
     signature == SKIP || signature.starts_with("gAAAAA")
 }
 
-/// What Gemini takes for the signature of calls that it did not make.
+/// The text that Gemini takes for the signature of calls that it did not make.
 const SKIP: &str = "skip_thought_signature_validator";
 
 fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -1,4 +1,4 @@
-//! What `reqc.toml` lets pass: `[[extension]]` entries for the servers of provider instances.
+//! The exceptions of `reqc.toml`: `[[extension]]` entries for the servers of provider instances.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ pub(super) struct Allowed {
     /// Places and the values that are taken there, as text.
     values: Vec<(PointerPattern, String)>,
     optional: Vec<PointerPattern>,
-    /// Whether it let anything pass.
+    /// `true` once it let anything pass.
     used: AtomicBool,
 }
 

@@ -76,7 +76,7 @@ impl Question for ElementsOf {
 pub(super) struct Extensions {
     file: FileId,
     text: Arc<SourceText>,
-    /// What a bundled one lists; any other is asked itself.
+    /// The names that a bundled one lists; any other is asked itself.
     names: Option<Vec<&'static str>>,
     value: OnceLock<Value>,
 }
@@ -88,7 +88,7 @@ pub(super) struct Unusable {
     pub(super) place: Span,
 }
 
-/// What is checked.
+/// The thing that is checked.
 #[derive(Clone, Copy)]
 pub(super) enum Input<'b> {
     /// A body.

@@ -18,7 +18,7 @@ use crate::text::cut;
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
 /// The value that counts if that member is absent.
 const DEFAULT: &str = "x-reqc-discriminator-default";
-/// What to say if a part of a schema fails as a whole.
+/// The keyword with the message for a part of a schema that fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
 /// The most problems of one body that are told. One more is looked for, so that it can be said that there are more.
@@ -78,7 +78,7 @@ impl Question for FieldAt {
     type Answer = FieldHint;
 }
 
-/// What is told of a body, or of a part of one.
+/// The explanation of a body, or of a part of one.
 pub(super) struct Explaining<'s> {
     schema: &'s Value,
     known: &'s Known,
@@ -261,7 +261,7 @@ fn too_deep(schema: &Value, node: Option<&Value>, held: Option<&Value>, mistake:
     }
 }
 
-/// What may help with a field that an object does not have.
+/// A hint for a field that an object does not have.
 #[derive(Clone)]
 enum FieldHint {
     /// It belongs in this member of the object.

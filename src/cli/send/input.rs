@@ -1,4 +1,4 @@
-//! What is sent: a message, a context, a session that goes on.
+//! The request to send: a message, a context, a session that goes on.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::world::AccessError;
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
-    /// What surrounds the conversation.
+    /// The surroundings of the conversation.
     pub(super) environment: PromptEnvironment,
     /// Tools, layers and the history of a context; the task of a completion.
     pub(super) base: Conversation,

@@ -19,7 +19,7 @@ use crate::repo::rules::NOT_TEXT;
 use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
 
-/// What files of bodies held.
+/// The bodies that files held.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintedBodies {
@@ -303,11 +303,11 @@ impl<'c> Linting<'c> {
     }
 }
 
-/// What is wrong with lines of a batch.
+/// The mistakes in lines of a batch.
 #[derive(Default)]
 struct OfBatch {
     certain: Vec<Told>,
-    /// What is wrong if the file turns out to be a batch.
+    /// The findings that count if the file turns out to be a batch.
     undecided: Vec<Told>,
 }
 

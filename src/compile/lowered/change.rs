@@ -1,4 +1,4 @@
-//! What a change lowers: what one side lowers and an older one did not, and what the older side checked and this one does not.
+//! The checks that a change lowers: what one side lowers and an older one did not, and what the older side checked and this one does not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{NormalForm, NormalFormChange, NormalFormRules};
 use crate::conversation::{Block, Message, ProviderBlock, Role, kind_of};
 
-/// What a wire format says of its own blocks. The default takes every block, and pairs none.
+/// The facts of a wire format about its own blocks. The default takes every block, and pairs none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProviderBlockKinds {
     /// The kinds that are known, by the block's `type`, or else by the name of its first member.
@@ -17,7 +17,7 @@ pub struct ProviderBlockKinds {
     pub keeps_unknown: bool,
 }
 
-/// What becomes of a provider's own block in the next request.
+/// The fate of a provider's own block in the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderBlockKind {

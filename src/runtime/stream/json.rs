@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::runtime::{ResponseInfo, failure};
 use crate::text::cut;
 
-/// What stands in a frame.
+/// The element of a frame.
 pub(super) enum Element {
     /// A JSON value.
     Value(Value),

@@ -15,7 +15,7 @@ const MOST: usize = 5;
 /// How many characters the words about one of them have.
 const LENGTH: usize = 300;
 
-/// What one tool takes. Its schema is compiled when the tool is first called.
+/// The arguments that one tool takes. Its schema is compiled when the tool is first called.
 #[derive(Default)]
 pub(super) struct Arguments(OnceLock<Option<(Validator, Measured)>>);
 

@@ -67,7 +67,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
 
-/// What this program is to a server.
+/// The name and version of this program for a server.
 struct Client {
     config: ClientConfig,
     calls: Arc<Calls>,
@@ -89,7 +89,7 @@ pub struct McpServer {
     warnings: Vec<String>,
 }
 
-/// What is known of a server beside its protocol, for errors.
+/// The facts known of a server beside its protocol, for errors.
 struct Remote {
     name: Arc<str>,
     watch: Arc<Watch>,
@@ -426,7 +426,7 @@ fn snippet(text: &str) -> String {
 /// A tool of a server.
 struct McpTool {
     definition: Definition,
-    /// What the server calls it.
+    /// The name that the server uses.
     name: Arc<str>,
     peer: Peer<RoleClient>,
     calls: Arc<Calls>,

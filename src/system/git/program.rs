@@ -22,7 +22,7 @@ pub(super) struct Git {
     program: PathBuf,
     /// Where it runs.
     folder: PathBuf,
-    /// What git takes for its repository.
+    /// The folder that git takes for its repository.
     own: PathBuf,
     variables: Vec<(String, String)>,
     objects: Option<PathBuf>,

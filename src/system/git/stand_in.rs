@@ -44,7 +44,7 @@ const CONFIGURATION: &str = "\
 #[derive(Debug)]
 pub(super) struct StandIn {
     folder: TempDir,
-    /// What a further work tree has of its own lies here, with its last `/`; empty for the first one.
+    /// The folder, with its last `/`, of what a further work tree has of its own; empty for the first one.
     own: &'static str,
     git: Git,
     format: ObjectFormat,
