@@ -68,12 +68,21 @@ pub enum Unruled {
     Transport,
     /// It is about what the content says.
     Content,
+    /// It is about a wire format that is not read here.
+    Format,
 }
 
 impl Unruled {
     /// Every reason.
-    pub const ALL: [Unruled; 6] =
-        [Unruled::Gap, Unruled::Auth, Unruled::Quota, Unruled::Server, Unruled::Transport, Unruled::Content];
+    pub const ALL: [Unruled; 7] = [
+        Unruled::Gap,
+        Unruled::Auth,
+        Unruled::Quota,
+        Unruled::Server,
+        Unruled::Transport,
+        Unruled::Content,
+        Unruled::Format,
+    ];
 
     /// Returns the name that the data uses.
     pub fn name(self) -> &'static str {
@@ -84,6 +93,7 @@ impl Unruled {
             Unruled::Server => "server",
             Unruled::Transport => "transport",
             Unruled::Content => "content",
+            Unruled::Format => "format",
         }
     }
 
@@ -96,6 +106,7 @@ impl Unruled {
             Unruled::Server => "No body shows this: it is about the server and the models that it has.",
             Unruled::Transport => "No body shows this: it is about how the request was sent.",
             Unruled::Content => "No rule finds this: it is about what the content says.",
+            Unruled::Format => "No rule finds this: `reqc` does not read this wire format.",
         }
     }
 }

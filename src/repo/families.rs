@@ -28,7 +28,7 @@ use crate::toml::{Kind, Node, Table};
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
 /// Every key of a `[[family]]` entry.
-pub const FAMILY_KEYS: [&str; 31] = joined(OWN_KEYS, PROPERTY_KEYS);
+pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] = joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// Keys of a family that are no properties.
 const OWN_KEYS: [&str; 16] = [
