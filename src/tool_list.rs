@@ -155,18 +155,18 @@ impl Matrix {
         Matrix { tools, columns }
     }
 
-    /// Whether a provider refuses a tool or the list.
+    /// Whether a provider refuses a tool or the list, in the form in which anybody's tools can be sent there. What strict modes and
+    /// Gemini's own kind of schemas refuse need not be sent so.
     pub fn refuses(&self) -> bool {
-        self.columns.iter().any(Column::is_refused)
+        self.columns.iter().any(|column| column.target.form == Form::Plain && column.is_refused())
     }
 }
 
 fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Column {
-    let without = tokens(&target, &target.body(&[])).0;
     let mut first: HashMap<&str, &ListedTool> = HashMap::new();
     let mut verdicts: Vec<Verdict> = Vec::new();
     for tool in tools {
-        let mut verdict = verdict(compiler, tool, &target, without);
+        let mut verdict = verdict(compiler, tool, &target);
         if let Some(earlier) = first.get(tool.name.as_str()) {
             verdict.add(beside(compiler, earlier, tool, &target, &verdict));
         }
@@ -178,9 +178,9 @@ fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Colu
     let problems = problems(compiler, &target, &body);
     // What is wrong with a tool was told of that tool alone.
     let of_list = problems.into_iter().filter(|problem| of_tool(&target, problem).is_none());
-    let of_list = of_list.map(|problem| objection(&target, problem.pointer.as_str().to_owned(), problem));
+    let of_list = of_list.map(|problem| objection(&target, (0, problem.pointer.as_str().to_owned()), problem));
     let (tokens, is_tokenized) = tokens(&target, &body);
-    Column { target, verdicts, of_list: of_list.collect(), tokens: tokens - without.min(tokens), is_tokenized }
+    Column { target, verdicts, of_list: of_list.collect(), tokens, is_tokenized }
 }
 
 impl Verdict {
@@ -191,17 +191,27 @@ impl Verdict {
     }
 }
 
-fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget, without: u64) -> Verdict {
+fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdict {
     let body = target.body(&[tool]);
     let found = problems(compiler, target, &body);
-    let objections =
-        found.into_iter().filter_map(|problem| Some(objection(target, of_tool(target, &problem)?.1, problem)));
-    let objections: Vec<Objection> = objections.collect();
+    let objections = found.into_iter().filter_map(|problem| {
+        let place = of_tool(target, &problem)?;
+        Some(objection(target, place, problem))
+    });
+    let mut objections: Vec<Objection> = objections.collect();
     let passes_over = target.wire == WireFormat::OllamaChat;
     let dropped = if passes_over { dropped(tool, target) } else { Vec::new() };
-    let tokens = tokens(target, &body).0;
+    // What is passed over is known, and no matter of doubt.
+    for objection in objections.iter_mut().filter(|objection| objection.status == Status::Doubtful) {
+        let keyword = objection.pointer.rsplit('/').next().unwrap_or_default();
+        if dropped.iter().any(|loss| loss.keyword == keyword) {
+            objection.status = Status::Weakened;
+        }
+    }
+    // What stands around the first tool is no part of it.
+    let (one, two) = (tokens(target, &body).0, tokens(target, &target.body(&[tool, tool])).0);
     let status = if dropped.is_empty() { Status::Taken } else { Status::Weakened };
-    let mut verdict = Verdict { status, objections: Vec::new(), dropped, tokens: tokens - without.min(tokens) };
+    let mut verdict = Verdict { status, objections: Vec::new(), dropped, tokens: two.saturating_sub(one) };
     verdict.add(objections);
     verdict
 }
@@ -221,7 +231,7 @@ fn beside(
 ) -> Vec<Objection> {
     let found = problems(compiler, target, &target.body(&[earlier, tool]));
     let of_second = found.into_iter().filter_map(|problem| match of_tool(target, &problem)? {
-        (1, inner) => Some(objection(target, inner, problem)),
+        (1, inner) => Some(objection(target, (1, inner), problem)),
         _ => None,
     });
     of_second.filter(|objection| !alone.objections.contains(objection)).collect()
@@ -241,15 +251,16 @@ fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
     Some((index, inner.as_str().to_owned()))
 }
 
-fn objection(target: &ToolTarget, pointer: String, problem: Problem) -> Objection {
-    let severity = problem.severity.unwrap_or(problem.rule.severity);
-    let status = match severity {
+fn objection(target: &ToolTarget, (index, pointer): (usize, String), problem: Problem) -> Objection {
+    let status = match problem.severity.unwrap_or(problem.rule.severity) {
         Severity::Error => Status::Refused,
-        // Ollama refuses nothing of a schema: what it cannot say is lost.
-        Severity::Warning if target.wire == WireFormat::OllamaChat => Status::Weakened,
         Severity::Warning => Status::Doubtful,
     };
-    Objection { rule: problem.rule, status, pointer, message: problem.message, help: problem.help }
+    // Places of the smallest request are nobody's: what is told begins with the tool.
+    let place = target.place(index);
+    let (own, nested) = (format!("`{place}/"), format!("`{place}/function/"));
+    let message = problem.message.replace(&nested, "`/").replace(&own, "`/");
+    Objection { rule: problem.rule, status, pointer, message, help: problem.help }
 }
 
 /// The tokens of a body's tools, and whether a tokenizer counted them.
@@ -342,6 +353,7 @@ fn lowered_tool(compiler: &Compiler, tool: &ListedTool, target: ToolTarget) -> (
                 Some(why) => why,
             }
         }
+        Err(unsayable) if unsayable.pointer.is_empty() => format!("at the root, {}", unsayable.why),
         Err(unsayable) => format!("at `{}`, {}", unsayable.pointer, unsayable.why),
     };
     match target.wider() {
