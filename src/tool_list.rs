@@ -201,13 +201,10 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     let mut objections: Vec<Objection> = objections.collect();
     let passes_over = target.wire == WireFormat::OllamaChat;
     let dropped = if passes_over { dropped(tool, target) } else { Vec::new() };
-    // What is passed over is known, and no matter of doubt.
-    for objection in objections.iter_mut().filter(|objection| objection.status == Status::Doubtful) {
-        let keyword = objection.pointer.rsplit('/').next().unwrap_or_default();
-        if dropped.iter().any(|loss| loss.keyword == keyword) {
-            objection.status = Status::Weakened;
-        }
-    }
+    // Ollama refuses no schema of an object: what it cannot say is lost.
+    let is_loss =
+        |it: &&mut Objection| passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema";
+    objections.iter_mut().filter(is_loss).for_each(|objection| objection.status = Status::Weakened);
     // What stands around the first tool is no part of it.
     let (one, two) = (tokens(target, &body).0, tokens(target, &target.body(&[tool, tool])).0);
     let status = if dropped.is_empty() { Status::Taken } else { Status::Weakened };
