@@ -90,7 +90,7 @@ impl Failure {
         Failure { message: message.into(), help: None }
     }
 
-    /// What an error says.
+    /// Returns what an error says.
     fn of(error: impl std::error::Error) -> Failure {
         Failure::new(error.to_string())
     }

@@ -33,9 +33,9 @@ pub struct Context {
     pub layer: LayerKind,
     /// The name, which golden files carry.
     pub name: Arc<str>,
-    /// What it is there for.
+    /// The reason why it is there.
     pub why: Arc<str>,
-    /// Whether golden bodies are written for it, as the file says.
+    /// `true` if golden bodies are written for it, as the file says.
     pub golden: bool,
     /// The value of `language` in system prompts.
     pub language: Arc<str>,
@@ -43,9 +43,9 @@ pub struct Context {
     pub project: Project,
     /// The conversation, in normal form.
     pub conversation: Conversation,
-    /// Whether the host asked for a new system prompt and new tools with the last turn.
+    /// `true` if the host asked for a new system prompt and new tools with the last turn.
     pub renewed: bool,
-    /// What the conversation was in earlier turns, if the file has `turns`: what else is here is the last.
+    /// The state of the conversation in earlier turns, if the file has `turns`: what else is here is the last.
     pub earlier: Vec<State>,
 }
 
@@ -58,7 +58,7 @@ pub struct State {
     pub project: Project,
     /// The conversation, in normal form.
     pub conversation: Conversation,
-    /// Whether the host asked for a new system prompt and new tools with this turn.
+    /// `true` if the host asked for a new system prompt and new tools with this turn.
     pub renewed: bool,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn read_live(
     read_for(Reading::Live(origins), file, LayerKind::Own, text, findings).map(|(context, _)| context)
 }
 
-/// What a context is read for.
+/// The purpose of reading a context.
 #[derive(Debug, Clone, Copy)]
 enum Reading<'o> {
     /// A file of a repository.
@@ -337,7 +337,7 @@ fn not_normal(message: Span, change: &conversation::NormalFormChange) -> Diagnos
 }
 
 impl Context {
-    /// What the conversation is in the last turn.
+    /// Returns what the conversation is in the last turn.
     pub(crate) fn last(&self) -> State {
         let Context { language, project, conversation, renewed, .. } = self;
         let (language, project) = (Arc::clone(language), project.clone());

@@ -87,7 +87,7 @@ impl Request {
     }
 }
 
-/// What was laid out.
+/// The requests that were laid out.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
@@ -136,7 +136,7 @@ fn line(value: &Value) -> String {
     Text::json_line(value).to_string()
 }
 
-/// What the name of a file may hold: everything else becomes a dash.
+/// Returns what the name of a file may hold: everything else becomes a dash.
 fn file_name(text: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };
     text.trim_matches('/').chars().map(fit).collect()

@@ -72,15 +72,15 @@ pub struct Profile {
     pub extends: Option<Spanned<Arc<str>>>,
     /// Where it says that it can only be extended, if it does.
     pub abstract_at: Option<Span>,
-    /// Whether listings leave it out.
+    /// `true` if listings leave it out.
     pub hidden: bool,
     /// Inherited body fields and headers to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
-    /// What its descendants inherit: the file without the keys that are this profile's own.
+    /// The settings that its descendants inherit: the file without the keys that are this profile's own.
     pub settings: Table,
     /// How many values these are, nested ones too.
     pub values: usize,
-    /// Whether a finding says that it cannot be used; its descendants are then skipped.
+    /// `true` if a finding says that it cannot be used; its descendants are then skipped.
     pub broken: bool,
 }
 
@@ -151,14 +151,14 @@ impl Profile {
         Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, values, broken })
     }
 
-    /// What a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
+    /// Returns what a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
     fn salvage(source: LayerFile, text: &str) -> Option<Profile> {
         let table = toml::parse(text).or_else(|error| toml::salvage(text, &error).ok_or(error)).ok()?;
         let profile = Profile::read(source.file, source.layer, table, &|_| false, &mut Vec::new())?;
         Some(Profile { broken: true, ..profile })
     }
 
-    /// Whether it can only be extended.
+    /// Returns `true` if it can only be extended.
     pub fn is_abstract(&self) -> bool {
         self.abstract_at.is_some()
     }
@@ -243,7 +243,7 @@ pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnosti
     Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
 }
 
-/// What to do with a field of request bodies that stands above `[body]`.
+/// Returns what to do with a field of request bodies that stands above `[body]`.
 fn below_body(field: &str) -> String {
     let help = "it is a field of the request body: move it below `[body]`";
     match field {
@@ -306,7 +306,7 @@ fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
     reader.report(finding.label(problem.why).maybe_help(problem.help));
 }
 
-/// Whether an endpoint must not be shown, not even as what was inherited.
+/// Returns `true` if an endpoint must not be shown, not even as what was inherited.
 fn holds_secret(endpoint: &Node) -> bool {
     matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
 }
@@ -402,7 +402,7 @@ fn check_body(reader: &mut Reader<'_, '_>, file: FileId, body: &Table) {
     body.entries.iter().for_each(|(_, node)| check_value(reader, node));
 }
 
-/// What has no JSON form.
+/// Tells of values that have no JSON form.
 fn check_value(reader: &mut Reader<'_, '_>, node: &Node) {
     let what = match &node.kind {
         Kind::Datetime(_) => "a TOML date or time",

@@ -44,11 +44,11 @@ pub struct Explanation {
     pub refusal: &'static Refusal,
     /// The sentence as it stands in the text, on one line.
     pub said: String,
-    /// What stands in its holes: names and values.
+    /// The content of its holes: names and values.
     pub holes: Vec<(String, String)>,
     /// The path into the body that it names: `messages.3.content.0`.
     pub path: Option<String>,
-    /// Whether the text only comes near to the sentence: it is cut short, or the provider changed some words.
+    /// `true` if the text only comes near to the sentence: it is cut short, or the provider changed some words.
     pub is_near: bool,
     /// Other providers that answer the same.
     pub also: Vec<&'static Provider>,

@@ -76,7 +76,7 @@ const OF_PROFILE: char = '\u{1}';
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TemplateId(u32);
 
-/// What a template string is for: which functions it may call.
+/// The purpose of a template string: which functions it may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TemplateKind {
     /// A string of `[body]`.
@@ -93,7 +93,7 @@ pub fn function_names(kind: TemplateKind) -> &'static [&'static str] {
     }
 }
 
-/// Whether a string of a body is a template: `{#` alone does not make one.
+/// Returns `true` if a string of a body is a template: `{#` alone does not make one.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
@@ -112,7 +112,7 @@ struct TemplateSource<'t> {
     name: &'t Arc<str>,
     origin: TemplateOrigin,
     text: &'t str,
-    /// What it is for; `None` for a partial, which serves whatever includes it.
+    /// The purpose; `None` for a partial, which serves whatever includes it.
     kind: Option<TemplateKind>,
 }
 
@@ -124,7 +124,7 @@ impl TemplateSource<'_> {
 
 /// All templates of a repository.
 pub struct Engine {
-    /// What the engine's own filters ask for how they are to behave.
+    /// The environment that the engine's own filters ask for their settings.
     environment: Environment<'static>,
     /// The functions that templates may call, by name.
     globals: BTreeMap<&'static str, Value>,
@@ -145,7 +145,7 @@ pub struct Engine {
     suggestions: Suggestions,
     /// The templates of each profile file.
     by_file: HashMap<FileId, Vec<TemplateId>>,
-    /// What each partial reads, its includes followed.
+    /// The data that each partial reads, its includes followed.
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
@@ -161,16 +161,16 @@ struct Template {
     name: Arc<str>,
     /// Its number among all templates.
     number: u32,
-    /// What is evaluated.
+    /// The text that is evaluated.
     text: Box<str>,
-    /// What it reads, includes followed.
+    /// The data that it reads, includes followed.
     reads: BTreeSet<String>,
-    /// Whether it may read the system prompt.
+    /// `true` if it may read the system prompt.
     reads_prompt: bool,
     usable: bool,
     /// How many agents use it.
     uses: usize,
-    /// Whether it is a prompt that says the same in every context, once somebody asks.
+    /// `true` if it is a prompt that says the same in every context, once somebody asks.
     is_constant: OnceLock<bool>,
 }
 
@@ -295,7 +295,7 @@ impl Engine {
         usable.then_some(id)
     }
 
-    /// What the mistakes of profiles are compared with names by.
+    /// Returns what the mistakes of profiles are compared with names by.
     pub(crate) fn suggestions(&mut self) -> &mut Suggestions {
         &mut self.suggestions
     }
@@ -494,7 +494,7 @@ impl Engine {
         if it.is_free && !it.is_guess { finding } else { finding.at_most(Severity::Warning) }
     }
 
-    /// What a template of a profile is for.
+    /// Returns what a template of a profile is for.
     fn kind_of(&self, name: &str) -> TemplateKind {
         match self.prompts.contains(name) {
             true => TemplateKind::Prompt,
@@ -563,7 +563,7 @@ impl Engine {
         }
     }
 
-    /// Whether a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
+    /// Returns `true` if a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
     fn is_constant(&self, name: &Arc<str>) -> bool {
         let mut is_constant = true;
         self.follow(vec![name], &mut |_, analysis| {
@@ -598,7 +598,7 @@ pub struct Renderer<'e> {
     fuel: u64,
 }
 
-/// What a template gave, and what that cost.
+/// The output of a template, and its cost.
 pub struct Rendered {
     /// The text.
     ///
@@ -612,15 +612,15 @@ pub struct Rendered {
     pub steps: u64,
 }
 
-/// What a body template is rendered with.
+/// The input of a body template.
 pub struct BodyInput<'a> {
     /// The conversation.
     pub context: &'a ContextData,
     /// The rendered system prompt, if it is not blank.
     pub system_prompt: Option<&'a str>,
-    /// What the wire format asks of tool ids.
+    /// The rule of the wire format for tool ids.
     pub ids: IdRule,
-    /// What may be kept for others; `None` if nothing may.
+    /// The output that may be kept for others; `None` if nothing may.
     pub(crate) keep: Option<Keep>,
 }
 
@@ -633,17 +633,17 @@ impl BodyInput<'_> {
 }
 
 impl Renderer<'_> {
-    /// Whether several agents use a template.
+    /// Returns `true` if several agents use a template.
     pub(crate) fn is_shared(&self, id: TemplateId) -> bool {
         self.engine.templates[id.0 as usize].uses > 1
     }
 
-    /// Whether a template may read the system prompt.
+    /// Returns `true` if a template may read the system prompt.
     pub(crate) fn reads_prompt(&self, id: TemplateId) -> bool {
         self.engine.templates[id.0 as usize].reads_prompt
     }
 
-    /// Whether a prompt says the same in every context, if it takes no more steps than it may there.
+    /// Returns `true` if a prompt says the same in every context, if it takes no more steps than it may there.
     pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
         let template = &self.engine.templates[id.0 as usize];
         *template.is_constant.get_or_init(|| self.engine.is_constant(&template.name))
@@ -718,7 +718,7 @@ impl Renderer<'_> {
         account::metered(|| eval::run(&tree, input, self.engine.environment.empty_state(), watch))
     }
 
-    /// What a template gave, and what that cost.
+    /// Returns what a template gave, and what that cost.
     fn rendered(
         &self,
         sources: &Sources,

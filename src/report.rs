@@ -67,7 +67,7 @@ pub trait Format {
 pub struct Layout {
     /// Columns to wrap at; at least 40 are used. Source lines are not wrapped.
     pub width: usize,
-    /// Whether to use colours.
+    /// `true` if to use colours.
     pub colour: bool,
 }
 
@@ -106,7 +106,7 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// What a finding says to programs that show a text: the message, the help, and how many agents it reaches, a line each.
+/// Returns what a finding says to programs that show a text: the message, the help, and how many agents it reaches, a line each.
 fn told(finding: &Diagnostic) -> Text {
     let help = finding.help.as_ref().map(|help| text!("\nhelp: {}", one_line(help)));
     let agents = finding.agents.len();
@@ -119,7 +119,7 @@ fn one_line(message: &str) -> Text {
     Text::line(message.trim_end()).cut(LONGEST)
 }
 
-/// Whether a finding is about a folder: there are no lines to show.
+/// Returns `true` if a finding is about a folder: there are no lines to show.
 fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
     sources.get(finding.primary.span.file).path().ends_with('/') && finding.related.is_empty()
 }

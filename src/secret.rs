@@ -1,4 +1,4 @@
-//! What looks like a secret: by its name, by its form, or by where it stands.
+//! Text that looks like a secret: by its name, by its form, or by where it stands.
 //!
 //! One answer for headers, URLs, references and texts. Input: a name or a text. Output: whether, or where, a secret stands there;
 //! never the secret. How sure one must be depends on the place: where a reference belongs, the beginning of a key is enough; in a
@@ -15,7 +15,7 @@ struct Form {
     least: usize,
     /// Which characters follow.
     alphabet: fn(u8) -> bool,
-    /// Whether nothing else that a person names begins so.
+    /// `true` if nothing else that a person names begins so.
     is_unmistakable: bool,
 }
 
@@ -124,7 +124,7 @@ impl Form {
         self.length(word).is_some_and(|length| length >= self.least)
     }
 
-    /// Whether a word is a key for certain: long, and with digits, which examples and names of things lack.
+    /// Returns `true` if a word is a key for certain: long, and with digits, which examples and names of things lack.
     fn is_whole_key(&self, word: &str) -> bool {
         let rest = || word.as_bytes()[self.start.len()..].iter();
         self.length(word).is_some_and(|length| length >= self.least.max(16))
@@ -133,18 +133,18 @@ impl Form {
     }
 }
 
-/// Whether a value is a key, or what a header says before one (`Bearer …`) and the key: for places where other values stand too.
+/// Returns `true` if a value is a key, or what a header says before one (`Bearer …`) and the key: for places where other values stand too.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let words = || value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
     is_login(value) || is_private_key(value) || words().any(|word| is_key(word) || words_of_pair(word).any(is_key))
 }
 
-/// Whether a part of a path, or of a host, is a key: identifiers of accounts stand there too, which are as long and as mixed.
+/// Returns `true` if a part of a path, or of a host, is a key: identifiers of accounts stand there too, which are as long and as mixed.
 pub(crate) fn is_key_in_path(part: &str) -> bool {
     is_token(part) || FORMS.iter().any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a text that should be a reference is the key itself, as a whole or in a part: what begins like a key is one, and so is
+/// Returns `true` if a text that should be a reference is the key itself, as a whole or in a part: what begins like a key is one, and so is
 /// what no person names anything.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
     let ends_part = |c: char| c.is_whitespace() || "\"':/=${}".contains(c);
@@ -275,7 +275,7 @@ pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
     text.split(ends_word).filter_map(hidden).chain(private_keys(text)).collect()
 }
 
-/// Whether a header, a parameter or a field of this name carries a secret, however it is spelled: `PRIVATE-TOKEN`, `x_goog_api_key`,
+/// Returns `true` if a header, a parameter or a field of this name carries a secret, however it is spelled: `PRIVATE-TOKEN`, `x_goog_api_key`,
 /// `clientSecret`.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let words = words_of(name);
@@ -309,7 +309,7 @@ const SECRETS: [&str; 22] = [
     "authkey",
 ];
 
-/// What such a word ends with where several are written as one: `openaiapikey`, `accesstoken`.
+/// The endings of such words where several are written as one: `openaiapikey`, `accesstoken`.
 const ENDINGS: [&str; 13] = [
     "apikey",
     "accesskey",
@@ -353,7 +353,7 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// What stands before `token` where a token is a piece of text, and before `key` where it is a key of a table.
+/// The words before `token` where a token is a piece of text, and before `key` where it is a key of a table.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",
@@ -418,7 +418,7 @@ fn is_token(word: &str) -> bool {
     is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some()
 }
 
-/// Whether letters and digits follow each other without a sign between them, and as they do in no word: `least` of them, with so
+/// Returns `true` if letters and digits follow each other without a sign between them, and as they do in no word: `least` of them, with so
 /// many changes between letters, digits and capitals, or 32 hexadecimal digits.
 fn is_random(word: &str, least: usize, changes: usize) -> bool {
     let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());

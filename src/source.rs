@@ -42,7 +42,7 @@ impl Span {
         Span { file, start: 0, end: 0 }
     }
 
-    /// Whether `other` starts inside of this span.
+    /// Returns `true` if `other` starts inside of this span.
     pub fn contains(self, other: Span) -> bool {
         other.file == self.file && (self.start..=self.end).contains(&other.start)
     }
@@ -85,7 +85,7 @@ pub struct SourceFile {
     line_starts: OnceLock<Box<[u32]>>,
     /// How many characters stand before each block of bytes.
     characters: OnceLock<Box<[u32]>>,
-    /// What must not be shown, by start.
+    /// The spans that must not be shown, by start.
     masked: Vec<Span>,
     /// Where the text begins in the file, if it is a part of one.
     start: Position,
@@ -306,7 +306,7 @@ impl Sources {
         self.files.count()
     }
 
-    /// Whether no file was added.
+    /// Returns `true` if no file was added.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

@@ -78,7 +78,7 @@ fn relative(folder: &Path, path: &Path) -> String {
     parts.join("/")
 }
 
-/// Whether a file can be run.
+/// Returns `true` if a file can be run.
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -193,12 +193,12 @@ pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     Some(relative(top, &folder))
 }
 
-/// Whether this process runs for a machine: nobody can be asked, and nothing is written that was not asked for.
+/// Returns `true` if this process runs for a machine: nobody can be asked, and nothing is written that was not asked for.
 pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
-/// Whether `NO_COLOR` asks for plain output; see <https://no-color.org>.
+/// Returns `true` if `NO_COLOR` asks for plain output; see <https://no-color.org>.
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
@@ -264,18 +264,18 @@ pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
     }
 }
 
-/// Whether a folder says itself that it is a root.
+/// Returns `true` if a folder says itself that it is a root.
 fn is_marked(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join("reqc.toml")).is_ok()
 }
 
-/// Whether a path relative to a root lies in one of the folders that a repository has by convention.
+/// Returns `true` if a path relative to a root lies in one of the folders that a repository has by convention.
 fn is_part(rest: &Path) -> bool {
     let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
     first.is_some_and(|first| first == golden::FOLDER || folders::ALL.contains(&first.as_str()))
 }
 
-/// Whether a folder may be a flat repository: it holds a profile, a TOML file with a top-level `name`.
+/// Returns `true` if a folder may be a flat repository: it holds a profile, a TOML file with a top-level `name`.
 fn has_profiles(disk: &Disk) -> bool {
     // One that cannot be listed is not left for what lies above it.
     let Ok(entries) = World::list(disk, "") else { return true };

@@ -81,7 +81,7 @@ impl NormalisedConversation {
         data.get_or_init(|| self.normal_form(api)).as_ref()
     }
 
-    /// What differs from the form that most want.
+    /// Returns what differs from the form that most want.
     fn normal_form(&self, api: ClientApi) -> Option<ContextData> {
         let Task::Chat(history) = &self.conversation.task else { return None };
         let normal = normal_form(history, self.conversation.bound_from, api);

@@ -46,10 +46,10 @@ use crate::unit::Body;
 pub struct Schemas {
     /// The schema files by wire format.
     files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
-    /// What `reqc.toml` lets pass.
+    /// The exceptions that `reqc.toml` makes.
     allowed: Vec<Arc<Allowed>>,
     memory: Arc<Memory>,
-    /// What the files of the repository make, as they are used: compiled once, and there for the whole run.
+    /// The schemas that the files of the repository make, as they are used: compiled once, and there for the whole run.
     variants: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
@@ -66,13 +66,13 @@ impl Measured {
         graph::Graph::of(schema).ok().map(Measured)
     }
 
-    /// Whether a value can be held against it in a moment.
+    /// Returns `true` if a value can be held against it in a moment.
     pub(crate) fn is_cheap(&self, value: &Value) -> bool {
         cost::cost(&self.0, value).is_some_and(|cost| cost <= document::MAX_COST_EXPLAINED)
     }
 }
 
-/// Whether a schema file, or one of extensions, says what it said when the program was built.
+/// Returns `true` if a schema file, or one of extensions, says what it said when the program was built.
 pub(crate) fn is_built_in(text: &str) -> bool {
     Bundled::find(text, None).is_some() || Bundled::names_in(text).is_some()
 }
@@ -97,7 +97,7 @@ struct Documents {
     all: Arc<[Result<Document, Unusable>]>,
 }
 
-/// What the bodies of one agent are checked against.
+/// The schemas that the bodies of one agent are checked against.
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
@@ -147,7 +147,7 @@ impl Schemas {
         unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
     }
 
-    /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
+    /// Returns what bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
     /// that it extends, of its client API and of its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
         let server = instance.map(|(instance, api)| Server::of(instance, api));
@@ -202,10 +202,10 @@ impl Schemas {
 /// Tells whether a model takes what a help would propose.
 pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 
-/// What schemas say of a body.
+/// The verdict of schemas on a body.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// What is wrong with it, in the order of the schema, at its own places.
+    /// The problems, in the order of the schema, at its own places.
     pub(super) problems: Vec<Problem>,
     /// The body as its schema spells it, if it spells it in another way.
     pub(super) respelt: Option<Value>,
@@ -225,7 +225,7 @@ impl AgentSchemas {
         self.documents.all.iter().filter_map(|document| document.as_ref().ok()).map(Document::value)
     }
 
-    /// What is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
+    /// Returns what is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.ask(body, &|_| true).problems
     }

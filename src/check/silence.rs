@@ -28,14 +28,14 @@ impl Question for RouteOf {
     type Answer = Arc<Known>;
 }
 
-/// What is known of the rules of one route.
+/// The facts known of the rules of one route.
 #[derive(Debug)]
 pub(super) struct Known {
     route: Identity,
     learned: RwLock<Learned>,
 }
 
-/// What was learned of the rules.
+/// The facts learned of the rules.
 #[derive(Debug)]
 struct Learned {
     /// By rule, the members that it ever looked at.

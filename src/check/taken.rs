@@ -35,7 +35,7 @@ impl Taken {
         Taken { demand, is_nothing }
     }
 
-    /// Whether no value is known to be taken.
+    /// Returns `true` if no value is known to be taken.
     pub(crate) fn is_nothing(&self) -> bool {
         self.is_nothing
     }
@@ -54,7 +54,7 @@ fn anything() -> Demand {
     Demand::Value { one_of: Vec::new(), least: None, most: None }
 }
 
-/// What two demands both take.
+/// Returns what two demands both take.
 fn narrowed(known: Demand, other: &Demand) -> Demand {
     let Demand::Value { mut one_of, least, most } = known else { return known };
     match other {
@@ -77,7 +77,7 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
     }
 }
 
-/// Whether a value in the place of a refused one leads to no other finding.
+/// Returns `true` if a value in the place of a refused one leads to no other finding.
 fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
     let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else { return true };
     let mended = replaced(member, refused, value);
@@ -88,7 +88,7 @@ fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
         && protocol::count_beside_models(&changed) <= protocol::count_beside_models(subject)
 }
 
-/// Whether a value stands in another one, by its address.
+/// Returns `true` if a value stands in another one, by its address.
 fn holds(value: &Value, wanted: &Value) -> bool {
     std::ptr::eq(value, wanted)
         || match value {
@@ -128,7 +128,7 @@ mod tests {
     use crate::system::Embedded;
     use crate::world::MemoryWorld;
 
-    /// What is bundled.
+    /// The bundled files.
     struct Bundled {
         repo: Repo,
         schemas: Schemas,
@@ -284,7 +284,7 @@ mod tests {
         mended.iter().filter(|it| is_error_at(it, &it.pointer)).filter(is_new).map(|it| &it.message).collect()
     }
 
-    /// What of a message lists values that are taken.
+    /// Returns what of a message lists values that are taken.
     fn taken_in(message: &str) -> &str {
         message.split_once(" takes ").map_or("", |(_, taken)| taken.split(", while").next().unwrap_or(taken))
     }

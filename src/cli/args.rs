@@ -209,7 +209,7 @@ pub(super) enum Command {
     Contexts,
     /// Make a context of a real request body
     Context {
-        /// What to do
+        /// The action
         #[command(subcommand)]
         action: ContextAction,
     },
@@ -263,16 +263,16 @@ pub(super) enum Command {
     },
 }
 
-/// What a command writes that has forms of its own.
+/// Forms of output that some commands have beside findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writes {
     /// Reports of findings.
     Reports,
-    /// What a change does.
+    /// The effects of a change.
     Reviews,
-    /// What one of two bodies lacks.
+    /// The losses between two bodies.
     Comparisons,
-    /// What `reqc send` gets.
+    /// The answers that `reqc send` gets.
     Answers,
     /// Results of any other kind.
     Others,
@@ -306,7 +306,7 @@ impl Args {
         self
     }
 
-    /// Whether `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
+    /// Returns `true` if `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
     pub(super) fn has_empty_model(&self) -> bool {
         let is_empty = self.common.model.as_ref().is_some_and(|model| model.trim().is_empty());
         #[cfg(feature = "runtime")]
@@ -350,7 +350,7 @@ pub(super) struct Baseline {
     pub(super) expires: Option<String>,
 }
 
-/// What of a repository takes part.
+/// The part of a repository that is looked at.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Part {
     /// Only what these files and folders reach; the root of a repository stands for all of it
@@ -497,7 +497,7 @@ pub(super) struct Lint {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Why400 {
-    /// What the provider answered: its sentence or JSON, or a file with it: a log, a HAR file, a cassette; `-` is standard input
+    /// The sentence or JSON that the provider answered, or a file that holds it: a log, a HAR file, a cassette; `-` is standard input
     #[arg(value_name = "ANSWER", required = true, allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: String,
     /// A file with the request's body, in which the place is shown
@@ -627,7 +627,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Whether what a command writes has this form.
+    /// Returns `true` if what a command writes has this form.
     pub(super) fn is_form_of(self, writes: Writes) -> bool {
         match self {
             Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => writes == Writes::Reports,
@@ -671,7 +671,7 @@ impl FormatTo {
 /// Reads a [`FormatTo`], and tells help and shells which formats there are.
 #[derive(Clone)]
 pub(super) struct FormatParser {
-    /// What the command can write.
+    /// The forms that the command can write.
     pub(super) writes: &'static [Writes],
 }
 

@@ -13,16 +13,16 @@ use crate::text::Text;
 /// The formats of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Formats {
-    /// What standard output gets.
+    /// The format of standard output.
     pub(super) shown: Format,
-    /// Whether annotations follow there.
+    /// `true` if annotations follow there.
     annotated: bool,
     /// Reports in files.
     files: Vec<(Format, PathBuf)>,
 }
 
 impl Formats {
-    /// What was asked for: one format for standard output, beside which annotations may stand, and any number of files.
+    /// Returns what was asked for: one format for standard output, beside which annotations may stand, and any number of files.
     pub(super) fn resolve(asked: Vec<FormatTo>) -> Result<Formats, Failure> {
         let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) = (Vec::new(), Vec::new());
         for FormatTo { format, file } in asked {

@@ -44,7 +44,7 @@ fn overview(families: &[&Family], terminal: &mut Terminal) {
     terminal.text(&columns(["FAMILY", "WIRE FORMATS", "MODELS"], &rows));
 }
 
-/// What holds for one model, and where that is from.
+/// Prints the facts of one model, and where each is from.
 fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!("{}: {} families", Text::line(normal).cut(80), families.len()));
     if families.is_empty() {

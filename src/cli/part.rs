@@ -1,4 +1,4 @@
-//! What of a repository a run is limited to: paths, what changed files reach, a shard.
+//! The part of a repository that a run is limited to: paths, what changed files reach, a shard.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     }
 }
 
-/// What differs from where a branch left a revision, and what that reaches on both sides.
+/// Returns what differs from where a branch left a revision, and what that reaches on both sides.
 fn affected(options: &Options, opened: &Opened, revision: &str, golden: bool) -> Result<Reach, Failure> {
     // What others did since this branch left is not its own. Where that commit is not here, too much is compiled, and never too little.
     let base = GitRevision::merge_base(&opened.root, revision, "HEAD").ok().flatten();

@@ -59,7 +59,7 @@ fn parent(opened: &Opened, id: ProfileId) -> Option<ProfileId> {
     opened.compiler.hierarchy().parent(id)
 }
 
-/// What is drawn: the profiles that extend each, by name.
+/// The data of a drawing: the profiles that extend each, by name.
 struct Tree<'o> {
     opened: &'o Opened,
     children: HashMap<ProfileId, Vec<ProfileId>>,
@@ -83,7 +83,7 @@ impl<'o> Tree<'o> {
     }
 }
 
-/// What stands before the lines of a profile: before its title, and before those below it.
+/// The prefixes of the lines of a profile: before its title, and before those below it.
 struct Stems {
     first: String,
     rest: String,
@@ -121,7 +121,7 @@ fn title(opened: &Opened, profile: &Profile) -> Text {
     }
 }
 
-/// What one level says: `+` new, `~` overridden, `-` unset.
+/// Returns what one level says: `+` new, `~` overridden, `-` unset.
 fn delta(opened: &Opened, id: ProfileId) -> Vec<Text> {
     let profile = opened.compiler.hierarchy().get(id);
     let inherited = parent(opened, id).and_then(|parent| opened.compiler.resolve(parent));

@@ -62,12 +62,12 @@ struct Body {
     text: String,
 }
 
-/// What is told of an answer.
+/// The parts of an answer that are told.
 struct Told {
     explained: Vec<Explanation>,
     /// The places of the body that the sentences name, in the order of `explained`.
     places: Vec<Option<Place>>,
-    /// What is found in the body: what the sentences speak of, or else every error.
+    /// The findings in the body: what the sentences speak of, or else every error.
     report: Option<Report>,
 }
 

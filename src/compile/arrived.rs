@@ -11,9 +11,9 @@ use crate::render::{PromptScope, Renderer, Written};
 use crate::source::Span;
 use crate::unit::Plan;
 
-/// What a text was made of.
+/// The origin of a text.
 pub(super) enum Arrived {
-    /// What a template wrote in a turn, run by run. Turn 0 is the one that a context begins with.
+    /// Output of a template in a turn, run by run. Turn 0 is the one that a context begins with.
     Rendered(usize, Vec<Written>),
     /// Texts of the context, one behind the other.
     Joined(Vec<Piece>),
@@ -44,7 +44,7 @@ impl Piece {
 }
 
 impl Compiler {
-    /// What wrote some bytes of a text of the history that is not in the file as it is; `None` for any other value.
+    /// Returns what wrote some bytes of a text of the history that is not in the file as it is; `None` for any other value.
     pub(super) fn arrived(
         &self,
         path: &Pointer,
@@ -80,7 +80,7 @@ impl Compiler {
         })
     }
 
-    /// Whether a value is the role of a typed item.
+    /// Returns `true` if a value is the role of a typed item.
     pub(super) fn is_role_of_item(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> bool {
         let is_role = path.tokens().nth(2).as_deref() == Some("role");
         is_role && self.message(path, plan, loaded).is_some_and(|message| message.item.is_some())

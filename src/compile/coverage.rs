@@ -1,4 +1,4 @@
-//! What a run would pass over in silence.
+//! Mistakes that a run would pass over in silence.
 
 use std::collections::BTreeSet;
 

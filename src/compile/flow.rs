@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value;
+
+use super::explain::leaves;
 use super::{Compiler, Explanation, LoadedContext, ProfileId, ValueSource};
 use crate::check::history;
+use crate::compare::limits::{self, Limit};
 use crate::conversation::{ContentKind, KindSet};
 use crate::diag::{Diagnostic, Findings, Severity};
-use crate::flow::limits::{self, Limit};
 use crate::flow::{self, Expected, Fate, Judged, Loss, rules};
 use crate::import::forms;
 use crate::json::{self, Pointer};
@@ -16,7 +19,7 @@ use crate::provider::WireFormat;
 use crate::render::{DataRead, Renderer};
 use crate::source::Span;
 use crate::toml::Kind as Toml;
-use crate::unit::{Body, MemberRef, Plan, Request, Sameness, SystemPrompt, stand_in};
+use crate::unit::{Author, Body, MemberRef, Plan, Record, Request, Sameness, SystemPrompt, stand_in};
 
 /// Asks what some members carry of a conversation.
 #[derive(PartialEq, Eq, Hash)]
@@ -66,12 +69,12 @@ struct Declared {
     span: Span,
 }
 
-/// What the bodies of one agent lose.
+/// The losses of one agent's bodies.
 pub(super) struct AgentFlow<'c> {
     limits: KindSet,
     declared: Vec<Declared>,
     held: KindSet,
-    /// Whether some body could not be made.
+    /// `true` if some body could not be made.
     is_partial: bool,
     /// By kind and fate, the contexts with the smallest loss of each first.
     lost: BTreeMap<(ContentKind, &'static str), Lost<'c>>,
@@ -235,8 +238,13 @@ impl Compiler {
     /// The place of a template that comes nearest to writing some content.
     fn nearest(&self, loss: &Loss, plan: &Plan<'_>, loaded: &LoadedContext, model: Option<&str>) -> Nearest {
         let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
-        let elsewhere = || Nearest { span: plan.member_at(member_of(plan, loss.kind)), how: "nothing here reads it" };
-        let reads = self.reads(&renderer, plan, loaded, model);
+        let member = member_of(plan, loss.kind);
+        let (reads, written) = self.reads_and_writer(&renderer, (plan, loaded), model, member);
+        let written_in = plan.member_at(member);
+        // A prompt stands in the profile, or has a file of its own that writes nothing of the body's form.
+        let is_of_body = !matches!(loss.kind, ContentKind::SystemPrompt | ContentKind::Files);
+        let of_partial = written.filter(|span| is_of_body && span.file != written_in.file);
+        let elsewhere = || Nearest { span: of_partial.unwrap_or(written_in), how: "nothing here reads it" };
         let best = reads.iter().map(|read| closeness(&read.path, &loss.at)).max();
         match best {
             Some(best) if best.shared > 0 => {
@@ -252,17 +260,23 @@ impl Compiler {
         }
     }
 
-    fn reads(
+    /// Returns what the templates of a body read, and the template's place that wrote the last text of a member.
+    fn reads_and_writer(
         &self,
         renderer: &Renderer<'_>,
-        plan: &Plan<'_>,
-        loaded: &LoadedContext,
+        (plan, loaded): (&Plan<'_>, &LoadedContext),
         model: Option<&str>,
-    ) -> Vec<DataRead> {
-        let Ok(version) = self.version(plan, loaded, renderer).result else { return Vec::new() };
+        member: &str,
+    ) -> (Vec<DataRead>, Option<Span>) {
+        let Ok(version) = self.version(plan, loaded, renderer).result else { return Default::default() };
         let request = loaded.request(plan, &version, model);
-        let Ok(body) = plan.body(&self.repo.sources, renderer, &request) else { return Vec::new() };
-        plan.data_reads(&self.repo.sources, renderer, &request, &body)
+        let Ok(body) = plan.body(&self.repo.sources, renderer, &request) else { return Default::default() };
+        let record = Record::new(plan, &self.repo.sources, renderer, &request, &body);
+        let writer = last_text(&body, member).and_then(|at| match record.author(&at) {
+            Author::Template { written, .. } => written.last().map(|written| written.span),
+            Author::Literal { .. } | Author::Step { .. } => None,
+        });
+        (plan.data_reads(&self.repo.sources, renderer, &request, &body), writer)
     }
 }
 
@@ -270,11 +284,11 @@ impl Compiler {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContentFate {
-    /// Whether the context has something at the place.
+    /// `true` if the context has something at the place.
     pub is_there: bool,
     /// The values of the body that hold it, or that were computed from it, in the order of the body.
     pub values: Vec<Explanation>,
-    /// What of it is not in the body, and why, each as a sentence.
+    /// The losses, each with its reason as a sentence.
     pub lost: Vec<String>,
 }
 
@@ -320,7 +334,7 @@ impl Compiler {
         Some(Span::new(file, found.span.clone()))
     }
 
-    /// What of some content a body lacks, and why.
+    /// Returns what of some content a body lacks, and why.
     fn lost_of(
         &self,
         (plan, loaded): (&Plan<'_>, &LoadedContext),
@@ -372,10 +386,20 @@ struct Nearest {
 struct Closeness {
     /// The number of steps that both have in common.
     shared: usize,
-    /// Whether it is the content, what holds it or a member beside it, and nothing deep in another value.
+    /// `true` if it is the content, what holds it or a member beside it, and nothing deep in another value.
     is_beside: bool,
     /// How much the value has to do with the content: a role says only who speaks, a type only which kind of content there is.
     weight: u8,
+}
+
+/// Returns the last text below a member of a body, one without content first: that is where content may be missing.
+fn last_text(body: &Body, member: &str) -> Option<Pointer> {
+    let value = body.value().get(member)?;
+    let texts: Vec<Pointer> =
+        leaves(value).into_iter().filter(|at| value.pointer(at.as_str()).is_some_and(Value::is_string)).collect();
+    let blank = texts.iter().rev().find(|at| value.pointer(at.as_str()) == Some(&Value::from("")));
+    let last = blank.or(texts.last())?;
+    Some(Pointer::root().member(member).join(last))
 }
 
 fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {

@@ -1,4 +1,4 @@
-//! What a place of a file reaches: the other way round from explaining a value.
+//! The bodies that a place of a file reaches: the other way round from explaining a value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct ImpactQuery {
     pub column: Option<usize>,
 }
 
-/// What a place reaches of one agent.
+/// The bodies of one agent that a place reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reached {
@@ -37,9 +37,9 @@ pub struct Reached {
     pub agent: Arc<str>,
     /// By context: the values of its body that the place wrote. Without any, the place only decides what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
-    /// Whether it reaches the request beside the body: URL, headers, key.
+    /// `true` if it reaches the request beside the body: URL, headers, key.
     pub request: bool,
-    /// What it does where that is not followed; then it reaches nothing that can be named.
+    /// The effect of a place that is not followed; then it reaches nothing that can be named.
     pub unfollowed: Option<&'static str>,
 }
 
@@ -51,7 +51,7 @@ pub enum ImpactError {
     UnknownFile {
         /// The file that was asked for.
         path: String,
-        /// What is near, as a phrase.
+        /// A suggestion of something similar, as a phrase.
         help: Option<String>,
     },
     /// The file is a context that is left out, since something is wrong with it.
@@ -121,7 +121,7 @@ impl Asked<'_> {
 /// Why nothing can be named.
 const UNMADE: &str = "its bodies cannot be made";
 
-/// What is known of one agent.
+/// The knowledge of one agent.
 enum Found {
     Reached(Reached),
     /// Some of its bodies cannot be made, and those that can are not reached.
@@ -136,7 +136,7 @@ impl Reached {
 }
 
 impl Compiler {
-    /// What a place reaches, sorted by agent.
+    /// Returns what a place reaches, sorted by agent.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl Compiler {
         Ok(reached.collect())
     }
 
-    /// Whether the place is a comment; an error if there is no such place.
+    /// Returns whether the place is a comment; an error if there is no such place.
     fn check_asked(&self, asked: &ImpactQuery, may_reach: &Reach) -> Result<bool, ImpactError> {
         let path = &*asked.path;
         let mut files = self.sources().iter();
@@ -189,7 +189,7 @@ impl Compiler {
         Ok(is_comment(path, file.text(), &range))
     }
 
-    /// What a place reaches of an agent; of one that wrote nothing itself, what it belongs to.
+    /// Returns what a place reaches of an agent; of one that wrote nothing itself, what it belongs to.
     fn reached_or_held(&self, query: &ImpactQuery, id: ProfileId) -> Found {
         let found = self.reached(&Asked { query, instead: None }, id);
         let is_told = |found: &Found| matches!(found, Found::Reached(Reached { unfollowed: None, .. }));
@@ -265,7 +265,7 @@ impl Compiler {
         }
     }
 
-    /// Whether a place does nothing to an agent, also where its bodies cannot be made: of provider instances all is known.
+    /// Returns `true` if a place does nothing to an agent, also where its bodies cannot be made: of provider instances all is known.
     fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>, asked: &ImpactQuery) -> bool {
         let is_nothing = |file, range| self.files_of_instance(id).contains(&file) || self.is_aside(plan, file, &range);
         self.place(asked).is_some_and(|(file, range)| is_nothing(file, range))
@@ -287,7 +287,7 @@ impl Compiler {
         removed.filter(|(at, span)| plan.unset_at(at) == Some(*span)).map(|(at, _)| at).collect()
     }
 
-    /// Whether an entry of `unset` that is asked for keeps a header out of the request.
+    /// Returns `true` if an entry of `unset` that is asked for keeps a header out of the request.
     fn removes_header(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
         let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
         let mut asked = entries.filter(|entry| self.hits(asked, entry.span));

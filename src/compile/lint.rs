@@ -43,12 +43,12 @@ impl LintTarget<'_> {
 pub struct Linted {
     /// Its wire format.
     pub wire: WireFormat,
-    /// What is wrong with it, at pointers into it. No policy was applied.
+    /// The problems, at pointers into the body. No policy was applied.
     pub problems: Vec<Problem>,
 }
 
 impl Compiler {
-    /// What is wrong with a request body, whoever made it: by the schema of its wire format and the rules of its server.
+    /// Returns what is wrong with a request body, whoever made it: by the schema of its wire format and the rules of its server.
     ///
     /// Without a wire format the shape of the body decides, among those of the target's instance if there is one.
     ///
@@ -93,7 +93,7 @@ impl Compiler {
         Ok(Linted { wire, problems })
     }
 
-    /// What is wrong with a body of a wire format, as far as schemas and rules can tell.
+    /// Returns what is wrong with a body of a wire format, as far as schemas and rules can tell.
     pub fn problems_of_body(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);

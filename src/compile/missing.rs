@@ -9,7 +9,7 @@ use crate::repo::{Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::Span;
 
-/// What every agent must have, its own or inherited.
+/// The keys that every agent must have, its own or inherited.
 const REQUIRED: [&str; 3] = ["provider_instance", "endpoint", "body"];
 
 /// A finding for each profile that should have set something.

@@ -67,7 +67,7 @@ impl Question for VersionInUse {
     }
 }
 
-/// What surroundings say, by turn.
+/// The texts of surroundings, by turn.
 type Texts = Vec<Arc<str>>;
 
 fn bytes(texts: &Texts) -> usize {
@@ -123,7 +123,7 @@ fn told(states: &[State], texts: &[Arc<str>]) -> (Vec<State>, Vec<Arrival>) {
     (told, arrivals)
 }
 
-/// What comes with a turn.
+/// Returns what comes with a turn.
 fn items(before: &[AttachedFile], files: &[AttachedFile], (said, text): (&str, &Arc<str>)) -> Vec<Item> {
     let surroundings = (!text.is_empty() && said != &**text).then(|| Item::surroundings(Arc::clone(text)));
     let files = files.iter().filter(|file| !before.contains(file)).map(Item::attached);
@@ -175,7 +175,7 @@ impl Compiler {
         version
     }
 
-    /// What surroundings say in each turn.
+    /// Returns what surroundings say in each turn.
     fn texts(
         &self,
         template: TemplateId,
@@ -238,7 +238,7 @@ impl Compiler {
         Ok(state.with(&[Arrival { at: turn_from(state.history(), 0), items }]).conversation)
     }
 
-    /// What an agent says of its surroundings; `None` if it has no words for them.
+    /// Returns what an agent says of its surroundings; `None` if it has no words for them.
     #[cfg(feature = "runtime")]
     pub(crate) fn live_surroundings(
         &self,
@@ -252,7 +252,7 @@ impl Compiler {
         self.surroundings(plan, environment, &self.engine.renderer(1), is_omitted).map(Some)
     }
 
-    /// What an agent says of its surroundings; empty if it says nothing.
+    /// Returns what an agent says of its surroundings; empty if it says nothing.
     fn surroundings(
         &self,
         plan: &Plan<'_>,

@@ -56,7 +56,7 @@ impl Ledger {
         Ledger { limit, is_spent: AtomicBool::new(false), entries: Mutex::default() }
     }
 
-    /// Whether no further agent can have a place.
+    /// Returns `true` if no further agent can have a place.
     pub(super) fn is_spent(&self) -> bool {
         self.is_spent.load(Ordering::Relaxed)
     }

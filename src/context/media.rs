@@ -77,7 +77,7 @@ const KNOWN: [&str; 70] = [
     "text/yaml",
 ];
 
-/// What to write instead of a media type: it is none, or almost one that is known. Nobody knows all.
+/// Returns what to write instead of a media type: it is none, or almost one that is known. Nobody knows all.
 pub(super) fn help_for(written: &str) -> Option<String> {
     // Parameters (`; charset=utf-8`) may follow, and case says nothing.
     let name = written.split(';').next().unwrap_or_default().trim();

@@ -26,9 +26,9 @@ pub(super) struct Reader<'a> {
     failed: bool,
     /// Kept if somebody asked for them.
     leaves: Option<Leaves>,
-    /// Whether it must have a name, a reason and a kind.
+    /// `true` if it must have a name, a reason and a kind.
     is_named: bool,
-    /// What origins are compared with, if somebody said it.
+    /// The origins that others are compared with, if somebody named them.
     origins: Option<&'a Origins>,
 }
 
@@ -47,7 +47,7 @@ impl Leaves {
     }
 }
 
-/// Whether an object has what bodies of chat APIs keep their messages in, and nothing that a context keeps them in.
+/// Returns `true` if an object has what bodies of chat APIs keep their messages in, and nothing that a context keeps them in.
 fn is_request_body(value: &Value) -> bool {
     let has = |key: &&str| value.get(key).is_some();
     ["messages", "contents", "input"].iter().any(has) && !["history", "prefix", "suffix", "kind"].iter().any(has)
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         states
     }
 
-    /// What a conversation is in a later turn: it is longer, and what the turn does not say stays.
+    /// Returns what a conversation is in a later turn: it is longer, and what the turn does not say stays.
     fn turn(&mut self, value: &Value, at: &Pointer, before: &State) -> Option<State> {
         let turn = self.object(value, at, "a turn", &TURN_KEYS)?;
         let mut state = before.clone();

@@ -1,4 +1,4 @@
-//! What mends a finding, if there is one right answer.
+//! The edit that mends a finding, if there is one right answer.
 
 use super::{Diagnostic, nearest};
 use crate::source::{Sources, Span};
@@ -88,7 +88,7 @@ fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
     (is_near && is_path).then(|| Edit::new(Span { start, ..span }, name))
 }
 
-/// What stands between the quotes of a string of one line.
+/// Returns what stands between the quotes of a string of one line.
 fn within_quotes(written: &str) -> Option<&str> {
     let quote = written.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;

@@ -18,7 +18,7 @@ pub struct CausedGroup {
     pub cause: Option<String>,
 }
 
-/// What groups have in common that are about the same kind of change at the same place, because of the same line.
+/// The key of groups that are about the same kind of change at the same place, because of the same line.
 type Likeness = (Discriminant<ChangeKind>, bool, Option<String>, String);
 
 impl CausedGroup {

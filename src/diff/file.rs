@@ -19,7 +19,7 @@ pub struct ChangedFile {
 }
 
 impl ChangedFile {
-    /// What changed in it. Of a file that only one side has, that is all that is said.
+    /// Returns what changed in it. Of a file that only one side has, that is all that is said.
     pub(super) fn changes(&self) -> Vec<Change> {
         let file = |change| vec![Change { pointer: Pointer::root(), kind: ChangeKind::File(change) }];
         let (old, new) = match (&self.old, &self.new) {

@@ -11,11 +11,11 @@ use crate::json::Pointer;
 pub struct Change {
     /// Where: in the new value, or in the old one if something is gone.
     pub pointer: Pointer,
-    /// What was done there.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// What happened to a file as a whole.
+/// The change of a file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileChange {
@@ -29,7 +29,7 @@ pub enum FileChange {
     Broken,
 }
 
-/// What happened at a place.
+/// The change at a place.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ChangeKind {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Request;
 use crate::provider::Header;
 
-/// What stands where an archive wants a time: nothing was sent.
+/// The text in place of a time in an archive: nothing was sent.
 const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// A log with an entry for each request; where keys stand there are placeholders.

@@ -2,7 +2,7 @@
 
 use crate::compare::alteration;
 
-/// What is said of a text that was encoded twice.
+/// The message about a text that was encoded twice.
 pub(super) const ENCODED: &str = "it is encoded as JSON once more";
 
 /// Returns how a text was escaped, if one of some texts holds it in another form.

@@ -15,7 +15,7 @@ use crate::conversation::{
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 
-/// What a body is to carry.
+/// The content that a body is to carry.
 pub(crate) struct Expected<'c> {
     /// The conversation: its task counts for completions, and its files.
     pub(crate) conversation: &'c Conversation,
@@ -23,7 +23,7 @@ pub(crate) struct Expected<'c> {
     pub(crate) history: &'c [Message],
     /// The whole system prompt, if there is one.
     pub(crate) system_prompt: Option<&'c str>,
-    /// Whether the request offers its tools.
+    /// `true` if the request offers its tools.
     pub(crate) offers_tools: bool,
 }
 
@@ -438,7 +438,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// What a result says beside its text: that the tool failed, and the name of the tool.
+    /// Looks for what a result says beside its text: that the tool failed, and the name of the tool.
     fn marks(&mut self, result: &Outcome<'_>, piece: usize, at: &Pointer) {
         let Piece { content: Content::Result(answer), value, .. } = &self.pieces[piece] else { return };
         let is_marked = answer.is_error || answer.text.trim() != result.content.trim();
@@ -481,7 +481,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         self.media_type((&image.data, &image.media_type), !image.is_url, &at.member("media_type"));
     }
 
-    /// What the body says of the type of some data. Data in base64 needs one; an address does not, but a wrong one is none.
+    /// Looks for the media type of some data. Data in base64 needs one; an address does not, but a wrong one is none.
     fn media_type(&mut self, (data, media_type): (&str, &str), is_needed: bool, at: &Pointer) {
         if !self.may_search() {
             return;
@@ -587,7 +587,7 @@ struct Called {
     number: usize,
     /// The call in the conversation.
     at: Pointer,
-    /// Whether the body gives it an id.
+    /// `true` if the body gives it an id.
     has_id: bool,
 }
 

@@ -46,11 +46,11 @@ impl GoldenFolder {
 pub(crate) struct Comparer<'t> {
     golden: &'t GoldenFolder,
     manifest: Manifest,
-    /// Whether every agent takes part, so that what no agent asks for is surplus.
+    /// `true` if every agent takes part, so that what no agent asks for is surplus.
     is_all: bool,
 }
 
-/// What one agent's files came to.
+/// The files of one agent.
 pub(crate) struct AgentFiles {
     drifts: Vec<Drift>,
     lines: Lines,
@@ -68,7 +68,7 @@ impl<'t> Comparer<'t> {
         Ok(Comparer { golden, manifest, is_all })
     }
 
-    /// Whether an agent's whole folder is ours to look at.
+    /// Returns `true` if an agent's whole folder is ours to look at.
     fn lists_folders(&self) -> bool {
         self.is_all && self.golden.proof == Proof::Names
     }
@@ -120,11 +120,11 @@ pub struct Comparison {
     drifts: Vec<Drift>,
     /// The paths of files among them that were not written here.
     foreign: Vec<String>,
-    /// What was written by earlier runs.
+    /// The files written by earlier runs.
     manifest: Manifest,
-    /// What the manifest lists of the files that should be there.
+    /// The lines of the manifest for the files that should be there.
     lines: BTreeMap<String, String>,
-    /// Whether these are all there are: every agent took part and could be compiled.
+    /// `true` if these are all there are: every agent took part and could be compiled.
     is_all: bool,
     /// Fingerprints of the bundled files that these are made from.
     bundled: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What proves that files were written by reqc, so that it may replace or remove them.
+//! The proof that files were written by reqc, so that it may replace or remove them.
 //!
 //! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed and merged, it lists the names
 //! of bodies, one per context: it changes when a context does, and two branches seldom touch the same line. Fingerprints of the bundled
@@ -18,7 +18,7 @@ pub const MANIFEST: &str = ".reqc-manifest";
 
 const HEADER: &str = "# What `reqc compile` wrote here. It removes nothing else.";
 
-/// What a manifest says about files.
+/// The proof of a manifest about files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// Names of bodies, for `golden/`: the folder belongs to reqc.
@@ -27,7 +27,7 @@ pub enum Proof {
     Contents,
 }
 
-/// What a manifest lists of the files of one agent; most agents have the same names.
+/// The lines of a manifest for one agent; most agents have the same names.
 pub(super) enum Lines {
     /// Names of contexts.
     Names(Box<[Arc<str>]>),
@@ -51,7 +51,7 @@ impl Lines {
     }
 }
 
-/// What was written to a folder.
+/// The files that were written to a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     proof: Proof,
@@ -91,7 +91,7 @@ impl Manifest {
         self.proof
     }
 
-    /// Whether a path of the form `<slug>/<name>.json` may have been written here, judged by its name.
+    /// Returns `true` if a path of the form `<slug>/<name>.json` may have been written here, judged by its name.
     pub(super) fn names_file(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         name == REQUEST || name.strip_suffix(".json").is_some_and(|name| self.lines.contains_key(name))
@@ -142,12 +142,12 @@ impl Manifest {
         }
     }
 
-    /// Whether a file is listed, holds what is listed, and that can be ours.
+    /// Returns `true` if a file is listed, holds what is listed, and that can be ours.
     fn wrote(&self, path: &str, bytes: &[u8]) -> bool {
         self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes)) && has_our_form(path, bytes)
     }
 
-    /// What a manifest lists of the files of one agent.
+    /// Returns what a manifest lists of the files of one agent.
     pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Lines {
         match proof {
             Proof::Names => Lines::Names(files.iter().filter_map(|file| file.context.clone()).collect()),

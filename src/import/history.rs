@@ -355,7 +355,7 @@ impl<'b> Reader<'b, '_> {
     }
 }
 
-/// What a call of Chat Completions is that is neither a function's nor a custom tool's: nothing tells where its name and arguments are.
+/// Returns what a call of Chat Completions is that is neither a function's nor a custom tool's: nothing tells where its name and arguments are.
 fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let kind = call.get("type")?.as_str()?;
     let is_read = ["function", "custom", "name"].iter().any(|name| call.get(name).is_some());

@@ -1,4 +1,4 @@
-//! What only the provider understands: parts, items and members that go back to it unchanged.
+//! Content that only the provider understands: parts, items and members that go back to it unchanged.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Provider {
         self.wire.own_blocks().of(data)
     }
 
-    /// Whether a part is in the provider's own form, though it is of a kind that all have.
+    /// Returns `true` if a part is in the provider's own form, though it is of a kind that all have.
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
         let has = |name: &str| part.value.get(name).is_some_and(|value| !is_nothing(value));
         match (self.wire, part.kind) {
@@ -63,7 +63,7 @@ impl Provider {
         }
     }
 
-    /// Whether parts of any kind are in the messages of this role: elsewhere there is a place for items or members alone.
+    /// Returns `true` if parts of any kind are in the messages of this role: elsewhere there is a place for items or members alone.
     pub(super) fn takes_parts(&self, role: Role, turn: &Entry<'_>, part: &Part<'_>) -> bool {
         match self.wire {
             WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent => true,
@@ -115,7 +115,7 @@ impl Provider {
         own.filter_map(|(name, value)| Some((name.as_str(), self.holding(json!({ name: value }))?))).collect()
     }
 
-    /// Whether an item is an answer with sources or a phase, which goes back as it came.
+    /// Returns `true` if an item is an answer with sources or a phase, which goes back as it came.
     pub(super) fn is_own_message(&self, value: &Value) -> bool {
         let is_answer = self.wire == WireFormat::OpenAiResponses && text_of(value, "role") == Some("assistant");
         let has = |value: &Value, name: &str| value.get(name).is_some_and(|it| !is_nothing(it));
@@ -134,7 +134,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// What something says in words: where it does not go, these stand for it.
+/// Returns what something says in words: where it does not go, these stand for it.
 fn words(data: &Value) -> Option<Arc<str>> {
     let said = match text_of(data, "type") {
         Some("message") | None if data.get("content").is_some() => said(&data["content"]),

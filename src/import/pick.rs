@@ -63,12 +63,12 @@ pub enum PickError {
     Broken {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The mistake in words.
         why: String,
     },
     /// There are bodies, or none, but not the one that was asked for.
     NoSuchBody {
-        /// What was asked for.
+        /// The choice.
         choice: Choice,
         /// How many bodies there are: on the line, if one was asked for.
         bodies: usize,
@@ -168,7 +168,7 @@ impl Search {
     }
 }
 
-/// Whether a document is the first line of a session's log.
+/// Returns `true` if a document is the first line of a session's log.
 fn is_session(document: &serde_json::Value) -> bool {
     let has_text = |name: &str| document.get(name).is_some_and(serde_json::Value::is_string);
     document.get("kind").is_some_and(|kind| kind == "session") && document.get("version").is_some() && has_text("agent")

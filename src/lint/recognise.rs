@@ -233,7 +233,7 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten().take(LOOKED_AT)
 }
 
-/// What the members and blocks of a message say. All of it counts more than a member of the body.
+/// Collects evidence from the members and blocks of a message. All of it counts more than a member of the body.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),
@@ -329,7 +329,7 @@ fn completion_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     evidence
 }
 
-/// Whether a body is for the endpoint of text completions that came before chats.
+/// Returns `true` if a body is for the endpoint of text completions that came before chats.
 fn is_text_completion(body: &Map<String, Value>) -> bool {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let names = ["echo", "best_of", "n", "logit_bias", "frequency_penalty", "presence_penalty", "n_predict"];
@@ -338,7 +338,7 @@ fn is_text_completion(body: &Map<String, Value>) -> bool {
         || ["gpt-3", "davinci", "babbage"].iter().any(|name| model.starts_with(name))
 }
 
-/// Whether a body with `input` is for embeddings, moderation or speech.
+/// Returns `true` if a body with `input` is for embeddings, moderation or speech.
 fn is_for_other_models(body: &Map<String, Value>) -> bool {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     ["encoding_format", "dimensions", "voice", "input_type"].iter().any(|name| body.contains_key(*name))

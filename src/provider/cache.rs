@@ -15,7 +15,7 @@ const MAX_BREAKPOINTS: usize = 4;
 /// Source: the same page; <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
 pub(crate) const LOOKBACK: usize = 20;
 
-/// What a profile asks for.
+/// The cache settings of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CachePlan {
     /// Where breakpoints go; empty means everywhere.
@@ -34,10 +34,10 @@ pub enum CacheTtl {
     OneHour,
 }
 
-/// What a breakpoint ends.
+/// The end of a cached prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CachePlace {
-    /// What a profile asks for.
+    /// A breakpoint that the profile asks for.
     Asked(Breakpoint),
     /// The messages up to where the request before had its breakpoint, if that is out of reach from the one of this request.
     RequestBefore,
@@ -74,7 +74,7 @@ pub(crate) struct CacheMark {
     message: usize,
     /// The block or tool.
     block: usize,
-    /// Whether the blocks were a text before.
+    /// `true` if the blocks were a text before.
     was_text: bool,
 }
 
@@ -190,7 +190,7 @@ fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What a breakpoint is put on.
+/// Returns what a breakpoint is put on.
 fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Value>, CacheMark)> {
     let mark = CacheMark { breakpoint: place.breakpoint(), message: 0, block: 0, was_text: false };
     match place {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Auth, ClientApi};
 use crate::repo::{Instance, SecretRef};
 
-/// What stands for the model while none is known, and in endpoints.
+/// The text in place of the model while none is known, and in endpoints.
 pub const MODEL_PLACEHOLDER: &str = "${MODEL}";
 
 /// A request without its body.
@@ -35,7 +35,7 @@ pub enum HeaderValue {
     Plain(String),
     /// A key after a prefix.
     Key {
-        /// What stands before the key, for instance `Bearer `.
+        /// The text before the key, for instance `Bearer `.
         prefix: &'static str,
         /// Where the key is found.
         key: SecretRef,
@@ -81,7 +81,7 @@ pub fn request_line<'h>(
     RequestLine { method: "POST", url, headers }
 }
 
-/// Whether what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.
+/// Returns `true` if what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.
 pub(crate) fn is_in_the_clear(url: &str) -> bool {
     url.starts_with("http://") && !is_loopback(UrlParts::of(url).host())
 }
@@ -126,14 +126,14 @@ impl fmt::Display for UrlParts<'_> {
     }
 }
 
-/// Whether a host is this machine.
+/// Returns `true` if a host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     is_address || host == "localhost" || host.ends_with(".localhost")
 }
 
-/// What a golden file shows instead of a key.
+/// Returns what a golden file shows instead of a key.
 pub(crate) fn placeholder(secret: &SecretRef) -> String {
     match secret {
         SecretRef::Env(name) => format!("${{{name}}}"),

@@ -59,7 +59,7 @@ impl Server {
         Server::Unknown,
     ];
 
-    /// What people call it.
+    /// Returns what people call it.
     pub fn name(self) -> &'static str {
         match self {
             Server::Anthropic => "Anthropic",
@@ -88,7 +88,7 @@ impl Server {
         }
     }
 
-    /// Whether it refuses a request with a field that it does not know. Others pass over such a field, so that what it says is
+    /// Returns `true` if it refuses a request with a field that it does not know. Others pass over such a field, so that what it says is
     /// lost, or read more than anybody wrote down.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
@@ -153,7 +153,7 @@ impl Server {
     }
 }
 
-/// Whether a name is that of a model which OpenAI alone serves, or was tuned there.
+/// Returns `true` if a name is that of a model which OpenAI alone serves, or was tuned there.
 pub(crate) fn is_openai_model(name: &str) -> bool {
     let name = name.strip_prefix("ft:").unwrap_or(name);
     let is_numbered = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));

@@ -115,7 +115,7 @@ pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &V
     }
 }
 
-/// What stands around the name, description and schema of a tool.
+/// The object around the name, description and schema of a tool.
 enum Envelope {
     /// The three stand by themselves.
     None,
@@ -138,7 +138,7 @@ fn envelope(wire: WireFormat) -> Envelope {
     }
 }
 
-/// Whether a place below the member `tools` is one of the request's tools, if the body has some of its own before them.
+/// Returns `true` if a place below the member `tools` is one of the request's tools, if the body has some of its own before them.
 pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     let index = inner.tokens().next().and_then(|token| token.parse::<usize>().ok());
     index.map_or(own == 0, |index| index >= own)

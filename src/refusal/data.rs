@@ -13,7 +13,7 @@ static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/refusals");
 pub struct Provider {
     /// The name of its file: `openai-chat`.
     pub id: String,
-    /// What people call it: `OpenAI (Chat Completions)`.
+    /// The name in use: `OpenAI (Chat Completions)`.
     pub name: String,
     /// The hosts that answer so; none for programs that people run themselves.
     pub hosts: Vec<String>,
@@ -34,9 +34,9 @@ pub struct Refusal {
     pub kind: Option<String>,
     /// Which rule finds it before, or why none does.
     pub reason: Reason,
-    /// What it means, as a sentence.
+    /// The meaning, as a sentence.
     pub meaning: String,
-    /// What to do, as a sentence.
+    /// The remedy, as a sentence.
     pub remedy: String,
     /// The month in which it was first seen: `2025-03`.
     pub seen: String,
@@ -103,7 +103,7 @@ impl Unruled {
 /// How well a text names a provider; the better one is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// Whether it names a host, or the full name.
+    /// `true` if it names a host, or the full name.
     pub(super) is_named: bool,
     /// How many words of the name are there.
     words: usize,

@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) struct Plain {
     /// The text with one kind of quotes, and one space for each run of white space.
     pub(super) text: String,
-    /// What is compared: without spaces and quotes, in lower case.
+    /// The text that is compared: without spaces and quotes, in lower case.
     folded: String,
     /// For each byte of `folded` where it stands in `text`, and the end.
     places: Vec<usize>,
@@ -75,7 +75,7 @@ fn plain(text: &str) -> String {
 enum Part {
     /// Words that are always there, as they are compared.
     Words(String),
-    /// What varies, with its name.
+    /// A part that varies, with its name.
     Hole(String),
 }
 

@@ -1,4 +1,4 @@
-//! What was said: texts that can hold a refusal, and exchanges in captures.
+//! The texts of answers: texts that can hold a refusal, and exchanges in captures.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// What was answered.
+    /// The answer.
     pub answer: String,
     /// The address, if it is known.
     pub url: Option<String>,

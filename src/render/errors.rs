@@ -226,13 +226,13 @@ fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     Diagnostic::new(&rules::UNKNOWN_NAME, span, format!("there is no function `{}`", cut(name, 60))).help(help)
 }
 
-/// What templates can read: of a conversation, and of a loop.
+/// Returns what templates can read: of a conversation, and of a loop.
 fn members() -> impl Iterator<Item = &'static str> {
     let data = TEMPLATE_DATA.iter().flat_map(|(_, members)| members.iter().copied());
     data.chain(["first", "index", "index0", "last", "length", "revindex"])
 }
 
-/// What to write for a variable that a template of a kind does not have.
+/// Returns what to write for a variable that a template of a kind does not have.
 fn variable_help(name: &str, kind: TemplateKind) -> String {
     const AS_TEXT: &str = "braces that are meant as text stand between `{% raw %}` and `{% endraw %}`";
     let (known, about): (&[&str], _) = match kind {
@@ -359,7 +359,7 @@ fn kind_of_object(object: &Value) -> Option<(&'static str, &'static [&'static st
 }
 
 impl Engine {
-    /// Whether one place stands before another in the same tag.
+    /// Returns `true` if one place stands before another in the same tag.
     fn is_in_one_tag(&self, first: Place, second: Place, sources: &Sources) -> bool {
         if first.template != second.template || first.range().end > second.range().start {
             return false;
@@ -385,7 +385,7 @@ fn member_of(expression: &str) -> Option<(String, String)> {
     (is_path(object) && is_name(&member)).then(|| (object.to_owned(), member))
 }
 
-/// Whether a text is a variable, with members and elements behind it, or a literal: nothing that is open.
+/// Returns `true` if a text is a variable, with members and elements behind it, or a literal: nothing that is open.
 fn is_path(text: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-');
     text.chars().all(is_part) && text.matches('[').count() == text.matches(']').count()

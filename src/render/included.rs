@@ -1,4 +1,4 @@
-//! What partials write, made once for a conversation: templates of a profile are often a line around what all others include.
+//! The outputs of partials, made once for a conversation: templates of a profile are often a line around what all others include.
 //!
 //! A partial writes the same wherever it is included if no name that it looks up can be one of the template's own. That is told from
 //! the texts alone ([`Engine::find_repeated`]). Where it holds, the text is taken as it is known, and what the partial took is
@@ -15,15 +15,15 @@ use super::eval::{self, Known, Names as Lookup, Steps};
 use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, includes};
 use crate::memory::{Identity, Question};
 
-/// What templates of bodies are given.
+/// The names of the data that templates of bodies get.
 const DATA: [&str; 2] = ["ctx", "tool_id"];
-/// What holds a text, in bytes.
+/// The memory that holds a text, in bytes.
 const HOLDER: usize = 160;
 
-/// What may be kept of what is rendered.
+/// The rendered texts that may be kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
-    /// Whether other agents may have the same system prompt.
+    /// `true` if other agents may have the same system prompt.
     pub(crate) with_prompt: bool,
 }
 
@@ -35,7 +35,7 @@ struct TextOf {
     ids: IdRule,
     /// The system prompt, if the partial can see it.
     prompt: Option<Arc<str>>,
-    /// What the template set that the partial looks up.
+    /// The names that the template set and the partial looks up.
     set: Vec<(Arc<str>, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Question for TextOf {
     }
 }
 
-/// What a partial wrote, and what that took.
+/// The output of a partial, and its cost.
 #[derive(Debug)]
 struct Text {
     written: Arc<str>,
@@ -70,12 +70,12 @@ struct Users {
     count: usize,
     /// Names that they set and the partial looks up.
     names: BTreeSet<Arc<str>>,
-    /// Whether the partial may read the system prompt.
+    /// `true` if the partial may read the system prompt.
     reads_prompt: bool,
 }
 
 impl Repeated {
-    /// Whether the text that a partial writes in a template is of use to another template.
+    /// Returns `true` if the text that a partial writes in a template is of use to another template.
     fn is_of_use(&self, template: &str, partial: &str) -> bool {
         let partials = self.by_template.get(template);
         partials.is_some_and(|partials| partials.iter().any(|it| **it == *partial)) && self.users[partial].count > 1
@@ -97,7 +97,7 @@ impl Names {
         self.set.extend(analysis.set.iter().cloned());
     }
 
-    /// Whether one can see what the other sets.
+    /// Returns `true` if one can see what the other sets.
     fn sees(&self, other: &Names) -> bool {
         !self.looked_up.is_disjoint(&other.set)
     }
@@ -217,7 +217,7 @@ impl eval::Library for BodyLibrary<'_> {
 }
 
 impl BodyLibrary<'_> {
-    /// What a partial writes where a template includes it.
+    /// Returns what a partial writes where a template includes it.
     fn text(&self, template: &eval::Template, name: &str, names: &dyn Lookup) -> Option<Arc<Text>> {
         let keep = self.input.keep.as_ref()?;
         let (repeated, partial) = (&self.engine.repeated, includes::full_name(name));
@@ -237,7 +237,7 @@ impl BodyLibrary<'_> {
         self.engine.memory.ask(asked, || self.render(&partial, set).map(Arc::new))
     }
 
-    /// What a partial writes by itself; `None` if it fails.
+    /// Returns what a partial writes by itself; `None` if it fails.
     fn render(&self, partial: &str, set: Vec<(Arc<str>, Value)>) -> Option<Text> {
         let mut data = self.input.variables();
         data.extend(set);
@@ -250,7 +250,7 @@ impl BodyLibrary<'_> {
     }
 }
 
-/// What templates set that include a partial, where it is included: texts, numbers and the like; `None` if it is something else.
+/// Returns what templates set that include a partial, where it is included: texts, numbers and the like; `None` if it is something else.
 fn set_by_template(names: &dyn Lookup, users: &Users) -> Option<Vec<(Arc<str>, Value)>> {
     let values = users.names.iter().filter_map(|name| Some((Arc::clone(name), names.lookup(name)?)));
     let values: Vec<(Arc<str>, Value)> = values.collect();

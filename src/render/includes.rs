@@ -56,7 +56,7 @@ impl Engine {
         self.spread_breakage(&names, &graph);
     }
 
-    /// What each partial reads, its includes followed: each takes what those behind it read. Partials of a circle may lack some
+    /// Returns what each partial reads, its includes followed: each takes what those behind it read. Partials of a circle may lack some
     /// of it, and never run.
     fn reads_by_partial(&self, names: &[Arc<str>], links: &Links) -> HashMap<Arc<str>, BTreeSet<String>> {
         let mut reads: Vec<BTreeSet<String>> = vec![BTreeSet::new(); names.len()];
@@ -290,7 +290,7 @@ type Link = (Arc<str>, Range<usize>);
 
 enum Verdict {
     Fine,
-    /// What it includes has a finding of its own.
+    /// One of its includes has a finding of its own.
     Broken,
     Refused(Box<Diagnostic>),
     /// It is optional, and exists nowhere.
@@ -303,7 +303,7 @@ impl Verdict {
     }
 }
 
-/// What template files end in, here and elsewhere.
+/// The endings of template files, here and elsewhere.
 const ENDINGS: [&str; 8] = ["jinja", "jinja2", "j2", "jinja-html", "tmpl", "tpl", "html", "txt"];
 
 /// Partials of the same file name in other folders, else those with a similar name. What all names share is left out:

@@ -14,7 +14,7 @@ use crate::json::Pointer;
 use crate::memory::Identity;
 use crate::source::{Sources, Span};
 
-/// What a template wrote, and who wrote each byte.
+/// The output of a template, and who wrote each byte.
 pub(crate) struct Recording {
     /// Tells it apart from others.
     id: Identity,
@@ -49,7 +49,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// What stands in the template itself: literal text, or the tag whatever it wrote.
+    /// Returns what stands in the template itself: literal text, or the tag whatever it wrote.
     pub fn statement(&self) -> Span {
         self.tag.filter(|_| self.value.is_some()).unwrap_or(self.span)
     }
@@ -80,7 +80,7 @@ pub enum By {
     Computed(Vec<From>),
 }
 
-/// What a computed text was made of.
+/// The values that a computed text was made of.
 #[derive(Debug, Clone, PartialEq)]
 pub enum From {
     /// A value of the data.
@@ -100,7 +100,7 @@ pub struct Step {
     pub span: Span,
 }
 
-/// What leads from one place of a template to another.
+/// The kinds of steps from one place of a template to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// `{% include %}`.
@@ -274,7 +274,7 @@ impl Recording {
         written
     }
 
-    /// What is behind the place up to which the template could be followed: it makes too many texts of texts.
+    /// Returns what is behind the place up to which the template could be followed: it makes too many texts of texts.
     fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
         let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
         Written { output, by: By::Computed(Vec::new()), span, tag: None, steps: Vec::new(), value: None }

@@ -50,7 +50,7 @@ pub(super) enum Writer {
     Computed { from: Arc<[Input]> },
 }
 
-/// What a computed text was made of.
+/// The input of a computed text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
     Data(Arc<Pointer>),
@@ -101,7 +101,7 @@ impl Told {
         Told { text: text.to_owned(), runs: Vec::new(), follows: false }
     }
 
-    /// Whether its writers are known.
+    /// Returns `true` if its writers are known.
     pub(super) fn is_followed(&self) -> bool {
         self.follows
     }
@@ -225,7 +225,7 @@ impl Told {
         json
     }
 
-    /// What a text was computed from.
+    /// Returns what a text was computed from.
     pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
         self.runs.iter().flat_map(|run| match &run.writer {
             Writer::Data { path, .. } => vec![Input::Data(Arc::clone(path))],

@@ -54,7 +54,7 @@ const MAX_EXTENSIONS: usize = 1_000;
 /// The most fields of one list of an `[[extension]]` entry.
 const MAX_FIELDS: usize = 1_000;
 
-/// What a provider instance takes beyond its wire format.
+/// The members that a provider instance takes beyond its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// Where the entry stands.
@@ -81,7 +81,7 @@ pub enum Dialect {
     Inja,
 }
 
-/// What becomes of a rule's findings.
+/// The level of a rule's findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// They are dropped.
@@ -105,7 +105,7 @@ pub struct Allow {
     pub reason: Option<Arc<str>>,
     /// The last day it holds.
     pub expires: Option<Date>,
-    /// Whether it has findings: what it silences is then not judged.
+    /// `true` if it has findings: what it silences is then not judged.
     pub(crate) broken: bool,
 }
 
@@ -275,7 +275,7 @@ impl Extension {
     }
 }
 
-/// What an `[[extension]]` entry needs that has no list at all.
+/// The keys of which an `[[extension]]` entry needs one.
 const EXTENSION_NEEDS: [&str; 3] = ["provider_instance", "fields", "reason"];
 
 fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {

@@ -37,7 +37,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Whether it has a name, or extends an instance with that name.
+    /// Returns `true` if it has a name, or extends an instance with that name.
     pub fn is_a(&self, name: &str) -> bool {
         *self.name.value == *name || self.bases.iter().any(|base| **base == *name)
     }
@@ -125,7 +125,7 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether a name is written like that of an environment variable: `SOME_KEY`.
+/// Returns `true` if a name is written like that of an environment variable: `SOME_KEY`.
 fn is_constant(name: &str) -> bool {
     name.contains('_') && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
@@ -141,7 +141,7 @@ pub(super) struct RawInstance {
     api_key_ref: Option<Spanned<SecretRef>>,
     description: Option<Arc<str>>,
     headers: Vec<PlacedHeader>,
-    /// Whether a finding says that it cannot be used.
+    /// `true` if a finding says that it cannot be used.
     pub(super) broken: bool,
 }
 
@@ -310,7 +310,7 @@ fn unknown_parent(
     Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help)
 }
 
-/// Whether a chain ends as it should; what is wrong is told at the first instance that it is wrong for, and for those that
+/// Returns `true` if a chain ends as it should; what is wrong is told at the first instance that it is wrong for, and for those that
 /// extend it in silence.
 fn ends_well(
     chain: &[&RawInstance],

@@ -19,7 +19,7 @@ const WHOLE_LINE: usize = 400;
 /// How many bytes of a longer line are shown before its first label, and in all.
 const CUT: (usize, usize) = (60, 160);
 
-/// What miette draws for one finding.
+/// The part of a source that miette draws for one finding.
 #[derive(Debug, Default)]
 pub(super) struct Excerpt {
     text: String,

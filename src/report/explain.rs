@@ -115,7 +115,7 @@ fn at(sources: &Sources, span: Span) -> Text {
     text!("{}:{}:{}", &**file.path(), place.line.to_string(), place.column.to_string())
 }
 
-/// What stands at a place, on one line.
+/// Returns what stands at a place, on one line.
 fn said(sources: &Sources, span: Span) -> Text {
     let file = sources.get(span.file);
     let range = span.range();

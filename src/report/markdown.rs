@@ -12,7 +12,7 @@ use crate::text::{Text, text};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 
-/// What the figures and the sentence about what is left out may take of them.
+/// The bytes that the figures and the sentence about what is left out may take.
 const FRAME: usize = 2_000;
 
 impl Format for Markdown {

@@ -17,7 +17,7 @@ pub struct Checkout {
     folder: String,
 }
 
-/// What stands before the path of a file that comes with `reqc`.
+/// The prefix of the path of a file that comes with `reqc`.
 const BUNDLED: &str = "bundled:";
 
 /// A place, one-based; columns count characters; the end is exclusive.

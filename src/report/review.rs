@@ -78,7 +78,7 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Whether the same keys have changed places, in objects that differ elsewhere.
+/// Returns `true` if the same keys have changed places, in objects that differ elsewhere.
 fn is_same_order(block: &Block<'_>, group: &Group) -> bool {
     let is_order = |kind: &ChangeKind| matches!(kind, ChangeKind::Reordered(..));
     let is_request = block.class == Class::Request;
@@ -220,7 +220,7 @@ fn example(file: &str) -> String {
     shown
 }
 
-/// What an edit is, behind its place: `body.temperature`, `new file`.
+/// Returns what an edit is, behind its place: `body.temperature`, `new file`.
 fn what(edit: &Edit) -> Option<String> {
     match &edit.kind {
         EditKind::Added => Some("new file".to_owned()),
@@ -250,7 +250,7 @@ fn changed(cause: &Cause) -> String {
     }
 }
 
-/// Whether bodies are still taken, and what a cached prefix loses; nothing of a cause that changes none.
+/// Returns whether bodies are still taken, and what a cached prefix loses; nothing of a cause that changes none.
 fn verdict(cause: &Cause) -> Option<String> {
     let is_valid = cause.broken.is_empty() && !cause.changes.is_empty();
     let told = [is_valid.then(|| "still valid".to_owned()), prefix(cause)];
@@ -284,7 +284,7 @@ fn prefix(cause: &Cause) -> Option<String> {
     Some(format!("cached prefix{of} lost {from} ({share})"))
 }
 
-/// Whether a text changed by just the lines that were edited, so that showing them again says nothing.
+/// Returns `true` if a text changed by just the lines that were edited, so that showing them again says nothing.
 fn repeats(block: &Block<'_>, cause: &Cause) -> bool {
     let Some(hunks) = &block.hunks else { return false };
     let trimmed = |lines: &[String]| -> Vec<String> {

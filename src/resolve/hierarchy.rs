@@ -136,7 +136,7 @@ impl Hierarchy {
         }
     }
 
-    /// Whether a bundled profile's name is that of one of the repository.
+    /// Returns `true` if a bundled profile's name is that of one of the repository.
     pub(crate) fn is_taken(&self, id: ProfileId) -> bool {
         self.taken.get(&self.get(id).name.value) == Some(&id)
     }

@@ -1,4 +1,4 @@
-//! What differs between the files of two sides, in pieces that can be applied one by one.
+//! The differences between the files of two sides, in pieces that can be applied one by one.
 //!
 //! Input: the files of both sides. Output: [`Edit`]s for people, and [`Edits`], which make the files of the older side with any of
 //! them applied. With all of them applied these are the files of the newer side.
@@ -21,13 +21,13 @@ use crate::world::{EntryKind, MemoryWorld, World};
 pub struct Edit {
     /// The file, on the newer side; of a file that is gone, on the older.
     pub path: Arc<str>,
-    /// What was edited.
+    /// The kind of edit.
     pub kind: EditKind,
     /// The lines, without secrets. Empty for whole files.
     pub hunks: Vec<Hunk>,
 }
 
-/// What an edit is about.
+/// The subject of an edit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum EditKind {
@@ -73,7 +73,7 @@ impl Edit {
         }
     }
 
-    /// Whether a line of the newer side is one of those that it wrote.
+    /// Returns `true` if a line of the newer side is one of those that it wrote.
     pub fn has_line(&self, line: usize) -> bool {
         self.hunks.iter().any(|hunk| (hunk.new_line..hunk.new_line + hunk.added.len()).contains(&line))
     }
@@ -86,7 +86,7 @@ impl Edit {
         }
     }
 
-    /// Whether it does something although no body changes: where files go, which model answers, what a gate lets through.
+    /// Returns `true` if it does something although no body changes: where files go, which model answers, what a gate lets through.
     pub fn acts(&self) -> bool {
         self.kind != EditKind::Comments
     }
@@ -115,7 +115,7 @@ impl Edit {
         follows
     }
 
-    /// Whether it is about a file as a whole.
+    /// Returns `true` if it is about a file as a whole.
     pub fn is_whole_file(&self) -> bool {
         matches!(self.kind, EditKind::Added | EditKind::Removed)
     }

@@ -21,10 +21,10 @@ pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 /// Edits that are one cause: those that only together do what they do.
 pub(super) type Cluster = BTreeSet<usize>;
 
-/// What a cluster makes of bodies: the text of each by its number.
+/// The bodies that a cluster makes: the text of each by its number.
 pub(super) type Claims = BTreeMap<usize, Option<String>>;
 
-/// What is to be proven.
+/// The edits and bodies of a proof.
 pub(super) struct Proof<'p> {
     pub(super) edits: &'p Edits,
     pub(super) older: &'p MemoryWorld,
@@ -153,7 +153,7 @@ struct State<'p> {
     clusters: Vec<Cluster>,
     /// For each body the edits that can reach it.
     candidates: Vec<BTreeSet<usize>>,
-    /// What some edits alone make of a body.
+    /// The bodies that some edits alone make.
     made: HashMap<(Cluster, usize), Option<String>>,
 }
 
@@ -193,7 +193,7 @@ impl State<'_> {
         }
     }
 
-    /// What a cluster alone makes of a body; `None` if it cannot reach it.
+    /// Returns what a cluster alone makes of a body; `None` if it cannot reach it.
     fn alone(&self, cluster: &Cluster, body: usize) -> Option<&Option<String>> {
         let part = self.part(cluster, body);
         match part.is_empty() {
@@ -299,7 +299,7 @@ impl State<'_> {
         }
     }
 
-    /// What each cluster alone makes of the bodies that it changes.
+    /// Returns what each cluster alone makes of the bodies that it changes.
     fn claims(&self) -> Vec<(Cluster, Claims)> {
         let mut claims: Vec<(Cluster, Claims)> = self.clusters.iter().map(|it| (it.clone(), Claims::new())).collect();
         for (body, reaching) in self.reaching().iter().enumerate() {

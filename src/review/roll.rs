@@ -48,7 +48,7 @@ pub struct Listed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Renamed {
-    /// What it was called.
+    /// The former name.
     pub from: Arc<str>,
     /// The new name.
     pub to: Arc<str>,
@@ -74,7 +74,7 @@ fn contexts(side: &Compiler) -> Named<'_> {
     side.contexts().iter().map(|loaded| (&loaded.context.name, of(&loaded.context))).collect()
 }
 
-/// What agents and contexts were called on the older side, by their name on the newer one, if that differs.
+/// The names of agents and contexts on the older side, by their name on the newer one, if that differs.
 #[derive(Debug, Default)]
 pub(super) struct OlderNames {
     pub(super) agents: BTreeMap<Arc<str>, Arc<str>>,
@@ -90,7 +90,7 @@ impl OlderNames {
         }
     }
 
-    /// Whether this is how something that has another name was called.
+    /// Returns `true` if this is how something that has another name was called.
     pub(super) fn was(&self, name: &Arc<str>, kind: LoweredKind) -> bool {
         match kind {
             LoweredKind::Agent => self.agents.values().any(|it| it == name),
@@ -171,7 +171,7 @@ impl<'f> Counts<'f> {
     }
 }
 
-/// What one side has and the other does not.
+/// Returns what one side has and the other does not.
 fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize) -> Vec<Listed> {
     let only = here.iter().filter(|(name, _)| !there.contains_key(*name));
     only.map(|(name, path)| Listed { name: Arc::clone(name), path: Arc::clone(path), bodies: bodies(name) }).collect()
@@ -230,7 +230,7 @@ impl Roll {
         roll
     }
 
-    /// Whether nobody came or went.
+    /// Returns `true` if nobody came or went.
     pub fn is_empty(&self) -> bool {
         *self == Roll::default()
     }
@@ -259,7 +259,7 @@ impl Roll {
     }
 }
 
-/// Whether what an edit does is told by the files that came, went or name somebody anew.
+/// Returns `true` if what an edit does is told by the files that came, went or name somebody anew.
 pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
     let is_name = match &edit.kind {
         EditKind::Key(key) => &**key == "name",

@@ -200,7 +200,7 @@ impl ModelList {
         })
     }
 
-    /// What tells the next page from this one, if there is one.
+    /// Returns what tells the next page from this one, if there is one.
     fn next_page(&self, list: &Value) -> Option<String> {
         let text = |name: &str| list.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         match self.api {
@@ -252,7 +252,7 @@ const WINDOWS: [&str; 8] = [
     "/context_window",
 ];
 
-/// What stays as it is in a query.
+/// The characters that stay as they are in a query.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The endpoint of the list, behind the instance's URL.
@@ -276,7 +276,7 @@ fn endpoint(instance: &Instance, api: ClientApi) -> String {
     }
 }
 
-/// Whether a URL ends in the version of an API, such as `v1` or `v1beta`.
+/// Returns `true` if a URL ends in the version of an API, such as `v1` or `v1beta`.
 fn has_version(url: &str) -> bool {
     let last = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))

@@ -153,7 +153,7 @@ impl Drop for Run {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TextAnswer {
-    /// What the model said in the last round; of a completion, what fills the gap. A part of it if the request failed or was
+    /// The text of the model in the last round; of a completion, what fills the gap. A part of it if the request failed or was
     /// cancelled.
     pub text: String,
     /// How the request ended.
@@ -217,7 +217,7 @@ impl Queue {
     }
 }
 
-/// What waits, and who waits for it.
+/// The futures that wait, and who waits for them.
 #[derive(Default)]
 struct Waiting {
     events: VecDeque<Event>,

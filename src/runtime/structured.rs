@@ -50,7 +50,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     struct Item {
-        /// What it is called.
+        /// The name.
         name: String,
         #[serde(default)]
         kind: Option<Kind>,

@@ -35,7 +35,7 @@ struct Request {
     waiting: Vec<ToolCall>,
 }
 
-/// What comes after an answer.
+/// The content behind an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// Nothing: the model called no tool.

@@ -40,7 +40,7 @@ pub enum Grant {
     },
     /// A program runs, for a model that calls it or as an MCP server.
     Program {
-        /// What it is run for.
+        /// The one that asks for it.
         asker: Asker,
         /// The program's file, or its name if there is none.
         program: String,
@@ -55,7 +55,7 @@ pub enum Grant {
     },
 }
 
-/// What asks for something.
+/// The one that asks for something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asker {
     /// A provider instance.
@@ -85,9 +85,9 @@ impl fmt::Display for Asker {
     }
 }
 
-/// What a person allowed so far.
+/// The permissions that a person gave so far.
 pub trait TrustStore: Send + Sync {
-    /// Whether a fingerprint was allowed.
+    /// Returns `true` if a fingerprint was allowed.
     fn is_trusted(&self, fingerprint: &str) -> bool;
 
     /// Remembers a fingerprint, with a text that tells a person what it stands for.
@@ -99,7 +99,7 @@ pub trait TrustStore: Send + Sync {
 }
 
 impl Grant {
-    /// What a compiled request asks for.
+    /// Returns what a compiled request asks for.
     ///
     /// # Errors
     ///
@@ -110,23 +110,23 @@ impl Grant {
         server(asker, &request.line.headers, &request.target, key_file).ok_or_else(malformed)
     }
 
-    /// What requests by an agent ask for, if the model has a plain name; `None` if its URL is none.
+    /// Returns what requests by an agent ask for, if the model has a plain name; `None` if its URL is none.
     pub fn of_agent(plan: &Plan<'_>, key_file: Option<&Path>) -> Option<Grant> {
         let line = plan.request_line(Some(MODEL_PLACEHOLDER));
         server(Asker::Instance(Arc::clone(&plan.instance.name.value)), &line.headers, &line.url, key_file)
     }
 
-    /// What a request for a list of models asks for; `None` if its URL is none.
+    /// Returns what a request for a list of models asks for; `None` if its URL is none.
     pub fn of_models(list: &ModelList, key_file: Option<&Path>) -> Option<Grant> {
         server(Asker::Instance(Arc::clone(list.instance())), &list.line().headers, &list.line().url, key_file)
     }
 
-    /// What an MCP server at a URL asks for; `None` if its URL is none.
+    /// Returns what an MCP server at a URL asks for; `None` if its URL is none.
     pub fn of_server(name: &Arc<str>, http: &HttpSpec, key_file: Option<&Path>) -> Option<Grant> {
         server(Asker::Server(Arc::clone(name)), &tools::headers(http), &http.url.value, key_file)
     }
 
-    /// What identifies this grant in a repository: 64 hexadecimal digits.
+    /// Returns what identifies this grant in a repository: 64 hexadecimal digits.
     pub fn fingerprint(&self, root: &Path) -> String {
         let mut context = Sha256::new();
         let mut add = |part: &str| {
@@ -220,7 +220,7 @@ impl Bundled {
         Bundled { grants: plans.filter_map(|plan| Grant::of_agent(&plan, None)).chain(of_lists).collect() }
     }
 
-    /// Whether a grant gives nothing but what a bundled agent does: the same key in the same headers to the same URL. The name of
+    /// Returns `true` if a grant gives nothing but what a bundled agent does: the same key in the same headers to the same URL. The name of
     /// the provider instance is all that may differ.
     pub fn covers(&self, grant: &Grant) -> bool {
         let Grant::Server { asker: Asker::Instance(_), url, headers, key, key_file: None } = grant else {
@@ -261,7 +261,7 @@ pub fn digest(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Whether what an own agent of a provider instance asks for is covered.
+    /// Returns `true` if what an own agent of a provider instance asks for is covered.
     fn is_covered(agent: &str, files: &[(&str, &str)]) -> bool {
         let embedded = Arc::new(crate::system::Embedded::bundled());
         let agent = format!("name = \"Mine\"\n{agent}\n");

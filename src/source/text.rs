@@ -74,7 +74,7 @@ impl SourceText {
         Ok(SourceText::normalise(raw))
     }
 
-    /// What can be shown of bytes that are no source text: the valid start and a little more, so that a finding has a place.
+    /// Returns what can be shown of bytes that are no source text: the valid start and a little more, so that a finding has a place.
     pub fn salvage(bytes: &[u8]) -> SourceText {
         let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
         let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);

@@ -25,7 +25,7 @@ use crate::world::{AccessError, MemoryWorld};
 pub struct GitRevision;
 
 impl GitRevision {
-    /// What `root`, a git work tree or a folder in one, held at revision `rev`: the folders and root files that an
+    /// Returns what `root`, a git work tree or a folder in one, held at revision `rev`: the folders and root files that an
     /// agent repository has. Links that stay inside `root` are followed, others are left out.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl GitRevision {
         trees.world().map_err(failed)
     }
 
-    /// What is staged in the work tree, with the same folders and files.
+    /// Returns what is staged in the work tree, with the same folders and files.
     ///
     /// # Errors
     /// As [`GitRevision::load`]; or there is no index that can be read.

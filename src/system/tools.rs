@@ -17,9 +17,9 @@ use crate::world::{AccessError, World};
 /// A `tools.toml` that was read: nothing of it runs yet.
 #[non_exhaustive]
 pub struct OpenedTools {
-    /// What it names, as far as that has no mistakes.
+    /// The tools that it names, as far as that has no mistakes.
     pub file: ToolsFile,
-    /// What is wrong with it, programs that are not there included: those are warnings, and their tools answer with an error.
+    /// The mistakes in it, programs that are not there included: those are warnings, and their tools answer with an error.
     pub findings: Vec<Diagnostic>,
     /// The files that the findings point into.
     pub sources: Sources,
@@ -66,7 +66,7 @@ impl OpenedTools {
         OpenedTools { processes: Arc::new(processes), ..self }
     }
 
-    /// What a person allows by allowing all of it, in the repository with this root: see [`trust`](crate::runtime::trust).
+    /// Returns what a person allows by allowing all of it, in the repository with this root: see [`trust`](crate::runtime::trust).
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl OpenedTools {
 }
 
 impl RunningTools {
-    /// What a person should know of the servers: tools that they do not have, or that cannot be offered.
+    /// Returns what a person should know of the servers: tools that they do not have, or that cannot be offered.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().flat_map(McpServer::warnings).map(String::as_str)
     }

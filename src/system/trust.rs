@@ -1,4 +1,4 @@
-//! What the person of this machine trusts: one small file per grant, in the folder for programs' state.
+//! The permissions that the person of this machine gave: one small file per grant, in the folder for programs' state.
 //!
 //! A file counts only if it and its folder belong to the person and nobody else can write them, and if the folder lies outside
 //! of the repository: what comes with a checkout can never trust itself.
@@ -84,7 +84,7 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Whether something belongs to this person and nobody else can write it.
+/// Returns `true` if something belongs to this person and nobody else can write it.
 #[cfg(unix)]
 fn is_ours(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! What is wrong with a text that is no TOML, in the words of what stands there.
+//! The mistake in a text that is no TOML, in the words of what stands there.
 //!
 //! The parser says what it expected. People want to know what they wrote: a comment of another language, quotes of a word
 //! processor, a conflict of a merge. Each of these is recognised by the text at the mistake; the rest by the parser's message.
@@ -9,7 +9,7 @@ use toml_parser::lexer::{Token, TokenKind};
 
 use super::{Kind, Node, SyntaxError, Table, parse};
 
-/// What the parser found, and the text around it.
+/// The mistake that the parser found, and the text around it.
 struct Mistake<'t> {
     text: &'t str,
     /// What the parser said, on one line.
@@ -56,7 +56,7 @@ impl Mistake<'_> {
         self.line_start + range.start..self.line_start + range.end
     }
 
-    /// What stands on the line from the mistake on.
+    /// Returns what stands on the line from the mistake on.
     fn rest(&self) -> &str {
         self.line.get(self.span.start - self.line_start..).unwrap_or_default()
     }
@@ -233,7 +233,7 @@ impl Mistake<'_> {
         Some(error(self.in_line(start..end), "this stands behind a value, on the same line", help))
     }
 
-    /// What nothing above recognised.
+    /// Returns what nothing above recognised.
     fn by_message(&self) -> SyntaxError {
         let known = BY_MESSAGE.iter().find(|(begins, _, _)| self.detail.starts_with(begins));
         let (message, help) = known.map_or((self.detail.as_str(), GENERAL), |(_, message, help)| (message, help));

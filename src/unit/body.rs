@@ -67,23 +67,23 @@ impl Body {
         self.members.iter().map(|(name, member)| MemberRef::of(name, member, self.memory.as_deref()))
     }
 
-    /// What each member shares with the same one of other bodies; `None` for those that it has for itself.
+    /// Returns what each member shares with the same one of other bodies; `None` for those that it has for itself.
     pub(crate) fn sameness(&self) -> Vec<(Arc<str>, Option<Sameness>)> {
         let of = |(name, member): (&Arc<str>, &Member)| (Arc::clone(name), member.sameness());
         self.members.named().map(of).collect()
     }
 
-    /// What knows of the members that other bodies hold too.
+    /// Returns what knows of the members that other bodies hold too.
     pub(crate) fn memory(&self) -> Option<&Memory> {
         self.memory.as_deref()
     }
 
-    /// What templates rendered, in order of the body.
+    /// Returns what templates rendered, in order of the body.
     pub fn splices(&self) -> &[Splice] {
         &self.splices
     }
 
-    /// What the provider steps did.
+    /// Returns what the provider steps did.
     pub(super) fn steps(&self) -> &Steps {
         &self.steps
     }
@@ -297,7 +297,7 @@ impl Plan<'_> {
         self.literal(&Pointer::root().member(name), KeyOrValue::Value, &SpliceIndex::new(&[]))
     }
 
-    /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
+    /// Returns `true` if other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
     pub(super) fn shares(
         &self,
         renderer: &Renderer<'_>,
@@ -308,12 +308,12 @@ impl Plan<'_> {
         renderer.is_shared(template) && !(is_alone && renderer.reads_prompt(template))
     }
 
-    /// Whether no other agent has the prompt.
+    /// Returns `true` if no other agent has the prompt.
     pub(super) fn has_own_prompt(&self, renderer: &Renderer<'_>) -> bool {
         self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
-    /// Whether a template may be rendered once for all prompts, and this agent's own be put into what it gives: it may if the template
+    /// Returns `true` if a template may be rendered once for all prompts, and this agent's own be put into what it gives: it may if the template
     /// does no more with the prompt than to hand it on.
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
         self.has_own_prompt(renderer) && renderer.is_shared(template) && renderer.reads_prompt(template)
@@ -415,7 +415,7 @@ impl BodyBuilder<'_> {
         member
     }
 
-    /// What the templates of a part give, in order; whether the part is there.
+    /// Returns what the templates of a part give, in order; whether the part is there.
     fn give(&mut self, part: &Part, at: &Pointer, given: &mut Vec<Option<Member>>) -> bool {
         match part {
             Part::Constant(_) | Part::Member(_) => true,
@@ -464,7 +464,7 @@ impl BodyBuilder<'_> {
         }
     }
 
-    /// What a template gives for this prompt alone, with its text, or for all agents with it.
+    /// Returns what a template gives for this prompt alone, with its text, or for all agents with it.
     fn rendered(
         &mut self,
         template: TemplateId,
@@ -492,7 +492,7 @@ impl BodyBuilder<'_> {
         found
     }
 
-    /// What a template gives for any prompt, with this one in its places; `None` if that may not be what it gives for this
+    /// Returns what a template gives for any prompt, with this one in its places; `None` if that may not be what it gives for this
     /// one.
     fn spliced(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<MemberFragment> {
         let (memory, prompt) = (self.request.memory?, self.system_prompt?);

@@ -121,13 +121,13 @@ impl Measured {
 }
 
 impl Fragments<'_> {
-    /// What a template gives for this request, whether other agents use the template or not.
+    /// Returns what a template gives for this request, whether other agents use the template or not.
     pub(super) fn shared(&self, memory: &Memory, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
         let read = |text: String| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error));
         self.make((template, literal, at), read)
     }
 
-    /// What a template gives for this request, which no other agent uses: another may write the same.
+    /// Returns what a template gives for this request, which no other agent uses: another may write the same.
     pub(super) fn own(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment<Written> {
         self.make((template, literal, at), |text| {
             let member = match self.request.memory {
@@ -165,7 +165,7 @@ impl Fragments<'_> {
         }
     }
 
-    /// What a template gives for any system prompt, from a placeholder instead of one.
+    /// Returns what a template gives for any system prompt, from a placeholder instead of one.
     pub(super) fn hollow(&self, template: TemplateId, literal: Span, at: &Pointer) -> Costed<Measured> {
         let mark = placeholder().mark();
         let (rendered, is_looked_at) = self.renderer.hollow_body(self.sources, template, self.input, mark);
@@ -329,13 +329,13 @@ impl Fragments<'_> {
     }
 }
 
-/// Whether text of templates is part of a computed value: that may be JSON that was written by hand, and altered.
+/// Returns `true` if text of templates is part of a computed value: that may be JSON that was written by hand, and altered.
 fn is_made_of_templates(by: &By) -> bool {
     let is_template = |from: &ComputedFrom| matches!(from, ComputedFrom::Template(_));
     matches!(by, By::Computed(from) if from.iter().any(is_template))
 }
 
-/// Whether it can only be wrong inside of a string.
+/// Returns `true` if it can only be wrong inside of a string.
 fn is_in_string(problem: &Problem) -> bool {
     matches!(problem, Problem::ControlCharacter(_) | Problem::BadEscape | Problem::LoneSurrogate)
 }
@@ -343,7 +343,7 @@ fn is_in_string(problem: &Problem) -> bool {
 const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
 const WITH_QUOTES: &str = "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
 
-/// Whether a mistake stands apart from all placeholders, so that it is there whatever the prompt says: what is before it was
+/// Returns `true` if a mistake stands apart from all placeholders, so that it is there whatever the prompt says: what is before it was
 /// taken for JSON, and what is told of it shows no placeholder.
 fn is_apart(written: &[usize], error: &JsonError) -> bool {
     let first = match &error.problem {

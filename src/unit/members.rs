@@ -163,7 +163,7 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// What it shares with the same member of other bodies, but for the system prompts of agents; `None` if it has it for itself.
+    /// Returns what it shares with the same member of other bodies, but for the system prompts of agents; `None` if it has it for itself.
     pub(crate) fn sameness(&self) -> Option<Sameness> {
         match self.held {
             Held::Member(member) => member.sameness(),
@@ -179,7 +179,7 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Whether a check accepts the value.
+    /// Returns `true` if a check accepts the value.
     pub(crate) fn is_accepted(&self, check: &Check) -> bool {
         match (self.held, self.memory) {
             (Held::Member(Member::Shared(shared)), Some(memory)) => {
@@ -319,12 +319,12 @@ impl Member {
         }
     }
 
-    /// Whether several bodies hold just this value.
+    /// Returns `true` if several bodies hold just this value.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Member::Shared(_))
     }
 
-    /// What it shares with the same member of other bodies.
+    /// Returns what it shares with the same member of other bodies.
     pub(super) fn sameness(&self) -> Option<Sameness> {
         match self {
             Member::Shared(shared) => Some(Sameness::Shared(shared.id)),

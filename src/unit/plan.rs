@@ -185,7 +185,7 @@ impl<'r> Plan<'r> {
         client.or(self.default_model).unwrap_or(MODEL_PLACEHOLDER)
     }
 
-    /// Whether a request names its model, in the body or in the URL.
+    /// Returns `true` if a request names its model, in the body or in the URL.
     pub fn carries_model(&self) -> bool {
         self.wire.has_model_in_body() || self.endpoint.value.contains(MODEL_PLACEHOLDER)
     }

@@ -107,7 +107,7 @@ pub(crate) struct Provenance {
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
     /// The same of literals in templates, which stand elsewhere than the tag that wrote them.
     pub(crate) literals: Vec<Span>,
-    /// Whether that value is the place: no template says anything of it.
+    /// `true` if that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
     /// What a computed text was made of first.
     pub(crate) made_of: Option<ComputedFrom>,
@@ -132,7 +132,7 @@ impl Provenance {
         }
     }
 
-    /// Whether the system prompt wrote it.
+    /// Returns `true` if the system prompt wrote it.
     fn is_prompt(&self) -> bool {
         self.data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_prompt"))
     }
@@ -536,7 +536,7 @@ impl<'a> Record<'a> {
         Some(TakenOver { at, path })
     }
 
-    /// What a template wrote.
+    /// Returns what a template wrote.
     fn text(&self, index: usize) -> Option<&Text> {
         let written = || {
             let splice = &self.body.splices()[index];
@@ -633,7 +633,7 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
 /// How many values in a joined text are named.
 const MOST_PARTS: usize = 3;
 
-/// Whether a run is a literal that stands elsewhere than at the tag that wrote it.
+/// Returns `true` if a run is a literal that stands elsewhere than at the tag that wrote it.
 fn is_from_elsewhere(run: &Written) -> bool {
     run.by == By::Template && run.tag.is_some_and(|tag| !tag.contains(run.span))
 }

@@ -13,7 +13,7 @@ const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"
 const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
 const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
 
-/// Whether a member is such a setting in some format.
+/// Returns `true` if a member is such a setting in some format.
 pub(super) fn is_setting(name: &str) -> bool {
     [ANTHROPIC, CHAT, RESPONSES].iter().any(|settings| settings.contains(&name))
 }
@@ -50,7 +50,7 @@ fn setting<'v>(body: &'v Body, name: &'static str) -> Vec<Part<'v>> {
     value.map(|value| Part { member: name, index: None, value }).into_iter().collect()
 }
 
-/// Whether the body asks the server to keep messages.
+/// Returns `true` if the body asks the server to keep messages.
 fn keeps_messages(body: &Body) -> bool {
     let messages = body.members().find(|member| member.name == "messages").map(|member| member.value());
     messages.and_then(|messages| messages.as_array()).is_some_and(|messages| messages.iter().any(has_mark))

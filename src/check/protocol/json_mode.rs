@@ -51,7 +51,7 @@ fn wants_word(server: Server) -> bool {
     matches!(server, Server::OpenAi | Server::DeepSeek | Server::Qwen | Server::Groq)
 }
 
-/// Whether some message has the word; what cannot be seen here counts as having it.
+/// Returns `true` if some message has the word; what cannot be seen here counts as having it.
 fn says_json(subject: &Subject<'_>) -> bool {
     let has_word = |text: &str| text.to_ascii_lowercase().contains("json");
     let history: &History<'_> = subject.history();

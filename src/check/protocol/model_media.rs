@@ -33,7 +33,7 @@ body_rule! {
     }
 }
 
-/// What is known against images for a model.
+/// The media that a model is known to refuse.
 struct Refused {
     images: Option<Severity>,
     audio: Option<Severity>,
@@ -137,7 +137,7 @@ fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
     address.as_str().is_some_and(is_web).then_some(address)
 }
 
-/// Whether an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.
+/// Returns `true` if an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.
 pub(super) fn is_known_to_google(uri: &Value) -> bool {
     let own = ["generativelanguage.googleapis.com", "youtube.com", "youtu.be"];
     let host = uri.as_str().and_then(|uri| uri.split("://").nth(1)).and_then(|rest| rest.split(['/', '?']).next());

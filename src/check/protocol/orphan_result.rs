@@ -41,7 +41,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Whether an item of another kind has the id: the Responses API takes a `function_call_output` for a `tool_search_call`, too.
+/// Returns `true` if an item of another kind has the id: the Responses API takes a `function_call_output` for a `tool_search_call`, too.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
     subject.wire == WireFormat::OpenAiResponses
         && id.is_some()

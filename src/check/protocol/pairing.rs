@@ -108,12 +108,12 @@ pub(super) struct Stray<'b> {
     pub(super) value: &'b Value,
     /// The result.
     pub(super) result: Outcome<'b>,
-    /// Whether another result answers the same call already.
+    /// `true` if another result answers the same call already.
     pub(super) is_second: bool,
 }
 
 impl MatchedCall<'_> {
-    /// Whether the server finds its result.
+    /// Returns `true` if the server finds its result.
     pub(super) fn is_answered(&self) -> bool {
         self.answer.is_some_and(|(_, is_in_place)| is_in_place)
     }
@@ -188,7 +188,7 @@ impl Turn {
     }
 }
 
-/// Whether an item is a call, or the reasoning before one.
+/// Returns `true` if an item is a call, or the reasoning before one.
 fn is_call_or_thinking(entry: &Entry<'_>) -> bool {
     entry.role == Role::Assistant && entry.parts.iter().all(|part| part.call().is_some() || part.is_thinking())
 }
@@ -229,7 +229,7 @@ impl<'b> Index<'b> {
     }
 }
 
-/// Whether calls and results of a format have ids: one that lacks it is told by the schema.
+/// Returns `true` if calls and results of a format have ids: one that lacks it is told by the schema.
 pub(super) fn has_ids(wire: WireFormat) -> bool {
     matches!(
         wire,
@@ -237,7 +237,7 @@ pub(super) fn has_ids(wire: WireFormat) -> bool {
     )
 }
 
-/// Whether the server refuses what does not pair. Local servers and unknown ones render it, and the model has to cope.
+/// Returns `true` if the server refuses what does not pair. Local servers and unknown ones render it, and the model has to cope.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
     match subject.server {
         Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown => {

@@ -22,7 +22,7 @@ body_rule! {
     }
 }
 
-/// What is taken while the model thinks: from the least to the most, and in words. No `top_k` is.
+/// The values that are taken while the model thinks: from the least to the most, and in words. No `top_k` is.
 const TAKEN: [(&str, f64, f64, &str); 3] =
     [("temperature", 1.0, 1.0, "1"), ("top_p", 0.95, 1.0, "0.95 to 1"), ("top_k", f64::INFINITY, 0.0, "none")];
 

@@ -52,13 +52,13 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Whether a signature cannot be Anthropic's, which are plain base64: what Gemini takes for none, and OpenAI's encrypted content, are
+/// Returns `true` if a signature cannot be Anthropic's, which are plain base64: what Gemini takes for none, and OpenAI's encrypted content, are
 /// not.
 fn is_foreign(signature: &str) -> bool {
     signature == SKIP || signature.starts_with("gAAAAA")
 }
 
-/// What Gemini takes for the signature of calls that it did not make.
+/// The text that Gemini takes for the signature of calls that it did not make.
 const SKIP: &str = "skip_thought_signature_validator";
 
 fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -110,7 +110,7 @@ fn response(part: &Value) -> Option<&Value> {
     either(part, "functionResponse", "function_response")
 }
 
-/// Whether a text is base64 in either alphabet, as proto3 JSON reads bytes; `=` at the end may be missing.
+/// Returns `true` if a text is base64 in either alphabet, as proto3 JSON reads bytes; `=` at the end may be missing.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     digits.len() % 4 != 1 && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte))

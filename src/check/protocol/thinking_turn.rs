@@ -129,7 +129,7 @@ fn has_id(item: &Value) -> bool {
     item.get("id").is_some_and(|id| !id.is_null())
 }
 
-/// Whether an item is one that the model made.
+/// Returns `true` if an item is one that the model made.
 fn is_of_assistant(item: &Value) -> bool {
     match item.get("type").and_then(Value::as_str) {
         None | Some("message") => is_assistant(item),

@@ -70,7 +70,7 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
-/// Whether a value of a keyword is of the kind that JSON Schema wants.
+/// Tells if a value of a keyword is of the kind that JSON Schema wants.
 type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 
 /// Keywords that say what a value is, and that Ollama drops.

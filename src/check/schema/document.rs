@@ -76,7 +76,7 @@ impl Question for ElementsOf {
 pub(super) struct Extensions {
     file: FileId,
     text: Arc<SourceText>,
-    /// What a bundled one lists; any other is asked itself.
+    /// The names that a bundled one lists; any other is asked itself.
     names: Option<Vec<&'static str>>,
     value: OnceLock<Value>,
 }
@@ -88,7 +88,7 @@ pub(super) struct Unusable {
     pub(super) place: Span,
 }
 
-/// What is checked.
+/// The thing that is checked.
 #[derive(Clone, Copy)]
 pub(super) enum Input<'b> {
     /// A body.
@@ -106,7 +106,7 @@ impl Extensions {
         Extensions { file, text: Arc::clone(text), names, value: OnceLock::new() }
     }
 
-    /// Whether fields are listed under a name.
+    /// Returns `true` if fields are listed under a name.
     pub(super) fn list(&self, name: &str) -> bool {
         match &self.names {
             Some(names) => names.contains(&name),
@@ -134,7 +134,7 @@ impl Extensions {
 /// The most names that a file of extensions may list.
 const MAX_NAMES: usize = 64;
 
-/// Whether a value has the form of a file of extensions: names, places, fields and their schemas.
+/// Returns whether a value has the form of a file of extensions: names, places, fields and their schemas.
 ///
 /// # Errors
 ///
@@ -169,7 +169,7 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a member of a place has the form of one: a field's schema, or a list beside the fields.
+/// Returns whether a member of a place has the form of one: a field's schema, or a list beside the fields.
 fn check_field(name: &str, value: &Value) -> Result<(), String> {
     let is_schema = |value: &Value| matches!(value, Value::Object(_) | Value::Bool(_));
     let is_list =
@@ -215,7 +215,7 @@ impl Document {
         Ok(document)
     }
 
-    /// Whether it says what the wire format is, and not what a repository makes of it.
+    /// Returns `true` if it says what the wire format is, and not what a repository makes of it.
     pub(super) fn is_of_format(&self) -> bool {
         self.is_of_format
     }
@@ -230,7 +230,7 @@ impl Document {
         &self.compiled().value
     }
 
-    /// What is wrong with a body, in the order of the schema: nothing only if the schema takes it.
+    /// Returns what is wrong with a body, in the order of the schema: nothing only if the schema takes it.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
             && bundled.accepts(&members)
@@ -255,7 +255,7 @@ impl Document {
         if mistakes.is_empty() { vec![self.unexplained(subject)] } else { mistakes }
     }
 
-    /// What is wrong with the members of a body, if nothing else is: those that are right are not looked at, and a wrong one that other
+    /// Returns what is wrong with the members of a body, if nothing else is: those that are right are not looked at, and a wrong one that other
     /// bodies hold too is looked at once.
     fn mistakes_of_members(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
         let (bundled, members) = (self.bundled?, subject.members()?);

@@ -59,7 +59,7 @@ impl Elements {
         .filter(|_| is_apart)
     }
 
-    /// What is wrong with a list at a place of a body; `None` if that cannot be told of its elements one by one, or is more work
+    /// Returns what is wrong with a list at a place of a body; `None` if that cannot be told of its elements one by one, or is more work
     /// than `limit`.
     pub(super) fn mistakes(
         &self,
@@ -122,7 +122,7 @@ mod tests {
     use crate::check::schema::mistake::Mistake as Found;
     use serde_json::json;
 
-    /// What the elements are said to lack, and what the whole schema says.
+    /// Returns what the elements are said to lack, and what the whole schema says.
     fn both(file: &str, name: &str, list: &Value) -> (Option<Vec<Found>>, Vec<Found>) {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/wire").join(file);
         #[expect(clippy::disallowed_methods, reason = "a test reads the bundled schema")]

@@ -18,13 +18,13 @@ use crate::text::cut;
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
 /// The value that counts if that member is absent.
 const DEFAULT: &str = "x-reqc-discriminator-default";
-/// What to say if a part of a schema fails as a whole.
+/// The keyword with the message for a part of a schema that fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
 /// The most problems of one body that are told. One more is looked for, so that it can be said that there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`]. `original` is the body as
+/// Returns what is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`]. `original` is the body as
 /// it was written, if that is another spelling.
 pub(super) fn mistakes(
     (schema, known): (&Value, &Known),
@@ -78,14 +78,14 @@ impl Question for FieldAt {
     type Answer = FieldHint;
 }
 
-/// What is told of a body, or of a part of one.
+/// The explanation of a body, or of a part of one.
 pub(super) struct Explaining<'s> {
     schema: &'s Value,
     known: &'s Known,
     /// The part, and where in the body it stands.
     at: Pointer,
     part: &'s Value,
-    /// Whether errors name its fields in another spelling.
+    /// `true` if errors name its fields in another spelling.
     is_respelt: bool,
     pub(super) mistakes: Vec<Mistake>,
 }
@@ -261,7 +261,7 @@ fn too_deep(schema: &Value, node: Option<&Value>, held: Option<&Value>, mistake:
     }
 }
 
-/// What may help with a field that an object does not have.
+/// A hint for a field that an object does not have.
 #[derive(Clone)]
 enum FieldHint {
     /// It belongs in this member of the object.
@@ -394,14 +394,14 @@ impl Explaining<'_> {
     }
 }
 
-/// What the schema itself says of a failing part: at the keyword's owner or a little above.
+/// Returns what the schema itself says of a failing part: at the keyword's owner or a little above.
 fn said(schema: &Value, path: &str) -> Option<String> {
     let owners = std::iter::successors(Some(path), |path| path.rfind('/').map(|at| &path[..at]));
     let mut nodes = owners.take(5).filter_map(|path| schema.pointer(path));
     nodes.find_map(|node| node.get(MESSAGE)?.as_str().map(str::to_owned))
 }
 
-/// What the limit that a value breaks says.
+/// Returns what the limit that a value breaks says.
 fn limit(kind: &Kind, found: &Value) -> String {
     let value = shown(found);
     match kind {
@@ -490,7 +490,7 @@ impl Choice {
         self.branches.iter().flatten().cloned().collect()
     }
 
-    /// Whether no object is taken by another branch than the one that its member picks. `required` gives the names of the members
+    /// Returns whether no object is taken by another branch than the one that its member picks. `required` gives the names of the members
     /// that a branch needs.
     pub(super) fn is_exclusive<'s>(&self, required: impl Fn(usize) -> Option<&'s Vec<Value>>) -> bool {
         let Some(member) = &self.member else { return false };
@@ -567,7 +567,7 @@ fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
     known
 }
 
-/// What a missing value looks like: the values that there are, or what an object needs.
+/// Returns what a missing value looks like: the values that there are, or what an object needs.
 fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
     let node = follow(schema, node?);
     let constant = node.get("const").map(|value| format!("it is `{}`", plain(value)));
@@ -576,13 +576,13 @@ fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
     constant.or_else(|| values().map(|values| format!("it is one of: {}", few(&values)))).or_else(|| needs(node))
 }
 
-/// What an object needs.
+/// Returns what an object needs.
 fn needs(node: &Value) -> Option<String> {
     let required: Vec<String> = node.get("required")?.as_array()?.iter().map(plain).collect();
     (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
 }
 
-/// What a value of the wrong type should be: an element stands in a list, an object has what it needs.
+/// Returns what a value of the wrong type should be: an element stands in a list, an object has what it needs.
 fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &Value) -> Option<String> {
     let wanted = type_names(kind);
     let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
@@ -616,7 +616,7 @@ fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     }
 }
 
-/// Whether a number, a boolean or `null` is of one of the types.
+/// Returns `true` if a number, a boolean or `null` is of one of the types.
 fn fits(held: &Value, wanted: &[String]) -> bool {
     let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     match held {
@@ -626,7 +626,7 @@ fn fits(held: &Value, wanted: &[String]) -> bool {
     }
 }
 
-/// What a schema says of itself: its description, or its title and what it needs.
+/// Returns what a schema says of itself: its description, or its title and what it needs.
 fn describe(node: Option<&Value>) -> Option<String> {
     let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
     text("description").or_else(|| {
@@ -649,7 +649,7 @@ fn type_names(kind: &TypeKind) -> Vec<String> {
     }
 }
 
-/// What to do about a string that holds what is wanted as JSON: it was encoded twice, or was meant as a template.
+/// Returns what to do about a string that holds what is wanted as JSON: it was encoded twice, or was meant as a template.
 fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
     let held: Value = serde_json::from_str(found.as_str()?).ok()?;
     let name = match held {

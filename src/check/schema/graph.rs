@@ -56,7 +56,7 @@ pub(super) struct Schema {
     pub(super) weight: u64,
     /// The work of its `pattern`, for each byte of a string.
     pub(super) pattern: u64,
-    /// Whether elements are compared with each other.
+    /// `true` if elements are compared with each other.
     pub(super) is_unique: bool,
     /// The schemas that look at the same value.
     pub(super) same: Vec<SchemaId>,

@@ -22,7 +22,7 @@ pub(super) fn respelt<'b>(schema: &Value, body: impl FnOnce() -> &'b Value) -> O
     respell(schema, schema, &mut respelt).then_some(respelt)
 }
 
-/// Whether the fields of a schema have two spellings.
+/// Returns `true` if the fields of a schema have two spellings.
 pub(super) fn has_two(schema: &Value) -> bool {
     schema.get("x-reqc-spelling").is_some_and(|spelling| spelling == "protobuf")
 }

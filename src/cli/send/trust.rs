@@ -1,4 +1,4 @@
-//! What a repository asks for, and whether the person allows it: before any key is read and any program runs.
+//! The permissions that a repository asks for, and whether the person allows it: before any key is read and any program runs.
 
 use std::path::Path;
 

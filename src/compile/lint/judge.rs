@@ -16,7 +16,7 @@ use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::repo::Instance;
 use crate::source::{FileId, Span};
 
-/// What is found in one document or line.
+/// The findings in one document or line.
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) formats: Vec<WireFormat>,
@@ -30,7 +30,7 @@ pub(super) struct Judged {
 pub(super) struct Told {
     pub(super) range: Range<usize>,
     pub(super) problem: Problem,
-    /// What may be shown around it, if not everything: of a capture only the body.
+    /// The range that may be shown around it, if not everything: of a capture only the body.
     pub(super) within: Option<Range<usize>>,
 }
 
@@ -75,7 +75,7 @@ impl Told {
     }
 }
 
-/// What bodies are judged by.
+/// The rules and schemas that bodies are judged by.
 pub(super) struct Judge<'c> {
     pub(super) compiler: &'c Compiler,
     pub(super) wire: Option<WireFormat>,

@@ -21,7 +21,7 @@ pub struct Rerouted {
     pub to: Option<Arc<str>>,
     /// Paths of such files, made from patterns; a project's name in brackets behind them, if only that project's are meant.
     pub files: Vec<String>,
-    /// Whether files go there too that no pattern speaks of.
+    /// `true` if files go there too that no pattern speaks of.
     pub has_others: bool,
 }
 
@@ -93,7 +93,7 @@ impl Table {
 /// Where files went, and where they go.
 type Move<'t> = (Option<&'t Arc<str>>, Option<&'t Arc<str>>);
 
-/// What goes elsewhere between two states of a roster, by where it went and goes.
+/// Returns what goes elsewhere between two states of a roster, by where it went and goes.
 fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let most = (MOST_QUESTIONS / (before.0.len() + now.0.len()).max(1)).min(MOST_ASKED);
     let mut moves: BTreeMap<Move<'_>, Vec<String>> = BTreeMap::new();

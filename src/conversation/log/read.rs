@@ -66,7 +66,7 @@ pub(super) fn entry(raw: &[u8]) -> Read<(Entry, Option<u64>, String)> {
     Ok((entry_of(&line)?, number, raw))
 }
 
-/// What a line says, of which the members are known.
+/// Returns what a line says, of which the members are known.
 pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
     let kind = line.text("kind")?;
     Ok(match &*kind {

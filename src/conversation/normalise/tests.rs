@@ -293,7 +293,7 @@ fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     assert_eq!(told, ["1: a provider's own call without its result, or a result without its call"]);
 }
 
-/// What was sent in the middle of a turn stays, also when its result never comes: only an error joins it, where no request has been.
+/// Content that was sent in the middle of a turn stays, also when its result never comes: only an error joins it, where no request has been.
 #[test]
 fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     let rules = rules_of("Claude");
@@ -408,7 +408,7 @@ fn rules() -> impl Strategy<Value = NormalFormRules> {
     })
 }
 
-/// Whether each call has its result in the next message, before anything else, but for calls of the last message.
+/// Returns `true` if each call has its result in the next message, before anything else, but for calls of the last message.
 fn is_paired(history: &[Message]) -> bool {
     let ids = |message: &Message, id: fn(&Block) -> Option<&Arc<str>>| -> Vec<Arc<str>> {
         message.blocks.iter().filter_map(id).cloned().collect()

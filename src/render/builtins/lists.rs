@@ -222,7 +222,7 @@ fn filtered(native: &mut Native<'_, '_>, path: Option<&str>, first: usize, wante
     Ok(Tracked::list(kept))
 }
 
-/// What lists are sorted by.
+/// The key by which lists are sorted.
 #[derive(Debug, Clone, PartialEq)]
 enum Key {
     Integer(i128),

@@ -13,7 +13,7 @@ use super::variables::{ClosureId, Running};
 use super::watch::Watch;
 use super::{Eval, Scope, Step, operators};
 
-/// What a macro counts against the limit of nesting.
+/// The levels of nesting that a macro counts for.
 const MACRO_DEPTH: usize = 4;
 
 /// A macro that was declared.

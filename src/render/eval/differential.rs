@@ -56,7 +56,7 @@ const STACK: usize = 512 * 1024 * 1024;
 struct Source {
     name: String,
     text: String,
-    /// What loops by key and value go over, in the other dialect.
+    /// The values that loops by key and value go over, in the other dialect.
     pairs: Vec<Range<usize>>,
 }
 
@@ -84,7 +84,7 @@ struct Failed {
     message: String,
 }
 
-/// What a comparison showed.
+/// The verdict of a comparison.
 #[derive(Debug)]
 enum Verdict {
     /// Both wrote the same.
@@ -168,7 +168,7 @@ impl Both {
         }
     }
 
-    /// Whether a render failed on a path that the other dialect's `default` may find missing.
+    /// Returns `true` if a render failed on a path that the other dialect's `default` may find missing.
     fn gives_default(&self, failed: &Failed) -> bool {
         let source = self.sources.iter().find(|source| source.name == failed.template);
         let has_default = source.is_some_and(|source| source.text.contains("default("));
@@ -235,7 +235,7 @@ impl Failed {
         Failed { kind: innermost.kind(), template, lines: line..=line, message: innermost.to_string() }
     }
 
-    /// Whether another one is of the same kind, and on one of the lines.
+    /// Returns `true` if another one is of the same kind, and on one of the lines.
     fn is_like(&self, other: &Failed) -> bool {
         let is_at_limit = |it: &Failed| it.message.contains("recursion limit exceeded");
         // Where a template that calls itself for ever reaches the limit says nothing of it.
@@ -244,13 +244,13 @@ impl Failed {
     }
 }
 
-/// Whether an error only says how the render got to the one that is its source.
+/// Returns `true` if an error only says how the render got to the one that is its source.
 fn leads_on(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::BadInclude | ErrorKind::EvalBlock)
         || error.detail() == Some("cannot recurse because of non-iterable value")
 }
 
-/// Whether a render was ended by a limit or a rule of ours.
+/// Returns `true` if a render was ended by a limit or a rule of ours.
 fn is_refused(failure: &Failure) -> bool {
     let is_ours = failure.error.source().is_some_and(<dyn std::error::Error + 'static>::is::<Refusal>);
     let is_limit = matches!(failure.error.kind(), ErrorKind::OutOfFuel | ErrorKind::WriteFailure);

@@ -480,7 +480,7 @@ pub(super) fn kept<'e, W: Watch>(
     }
 }
 
-/// Whether an expression may give a list or an object that the template makes of others.
+/// Returns `true` if an expression may give a list or an object that the template makes of others.
 fn makes(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().any(|item| !is_flat(item)),
@@ -498,7 +498,7 @@ fn makes(expression: &Expr) -> bool {
     }
 }
 
-/// Whether an expression gives a text or a number.
+/// Returns `true` if an expression gives a text or a number.
 fn is_flat(expression: &Expr) -> bool {
     matches!(
         expression.kind,
@@ -511,7 +511,7 @@ fn is_flat(expression: &Expr) -> bool {
     )
 }
 
-/// Whether an expression reads what the target holds already.
+/// Returns `true` if an expression reads what the target holds already.
 fn is_same(expression: &Expr, target: &Target) -> bool {
     let (ExprKind::Member { base, name, .. }, Target::Member { object, name: assigned, .. }) =
         (&expression.kind, target)

@@ -27,12 +27,12 @@ impl MemberPath {
         MemberPath { steps: steps.collect(), pointer }
     }
 
-    /// Whether it is a member of the body, or a part of it.
+    /// Returns `true` if it is a member of the body, or a part of it.
     pub fn is_below(&self, member: &str) -> bool {
         self.steps.first().is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
     }
 
-    /// Whether a place of a body is one of these members.
+    /// Returns `true` if a place of a body is one of these members.
     pub fn is_at(&self, place: &Pointer) -> bool {
         let mut tokens = place.tokens();
         let is_next = |step: &Step| {

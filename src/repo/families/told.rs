@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
 
 impl Family {
-    /// What it says of histories and caches, a line each.
+    /// Returns what it says of histories and caches, a line each.
     pub fn flags(&self) -> Vec<String> {
         let tokens = |least: i64| format!("a prefix of less than {least} tokens is not cached");
         let window = |most: i64| format!("has a context window of {most} tokens");
@@ -38,7 +38,7 @@ impl Price {
 }
 
 impl Fact {
-    /// What is asked, as what follows the name of a model: `refuses temperature, unless reasoning_effort is "none"`.
+    /// Returns what is asked, as what follows the name of a model: `refuses temperature, unless reasoning_effort is "none"`.
     pub fn told(&self) -> String {
         let names: Vec<String> = self.at.iter().map(named).collect();
         let names = listed(&names, "and");

@@ -15,7 +15,7 @@ use crate::review::{Cause, Edit, Listed, Review};
 use crate::secret::masked;
 use crate::text::Text;
 
-/// What a page may do: it has a style, and nothing else.
+/// The content policy of a page: it has a style, and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("review.css");
 

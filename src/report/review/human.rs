@@ -56,7 +56,7 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
     all
 }
 
-/// What can be accepted by itself, with the paths of its files: each cause, who came and went, and what no edit explains.
+/// Returns what can be accepted by itself, with the paths of its files: each cause, who came and went, and what no edit explains.
 pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)> {
     let paths = |files: &[ChangedFile]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
     let causes = review.causes.iter().filter(|cause| !cause.changes.is_empty());
@@ -177,7 +177,7 @@ fn beside(review: &Review) -> Text {
     all
 }
 
-/// What an edit is on one line: a value that became another is shown.
+/// Returns what an edit is on one line: a value that became another is shown.
 fn short(edit: &Edit) -> Text {
     let what = what(edit).map_or(Text::new(), |what| text!("  {}", Text::line(&what).cut(LONGEST)));
     let value = |lines: &[String]| match lines {

@@ -170,12 +170,12 @@ pub(super) struct Chat {
     detail: Option<Detail>,
     /// Members of the message that are the provider's own, by name.
     own: Vec<(String, BlockIndex)>,
-    /// Whether calls come as `function_call`, as they did before there were several in an answer.
+    /// `true` if calls come as `function_call`, as they did before there were several in an answer.
     legacy: bool,
     /// Calls of custom tools, by their index.
     customs: Vec<(Option<u64>, BlockIndex)>,
     counted: bool,
-    /// Whether a message came, not only pieces of one.
+    /// `true` if a message came, not only pieces of one.
     is_whole: bool,
 }
 
@@ -399,7 +399,7 @@ impl Chat {
         answer.arguments_value(place, &function["arguments"]);
     }
 
-    /// Whether a call was there before, with its id, its name and all its arguments: some servers end a stream with what they sent.
+    /// Returns `true` if a call was there before, with its id, its name and all its arguments: some servers end a stream with what they sent.
     fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
         let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
         let is_same = |open: &Open| {
@@ -475,7 +475,7 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     }
 }
 
-/// Whether a member of a message is the provider's own, and says something.
+/// Returns `true` if a member of a message is the provider's own, and says something.
 fn is_own(name: &str, value: &Value) -> bool {
     !is_nothing(value) && !value.is_boolean() && !MESSAGE.names(name)
 }
@@ -483,7 +483,7 @@ fn is_own(name: &str, value: &Value) -> bool {
 /// The member with OpenRouter's reasoning.
 const DETAILS: &str = "reasoning_details";
 
-/// Whether a piece of reasoning goes on with the one before: see [`Chat::detail_place`]. What is encrypted comes whole, and
+/// Returns `true` if a piece of reasoning goes on with the one before: see [`Chat::detail_place`]. What is encrypted comes whole, and
 /// sometimes twice.
 fn goes_on(last: &Value, detail: &Value) -> bool {
     let words = |value: &Value| !text(value, "text").is_empty() || !text(value, "summary").is_empty();
@@ -515,7 +515,7 @@ fn add_detail(last: &mut Value, detail: &Value) {
     }
 }
 
-/// Whether a member of the provider's own comes in pieces, so that only the answer's end says that it is whole.
+/// Returns `true` if a member of the provider's own comes in pieces, so that only the answer's end says that it is whole.
 fn grows(name: &str) -> bool {
     matches!(name, "audio" | DETAILS)
 }

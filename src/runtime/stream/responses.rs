@@ -102,7 +102,7 @@ const DONE: &[&str] = &[
     "response.reasoning_text.done",
 ];
 
-/// What tells how far a tool of the server is, or gives pieces of its item.
+/// The events that tell how far a tool of the server is, or give pieces of its item.
 const PROGRESS: &[&str] = &[
     "response.code_interpreter_call.in_progress",
     "response.code_interpreter_call.interpreting",
@@ -173,7 +173,7 @@ const RESPONSE_MEMBERS: &[Member] = &[
     ignored(OF_REQUEST, "it repeats the request"),
 ];
 
-/// What a response repeats of its request (`openai` 3.54, `types/responses/response.py`).
+/// The members of a response that repeat its request (`openai` 3.54, `types/responses/response.py`).
 const OF_REQUEST: &[&str] = &[
     "background",
     "conversation",
@@ -261,7 +261,7 @@ const OUTPUT_TEXT: &[Member] = &[shape::text(&["text"]), kept(&["annotations", "
 static SUMMARY: Shape = Shape::new("item.summary[]", &[])
     .with_kinds(&[kind(&["summary_text", "reasoning_text", "text"], &[shape::text(&["text"])])]);
 
-/// What stands between two parts of a summary.
+/// The text between two parts of a summary.
 const PARTS: &str = "\n\n";
 
 #[derive(Default)]
@@ -456,7 +456,7 @@ impl Responses {
         }
     }
 
-    /// What the terminal event says that the answer is: items that no event brought are new, items that no event ended end. New
+    /// Compares the items of the terminal event with the answer: items that no event brought are new, items that no event ended end. New
     /// ones may belong between others.
     fn output(&mut self, output: &[Value], answer: &mut AnswerBuilder) {
         let came = self.items.len();
@@ -531,7 +531,7 @@ fn open(item: &Value, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
     })
 }
 
-/// Whether an item that came has the id or the index of one that the terminal event holds.
+/// Returns `true` if an item that came has the id or the index of one that the terminal event holds.
 fn is_named_alike(came: &OutputItem, index: usize, item: &Value) -> bool {
     let same_id = !came.id.is_empty() && [text(item, "id"), call_id(item)].contains(&came.id.as_str());
     let same_index = came.index.is_some() && came.index == u64::try_from(index).ok();

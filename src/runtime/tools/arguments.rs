@@ -15,12 +15,12 @@ const MOST: usize = 5;
 /// How many characters the words about one of them have.
 const LENGTH: usize = 300;
 
-/// What one tool takes. Its schema is compiled when the tool is first called.
+/// The arguments that one tool takes. Its schema is compiled when the tool is first called.
 #[derive(Default)]
 pub(super) struct Arguments(OnceLock<Option<(Validator, Measured)>>);
 
 impl Arguments {
-    /// What is wrong with the arguments, if anything is.
+    /// Returns what is wrong with the arguments, if anything is.
     pub(super) fn mistake(&self, tool: &Tool, input: &Value) -> Option<String> {
         let (validator, measured) = self.0.get_or_init(|| compiled(tool)).as_ref()?;
         let problems =

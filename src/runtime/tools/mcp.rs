@@ -67,7 +67,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
 
-/// What this program is to a server.
+/// The name and version of this program for a server.
 struct Client {
     config: ClientConfig,
     calls: Arc<Calls>,
@@ -89,7 +89,7 @@ pub struct McpServer {
     warnings: Vec<String>,
 }
 
-/// What is known of a server beside its protocol, for errors.
+/// The facts known of a server beside its protocol, for errors.
 struct Remote {
     name: Arc<str>,
     watch: Arc<Watch>,
@@ -200,7 +200,7 @@ impl McpServer {
         Ok((connected, listed))
     }
 
-    /// What a person should know of it: tools that it does not have, or that cannot be offered.
+    /// Returns what a person should know of it: tools that it does not have, or that cannot be offered.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -271,7 +271,7 @@ async fn connect(
     }
 }
 
-/// What the server is told of this program: that it can do nothing but call tools.
+/// Returns what the server is told of this program: that it can do nothing but call tools.
 fn client() -> Client {
     let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), own);
@@ -343,7 +343,7 @@ async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
     Err(format!("it lists its tools on more than {MAX_PAGES} pages"))
 }
 
-/// What of a list is offered to a model, and what a person should know of the rest.
+/// Returns what of a list is offered to a model, and what a person should know of the rest.
 fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>, Vec<String>) {
     let (mut offers, mut warnings) = (Vec::<Definition>::new(), Vec::new());
     let mut warn = |what: String| warnings.push(format!("the MCP server `{}` {what}", spec.name.value));
@@ -385,7 +385,7 @@ fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     Some(Definition { name: tool.name.as_ref().into(), description: described.into(), schema })
 }
 
-/// What a server says of a tool, without keys; `None` if nothing can be made of what is left.
+/// Returns what a server says of a tool, without keys; `None` if nothing can be made of what is left.
 fn without_keys(offer: Definition, transport: &Transport) -> Option<Definition> {
     let redactor = transport.redactor();
     if redactor.is_idle() {
@@ -423,7 +423,7 @@ impl Remote {
         Failed::Otherwise(self.unusable(&why))
     }
 
-    /// What the model is told of a call that gave no result.
+    /// Returns what the model is told of a call that gave no result.
     fn failure(&self, error: &ServiceError) -> ToolOutput {
         let why = match error {
             ServiceError::McpError(refused) => {
@@ -441,7 +441,7 @@ impl Remote {
     }
 }
 
-/// What is wrong, for errors that are not the server's own words.
+/// Returns what is wrong, for errors that are not the server's own words.
 fn problem(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportClosed => "the connection is closed".to_owned(),
@@ -468,7 +468,7 @@ fn snippet(text: &str) -> String {
 /// A tool of a server.
 struct McpTool {
     definition: Definition,
-    /// What the server calls it.
+    /// The name that the server uses.
     name: Arc<str>,
     peer: Peer<RoleClient>,
     calls: Arc<Calls>,

@@ -37,7 +37,7 @@ pub struct TypedTool<T, F> {
     definition: Definition,
     function: F,
     is_concurrent: bool,
-    /// Whether there are no arguments: `T` is `()`.
+    /// `true` if there are no arguments: `T` is `()`.
     takes_nothing: bool,
     input: PhantomData<fn(T)>,
 }

@@ -22,7 +22,7 @@ pub(super) struct Git {
     program: PathBuf,
     /// Where it runs.
     folder: PathBuf,
-    /// What git takes for its repository.
+    /// The folder that git takes for its repository.
     own: PathBuf,
     variables: Vec<(String, String)>,
     objects: Option<PathBuf>,
@@ -99,7 +99,7 @@ impl Git {
         command
     }
 
-    /// What a command writes; git's first line about why it failed.
+    /// Returns what a command writes; git's first line about why it failed.
     pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, AccessError> {
         // A file, not a pipe: nobody need read it while git runs.
         let errors = self.folder.join("errors");

@@ -135,7 +135,7 @@ fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
     if canonical(&store.join(line))? == other { Ok(other) } else { Err(refused()) }
 }
 
-/// Whether the person allows objects to be borrowed from a folder.
+/// Returns `true` if the person allows objects to be borrowed from a folder.
 fn is_allowed(folder: &Path) -> bool {
     let named = std::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES").unwrap_or_default();
     std::env::split_paths(&named).any(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
@@ -160,7 +160,7 @@ fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, Access
     }
 }
 
-/// Whether the person names a folder as that of a repository, as git itself wants to be told.
+/// Returns `true` if the person names a folder as that of a repository, as git itself wants to be told.
 fn is_named_by_person(folder: &Path) -> bool {
     std::env::var_os("GIT_DIR").is_some_and(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
 }
@@ -173,7 +173,7 @@ fn leads_away(folder: &Path, work_tree: &Path) -> String {
     )
 }
 
-/// Whether a folder outside of the work tree says that it is this work tree's: what lies outside is not a stranger's.
+/// Returns whether a folder outside of the work tree says that it is this work tree's: what lies outside is not a stranger's.
 fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Strangers) -> Result<bool, AccessError> {
     // A further work tree: `<repository>/worktrees/<name>/gitdir` names its `.git`.
     if let Some(back) = pointer(&own.join("gitdir"))? {

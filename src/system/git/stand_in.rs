@@ -44,7 +44,7 @@ const CONFIGURATION: &str = "\
 #[derive(Debug)]
 pub(super) struct StandIn {
     folder: TempDir,
-    /// What a further work tree has of its own lies here, with its last `/`; empty for the first one.
+    /// The folder, with its last `/`, of what a further work tree has of its own; empty for the first one.
     own: &'static str,
     git: Git,
     format: ObjectFormat,
@@ -73,7 +73,7 @@ impl ObjectFormat {
         }
     }
 
-    /// Whether a text is a name, in hexadecimal digits.
+    /// Returns `true` if a text is a name, in hexadecimal digits.
     pub(super) fn names(self, text: &str) -> bool {
         text.len() == 2 * self.bytes() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
@@ -137,7 +137,7 @@ impl StandIn {
         Ok(String::from_utf8_lossy(&base).trim().to_owned())
     }
 
-    /// What is staged: mode, name of the object, and path of each file. Of a file in conflict the first of its versions.
+    /// Returns what is staged: mode, name of the object, and path of each file. Of a file in conflict the first of its versions.
     pub(super) fn staged(&mut self, repository: &Repository) -> Result<Vec<(String, String, String)>, AccessError> {
         if !self.copy_file(repository.own(), "index", self.own)? {
             return Err("nothing was ever staged".into());
@@ -170,7 +170,7 @@ impl StandIn {
         }
     }
 
-    /// What to do if objects are missing.
+    /// Returns what to do if objects are missing.
     pub(super) fn advice(&self, rev: &str) -> String {
         match (self.is_partial, self.is_shallow) {
             (true, _) => {
@@ -314,7 +314,7 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
     Ok(paths)
 }
 
-/// What `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it fetches from and pushes to, as names
+/// Returns what `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it fetches from and pushes to, as names
 /// of refs: nothing that git could call or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     let is_asked = |key: &str| {
@@ -329,7 +329,7 @@ fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, 
     configuration.iter().filter(move |(key, _)| is_asked(key)).map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
-/// Whether a path is the name of a ref, and no replacement of objects (`git help check-ref-format`).
+/// Returns `true` if a path is the name of a ref, and no replacement of objects (`git help check-ref-format`).
 fn is_ref(path: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.ends_with('.');

@@ -25,14 +25,14 @@ enum Kind {
     Submodule,
 }
 
-/// What stands at a path.
+/// The thing at a path.
 #[derive(Debug, Clone)]
 struct Node {
     kind: Kind,
     object: String,
 }
 
-/// What a folder holds.
+/// The content of a folder.
 #[derive(Debug, Default)]
 struct Nodes {
     named: BTreeMap<String, Node>,
@@ -191,7 +191,7 @@ impl Trees {
         self.enter(shown, &node, target, trail, files)
     }
 
-    /// What a path leads to with all its links followed, and where that is; `None` if it leaves the root, never ends, or is hidden.
+    /// Returns what a path leads to with all its links followed, and where that is; `None` if it leaves the root, never ends, or is hidden.
     fn resolve(&mut self, path: &str) -> Result<Option<(String, Node)>, AccessError> {
         let Some(root) = self.root.clone() else { return Ok(None) };
         let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
@@ -221,7 +221,7 @@ impl Trees {
         Ok((!is_hidden(&path)).then_some((path, node)))
     }
 
-    /// What a link says; `None` if that leads outside or is no path.
+    /// Returns what a link says; `None` if that leads outside or is no path.
     fn link(&mut self, link: &Node) -> Result<Option<String>, AccessError> {
         if let Some(known) = self.links.get(&link.object) {
             return Ok(Some(known.clone()));
@@ -278,7 +278,7 @@ impl Kind {
     }
 }
 
-/// Whether an agent repository has something at a path: in its folders, or a TOML file at the root. A link may lead to either.
+/// Returns `true` if an agent repository has something at a path: in its folders, or a TOML file at the root. A link may lead to either.
 fn is_needed(path: &str, kind: Kind) -> bool {
     let (first, is_inside) = path.split_once('/').map_or((path, false), |(first, _)| (first, true));
     let is_folder = folders::ALL.contains(&first);

@@ -136,7 +136,7 @@ impl Spliced {
         self.shared.weight + self.shared.holes() * self.prompt.len()
     }
 
-    /// Whether a check accepts the value: it does if it accepts one whose texts are the same to it.
+    /// Returns `true` if a check accepts the value: it does if it accepts one whose texts are the same to it.
     pub(super) fn is_accepted(&self, check: &Check, memory: &Memory) -> bool {
         let accepts = || (check.accepts)(self.value());
         let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else { return accepts() };
