@@ -121,6 +121,7 @@ pub mod text;
 pub mod tokens;
 #[doc(hidden)]
 pub mod toml;
+pub mod traffic;
 #[doc(hidden)]
 pub mod unit;
 pub mod world;
