@@ -27,8 +27,8 @@ use serde_json::Value;
 
 pub use piece::Share;
 pub use story::{
-    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Place, Point, Poison, Step, Stories, Story,
-    ThinkingLoss, ThinkingLossKind, Unpriced,
+    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Place, Point, Poison, Step, Stories,
+    Story, ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 
 use crate::check::history::member_of;
@@ -192,7 +192,8 @@ impl<'c> Traffic<'c> {
                 continue;
             }
             let work = self.work();
-            let taken: Vec<(Taken, Place)> = within(self.pool.as_ref(), || chunk.par_iter().map(|line| work.numbered(file, line)).collect());
+            let taken: Vec<(Taken, Place)> =
+                within(self.pool.as_ref(), || chunk.par_iter().map(|line| work.numbered(file, line)).collect());
             taken.into_iter().for_each(|(taken, place)| self.take(taken, &place));
         }
         if let Some(text) = cassette {
@@ -311,7 +312,8 @@ impl Work<'_> {
     fn sent(&self, logged: Logged, place: &Place) -> Option<Sent> {
         let Logged { body, endpoint, headers, answer, time, form, is_converted } = logged;
         let wire = self.wire.or(endpoint.as_ref().map(|endpoint| endpoint.wire));
-        let wire = wire.or_else(|| recognise(&body).ok()).or_else(|| body.get("messages").map(|_| WireFormat::OpenAiChat))?;
+        let wire =
+            wire.or_else(|| recognise(&body).ok()).or_else(|| body.get("messages").map(|_| WireFormat::OpenAiChat))?;
         let model = body.get("model").and_then(Value::as_str);
         let model = model.or(endpoint.as_ref().and_then(|endpoint| endpoint.model.as_deref())).unwrap_or_default();
         let server = endpoint.as_ref().and_then(|endpoint| endpoint.server);
@@ -359,7 +361,8 @@ impl Work<'_> {
     fn flaws(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>, pieces: &[Piece]) -> Vec<Flaw> {
         let Some(member) = member_of(wire) else { return Vec::new() };
         let Ok(Ok(linted)) = caught(|| self.compiler.lint(body, Some(wire), target)) else { return Vec::new() };
-        let errors = linted.problems.into_iter().filter(|it| it.severity.unwrap_or(it.rule.severity) == Severity::Error);
+        let errors =
+            linted.problems.into_iter().filter(|it| it.severity.unwrap_or(it.rule.severity) == Severity::Error);
         let mut flaws: Vec<Flaw> = Vec::new();
         for problem in errors {
             let mut tokens = problem.pointer.tokens();
@@ -368,7 +371,9 @@ impl Work<'_> {
             }
             let Some(index) = tokens.next().and_then(|token| token.parse::<usize>().ok()) else { continue };
             let piece = pieces.iter().position(|piece| piece.member == member && piece.index == Some(index));
-            let Some(piece) = piece.filter(|piece| !flaws.iter().any(|known| known.piece == *piece && known.rule == problem.rule.code)) else {
+            let Some(piece) = piece
+                .filter(|piece| !flaws.iter().any(|known| known.piece == *piece && known.rule == problem.rule.code))
+            else {
                 continue;
             };
             flaws.push(Flaw { rule: problem.rule.code, message: problem.message, help: problem.help, piece });

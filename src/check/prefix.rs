@@ -19,8 +19,8 @@ use crate::json::Pointer;
 use crate::memory::Question;
 use crate::repo::Property;
 use crate::unit::{Body, MemberRef, Sameness};
-pub(crate) use place::difference;
 use place::Difference;
+pub(crate) use place::difference;
 pub(crate) use settings::cache_settings;
 
 /// Members of the formats in the order in which servers read them.

@@ -197,7 +197,9 @@ impl<'t> Around<'t> {
         let start = text[start..from].rfind('\n').map_or(start, |at| start + at + 1);
         let end = text[from..end].find('\n').map_or(end, |at| from + at);
         let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | '/' | '_');
-        let word_start = text[..from].rfind(|c| !is_of_word(c)).map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
+        let word_start = text[..from]
+            .rfind(|c| !is_of_word(c))
+            .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
         let word_end = text[from..].find(|c| !is_of_word(c)).map_or(text.len(), |at| from + at);
         Around { near: &text[start..end], word: &text[word_start..word_end] }
     }
@@ -207,8 +209,11 @@ impl<'t> Around<'t> {
         let word = self.word.trim_end_matches('.');
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
         let is_stamp = digits == word.len() && matches!(word.len(), 10 | 13) && word.starts_with(['1', '2']);
-        let is_written = digits >= 3 && word.contains([':', '-', '/']) && word.bytes().all(|b| !b.is_ascii_alphabetic() || b"TZ".contains(&b));
-        let named = DAYS_AND_MONTHS.iter().any(|name| self.near.contains(name)) && self.near.bytes().any(|b| b.is_ascii_digit());
+        let is_written = digits >= 3
+            && word.contains([':', '-', '/'])
+            && word.bytes().all(|b| !b.is_ascii_alphabetic() || b"TZ".contains(&b));
+        let named = DAYS_AND_MONTHS.iter().any(|name| self.near.contains(name))
+            && self.near.bytes().any(|b| b.is_ascii_digit());
         is_stamp || is_written || named && (digits > 0 || DAYS_AND_MONTHS.iter().any(|name| word.starts_with(name)))
     }
 
@@ -222,8 +227,8 @@ impl<'t> Around<'t> {
 }
 
 const DAYS_AND_MONTHS: [&str; 19] = [
-    "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov",
-    "Dec",
+    "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
+    "Oct", "Nov", "Dec",
 ];
 
 /// Returns `true` if two requests come from one agent: tools or system prompt have something in common.

@@ -249,7 +249,8 @@ impl Conversation {
         let dollars = self.known.price_of_loss(self.wire, lost, predicted.is_hour);
         let loss = Loss { tokens: lost, requests: 1, dollars };
         if let Some(pause) = predicted.expired_after {
-            let expired = counted.expired.get_or_insert_with(|| Expired { request: number, pause, loss: Loss::default() });
+            let expired =
+                counted.expired.get_or_insert_with(|| Expired { request: number, pause, loss: Loss::default() });
             expired.pause = expired.pause.max(pause);
             expired.loss = expired.loss.plus(loss);
             return;
@@ -351,7 +352,18 @@ impl Conversation {
         }
         let Changed { change, at, byte, before, after } = changed;
         let place = sent.place.clone();
-        self.story.breaks.push(Break { change, at, byte, before, after, request: number, place, loss, unpriced, times: 1 });
+        self.story.breaks.push(Break {
+            change,
+            at,
+            byte,
+            before,
+            after,
+            request: number,
+            place,
+            loss,
+            unpriced,
+            times: 1,
+        });
     }
 
     /// Notes settings that changed; returns how many pieces are kept.
@@ -362,7 +374,8 @@ impl Conversation {
         let value = |settings: &[(&'static str, u64)], name: &str| {
             settings.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
         };
-        let names = self.settings.iter().chain(&sent.settings).map(|(name, _)| *name).filter(|name| *name != super::WHOLE);
+        let names =
+            self.settings.iter().chain(&sent.settings).map(|(name, _)| *name).filter(|name| *name != super::WHOLE);
         let changed = { names }.find(|name| value(&self.settings, name) != value(&sent.settings, name));
         let Some(name) = changed else { return kept };
         let from = match self.wire {
@@ -377,8 +390,8 @@ impl Conversation {
             | WireFormat::OllamaGenerate
             | WireFormat::LlamaCppInfill => 0,
         };
-        let has_messages_kept =
-            !self.asks_for_breakpoints() || self.pieces.iter().any(|piece| !piece.share.is_fixed() && piece.mark.is_some());
+        let has_messages_kept = !self.asks_for_breakpoints()
+            || self.pieces.iter().any(|piece| !piece.share.is_fixed() && piece.mark.is_some());
         if !has_messages_kept || from >= self.pieces.len() {
             return kept;
         }
@@ -436,7 +449,9 @@ impl Conversation {
         let request = self.number();
         match self.story.thinking.iter_mut().find(|known| known.kind == kind) {
             Some(known) => known.requests += 1,
-            None => self.story.thinking.push(ThinkingLoss { kind, request, place: sent.place.clone(), at, requests: 1 }),
+            None => {
+                self.story.thinking.push(ThinkingLoss { kind, request, place: sent.place.clone(), at, requests: 1 })
+            }
         }
     }
 

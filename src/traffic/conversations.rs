@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use foldhash::HashMap as Fast;
 
+use super::Known;
 use super::change::is_same_agent;
 use super::conversation::{Conversation, chain};
 use super::piece::Piece;
 use super::relation::{common, relation, says_summary};
 use super::sent::{Flaw, Sent, fixed};
 use super::story::{Origin, Story};
-use super::Known;
 use crate::provider::WireFormat;
 
 /// What may be held at a time.
@@ -79,7 +79,9 @@ impl Conversations {
             Some(thread) => self.threads.get(&thread).copied().filter(|id| self.open.contains_key(id)),
             None => self.that_goes_on_with(&sent),
         };
-        let way = found.and_then(|id| self.open.get(&id).map(|open| (id, relation(&open.pieces, &sent), shared_messages(open, &sent))));
+        let way = found.and_then(|id| {
+            self.open.get(&id).map(|open| (id, relation(&open.pieces, &sent), shared_messages(open, &sent)))
+        });
         let id = match way {
             Some((id, Some(relation), _)) => {
                 let mut open = self.open.remove(&id).expect("it was found");
@@ -244,7 +246,8 @@ impl Conversations {
             forget(&mut self.by_message, &key, id);
         }
         let story = open.end();
-        match self.done.len() < self.limits.stories || story.has_findings() && self.done.len() < 2 * self.limits.stories {
+        match self.done.len() < self.limits.stories || story.has_findings() && self.done.len() < 2 * self.limits.stories
+        {
             true => self.done.push((id, story)),
             false => self.untold += 1,
         }

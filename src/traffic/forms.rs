@@ -58,7 +58,9 @@ fn split(document: Value, units: &mut Vec<Unit>) {
     match document {
         Value::Array(elements) => elements.into_iter().for_each(|element| split(element, units)),
         Value::Object(mut members) => {
-            if let Some(Value::Array(entries)) = members.get_mut("log").and_then(|log| log.get_mut("entries")).map(Value::take) {
+            if let Some(Value::Array(entries)) =
+                members.get_mut("log").and_then(|log| log.get_mut("entries")).map(Value::take)
+            {
                 units.extend(entries.into_iter().map(entry));
             } else if let Some(Value::Array(interactions)) = members.get_mut("interactions").map(Value::take) {
                 units.extend(interactions.into_iter().map(|document| plain(document, "VCR cassette")));
@@ -95,13 +97,17 @@ fn object(mut members: Map<String, Value>) -> Unit {
         members.insert("request".to_owned(), request);
         return plain(Value::Object(members), "LiteLLM log");
     }
-    if members.contains_key("litellm_call_id") || members.contains_key("model_parameters") && members.contains_key("messages") {
+    if members.contains_key("litellm_call_id")
+        || members.contains_key("model_parameters") && members.contains_key("messages")
+    {
         return plain(Value::Object(of_litellm(members)), "LiteLLM log");
     }
     if members.get("type").is_some_and(|kind| kind == "GENERATION") && members.contains_key("input") {
         return of_langfuse(members);
     }
-    if ["request_body", "helicone_metadata"].iter().any(|name| members.contains_key(*name)) && members.contains_key("response_body") {
+    if ["request_body", "helicone_metadata"].iter().any(|name| members.contains_key(*name))
+        && members.contains_key("response_body")
+    {
         return plain(Value::Object(members), "Helicone export");
     }
     if members.contains_key("scope") && members.contains_key("path") && members.contains_key("body") {
@@ -147,17 +153,8 @@ fn of_langfuse(mut members: Map<String, Value>) -> Unit {
 }
 
 /// Members beside a request that hold its answer.
-const ANSWERS: [&str; 9] = [
-    "response",
-    "response_body",
-    "responseBody",
-    "response_data",
-    "output",
-    "answer",
-    "reply",
-    "res",
-    "usage",
-];
+const ANSWERS: [&str; 9] =
+    ["response", "response_body", "responseBody", "response_data", "output", "answer", "reply", "res", "usage"];
 
 /// Members beside or in a request that hold its time.
 const TIMES: [&str; 11] = [

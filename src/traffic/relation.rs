@@ -45,7 +45,8 @@ pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
 
 /// Returns `true` if two histories that part somewhere are one: something behind that place is the same, or what differs is alike.
 fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
-    let behind: HashSet<u64> = was[from..].iter().filter(|piece| piece.tokens >= LEAST_TOKENS).map(|piece| piece.hash).collect();
+    let behind: HashSet<u64> =
+        was[from..].iter().filter(|piece| piece.tokens >= LEAST_TOKENS).map(|piece| piece.hash).collect();
     now[from..].iter().any(|piece| behind.contains(&piece.hash)) || is_rewritten(&was[from], &now[from])
 }
 

@@ -91,10 +91,7 @@ pub struct Story {
 impl Story {
     /// Returns `true` if something is told that ought to be mended.
     pub fn has_findings(&self) -> bool {
-        !self.breaks.is_empty()
-            || !self.thinking.is_empty()
-            || !self.poison.is_empty()
-            || self.counted.missed.is_some()
+        !self.breaks.is_empty() || !self.thinking.is_empty() || !self.poison.is_empty() || self.counted.missed.is_some()
     }
 
     /// Returns the tokens that were read again, and what that cost in US dollars if the price is known.

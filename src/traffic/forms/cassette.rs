@@ -46,7 +46,9 @@ impl Reader<'_> {
         match key {
             "request" if value.trim().is_empty() => self.side = Side::Request,
             "response" if value.trim().is_empty() => self.side = Side::Response,
-            "uri" | "url" if self.side == Side::Request => self.set("url", Value::from(value.trim().trim_matches(['\'', '"']))),
+            "uri" | "url" if self.side == Side::Request => {
+                self.set("url", Value::from(value.trim().trim_matches(['\'', '"'])))
+            }
             "recorded_at" => self.set_beside("recorded_at", Value::from(value.trim())),
             // `body` holds the text, or a `string` or `body_json` below it.
             "body" | "string" if self.side != Side::Neither && !value.trim().is_empty() => {
@@ -213,7 +215,10 @@ mod tests {
             - request:\n    body: |-\n      {\"a\": 1,\n       \"b\": 2}\n    uri: x\n  response:\n    body: null\nversion: 1\n";
         let found = document(text).expect("a cassette");
         let body = |at: usize, side: &str| found["interactions"][at][side]["body"].as_str().map(str::to_owned);
-        assert_eq!(body(0, "request").as_deref(), Some(r#"{"model": "m", "messages": [{"role": "user", "content": "it's"}]}"#));
+        assert_eq!(
+            body(0, "request").as_deref(),
+            Some(r#"{"model": "m", "messages": [{"role": "user", "content": "it's"}]}"#)
+        );
         assert_eq!(body(0, "response").as_deref(), Some(r#"{"usage": {"prompt_tokens": 5}}"#));
         assert_eq!(body(1, "request").as_deref(), Some("{\"a\": 1,\n \"b\": 2}"));
         assert_eq!(body(1, "response"), None);

@@ -85,13 +85,25 @@ impl Reader<'_> {
             }
             let (_, escaped) = signs.next()?;
             let digits = match escaped {
-                'n' => { text.push('\n'); continue }
-                't' => { text.push('\t'); continue }
-                'r' => { text.push('\r'); continue }
+                'n' => {
+                    text.push('\n');
+                    continue;
+                }
+                't' => {
+                    text.push('\t');
+                    continue;
+                }
+                'r' => {
+                    text.push('\r');
+                    continue;
+                }
                 'x' => 2,
                 'u' => 4,
                 'U' => 8,
-                other => { text.push(other); continue }
+                other => {
+                    text.push(other);
+                    continue;
+                }
             };
             let hex: String = signs.by_ref().take(digits).map(|(_, digit)| digit).collect();
             text.push(char::from_u32(u32::from_str_radix(&hex, 16).ok()?).unwrap_or(char::REPLACEMENT_CHARACTER));
@@ -138,11 +150,16 @@ mod tests {
             Timeout(connect=5.0, read=600), 'files': None, 'json_data': {'messages': [{'role': 'user', 'content': \"It's \\\"é\\\" \
             \\x41\\n\"}], 'stream': True, 'temperature': 0.5, 'n': 1, 'stop': ('a',)}}";
         let found = options(line).expect("a literal");
-        assert_eq!(found["json_data"], json!({
-            "messages": [{"role": "user", "content": "It's \"é\" A\n"}], "stream": true, "temperature": 0.5, "n": 1, "stop": ["a"],
-        }));
+        assert_eq!(
+            found["json_data"],
+            json!({
+                "messages": [{"role": "user", "content": "It's \"é\" A\n"}], "stream": true, "temperature": 0.5, "n": 1, "stop": ["a"],
+            })
+        );
         assert_eq!(found["url"], "/chat/completions");
-        for broken in ["Request options: {'a': ", "Request options: {'a", "Request options: {{{{", "Request options: {'a': }"] {
+        for broken in
+            ["Request options: {'a': ", "Request options: {'a", "Request options: {{{{", "Request options: {'a': }"]
+        {
             assert_eq!(options(broken), None, "{broken}");
         }
         assert_eq!(options(&format!("Request options: {{'a': {}", "[".repeat(5_000))), None);

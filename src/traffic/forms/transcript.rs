@@ -15,8 +15,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::check::history::member_of;
-use crate::lint::recognise;
 use crate::compile::usual_server;
+use crate::lint::recognise;
 use crate::provider::WireFormat;
 use crate::traffic::piece::{Piece, of_message, of_name, of_prompt};
 use crate::traffic::sent::{Answer, Sent};
@@ -46,14 +46,17 @@ impl Agent {
             return Some(Agent::ClaudeCode);
         }
         let kind = text("type").unwrap_or_default();
-        if matches!(kind, "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted") && has("payload") {
+        if matches!(kind, "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted")
+            && has("payload")
+        {
             return Some(Agent::Codex);
         }
         let list = |name: &str| document.get(name).and_then(Value::as_array);
         if has("sessionId") && list("messages").is_some_and(|messages| messages.iter().any(is_of_gemini)) {
             return Some(Agent::GeminiCli);
         }
-        let is_trajectory = has("info") && !has("model") && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
+        let is_trajectory =
+            has("info") && !has("model") && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
         let is_list = document.as_array().is_some_and(|elements| are_messages(elements));
         (is_trajectory || is_list).then_some(Agent::Messages)
     }
@@ -86,7 +89,8 @@ fn is_of_gemini(message: &Value) -> bool {
 }
 
 fn are_messages(elements: &[Value]) -> bool {
-    let is_message = |element: &Value| element.get("role").is_some_and(Value::is_string) && element.get("content").is_some();
+    let is_message =
+        |element: &Value| element.get("role").is_some_and(Value::is_string) && element.get("content").is_some();
     !elements.is_empty() && elements.iter().take(8).all(is_message)
 }
 
@@ -261,7 +265,8 @@ impl Transcript {
     /// A prompt that follows an earlier line leaves out what came between.
     fn rewind(&mut self, parent: Option<u64>) {
         let Some(length) = parent.and_then(|parent| self.lengths.get(&parent).copied()) else { return };
-        let has_answer = self.history.get(length..).is_some_and(|gone| gone.iter().any(|piece| &*piece.label == "assistant"));
+        let has_answer =
+            self.history.get(length..).is_some_and(|gone| gone.iter().any(|piece| &*piece.label == "assistant"));
         if has_answer {
             self.cut(length);
         }
@@ -294,7 +299,9 @@ impl Transcript {
                 self.is_answering = false;
                 match payload.get("replacement_history").and_then(Value::as_array) {
                     Some(items) => items.iter().for_each(|item| self.say(item.clone(), sizer)),
-                    None => self.say(json!({"type": "message", "role": "user", "content": payload.get("message")}), sizer),
+                    None => {
+                        self.say(json!({"type": "message", "role": "user", "content": payload.get("message")}), sizer)
+                    }
                 }
             }
             "event_msg" if text("/type") == Some("token_count") => self.counted(payload),
@@ -349,7 +356,8 @@ impl Transcript {
             let usage = message.get("tokens").and_then(usage::usage);
             found.push(self.sent(Answer { usage, ..Answer::default() }, time));
             let calls = message.get("toolCalls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            let called = calls.iter().map(|call| json!({"functionCall": {"name": call.get("name"), "args": call.get("args")}}));
+            let called =
+                calls.iter().map(|call| json!({"functionCall": {"name": call.get("name"), "args": call.get("args")}}));
             let said: Vec<Value> = parts.into_iter().chain(called).collect();
             if !said.is_empty() {
                 self.say(json!({"role": "model", "parts": said}), sizer);
@@ -363,10 +371,15 @@ impl Transcript {
     }
 
     fn messages(&mut self, document: &Value, sizer: &Sizer) -> Vec<Sent> {
-        let list = document.as_array().or_else(|| document.get("messages")?.as_array()).or_else(|| document.get("history")?.as_array());
+        let list = document
+            .as_array()
+            .or_else(|| document.get("messages")?.as_array())
+            .or_else(|| document.get("history")?.as_array());
         let Some(list) = list else { return Vec::new() };
         self.wire = recognise(&json!({"messages": list})).unwrap_or(WireFormat::OpenAiChat);
-        let model = ["/info/config/model/model_name", "/info/model", "/model"].into_iter().find_map(|at| document.pointer(at)?.as_str());
+        let model = ["/info/config/model/model_name", "/info/model", "/model"]
+            .into_iter()
+            .find_map(|at| document.pointer(at)?.as_str());
         self.model = Arc::from(model.unwrap_or_default());
         let mut found = Vec::new();
         for message in list {
@@ -409,4 +422,3 @@ fn parts_of_gemini(content: Option<&Value>) -> Vec<Value> {
         _ => Vec::new(),
     }
 }
-
