@@ -40,7 +40,7 @@ use crate::panics::caught;
 use crate::provider::{Server, WireFormat};
 use conversations::{Conversations, Limits};
 use forms::Logged;
-use forms::transcript::{Agent, Transcript};
+use forms::transcript::{Agent, Ended, Transcript};
 use piece::{Piece, chained, of_name, of_setting};
 use sent::{Flaw, Sent};
 use sizer::Sizer;
@@ -260,9 +260,10 @@ impl<'c> Traffic<'c> {
         while self.transcripts.len() > left {
             let oldest = self.transcripts.iter().min_by_key(|(_, it)| it.used).map(|(key, _)| *key);
             let Some((key, transcript)) = oldest.and_then(|key| self.transcripts.remove_entry(&key)) else { return };
-            let (last, body, wire) = transcript.end();
+            let Ended { last, body, wire, pieces } = transcript.end();
             last.into_iter().for_each(|sent| self.add(sent));
-            let flaws = body.map(|body| self.work().flaws_of(&body, wire)).unwrap_or_default();
+            let mut flaws = body.map(|body| self.work().flaws_of(&body, wire)).unwrap_or_default();
+            flaws.iter_mut().for_each(|flaw| flaw.piece = pieces.get(flaw.piece).copied().unwrap_or(usize::MAX));
             self.conversations.add_flaws(key, flaws);
         }
     }

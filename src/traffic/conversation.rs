@@ -1,12 +1,12 @@
 //! One conversation while it is read: the pieces of its last request, and the story so far.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::change::{self, Changed};
 use super::piece::{Mark, Piece, Share, chained, first_link};
 use super::relation::{Relation, common};
-use super::sent::{Answer, Flaw, Sent, fixed};
+use super::sent::{Answer, Flaw, Sent, asks_for_all, fixed};
 use super::story::{
     Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Poison, Step, Story, ThinkingLoss,
     ThinkingLossKind, Unpriced,
@@ -51,6 +51,10 @@ pub(super) struct Conversation {
     calibration: Calibration,
     /// Poisoned messages, by rule and fingerprint.
     poisoned: HashMap<(&'static str, u64), usize>,
+    /// What rules find, and the provider took.
+    taken: HashSet<(&'static str, u64)>,
+    /// The number of the last request that was answered.
+    answered: usize,
     /// Every so many requests have a point in the timeline.
     stride: usize,
     /// Totals of the last requests, for the pace.
@@ -81,6 +85,7 @@ impl Conversation {
             poison: Vec::new(),
             counted: Counted::default(),
             growth: Growth::default(),
+            unmarked: 0,
             has_bodies: sent.thread.is_none(),
         };
         let mut begun = Conversation {
@@ -96,6 +101,8 @@ impl Conversation {
             known,
             calibration: Calibration::default(),
             poisoned: HashMap::new(),
+            taken: HashSet::new(),
+            answered: 0,
             stride: 1,
             totals: Vec::new(),
             used: 0,
@@ -108,6 +115,11 @@ impl Conversation {
     /// Returns the fingerprints of the history: one for each message and all before it.
     pub(super) fn chain(&self) -> Vec<u64> {
         chain(self.wire, &self.pieces)
+    }
+
+    /// Returns the model of the last request.
+    pub(super) fn model(&self) -> &str {
+        &self.model
     }
 
     /// Returns the size of the texts that are kept.
@@ -205,9 +217,16 @@ impl Conversation {
             self.story.refused += 1;
             self.story.refusal.get_or_insert_with(|| refusal.clone());
         }
+        if sent.answer.usage.is_some_and(|usage| usage.output > 0) && sent.answer.refusal.is_none() {
+            self.answered = number;
+        }
         let estimated: u64 = sent.pieces.iter().map(|piece| piece.tokens).sum();
         self.usage(sent, predicted, estimated);
         self.flaws(&sent.flaws, &sent.pieces, sent);
+        let is_marked = sent.pieces.iter().any(|piece| piece.mark.is_some()) || sent.asks_for_all();
+        let is_long = estimated >= self.known.minimum.unwrap_or(SHORTEST_CACHED);
+        let is_of_anthropic = self.wire == WireFormat::AnthropicMessages && self.story.has_bodies;
+        self.story.unmarked += usize::from(is_of_anthropic && is_long && !is_marked);
         let counted = sent.answer.usage.map(|usage| usage.input).filter(|input| *input > 0);
         let total = counted.unwrap_or_else(|| self.calibration.corrected(estimated));
         if self.totals.len() == PACE {
@@ -274,12 +293,17 @@ impl Conversation {
             false => kept,
         };
         let before: u64 = self.pieces[..kept].iter().map(|piece| piece.tokens).sum();
-        let whole = self.answer.usage.map(|usage| usage.input).filter(|input| *input > 0);
-        let whole = whole.unwrap_or_else(|| self.calibration.corrected(all));
+        let whole = self.whole();
         let tokens = if kept == self.pieces.len() { whole } else { share_of(whole, before, all) };
         let is_hour = self.is_hour();
         let pause = self.pause(sent).filter(|pause| *pause > lifetime(self.wire, self.server, is_hour));
         Prediction { tokens, expired_after: pause, is_hour }
+    }
+
+    /// Returns the size of the last request: as the provider counted it, or else as it is estimated.
+    fn whole(&self) -> u64 {
+        let counted = self.answer.usage.map(|usage| usage.input).filter(|input| *input > 0);
+        counted.unwrap_or_else(|| self.calibration.corrected(self.pieces.iter().map(|piece| piece.tokens).sum()))
     }
 
     /// Returns `true` if the server keeps what breakpoints ask for, and the log shows breakpoints.
@@ -289,7 +313,7 @@ impl Conversation {
 
     /// Returns `true` if a member of the body asks to keep all of it.
     fn is_marked_as_whole(&self) -> bool {
-        self.settings.iter().any(|(name, _)| *name == super::WHOLE)
+        asks_for_all(&self.settings)
     }
 
     fn is_hour(&self) -> bool {
@@ -306,7 +330,7 @@ impl Conversation {
         let old: u64 = self.pieces[shared.min(self.pieces.len())..].iter().map(|piece| piece.tokens).sum();
         let new: u64 = sent.pieces[shared.min(sent.pieces.len())..].iter().map(|piece| piece.tokens).sum();
         let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
-        let tokens = self.calibration.corrected(old.min(new));
+        let tokens = share_of(self.whole(), old.min(new), all);
         let is_expired = self.pause(sent).is_some_and(|pause| pause > lifetime(self.wire, self.server, self.is_hour()));
         let unpriced = if self.asks_for_breakpoints() && !self.pieces.iter().any(|piece| piece.mark.is_some()) {
             Some(Unpriced::NotCached)
@@ -458,8 +482,18 @@ impl Conversation {
     /// Notes messages for which a request is refused, and those that are gone.
     fn flaws(&mut self, flaws: &[Flaw], pieces: &[Piece], sent: &Sent) {
         let number = self.story.requests;
+        if self.answered == number {
+            // The provider took them: a recording outranks a rule.
+            flaws.iter().for_each(|flaw| {
+                self.taken.insert((flaw.rule, pieces[flaw.piece].hash));
+            });
+            return;
+        }
         let found: Vec<(&'static str, u64)> = flaws.iter().map(|flaw| (flaw.rule, pieces[flaw.piece].hash)).collect();
         for (flaw, key) in flaws.iter().zip(&found) {
+            if self.taken.contains(key) {
+                continue;
+            }
             if let Some(at) = self.poisoned.get(key) {
                 let known = &mut self.story.poison[*at];
                 known.requests += 1;
@@ -493,6 +527,10 @@ impl Conversation {
         for flaw in flaws.into_iter().take(MOST_POISON) {
             let Some(piece) = self.pieces.get(flaw.piece) else { continue };
             let request = self.since[flaw.piece];
+            // The provider took it.
+            if request <= self.answered {
+                continue;
+            }
             self.story.poison.push(Poison {
                 rule: flaw.rule,
                 message: flaw.message,
@@ -509,7 +547,13 @@ impl Conversation {
     /// Ends the story.
     pub(super) fn end(mut self) -> Story {
         // What stood in one request alone poisoned nothing.
-        self.story.poison.retain(|poison| poison.requests > 1 || poison.mended.is_none());
+        let taken: Vec<usize> =
+            self.poisoned.iter().filter(|(key, _)| self.taken.contains(*key)).map(|(_, at)| *at).collect();
+        let mut at = 0;
+        self.story.poison.retain(|poison| {
+            at += 1;
+            (poison.requests > 1 || poison.mended.is_none()) && !taken.contains(&(at - 1))
+        });
         let growth = &mut self.story.growth;
         growth.window = self.known.window;
         growth.per_request = pace(&self.totals);
@@ -559,7 +603,7 @@ fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {
     pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.mark?))).collect()
 }
 
-fn is_answer(piece: &Piece) -> bool {
+pub(super) fn is_answer(piece: &Piece) -> bool {
     matches!(&*piece.label, "assistant" | "model" | "reasoning")
 }
 

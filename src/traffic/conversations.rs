@@ -79,6 +79,7 @@ impl Conversations {
             Some(thread) => self.threads.get(&thread).copied().filter(|id| self.open.contains_key(id)),
             None => self.that_goes_on_with(&sent),
         };
+        let found = found.filter(|id| thread.is_some() || !is_asked_elsewhere(&self.open[id], &sent));
         let way = found.and_then(|id| {
             self.open.get(&id).map(|open| (id, relation(&open.pieces, &sent), shared_messages(open, &sent)))
         });
@@ -92,8 +93,10 @@ impl Conversations {
                 self.open.insert(id, open);
                 id
             }
-            Some((from, None, shared)) => self.begin(sent, Origin::Fork { story: from, shared }, known),
-            None => {
+            Some((from, None, shared)) if has_answer(&sent.history()[..shared]) => {
+                self.begin(sent, Origin::Fork { story: from, shared }, known)
+            }
+            _ => {
                 let is_summary = (0..2).any(|at| says_summary(&sent, at));
                 self.begin(sent, if is_summary { Origin::Summary } else { Origin::Began }, known)
             }
@@ -252,6 +255,17 @@ impl Conversations {
             false => self.untold += 1,
         }
     }
+}
+
+/// Returns `true` for a question that another model is asked anew: nothing that both share was answered, and nothing was added.
+fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
+    let shared = shared_messages(open, sent);
+    let is_grown = shared < sent.history().len() && shared == open.pieces.len() - fixed(&open.pieces);
+    open.model() != &*sent.model && !is_grown && !has_answer(&sent.history()[..shared])
+}
+
+fn has_answer(pieces: &[Piece]) -> bool {
+    pieces.iter().any(super::conversation::is_answer)
 }
 
 fn forget<K: std::hash::Hash + Eq>(index: &mut Fast<K, Vec<usize>>, key: &K, id: usize) {

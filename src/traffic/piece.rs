@@ -173,6 +173,7 @@ fn blocks(message: &Value) -> &[Value] {
 fn label(value: &Value) -> String {
     let names = ["/name", "/function/name", "/role", "/type"];
     let found = names.into_iter().find_map(|at| value.pointer(at)?.as_str());
+    let found = found.or_else(|| value.as_object()?.keys().next().map(String::as_str));
     found.unwrap_or_default().chars().take(80).collect()
 }
 

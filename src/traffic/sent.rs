@@ -43,6 +43,11 @@ impl Sent {
         fixed(&self.pieces)
     }
 
+    /// Returns `true` if a member of the body asks the server to keep all of it.
+    pub(super) fn asks_for_all(&self) -> bool {
+        asks_for_all(&self.settings)
+    }
+
     /// Keeps the text of a piece, if that is not done.
     pub(super) fn keep_text(&mut self, at: usize) {
         let Some(body) = &self.body else { return };
@@ -68,6 +73,11 @@ fn value_of<'b>(body: &'b Value, piece: &Piece) -> Option<&'b Value> {
         Some(index) => member.get(index),
         None => Some(member),
     }
+}
+
+/// Returns `true` if settings ask the server to keep the whole request.
+pub(super) fn asks_for_all(settings: &[(&'static str, u64)]) -> bool {
+    settings.iter().any(|(name, _)| *name == super::WHOLE)
 }
 
 /// Returns how many pieces stand before the history.

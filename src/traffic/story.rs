@@ -84,6 +84,8 @@ pub struct Story {
     pub counted: Counted,
     /// Sizes over time.
     pub growth: Growth,
+    /// The number of requests to a server that keeps what breakpoints ask for, with a prefix that is long enough and none.
+    pub unmarked: usize,
     /// `true` if the log holds whole request bodies; `false` if it holds messages, without system prompt and tools.
     pub has_bodies: bool,
 }
@@ -91,7 +93,10 @@ pub struct Story {
 impl Story {
     /// Returns `true` if something is told that ought to be mended.
     pub fn has_findings(&self) -> bool {
-        !self.breaks.is_empty() || !self.thinking.is_empty() || !self.poison.is_empty() || self.counted.missed.is_some()
+        self.breaks.iter().any(Break::is_costly)
+            || !self.thinking.is_empty()
+            || !self.poison.is_empty()
+            || self.counted.missed.is_some()
     }
 
     /// Returns the tokens that were read again, and what that cost in US dollars if the price is known.
@@ -162,6 +167,13 @@ pub struct Break {
     pub unpriced: Option<Unpriced>,
     /// The number of requests that changed it.
     pub times: usize,
+}
+
+impl Break {
+    /// Returns `true` if tokens were read again because of it.
+    pub fn is_costly(&self) -> bool {
+        self.loss.tokens > 0
+    }
 }
 
 /// A reason for which a change loses nothing.

@@ -77,7 +77,8 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
     let written = count(&["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"]);
     let read = count(&["/cache_read_input_tokens", "/cacheReadInputTokens"]);
     // Anthropic counts what came from the cache beside the rest, others within it.
-    let beside = written.unwrap_or_default() + read.unwrap_or_default();
+    let is_within = ["/cached_input_tokens", "/prompt_tokens"].iter().any(|at| value.pointer(at).is_some());
+    let beside = if is_within { 0 } else { written.unwrap_or_default() + read.unwrap_or_default() };
     let input = count(&[
         "/input_tokens",
         "/prompt_tokens",
@@ -97,7 +98,6 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
         "/prompt_cache_hit_tokens",
         "/cached",
     ]);
-    let is_chat = value.get("prompt_tokens").is_some();
     let output = count(&[
         "/output_tokens",
         "/completion_tokens",
@@ -108,8 +108,7 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
         "/output",
     ]);
     Some(Usage {
-        // LiteLLM adds Anthropic's counts to a chat's, which hold them already.
-        input: if is_chat { input } else { input + beside },
+        input: input + beside,
         output: output.unwrap_or_default(),
         cache_read: read.filter(|read| *read > 0).or(within).unwrap_or_default(),
         cache_write: written.unwrap_or_default(),
@@ -206,6 +205,8 @@ mod tests {
             json!({"input_tokens": 100, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 80}}),
             json!({"promptTokenCount": 100, "candidatesTokenCount": 5, "cachedContentTokenCount": 80}),
             json!({"input_tokens": 100, "cached_input_tokens": 80, "output_tokens": 5}),
+            json!({"input_tokens": 100, "cached_input_tokens": 80, "cache_write_input_tokens": 20, "output_tokens": 5}),
+            json!({"prompt_tokens": 100, "cache_read_input_tokens": 80, "completion_tokens": 5}),
             json!({"input": 100, "output": 5, "cached": 80}),
         ];
         for value in all {

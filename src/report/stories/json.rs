@@ -67,7 +67,7 @@ fn story(story: &Story) -> Value {
             "points": points.collect::<Vec<_>>(), "steepest": steepest.collect::<Vec<_>>(), "window": growth.window,
             "per_request": growth.per_request, "requests_left": growth.requests_left,
         },
-        "has_bodies": story.has_bodies,
+        "unmarked": story.unmarked, "has_bodies": story.has_bodies,
         "sentences": of_story(story).into_iter().map(|it| it.text).collect::<Vec<_>>(),
     })
 }

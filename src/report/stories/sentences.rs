@@ -92,6 +92,13 @@ pub(super) fn of_story(story: &Story) -> Vec<Sentence> {
     if story.more_breaks > 0 {
         sentences.push(note(format!("{} at further places", count(story.more_breaks, "change"))));
     }
+    if story.unmarked > 1 {
+        let requests = count(story.unmarked, "request");
+        let text = format!(
+            "nothing is cached in {requests}: no breakpoint (`cache_control`) asks the server to keep the prefix"
+        );
+        sentences.push(note(text));
+    }
     sentences.extend(story.compactions.iter().take(MOST_COMPACTIONS).map(compaction));
     sentences.extend(story.thinking.iter().map(thinking));
     sentences.extend(story.poison.iter().map(|found| poison(found, story)));
@@ -138,9 +145,10 @@ fn of_break(found: &Break, story: &Story) -> Sentence {
     let what = change(found);
     let byte = found.byte.map(|byte| format!(", from byte {byte}")).unwrap_or_default();
     let cost = cost(found);
+    let lost = if found.is_costly() { "cache lost" } else { "the prefix changed" };
     Sentence {
-        is_finding: true,
-        text: format!("cache lost at request {}: {what}{byte}; {cost}", found.request),
+        is_finding: found.is_costly(),
+        text: format!("{lost} at request {}: {what}{byte}; {cost}", found.request),
         before: found.before.clone(),
         after: found.after.clone(),
         help: help(&found.change, story).map(str::to_owned),
@@ -187,10 +195,8 @@ fn cost(found: &Break) -> String {
     let loss = found.loss;
     if loss.requests == 0 {
         let why = match found.unpriced {
-            Some(Unpriced::NotCached) | None => {
-                "no breakpoint asked the server to keep anything, so every request is read in full"
-            }
-            Some(Unpriced::TooShort) => "too short to be cached, so it costs nothing",
+            Some(Unpriced::NotCached) | None => "no breakpoint asked the server to keep anything",
+            Some(Unpriced::TooShort) => "too short to be cached",
             Some(Unpriced::Expired) => "the cache had expired by then anyway",
         };
         return format!("{why}{times}");
@@ -334,6 +340,9 @@ fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
     }
     if let (Some(window), Some(left)) = (growth.window, growth.requests_left) {
         text.push_str(&format!("; at that pace the context window of {} is full after {left} more", number(window)));
+    }
+    if parts.is_empty() {
+        return Vec::new();
     }
     let mut told = vec![note(text)];
     let steps: Vec<String> = growth.steepest.iter().take(3).map(step).collect();

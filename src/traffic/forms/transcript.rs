@@ -102,13 +102,15 @@ pub(in crate::traffic) struct Transcript {
     model: Arc<str>,
     prompt: Vec<Piece>,
     history: Vec<Piece>,
-    /// The messages, to be judged at the end.
+    /// The messages, to be judged at the end: what one answer says in several lines is one.
     values: Vec<Value>,
+    /// For each of them, its first piece.
+    firsts: Vec<usize>,
     bytes: usize,
     /// A request whose usage has not been read yet.
     pending: Option<Sent>,
-    /// The id of the answer that is read.
-    answer: String,
+    /// The answers that were read, by their ids, each with its place among the messages.
+    answers: HashMap<u64, usize>,
     is_answering: bool,
     is_compacted: bool,
     /// For each line, how long the history was behind it.
@@ -134,9 +136,10 @@ impl Transcript {
             prompt: Vec::new(),
             history: Vec::new(),
             values: Vec::new(),
+            firsts: Vec::new(),
             bytes: 0,
             pending: None,
-            answer: String::new(),
+            answers: HashMap::new(),
             is_answering: false,
             is_compacted: false,
             lengths: HashMap::new(),
@@ -156,8 +159,8 @@ impl Transcript {
         }
     }
 
-    /// Ends it: the last request, and a body of all messages to be judged.
-    pub(in crate::traffic) fn end(mut self) -> (Option<Sent>, Option<Value>, WireFormat) {
+    /// Ends it.
+    pub(in crate::traffic) fn end(mut self) -> Ended {
         let member = self.member();
         let is_whole = self.bytes <= MOST_JUDGED && !self.values.is_empty();
         let body = is_whole.then(|| json!({"model": &*self.model, "max_tokens": 1000, member: self.values}));
@@ -167,7 +170,9 @@ impl Transcript {
             }
             body
         });
-        (self.pending.take(), body, self.wire)
+        let fixed = self.prompt.len();
+        let pieces = self.firsts.iter().map(|first| fixed + first).collect();
+        Ended { last: self.pending.take(), body, wire: self.wire, pieces }
     }
 
     fn member(&self) -> &'static str {
@@ -182,14 +187,31 @@ impl Transcript {
         self.history.push(piece);
         if self.bytes <= MOST_JUDGED {
             self.bytes += value.to_string().len();
+            self.firsts.push(self.history.len() - 1);
             self.values.push(value);
+        }
+    }
+
+    /// Adds more of a message, if that is kept; else a message of its own.
+    fn say_more(&mut self, at: Option<usize>, value: Value, sizer: &Sizer) {
+        let more = blocks_of(&value);
+        self.say(value, sizer);
+        let Some(earlier) = at.filter(|at| at + 1 < self.values.len()).and_then(|at| self.values.get_mut(at)) else {
+            return;
+        };
+        if let Some(Value::Array(blocks)) = earlier.get_mut("content") {
+            blocks.extend(more);
+            self.values.pop();
+            self.firsts.pop();
         }
     }
 
     /// Goes back to a shorter history.
     fn cut(&mut self, length: usize) {
         self.history.truncate(length);
-        self.values.truncate(length);
+        let kept = self.firsts.partition_point(|first| *first < length);
+        self.firsts.truncate(kept);
+        self.values.truncate(kept);
     }
 
     /// A request was sent: it holds all that was said so far.
@@ -233,8 +255,11 @@ impl Transcript {
                     } else if !is_result_of_claude(message) {
                         self.rewind(hash("parentUuid"));
                     }
-                    self.answer.clear();
-                    self.say(json!({"role": "user", "content": message.get("content")}), sizer);
+                    let last = self.values.len().checked_sub(1);
+                    let is_more = is_result_of_claude(message)
+                        && last.is_some_and(|last| is_result_of_claude(&self.values[last]));
+                    let message = json!({"role": "user", "content": message.get("content")});
+                    self.say_more(last.filter(|_| is_more), message, sizer);
                 }
                 _ => {}
             }
@@ -245,20 +270,22 @@ impl Transcript {
         found
     }
 
-    /// An answer: each of its blocks is a line with the same id.
+    /// An answer: each of its blocks is a line with the same id. Results of its first calls may stand between.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
-        let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
-        let is_next = self.answer != id || id.is_empty();
+        let id = message.get("id").and_then(Value::as_str).map(of_name);
         if let Some(model) = message.get("model").and_then(Value::as_str).filter(|model| *model != "<synthetic>") {
             self.model = Arc::from(model);
         }
-        let sent = is_next.then(|| {
+        let known = id.and_then(|id| self.answers.get(&id).copied());
+        let sent = known.is_none().then(|| {
             // What the file keeps of an answer is what the agent sends back.
-            let answer = Answer { usage: message.get("usage").and_then(usage::usage), ..Answer::default() };
-            id.clone_into(&mut self.answer);
-            self.sent(answer, time)
+            let usage = message.get("usage").and_then(usage::usage);
+            self.sent(Answer { usage, ..Answer::default() }, time)
         });
-        self.say(json!({"role": "assistant", "content": message.get("content")}), sizer);
+        self.say_more(known, json!({"role": "assistant", "content": message.get("content")}), sizer);
+        if let Some(id) = id.filter(|_| known.is_none()) {
+            self.answers.insert(id, self.values.len() - usize::from(!self.values.is_empty()));
+        }
         sent
     }
 
@@ -392,6 +419,25 @@ impl Transcript {
             self.say(without_notes(message), sizer);
         }
         found
+    }
+}
+
+/// What a transcript leaves when it ends.
+pub(in crate::traffic) struct Ended {
+    /// A request that waited for its usage.
+    pub(in crate::traffic) last: Option<Sent>,
+    /// A body of all messages, to be judged.
+    pub(in crate::traffic) body: Option<Value>,
+    pub(in crate::traffic) wire: WireFormat,
+    /// For each message of the body, its first piece.
+    pub(in crate::traffic) pieces: Vec<usize>,
+}
+
+fn blocks_of(message: &Value) -> Vec<Value> {
+    match message.get("content") {
+        Some(Value::Array(blocks)) => blocks.clone(),
+        Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
+        _ => Vec::new(),
     }
 }
 
