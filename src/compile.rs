@@ -40,6 +40,7 @@ pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use flow::ContentFate;
 pub use impact::{ImpactError, ImpactQuery, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
+pub(crate) use lint::{ModelKnowledge, usual_server};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use mend::{Mended, MendedFile, mend};
 pub(crate) use policy::MOST_OF_A_RULE;

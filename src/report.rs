@@ -24,6 +24,7 @@ mod places;
 mod review;
 mod sarif;
 mod short;
+mod stories;
 mod tools;
 
 pub use comparison::{comparison_json, comparison_markdown, comparison_text};
@@ -44,6 +45,7 @@ pub use places::Checkout;
 pub use review::{review_broken, review_html, review_items, review_json, review_markdown, review_text};
 pub use sarif::Sarif;
 pub use short::Short;
+pub use stories::{stories_html, stories_json, stories_markdown, stories_text};
 pub use tools::{losses_text, lowered_json, tools_json, tools_markdown, tools_text};
 
 use std::ops::Range;

@@ -123,6 +123,11 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
 
+/// Returns the size of a regular file in bytes; 0 of anything else.
+pub(crate) fn size(path: &Path) -> u64 {
+    open(path).and_then(|file| file.metadata().map_err(|why| why.to_string().into())).map_or(0, |data| data.len())
+}
+
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
 ///
 /// # Errors

@@ -98,7 +98,6 @@ impl ModelFacts {
     }
 
     /// Returns what tokens cost, if that is known of the server itself; of several families that say it, the last counts.
-    #[cfg(feature = "runtime")]
     pub(crate) fn price(&self) -> Option<crate::repo::Price> {
         let mut certain = self.families.iter().rev().filter(|(_, standing)| *standing == Standing::Certain);
         certain.find_map(|(family, _)| family.price.clone())

@@ -19,7 +19,9 @@ use crate::json::Pointer;
 use crate::memory::Question;
 use crate::repo::Property;
 use crate::unit::{Body, MemberRef, Sameness};
-use place::{Difference, difference};
+use place::Difference;
+pub(crate) use place::difference;
+pub(crate) use settings::cache_settings;
 
 /// Members of the formats in the order in which servers read them.
 const ORDER: [&str; 11] = [
