@@ -16,7 +16,7 @@ pub enum Share {
     Tools,
     /// The system prompt.
     System,
-    /// What was said.
+    /// The messages so far.
     History,
     /// Results of tools.
     Results,
@@ -61,7 +61,7 @@ pub(super) struct Piece {
     pub(super) signed: u32,
     /// The role of a message, the name of a tool.
     pub(super) label: Arc<str>,
-    /// Whether a breakpoint of the cache stands in it, and whether it asks for an hour.
+    /// The breakpoint of the cache in it, if there is one, with its time to live.
     pub(super) mark: Option<Mark>,
     /// Its JSON, if that is kept.
     pub(super) text: Option<Arc<str>>,

@@ -124,7 +124,7 @@ pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
     }
 }
 
-/// What a property may be, whichever alternative counts.
+/// Returns what a property may be, whichever alternative counts.
 fn alternative(name: &str, objects: &[&Map<String, Value>], is_open: bool) -> Value {
     let mut found: Vec<&Value> = Vec::new();
     let mut is_free = is_open;

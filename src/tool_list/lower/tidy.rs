@@ -1,4 +1,4 @@
-//! What is no JSON Schema: keywords with a value of the wrong kind.
+//! The keywords with a value of the wrong kind, which make a text no JSON Schema.
 
 use serde_json::{Map, Value};
 
