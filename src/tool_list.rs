@@ -111,8 +111,8 @@ pub struct Column {
 impl Column {
     /// Returns `true` if a request with these tools is refused.
     pub fn is_refused(&self) -> bool {
-        let is_refusal = |objection: &Objection| objection.status == Status::Refused;
-        self.of_list.iter().any(is_refusal) || self.verdicts.iter().any(|verdict| verdict.status == Status::Refused)
+        self.of_list.iter().any(|objection| objection.status == Status::Refused)
+            || self.verdicts.iter().any(|verdict| verdict.status == Status::Refused)
     }
 
     /// How many tools have a status.
@@ -374,8 +374,10 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
 /// Why a tool is refused, if it is.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
-    let is_refusal = |problem: &&Problem| problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
-    found.iter().find(is_refusal).map(|problem| problem.message.clone())
+    found
+        .iter()
+        .find(|problem| problem.severity.unwrap_or(problem.rule.severity) == Severity::Error)
+        .map(|problem| problem.message.clone())
 }
 
 /// A name that the provider takes and no other tool has: with `_` for every sign that it refuses.
@@ -395,10 +397,12 @@ fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
 fn unique(name: &str, longest: usize, taken: &[String]) -> String {
     let cut = |room: usize| name.chars().take(longest.saturating_sub(room)).collect::<String>();
     let plain = cut(0);
-    let is_new = |candidate: &String| !taken.contains(candidate);
     let numbered = (2..).map(|number: usize| {
         let end = format!("_{number}");
         format!("{}{end}", cut(end.len()))
     });
-    std::iter::once(plain).chain(numbered).find(is_new).expect("there are more numbers than names")
+    std::iter::once(plain)
+        .chain(numbered)
+        .find(|candidate| !taken.contains(candidate))
+        .expect("there are more numbers than names")
 }

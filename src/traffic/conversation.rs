@@ -568,11 +568,13 @@ impl Conversation {
 pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     let mut last = first_link(wire);
     let history = &pieces[fixed(pieces)..];
-    let link = |piece: &Piece| {
-        last = chained(last, piece.hash);
-        last
-    };
-    history.iter().map(link).collect()
+    history
+        .iter()
+        .map(|piece| {
+            last = chained(last, piece.hash);
+            last
+        })
+        .collect()
 }
 
 /// The prediction of the rules for a cache.

@@ -179,18 +179,22 @@ fn label(value: &Value) -> String {
 
 /// Counts the blocks of thinking with a signature.
 fn signed(value: &Value) -> u32 {
-    let is_signed = |block: &&Value| {
-        let holds = |name: &str| block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-        let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
-        match kind {
-            "thinking" => holds("signature"),
-            "redacted_thinking" => holds("data"),
-            "reasoning" => holds("encrypted_content"),
-            _ => holds("thoughtSignature") || holds("thought_signature"),
-        }
-    };
     let own = std::slice::from_ref(value).iter();
-    u32::try_from(own.chain(blocks(value)).filter(is_signed).count()).unwrap_or(u32::MAX)
+    u32::try_from(
+        own.chain(blocks(value))
+            .filter(|block| {
+                let holds = |name: &str| block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+                let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+                match kind {
+                    "thinking" => holds("signature"),
+                    "redacted_thinking" => holds("data"),
+                    "reasoning" => holds("encrypted_content"),
+                    _ => holds("thoughtSignature") || holds("thought_signature"),
+                }
+            })
+            .count(),
+    )
+    .unwrap_or(u32::MAX)
 }
 
 /// Returns the breakpoint of a piece; of several the last.

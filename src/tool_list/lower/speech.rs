@@ -219,8 +219,8 @@ impl Speech {
 
 /// Anthropic takes `^[a-zA-Z0-9_.-]{1,64}$` as the name of a property of the root.
 fn is_claude_property(name: &str) -> bool {
-    let is_in_names = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(is_in_names)
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
 }
 
 /// Returns `true` if a keyword tells something of values without checking them.
