@@ -94,9 +94,12 @@ impl Problem {
 
 /// A text with the numbers between separators left out.
 pub(crate) fn without_numbers(text: &str, separator: char) -> String {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = text.split(separator).map(|part| if is_number(part) { "#" } else { part }).collect();
     parts.join(&separator.to_string())
+}
+
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Drops what is told already: what the schema says inside a value that has to be left out, and what rules say of the form of values
@@ -108,17 +111,22 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
     let rules = problems[of_schema..].iter().filter(|problem| problem.about == About::Presence);
     let left_out: Vec<Pointer> = rules.filter(is_error).map(|it| it.pointer.clone()).collect();
-    let is_left_out = |problem: &Problem| left_out.iter().any(|value| problem.pointer.below(value).is_some());
-    let schema = problems[..of_schema].iter().filter(is_error).filter(|problem| !is_left_out(problem));
+    let schema = problems[..of_schema].iter().filter(is_error).filter(|problem| !is_left_out(problem, &left_out));
     let refused: HashSet<Pointer> = schema.map(|it| it.pointer.clone()).collect();
     let mut index = 0;
     problems.retain(|problem| {
         index += 1;
         match index <= of_schema {
-            true => !is_left_out(problem),
-            false => problem.about != About::Form || !(refused.contains(&problem.pointer) || is_left_out(problem)),
+            true => !is_left_out(problem, &left_out),
+            false => {
+                problem.about != About::Form || !(refused.contains(&problem.pointer) || is_left_out(problem, &left_out))
+            }
         }
     });
+}
+
+fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {
+    left_out.iter().any(|value| problem.pointer.below(value).is_some())
 }
 
 /// Where a body goes that no plan made.
@@ -266,8 +274,7 @@ impl Checks {
     /// Returns `true` if the history is what its schema says.
     fn is_readable(&self, problems: &[Problem]) -> bool {
         let Some(name) = history::member_of(self.wire) else { return true };
-        let is_in_history = |problem: &Problem| problem.pointer.tokens().next().is_some_and(|token| token == name);
-        !problems.iter().any(|problem| problem.severity != Some(Severity::Warning) && is_in_history(problem))
+        !problems.iter().any(|problem| problem.severity != Some(Severity::Warning) && is_in_history(problem, &name))
     }
 
     fn subject<'b>(&'b self, members: impl Iterator<Item = (&'b str, &'b Value)>) -> Subject<'b> {
@@ -277,6 +284,10 @@ impl Checks {
     fn destination(&self) -> Destination<'_> {
         Destination { wire: self.wire, server: self.server, model: self.model.as_deref() }
     }
+}
+
+fn is_in_history(problem: &Problem, name: &&str) -> bool {
+    problem.pointer.tokens().next().is_some_and(|token| token == *name)
 }
 
 /// Problems of a respelt body, at the places of the body as it was written.

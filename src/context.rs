@@ -111,15 +111,18 @@ pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(St
     let left_out = repo.contexts.iter().filter(|source| !is_read(source.file));
     let named = left_out.map(|source| {
         let file = repo.sources.get(source.file);
-        let said = || json::parse(file.text()).ok()?.get("name")?.as_str().map(str::to_owned);
         (
-            said().unwrap_or_else(|| {
+            said(file).unwrap_or_else(|| {
                 file.path().rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned()
             }),
             source.file,
         )
     });
     named.collect()
+}
+
+fn said(file: &crate::source::SourceFile) -> Option<String> {
+    json::parse(file.text()).ok()?.get("name")?.as_str().map(str::to_owned)
 }
 
 /// Reads one context file; findings and `None` if it is unusable.
@@ -324,7 +327,6 @@ fn message_of(at: &Pointer) -> Pointer {
 
 /// Where a message of the whole history stands in a file.
 fn message_at(file: &Value, index: usize) -> Pointer {
-    let length = |value: &Value| value.get("history").and_then(Value::as_array).map_or(0, Vec::len);
     let (mut index, mut at) = (index, Pointer::root());
     let mut before = length(file);
     for (number, turn) in file.get("turns").and_then(Value::as_array).into_iter().flatten().enumerate() {
@@ -335,6 +337,10 @@ fn message_at(file: &Value, index: usize) -> Pointer {
         (before, at) = (length(turn), Pointer::root().member("turns").element(number));
     }
     at.member("history").element(index)
+}
+
+fn length(value: &Value) -> usize {
+    value.get("history").and_then(Value::as_array).map_or(0, Vec::len)
 }
 
 fn not_normal(message: Span, change: &conversation::NormalFormChange) -> Diagnostic {

@@ -262,8 +262,6 @@ impl Diagnostic {
 
     /// Adds what another finding of its cause says in other words.
     fn says_too(&mut self, other: &Diagnostic) {
-        // The same at another message of a conversation is nothing new.
-        let words = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
         let said = words(&other.message);
         let known = std::iter::once(&self.message).chain(self.related.iter().map(|label| &label.message));
         let is_known = known.into_iter().any(|message| words(message) == said);
@@ -291,6 +289,11 @@ impl Diagnostic {
         }
         self
     }
+}
+
+/// The same at another message of a conversation is nothing new.
+fn words(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>()
 }
 
 /// Findings, deduplicated: the same rule at the same place, as bad and in the same sense, is one finding that reaches more. So are
@@ -429,10 +432,13 @@ pub(crate) fn is_misspelling(name: &str, known: &str) -> bool {
     if name.len() > LONGEST_NAME {
         return false;
     }
-    let folded = |name: &str| name.to_lowercase().replace(['_', '-', ' ', '.'], "");
     let (name, known) = (folded(name), folded(known));
     name == known
         || strsim::damerau_levenshtein(&name, &known) <= 2.min(known.len() / 4).max(usize::from(known.len() > 2))
+}
+
+fn folded(name: &str) -> String {
+    name.to_lowercase().replace(['_', '-', ' ', '.'], "")
 }
 
 /// “did you mean `a` or `b`?”, if anything is near enough.

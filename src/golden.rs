@@ -54,13 +54,16 @@ impl GoldenFile {
             return self;
         }
         let name = self.path.rsplit('/').next().unwrap_or_default();
-        let member = |name: &str| format!("\"agent\": {}", Value::from(name));
         let text = match self.context {
             None => self.text.replacen(&member(from), &member(to), 1),
             Some(_) => self.text,
         };
         GoldenFile { path: format!("{}/{name}", slug(to)), context: self.context, text }
     }
+}
+
+fn member(name: &str) -> String {
+    format!("\"agent\": {}", Value::from(name))
 }
 
 /// A difference between what should be there and what is.

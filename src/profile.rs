@@ -317,10 +317,13 @@ fn keep_headers(table: &mut Table, sendable: &[(Arc<str>, Arc<str>)]) {
     let Kind::Table(headers) = &mut node.kind else { return };
     headers.entries.iter_mut().for_each(|(key, _)| key.name.make_ascii_lowercase());
     let mut left = sendable.iter().peekable();
-    headers.entries.retain(|(key, node)| {
-        let is_value = |value: &str| matches!(&node.kind, Kind::String(text) if **text == *value);
-        left.next_if(|(name, value)| **name == *key.name && is_value(value)).is_some()
-    });
+    headers
+        .entries
+        .retain(|(key, node)| left.next_if(|(name, value)| **name == *key.name && is_value(value, node)).is_some());
+}
+
+fn is_value(value: &str, node: &Node) -> bool {
+    matches!(&node.kind, Kind::String(text) if **text == *value)
 }
 
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {

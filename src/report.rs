@@ -167,8 +167,11 @@ fn words(line: &str, longest: usize) -> Vec<&str> {
         quoted ^= c == '`';
         c == ' ' && !quoted
     });
-    let split = |part: &'_ str| part.chars().count() > longest;
-    parts.flat_map(|part| if split(part) { part.split(' ').collect() } else { vec![part] }).collect()
+    parts.flat_map(|part| if split(part, longest) { part.split(' ').collect() } else { vec![part] }).collect()
+}
+
+fn split(part: &'_ str, longest: usize) -> bool {
+    part.chars().count() > longest
 }
 
 #[cfg(test)]

@@ -201,12 +201,10 @@ fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
         return token();
     }
-    let is_behind_letters = |at: usize| {
-        let run = word[..at].rsplit(['-', '_', '.']).next().unwrap_or_default();
-        run.bytes().all(|byte| byte.is_ascii_lowercase())
-    };
     let is_it = |at: usize, form: &Form| {
-        is_behind_letters(at) && form.is_whole_key(&word[at..]) && is_random(&word[at + form.start.len()..], 16, 6)
+        is_behind_letters(at, word)
+            && form.is_whole_key(&word[at..])
+            && is_random(&word[at + form.start.len()..], 16, 6)
     };
     let mut signs = memchr::memchr2_iter(b'_', b'-', word.as_bytes()).map(|sign| sign + 1).take(MOST_PARTS);
     let found = signs
@@ -219,6 +217,11 @@ fn key_behind_letters(word: &str) -> Option<usize> {
             memchr::memmem::find_iter(word.as_bytes(), google.start).take(MOST_PARTS).find(|at| is_it(*at, google))
         });
     found.or_else(token)
+}
+
+fn is_behind_letters(at: usize, word: &str) -> bool {
+    let run = word[..at].rsplit(['-', '_', '.']).next().unwrap_or_default();
+    run.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// The longest word in which a key is looked for behind letters, in bytes.
@@ -267,7 +270,6 @@ fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
 /// Where a text that cannot be read holds what looks like a key, or the login of a URL, in quotes or not: whatever is wrong around
 /// it, it must not be shown.
 pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
-    let begins_key = |part: &str| FORMS.iter().any(|form| form.begins(part)) || is_token(part);
     // A long word with dots is more likely a host.
     text.split(|c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c))
         .filter_map(|word| {
@@ -283,6 +285,10 @@ pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
         })
         .chain(private_keys(text))
         .collect()
+}
+
+fn begins_key(part: &str) -> bool {
+    FORMS.iter().any(|form| form.begins(part)) || is_token(part)
 }
 
 /// Returns `true` if a header, a parameter or a field of this name carries a secret, however it is spelled: `PRIVATE-TOKEN`, `x_goog_api_key`,
@@ -424,20 +430,29 @@ fn is_key(word: &str) -> bool {
 /// A JSON Web Token: two parts of JSON in base64url, and a signature (RFC 7519; `eyJ` is `{"`).
 fn is_token(word: &str) -> bool {
     let mut parts = word.split('.');
-    let is_json = |part: Option<&str>| part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8);
     is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some()
+}
+
+fn is_json(part: Option<&str>) -> bool {
+    part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8)
 }
 
 /// Returns `true` if letters and digits follow each other without a sign between them, and as they do in no word: `least` of them, with so
 /// many changes between letters, digits and capitals, or 32 hexadecimal digits.
 fn is_random(word: &str, least: usize, changes: usize) -> bool {
-    let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
-    let has_both = |run: &str| run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic());
     word.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
         let turns = run.as_bytes().windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count();
         let is_hexadecimal = run.len() >= 32 && run.bytes().all(is_hexadecimal);
         run.len() >= least && has_both(run) && (turns >= changes || is_hexadecimal)
     })
+}
+
+fn has_both(run: &str) -> bool {
+    run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+fn kind(byte: u8) -> (bool, bool) {
+    (byte.is_ascii_digit(), byte.is_ascii_uppercase())
 }
 
 fn is_uuid(text: &str) -> bool {

@@ -95,11 +95,14 @@ fn is_program(path: &Path) -> bool {
 fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&folders).filter(|folder| folder.is_absolute()).collect();
-    let file = move |folder: &Path, ending: &str| folder.join(format!("{name}{ending}"));
     let files = folders
         .into_iter()
-        .flat_map(move |folder| endings.iter().map(|ending| file(&folder, ending)).collect::<Vec<_>>());
+        .flat_map(move |folder| endings.iter().map(|ending| file(&folder, ending, name)).collect::<Vec<_>>());
     files.filter(|path| is_program(path))
+}
+
+fn file(folder: &Path, ending: &str, name: &str) -> PathBuf {
+    folder.join(format!("{name}{ending}"))
 }
 
 /// This machine's clock.
@@ -219,7 +222,6 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
     let start = disk.root().to_path_buf();
     let Some(end) = start.ancestors().position(place::is_repository).filter(|_| !named) else { return Ok(start) };
     let above = || start.ancestors().take(end + 1).skip(1);
-    let is_root = |folder: &&Path| is_marked(folder) || folder.join(folders::AGENTS).is_dir();
     // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
     let inside = |folder: &&Path| is_root(folder) && start.strip_prefix(folder).is_ok_and(is_part);
     if let Some(root) = above().find(inside) {
@@ -229,6 +231,10 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
         return Ok(start);
     }
     Ok(above().find(is_root).map_or(start.clone(), Path::to_path_buf))
+}
+
+fn is_root(folder: &&Path) -> bool {
+    is_marked(folder) || folder.join(folders::AGENTS).is_dir()
 }
 
 /// The root of the agent repository around a file or a folder, as [`find_root`] finds it.

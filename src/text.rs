@@ -449,8 +449,11 @@ pub(crate) fn stable_id(id: &str) -> String {
 
 /// Bytes as pairs of hexadecimal digits in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |number: u8| char::from_digit(u32::from(number), 16).expect("below 16");
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn digit(number: u8) -> char {
+    char::from_digit(u32::from(number), 16).expect("below 16")
 }
 
 #[cfg(test)]

@@ -387,22 +387,28 @@ fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
         (WireFormat::GoogleGenerateContent, _) => (64, true),
         _ => (crate::repo::MAX_TOOL_NAME, false),
     };
-    let is_taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || has_dots && matches!(c, '.' | ':');
-    let legal: String = name.chars().map(|c| if is_taken(c) { c } else { '_' }).collect();
+    let legal: String = name.chars().map(|c| if is_taken(c, has_dots) { c } else { '_' }).collect();
     let needs_letter = has_dots && !legal.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let legal = if needs_letter || legal.is_empty() { format!("_{legal}") } else { legal };
     unique(&legal, longest, taken)
 }
 
+fn is_taken(c: char, has_dots: bool) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || has_dots && matches!(c, '.' | ':')
+}
+
 fn unique(name: &str, longest: usize, taken: &[String]) -> String {
-    let cut = |room: usize| name.chars().take(longest.saturating_sub(room)).collect::<String>();
-    let plain = cut(0);
+    let plain = cut(0, name, longest);
     let numbered = (2..).map(|number: usize| {
         let end = format!("_{number}");
-        format!("{}{end}", cut(end.len()))
+        format!("{}{end}", cut(end.len(), name, longest))
     });
     std::iter::once(plain)
         .chain(numbered)
         .find(|candidate| !taken.contains(candidate))
         .expect("there are more numbers than names")
+}
+
+fn cut(room: usize, name: &str, longest: usize) -> String {
+    name.chars().take(longest.saturating_sub(room)).collect::<String>()
 }

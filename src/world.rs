@@ -479,8 +479,11 @@ impl Journal for MemoryJournal {
 /// Returns `true` if nothing may read what lies at a path: a part of it begins with a dot, or its name is one that private keys have.
 /// There lie the tokens of a checkout (`.git/config`), of a person (`.env`, `.netrc`), and what programs keep for themselves.
 pub fn is_hidden(path: &str) -> bool {
-    let has_dot_name = || path.split('/').any(|part| part.starts_with('.') && part != "." && part != "..");
-    (path.starts_with('.') || path.contains("/.")) && has_dot_name() || is_key_name(path)
+    (path.starts_with('.') || path.contains("/.")) && has_dot_name(path) || is_key_name(path)
+}
+
+fn has_dot_name(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.') && part != "." && part != "..")
 }
 
 /// Returns `true` if a path ends as those of source files do, whatever the case.
@@ -497,8 +500,11 @@ fn is_key_name(path: &str) -> bool {
         return false;
     }
     let name = path.rsplit('/').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    let is = |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     is(&NAMES, name) || name.rsplit_once('.').is_some_and(|(_, ending)| is(&ENDINGS, ending))
+}
+
+fn is(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Returns `true` if a file holds nothing but a private key, whatever its name: its first line says so.

@@ -280,7 +280,6 @@ impl AgentSchemas {
             match document {
                 Err(unusable) => mistakes.push(unusable.mistake()),
                 Ok(document) => {
-                    let unknown = |mistake: &Mistake| mistake.rule == &rules::UNKNOWN_FIELD;
                     mistakes.extend(document.mistakes(subject).into_iter().map(|mistake| match unknown(&mistake) {
                         _ if !document.is_of_format() => mistake.in_own_words(),
                         true => Mistake { passed_over_by: self.passes_over, ..mistake },
@@ -291,6 +290,10 @@ impl AgentSchemas {
         }
         mistakes
     }
+}
+
+fn unknown(mistake: &Mistake) -> bool {
+    mistake.rule == &rules::UNKNOWN_FIELD
 }
 
 /// Leaves the first mistakes, and says if there are more.

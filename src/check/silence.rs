@@ -118,8 +118,7 @@ impl Known {
 
     fn is_silent(&self, rule: usize, subject: &Subject<'_>) -> bool {
         let (is_silent, seen) = subject.watched(|| protocol::is_silent(rule, subject));
-        let is_new = |learned: &Learned| !seen.iter().all(|member| learned.looks_at[rule].contains(member));
-        if is_new(&self.learned.read().unwrap_or_else(PoisonError::into_inner)) {
+        if is_new(&self.learned.read().unwrap_or_else(PoisonError::into_inner), &seen, rule) {
             let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
             let mut looks_at = std::mem::take(&mut learned.looks_at);
             looks_at[rule].extend(seen);
@@ -150,6 +149,10 @@ impl Known {
                 .collect::<Option<_>>()?,
         })
     }
+}
+
+fn is_new(learned: &Learned, seen: &[Arc<str>], rule: usize) -> bool {
+    !seen.iter().all(|member| learned.looks_at[rule].contains(member))
 }
 
 fn bit(rule: usize) -> Rules {

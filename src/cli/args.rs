@@ -68,8 +68,11 @@ fn filled(argument: &str) -> Result<String, String> {
 
 /// A layout of requests.
 fn layout(argument: &str) -> Result<Layout, String> {
-    let names = || Layout::ALL.map(Layout::name).join(", ");
     Layout::ALL.into_iter().find(|layout| layout.name() == argument).ok_or_else(|| format!("write one of: {}", names()))
+}
+
+fn names() -> String {
+    Layout::ALL.map(Layout::name).join(", ")
 }
 
 /// A class of changes.

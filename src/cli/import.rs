@@ -17,7 +17,6 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
     let wire = args.from.as_deref().map(lint::wire_named).transpose()?;
     let root = options.root()?;
     let (shown, reader) = lint::open(options, &root, &args.file)?;
-    let number = |n: Option<u32>| n.and_then(|n| usize::try_from(n).ok());
     let choice = Choice { line: number(args.line), body: number(args.body) };
     let picked = pick(reader, wire, choice).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     let name = args.name.clone().unwrap_or_else(|| name_of(args.out.as_deref().unwrap_or(&args.file)));
@@ -29,6 +28,10 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
     }
     tell(&picked, choice, &imported, terminal);
     Ok(Status::Clean)
+}
+
+fn number(n: Option<u32>) -> Option<usize> {
+    n.and_then(|n| usize::try_from(n).ok())
 }
 
 /// A name after that of a file, of what names may hold.

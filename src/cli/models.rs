@@ -96,8 +96,6 @@ fn names(names: &[Spanned<Arc<str>>]) -> String {
 }
 
 fn document(family: &Family) -> Value {
-    let texts = |names: &[Spanned<Arc<str>>]| names.iter().map(|name| name.value.to_string()).collect::<Vec<_>>();
-    let globs = |list: &[ModelPattern]| list.iter().map(|it| it.text.value.to_string()).collect::<Vec<_>>();
     let mut document = json!({
         "name": &*family.name.value, "models": globs(&family.models), "except": globs(&family.except),
         "wires": texts(&family.wires), "servers": texts(&family.servers), "of_server": family.of_server,
@@ -112,6 +110,14 @@ fn document(family: &Family) -> Value {
     let properties = Property::ALL.into_iter().map(|it| (it.key().to_owned(), json!(family.property(it))));
     document.as_object_mut().expect("it is written as an object").extend(properties);
     document
+}
+
+fn globs(list: &[ModelPattern]) -> Vec<String> {
+    list.iter().map(|it| it.text.value.to_string()).collect::<Vec<_>>()
+}
+
+fn texts(names: &[Spanned<Arc<str>>]) -> Vec<String> {
+    names.iter().map(|name| name.value.to_string()).collect::<Vec<_>>()
 }
 
 fn price_document(price: &Price) -> Value {

@@ -171,7 +171,6 @@ impl<'b> Notes<'b> {
 
     fn regrouped(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], group: &Regrouped) {
         let (first, second) = (&a[group.first[0]], &b[group.second[0]]);
-        let parts = |count: usize| if count == 1 { "one part".to_owned() } else { format!("{count} parts") };
         let message = format!(
             "{} is in {}, and was in {}",
             first.describe(),
@@ -265,6 +264,10 @@ impl<'b> Notes<'b> {
             })
             .collect()
     }
+}
+
+fn parts(count: usize) -> String {
+    if count == 1 { "one part".to_owned() } else { format!("{count} parts") }
 }
 
 fn model_name(model: Option<&Value>) -> String {

@@ -74,7 +74,6 @@ impl Limit {
     }
 
     fn read(table: &Table) -> Limit {
-        let named = |key: &str, name: &str| format!("`{name}` in `{key}` of `wire-limits.toml`");
         let api =
             |name: &String| ClientApi::from_name(name).unwrap_or_else(|| panic!("{}", named("client_apis", name)));
         Limit {
@@ -95,6 +94,10 @@ impl Limit {
             source: texts(table, "source").concat(),
         }
     }
+}
+
+fn named(key: &str, name: &str) -> String {
+    format!("`{name}` in `{key}` of `wire-limits.toml`")
 }
 
 /// Returns the texts of a key: one, or a list of them.

@@ -214,20 +214,19 @@ impl<'a> Reader<'a> {
     fn turn(&mut self, value: &Value, at: &Pointer, before: &State) -> Option<State> {
         let turn = self.object(value, at, "a turn", &TURN_KEYS)?;
         let mut state = before.clone();
-        let said = |key: &str| turn.members.contains_key(key);
-        if said("language") {
+        if said("language", turn.members) {
             state.language = self.text(&turn, "language", false);
         }
-        if said("project") {
+        if said("project", turn.members) {
             state.project = self.project(&turn);
         }
-        if said("files") {
+        if said("files", turn.members) {
             state.conversation.files = self.list(&turn, "files", Reader::attached_file);
         }
-        if said("tools") {
+        if said("tools", turn.members) {
             state.conversation.tools = self.list(&turn, "tools", Reader::tool);
         }
-        if said("system_layers") {
+        if said("system_layers", turn.members) {
             state.conversation.system_layers = self.list(&turn, "system_layers", Reader::system_layer);
             self.repeated_layers(&turn, &state.conversation.system_layers);
         }
@@ -755,4 +754,8 @@ impl<'a> Reader<'a> {
         };
         Some(SystemLayer { name: self.text(&object, "name", true), priority, text: self.text(&object, "text", true) })
     }
+}
+
+fn said(key: &str, turn_members: &Map<String, Value>) -> bool {
+    turn_members.contains_key(key)
 }

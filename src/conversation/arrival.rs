@@ -39,12 +39,15 @@ pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
 
 /// The first message of a new turn that the person wrote, at or after a message: what came with the turn came with it.
 pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
-    let is_result = |message: &Message| message.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
     history
         .iter()
         .skip(from)
         .position(|message| message.role == Role::User && !is_result(message))
         .map_or(history.len(), |at| from + at)
+}
+
+fn is_result(message: &Message) -> bool {
+    message.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }))
 }
 
 impl Item {

@@ -284,7 +284,6 @@ impl Block {
     }
 
     fn anchor(&self, path: &[&str]) -> Anchor<'_> {
-        let itself = |text| Anchor { text, relation: Relation::Itself };
         match (self, path) {
             // A text may stand for its whole message.
             (Block::Text(text), ["text"]) => return itself(text),
@@ -313,6 +312,10 @@ impl Block {
             _ => None,
         }
     }
+}
+
+fn itself(text: &str) -> Anchor<'_> {
+    Anchor { text, relation: Relation::Itself }
 }
 
 #[cfg(test)]

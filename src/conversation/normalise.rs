@@ -303,7 +303,6 @@ impl NormalForm {
 
 /// Drops the thinking of a turn that says nothing else; where something must follow, also thinking at a turn's end.
 fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &NormalFormRules, changes: &mut Vec<NormalFormChange>) {
-    let says = |(_, message): &(usize, Message)| message.blocks.iter().rposition(Block::says_something);
     let end = turn.iter().rposition(|message| says(message).is_some());
     let from = match end {
         Some(_) if !rules.needs_end => return,
@@ -318,6 +317,10 @@ fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &NormalFormRules, ch
             changes.push(NormalFormChange::ThinkingAlone { message: *index });
         }
     }
+}
+
+fn says((_, message): &(usize, Message)) -> Option<usize> {
+    message.blocks.iter().rposition(Block::says_something)
 }
 
 fn refusal(block: &Block, message: usize, rules: &NormalFormRules) -> Option<NormalFormChange> {

@@ -258,8 +258,11 @@ fn is_number(text: &str) -> bool {
 
 /// Returns `true` if a text is `OWNER/REPOSITORY`.
 fn is_repository(text: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     text.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
 impl Citation {

@@ -223,11 +223,12 @@ fn around_difference(old: &str, new: &str, width: usize) -> (String, String) {
     }
     let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
     let skipped = same.saturating_sub(width / 3);
-    let window = |text: &str| {
-        let rest: String = text.chars().skip(skipped).collect();
-        format!("{}{}", if skipped > 0 { "…" } else { "" }, cut(&rest, width))
-    };
-    (window(old), window(new))
+    (window(old, skipped, width), window(new, skipped, width))
+}
+
+fn window(text: &str, skipped: usize, width: usize) -> String {
+    let rest: String = text.chars().skip(skipped).collect();
+    format!("{}{}", if skipped > 0 { "…" } else { "" }, cut(&rest, width))
 }
 
 #[cfg(test)]

@@ -73,17 +73,17 @@ fn compare_objects(at: &Pointer, old: &Map<String, Value>, new: &Map<String, Val
             None => changes.push(Change { pointer: at.member(key), kind: ChangeKind::Added(value.clone()) }),
         }
     }
-    let common = |from: &Map<String, Value>, other: &Map<String, Value>| -> Vec<String> {
-        from.keys().filter(|key| other.contains_key(*key)).cloned().collect()
-    };
     let (before, after) = (common(old, new), common(new, old));
     if before != after {
         changes.push(Change { pointer: at.clone(), kind: ChangeKind::Reordered(before, after) });
     }
 }
 
+fn common(from: &Map<String, Value>, other: &Map<String, Value>) -> Vec<String> {
+    from.keys().filter(|key| other.contains_key(*key)).cloned().collect()
+}
+
 fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<Change>) {
-    let texts = |values: &[Value]| values.iter().map(Value::to_string).collect::<Vec<_>>();
     for op in bounded::operations(&texts(old), &texts(new)) {
         match op {
             DiffOp::Equal { .. } => {}
@@ -105,6 +105,10 @@ fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<
             }
         }
     }
+}
+
+fn texts(values: &[Value]) -> Vec<String> {
+    values.iter().map(Value::to_string).collect::<Vec<_>>()
 }
 
 fn removed(at: &Pointer, old: &[Value], range: std::ops::Range<usize>, changes: &mut Vec<Change>) {

@@ -31,10 +31,6 @@ pub(super) fn of_arguments(arguments: &str, found: &str) -> String {
 
 /// Returns which number differs, if only digits do: large numbers lose them where something takes them for fractions.
 fn digits(arguments: &str, found: &str) -> Option<String> {
-    let words = |text: &str| {
-        text.split(|c: char| !c.is_ascii_digit() && !".+-eE".contains(c)).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let rest = |text: &str| text.chars().filter(|c| !c.is_ascii_digit() && !".+-eE".contains(*c)).collect::<String>();
     if rest(arguments) != rest(found) {
         return None;
     }
@@ -42,6 +38,14 @@ fn digits(arguments: &str, found: &str) -> Option<String> {
     let (one, other) = before.iter().zip(&after).find(|(one, other)| one != other)?;
     let is_number = |word: &String| word.parse::<f64>().is_ok();
     (is_number(one) && is_number(other)).then(|| format!("the number {one} became {other}"))
+}
+
+fn rest(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit() && !".+-eE".contains(*c)).collect::<String>()
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_ascii_digit() && !".+-eE".contains(c)).map(str::to_owned).collect::<Vec<_>>()
 }
 
 /// Returns a text as JSON.

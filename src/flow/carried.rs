@@ -214,9 +214,8 @@ impl<'b, 'c> Judge<'b, 'c> {
 
     fn history(&mut self, history: &'c [Message]) {
         let at = Pointer::root().member("history");
-        let blocks = |message: usize| at.element(message).member("content_blocks");
         for (message, said) in history.iter().enumerate() {
-            self.calls_of(said, message, &blocks(message));
+            self.calls_of(said, message, &blocks(message, &at));
         }
         let mut names: HashMap<&str, &str> = HashMap::default();
         for (message, said) in history.iter().enumerate() {
@@ -224,7 +223,7 @@ impl<'b, 'c> Judge<'b, 'c> {
                 if let Block::ToolUse { id, name, .. } = block {
                     names.insert(id, name);
                 }
-                self.block(said, message, block, &blocks(message).element(number), &names);
+                self.block(said, message, block, &blocks(message, &at).element(number), &names);
             }
         }
     }
@@ -583,6 +582,10 @@ impl<'b, 'c> Judge<'b, 'c> {
     }
 }
 
+fn blocks(message: usize, at: &Pointer) -> Pointer {
+    at.element(message).member("content_blocks")
+}
+
 /// A call that the body has.
 struct Called {
     /// Its number there.
@@ -633,12 +636,13 @@ fn says(whole: &str, text: &str) -> bool {
     if text.len() >= SHORT {
         return whole.contains(text);
     }
-    let is_apart = |at: usize| {
-        let before = whole[..at].chars().next_back();
-        let behind = whole[at + text.len()..].chars().next();
-        !before.is_some_and(char::is_alphanumeric) && !behind.is_some_and(char::is_alphanumeric)
-    };
-    whole.match_indices(text).any(|(at, _)| is_apart(at))
+    whole.match_indices(text).any(|(at, _)| is_apart(at, whole, text))
+}
+
+fn is_apart(at: usize, whole: &str, text: &str) -> bool {
+    let before = whole[..at].chars().next_back();
+    let behind = whole[at + text.len()..].chars().next();
+    !before.is_some_and(char::is_alphanumeric) && !behind.is_some_and(char::is_alphanumeric)
 }
 
 /// Collects the texts in a value.

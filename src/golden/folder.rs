@@ -175,10 +175,9 @@ impl Comparison {
         self.manifest.note_bundled(&self.bundled, self.is_all);
         self.manifest.extend(output.as_ref(), folder, lines)?;
         apply(output.as_ref(), folder, drifts)?;
-        let removed = |line: &str| drifts.iter().any(|drift| drift.new.is_none() && drift.path == line);
         self.manifest.retain(output.as_ref(), folder, |line| match proof {
             Proof::Names => !self.is_all || lines.contains_key(line),
-            Proof::Contents => lines.contains_key(line) || !removed(line),
+            Proof::Contents => lines.contains_key(line) || !removed(line, drifts),
         })
     }
 
@@ -211,4 +210,8 @@ impl Comparison {
             None => finding,
         }))
     }
+}
+
+fn removed(line: &str, drifts: &[Drift]) -> bool {
+    drifts.iter().any(|drift| drift.new.is_none() && drift.path == line)
 }

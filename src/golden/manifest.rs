@@ -224,11 +224,6 @@ impl Manifest {
 
 /// One line; `None` for the header and whatever a merge left behind.
 fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with('.')
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-    };
     match proof {
         Proof::Names => is_name(line).then(|| (line.to_owned(), String::new())),
         Proof::Contents => {
@@ -238,6 +233,12 @@ fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
             is_ours.then(|| (path.to_owned(), print.to_owned()))
         }
     }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('.')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 /// A line about a bundled file.

@@ -24,8 +24,7 @@ impl Provider {
             let images = turn.role == Speaker::Assistant && turn.value.get("images").is_some();
             wire == WireFormat::OpenAiChat && (images || turn.value.get("reasoning_details").is_some())
         };
-        let own = || ClientApi::ALL.into_iter().find(|api| api.speaks(wire));
-        let api = if turns.iter().any(is_router) { Some(ClientApi::OpenRouter) } else { own() };
+        let api = if turns.iter().any(is_router) { Some(ClientApi::OpenRouter) } else { own(wire) };
         Provider { wire, origin: api.map_or("", ClientApi::name).into() }
     }
 
@@ -48,9 +47,8 @@ impl Provider {
 
     /// Returns `true` if a part is in the provider's own form, though it is of a kind that all have.
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
-        let has = |name: &str| part.value.get(name).is_some_and(|value| !is_nothing(value));
         match (self.wire, part.kind) {
-            (WireFormat::AnthropicMessages, Kind::Text(_)) => has("citations"),
+            (WireFormat::AnthropicMessages, Kind::Text(_)) => has("citations", part.value),
             // The signature of a call that stands before it.
             (WireFormat::GoogleGenerateContent, Kind::Text("")) => {
                 role == Role::Assistant && thinking::signature(part.value).is_some()
@@ -58,7 +56,9 @@ impl Provider {
             (WireFormat::OpenAiResponses, Kind::Call(_) | Kind::Result(_)) => {
                 text_of(part.value, "type").is_some_and(|kind| kind.starts_with("custom_"))
             }
-            (WireFormat::OpenAiChat, Kind::Call(_)) => text_of(part.value, "type") == Some("custom") && has("custom"),
+            (WireFormat::OpenAiChat, Kind::Call(_)) => {
+                text_of(part.value, "type") == Some("custom") && has("custom", part.value)
+            }
             _ => false,
         }
     }
@@ -122,6 +122,14 @@ impl Provider {
         let cites = || elements(value.get("content")).iter().any(|part| has(part, "annotations"));
         is_answer && (has(value, "phase") || cites())
     }
+}
+
+fn has(name: &str, part_value: &Value) -> bool {
+    part_value.get(name).is_some_and(|value| !is_nothing(value))
+}
+
+fn own(wire: WireFormat) -> Option<ClientApi> {
+    ClientApi::ALL.into_iter().find(|api| api.speaks(wire))
 }
 
 fn is_nothing(value: &Value) -> bool {

@@ -169,6 +169,11 @@ impl Search {
 
 /// Returns `true` if a document is the first line of a session's log.
 fn is_session(document: &serde_json::Value) -> bool {
-    let has_text = |name: &str| document.get(name).is_some_and(serde_json::Value::is_string);
-    document.get("kind").is_some_and(|kind| kind == "session") && document.get("version").is_some() && has_text("agent")
+    document.get("kind").is_some_and(|kind| kind == "session")
+        && document.get("version").is_some()
+        && has_text("agent", document)
+}
+
+fn has_text(name: &str, document: &serde_json::Value) -> bool {
+    document.get(name).is_some_and(serde_json::Value::is_string)
 }

@@ -212,9 +212,7 @@ impl Finder {
             Address::Unknown if here.is_captured && self.wire.is_none() => return self.harvest.passed_over += 1,
             Address::Unknown => None,
         };
-        // What shares its path with a wire format.
-        let starts = |wire: WireFormat| begins_with(wire).iter().any(|name| members.contains_key(*name));
-        if here.is_captured && endpoint.as_ref().is_some_and(|endpoint| !starts(endpoint.wire)) {
+        if here.is_captured && endpoint.as_ref().is_some_and(|endpoint| !starts(endpoint.wire, &members)) {
             self.harvest.passed_over += 1;
             return;
         }
@@ -234,6 +232,11 @@ impl Finder {
             false => self.harvest.strangers.push((here.string, here.at)),
         }
     }
+}
+
+/// What shares its path with a wire format.
+fn starts(wire: WireFormat, members: &Map<String, Value>) -> bool {
+    begins_with(wire).iter().any(|name| members.contains_key(*name))
 }
 
 /// Returns `true` if an object is a HAR file.

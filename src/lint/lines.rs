@@ -94,11 +94,17 @@ impl<R: Read> Input<R> {
 
 /// Returns `true` if two lines that follow each other are documents of their own.
 fn are_lines(first: &[u8], second: &[u8]) -> bool {
-    let is_whole = |line: &[u8]| is_json(line.strip_prefix(BOM).unwrap_or(line));
-    // A first line that is broken: no document goes on with another object where none can stand.
-    let begins = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
     let is_open = first.trim_ascii_end().last().is_none_or(|last| b"{[,:".contains(last));
     is_whole(first) || begins(first) && begins(second) && !is_open
+}
+
+/// A first line that is broken: no document goes on with another object where none can stand.
+fn begins(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"{")
+}
+
+fn is_whole(line: &[u8]) -> bool {
+    is_json(line.strip_prefix(BOM).unwrap_or(line))
 }
 
 /// How many lines of text are looked at to find a line of a log that holds a document.

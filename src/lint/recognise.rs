@@ -93,11 +93,10 @@ pub(crate) fn recognise_among(body: &Value, among: &[WireFormat]) -> Result<Wire
 
 /// The formats that begin as a body does, each with the evidence for it.
 fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
-    let begins = |wire: WireFormat| begins_with(wire).iter().any(|name| body.contains_key(*name));
-    if begins(GoogleGenerateContent) {
+    if begins(GoogleGenerateContent, body) {
         return vec![(GoogleGenerateContent, 0)];
     }
-    if begins(LlamaCppInfill) {
+    if begins(LlamaCppInfill, body) {
         return vec![(LlamaCppInfill, 0)];
     }
     if body.contains_key("messages") {
@@ -109,10 +108,14 @@ fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
         Some(_) => return counted(&[MistralFim, OllamaGenerate], &completion_evidence(body)),
         None => {}
     }
-    match begins(OpenAiResponses) && !is_for_other_models(body) {
+    match begins(OpenAiResponses, body) && !is_for_other_models(body) {
         true => vec![(OpenAiResponses, 0)],
         false => Vec::new(),
     }
+}
+
+fn begins(wire: WireFormat, body: &Map<String, Value>) -> bool {
+    begins_with(wire).iter().any(|name| body.contains_key(*name))
 }
 
 /// Something that some formats have, and others do not; and how much it counts.
@@ -321,11 +324,14 @@ fn completion_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     const FIM: &[&str] = &["max_tokens", "min_tokens", "random_seed", "stop", "temperature", "top_p"];
     const GENERATE: &[&str] =
         &["options", "keep_alive", "raw", "template", "context", "images", "format", "system", "think"];
-    let named = |names: &[&str]| names.iter().filter(|name| body.contains_key(**name)).count();
-    let mut evidence: Vec<Evidence> = vec![(&[MistralFim], 1); named(FIM)];
-    evidence.extend(vec![(&[OllamaGenerate] as &[WireFormat], 2); named(GENERATE)]);
+    let mut evidence: Vec<Evidence> = vec![(&[MistralFim], 1); named(FIM, body)];
+    evidence.extend(vec![(&[OllamaGenerate] as &[WireFormat], 2); named(GENERATE, body)]);
     evidence.extend(body.get("model").and_then(Value::as_str).and_then(model_evidence));
     evidence
+}
+
+fn named(names: &[&str], body: &Map<String, Value>) -> usize {
+    names.iter().filter(|name| body.contains_key(**name)).count()
 }
 
 /// Returns `true` if a body is for the endpoint of text completions that came before chats.

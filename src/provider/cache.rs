@@ -161,9 +161,6 @@ fn collect_breakpoints<'v>(list: &'v Value, found: &mut Vec<&'v Value>) {
 
 impl Cacheable for Value {
     fn authored(&self, name: &str) -> usize {
-        let count = |list: &Value| {
-            elements(list).iter().filter(|value| value.get("cache_control").is_some_and(|mark| !mark.is_null())).count()
-        };
         match name {
             "cache_control" => usize::from(!self.is_null()),
             "system" | "tools" => count(self),
@@ -184,6 +181,10 @@ impl Cacheable for Value {
         block.insert("cache_control".to_owned(), value);
         Some(mark)
     }
+}
+
+fn count(list: &Value) -> usize {
+    elements(list).iter().filter(|value| value.get("cache_control").is_some_and(|mark| !mark.is_null())).count()
 }
 
 /// The elements of an array; none of anything else.
@@ -218,12 +219,15 @@ fn before_out_of_reach(messages: &[Value]) -> Option<usize> {
     let answer = messages.iter().rposition(|message| message.get("role").is_some_and(|role| role == "assistant"))?;
     let (before, now) = (answer.checked_sub(2)?, messages.len().checked_sub(2)?);
     let between = messages.get(before + 1..now)?;
-    let block = |at: usize| content(&messages[at]).iter().rposition(can_carry);
     // A text is one block.
-    let (first, last) = (block(before).unwrap_or(0), block(now).unwrap_or(0));
+    let (first, last) = (block(before, messages).unwrap_or(0), block(now, messages).unwrap_or(0));
     let behind = content(&messages[before]).len().max(1) - first;
     let distance = behind + between.iter().map(|message| content(message).len().max(1)).sum::<usize>() + last;
     (distance >= LOOKBACK).then_some(before)
+}
+
+fn block(at: usize, messages: &[Value]) -> Option<usize> {
+    content(&messages[at]).iter().rposition(can_carry)
 }
 
 /// The blocks of a message; none of a text.

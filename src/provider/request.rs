@@ -62,7 +62,6 @@ pub fn request_line<'h>(
 ) -> RequestLine {
     let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
     let url = format!("{}/{}", instance.url.value.trim_end_matches('/'), endpoint.trim_start_matches('/'));
-    let plain = |name: &str, value: &str| Header { name: name.to_owned(), value: HeaderValue::Plain(value.to_owned()) };
     let mut headers = vec![plain("content-type", "application/json")];
     if let Some(secret) = &instance.api_key_ref {
         let (name, prefix) = match api.auth() {
@@ -79,6 +78,10 @@ pub fn request_line<'h>(
         }
     }
     RequestLine { method: "POST", url, headers }
+}
+
+fn plain(name: &str, value: &str) -> Header {
+    Header { name: name.to_owned(), value: HeaderValue::Plain(value.to_owned()) }
 }
 
 /// Returns `true` if what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.

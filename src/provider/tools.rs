@@ -149,13 +149,12 @@ pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let behind_own = |index: &str| index.parse::<usize>().ok()?.checked_sub(own);
     let (index, rest) = match (envelope(wire), tokens.as_slice()) {
         (Envelope::Declarations, [_, "functionDeclarations", index, rest @ ..]) => (index.parse().ok()?, rest),
         (Envelope::None, [index, rest @ ..]) | (Envelope::Function, [index, "function", rest @ ..]) => {
-            (behind_own(index)?, rest)
+            (behind_own(index, own)?, rest)
         }
-        (Envelope::Function, [index]) => (behind_own(index)?, &[][..]),
+        (Envelope::Function, [index]) => (behind_own(index, own)?, &[][..]),
         (Envelope::Declarations | Envelope::None | Envelope::Function, _) => return None,
     };
     let tool = Pointer::root().member("tools").element(index);
@@ -167,6 +166,10 @@ pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Opti
         _ => return None,
     };
     Some(rest.iter().fold(tool.member(member), |at, token| at.member(token)))
+}
+
+fn behind_own(index: &str, own: usize) -> Option<usize> {
+    index.parse::<usize>().ok()?.checked_sub(own)
 }
 
 #[cfg(test)]

@@ -267,13 +267,16 @@ impl Found {
     /// Returns the path that the sentence names: what stands in such a hole, with the words that touch it.
     pub(super) fn path(&self, plain: &Plain) -> Option<String> {
         let (_, range) = self.holes.iter().find(|(name, _)| name == "path" || name == "index")?;
-        let is_of_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-' | '/');
         let start = plain.text[..range.start].rfind(|c| !is_of_path(c)).map_or(0, |at| at + 1);
         let rest = &plain.text[range.end..];
         let end = range.end + rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
         let path = plain.text.get(start..end)?.trim_matches(['.', '/', '-']);
         (!path.is_empty()).then(|| path.to_owned())
     }
+}
+
+fn is_of_path(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-' | '/')
 }
 
 #[cfg(test)]

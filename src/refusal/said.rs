@@ -132,12 +132,15 @@ fn exchange(entry: &Value) -> Option<Exchange> {
     if status < 400 {
         return None;
     }
-    let text = |value: &Value, places: &[&str]| places.iter().find_map(|place| as_text(value.pointer(place)?));
     Some(Exchange {
         answer: text(response, &["/content/text", "/body/string", "/body"])?,
         url: text(request, &["/url", "/uri"]),
         request: text(request, &["/postData/text", "/body/string", "/body"]),
     })
+}
+
+fn text(value: &Value, places: &[&str]) -> Option<String> {
+    places.iter().find_map(|place| as_text(value.pointer(place)?))
 }
 
 /// Returns a text, or a value as JSON; nothing for what is empty.

@@ -64,24 +64,26 @@ fn misplaced_tag(
     unbalanced: Option<Unbalanced>,
     at: impl Fn(Range<usize>) -> Span,
 ) -> Diagnostic {
-    let reworded = |message: String| Diagnostic { message, ..finding.clone() };
     match (TAGS.contains(&tag), unbalanced) {
         (true, Some(Unbalanced::WrongEnd { open } | Unbalanced::Open(open))) => {
             let OpenTag { name, range } = open;
-            reworded(format!("`{tag}` stands where `end{name}` is missing"))
+            reworded(format!("`{tag}` stands where `end{name}` is missing"), &finding)
                 .related(at(range), format!("this `{name}` is still open"))
                 .help(format!("write `{{% end{name} %}}` before it"))
         }
-        (true, _) if tag.starts_with("end") => {
-            reworded(format!("`{tag}` closes nothing")).help("remove it, or write the tag that it should close")
-        }
-        (true, _) => reworded(format!("`{tag}` stands outside of what it divides"))
+        (true, _) if tag.starts_with("end") => reworded(format!("`{tag}` closes nothing"), &finding)
+            .help("remove it, or write the tag that it should close"),
+        (true, _) => reworded(format!("`{tag}` stands outside of what it divides"), &finding)
             .help("write it between `{% if … %}` or `{% for … %}` and its end"),
         (false, _) => {
             let help = did_you_mean(tag, TAGS).unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
             finding.help(help)
         }
     }
+}
+
+fn reworded(message: String, finding: &Diagnostic) -> Diagnostic {
+    Diagnostic { message, ..finding.clone() }
 }
 
 /// The tags that open, divide and close.
@@ -346,16 +348,19 @@ fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String
 
 /// Returns what kind of template data an object is, and the members that such an object can have.
 fn kind_of_object(object: &Value) -> Option<(&'static str, &'static [&'static str])> {
-    let has = |member: &str| object.get_attr(member).is_ok_and(|member| !member.is_undefined());
     let name = match () {
-        () if has("history") => "ctx",
-        () if has("role") && has("content_blocks") => "message",
-        () if has("type") => "block",
-        () if has("file_path") => "file",
-        () if has("schema") && has("name") => "tool",
+        () if has("history", object) => "ctx",
+        () if has("role", object) && has("content_blocks", object) => "message",
+        () if has("type", object) => "block",
+        () if has("file_path", object) => "file",
+        () if has("schema", object) && has("name", object) => "tool",
         () => return None,
     };
     TEMPLATE_DATA.into_iter().find(|(known, _)| *known == name)
+}
+
+fn has(member: &str, object: &Value) -> bool {
+    object.get_attr(member).is_ok_and(|member| !member.is_undefined())
 }
 
 impl Engine {

@@ -258,7 +258,10 @@ impl BodyLibrary<'_> {
 fn set_by_template(names: &dyn Lookup, users: &Users) -> Option<Vec<(Arc<str>, Value)>> {
     let values = users.names.iter().filter_map(|name| Some((Arc::clone(name), names.lookup(name)?)));
     let values: Vec<(Arc<str>, Value)> = values.collect();
-    // What holds others may change, and is more than a key should be.
-    let is_plain = |value: &Value| !value.is_undefined() && value.as_object().is_none() && !value.is_safe();
     values.iter().all(|(_, value)| is_plain(value)).then_some(values)
+}
+
+/// What holds others may change, and is more than a key should be.
+fn is_plain(value: &Value) -> bool {
+    !value.is_undefined() && value.as_object().is_none() && !value.is_safe()
 }

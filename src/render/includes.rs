@@ -322,7 +322,6 @@ fn near_partials<'a>(
     }
     /// Without a first folder that is almost `partials`.
     fn below_partials(name: &str) -> &str {
-        let is_meant = |folder: &str| is_misspelling(folder, "partials") || folder == "templates";
         name.split_once('/').filter(|(folder, _)| is_meant(folder)).map_or(name, |(_, rest)| rest)
     }
     fn file(name: &str) -> &str {
@@ -339,6 +338,10 @@ fn near_partials<'a>(
     let similar = near.iter().filter_map(|near| known.iter().copied().find(|name| stem(name) == *near));
     let candidates = [in_place.collect(), elsewhere.take(3).collect(), similar.collect::<Vec<&str>>()];
     one_of(candidates.iter().find(|names| !names.is_empty())?)
+}
+
+fn is_meant(folder: &str) -> bool {
+    is_misspelling(folder, "partials") || folder == "templates"
 }
 
 #[cfg(test)]

@@ -185,7 +185,6 @@ impl Told {
 
     /// The value that each run is a part of: with its neighbours of the same emission.
     pub(super) fn values(&self) -> Vec<Range<usize>> {
-        let emission = |run: &Run| (run.emission, run.recording);
         let values = self.runs.chunk_by(|one, next| emission(one) == emission(next));
         let mut end = 0;
         let values = values.flat_map(|runs| {
@@ -235,6 +234,10 @@ impl Told {
             Writer::Tag => Vec::new(),
         })
     }
+}
+
+fn emission(run: &Run) -> (u32, u8) {
+    (run.emission, run.recording)
 }
 
 /// Takes parts out of a text, each behind the one before: in one walk, however many they are.

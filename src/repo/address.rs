@@ -102,10 +102,6 @@ pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
 /// Returns what follows the scheme and its `//`.
 fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     let schemes = ["https", "http"];
-    let other_scheme = |scheme: &str| match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
-        true => NoAddress::wrong(&format!("`{scheme}` is not a scheme for requests")),
-        false => NoAddress::wrong("requests are sent by `https` or `http`"),
-    };
     if let Some((scheme, rest)) = url.split_once("://") {
         return match schemes.contains(&scheme) {
             true => Ok(rest),
@@ -122,6 +118,13 @@ fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
             let help = format!("write `https://{shown}`, or `http://{shown}` if the server does not speak TLS");
             Err(NoAddress::wrong("the scheme is missing").help(help))
         }
+    }
+}
+
+fn other_scheme(scheme: &str) -> NoAddress {
+    match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
+        true => NoAddress::wrong(&format!("`{scheme}` is not a scheme for requests")),
+        false => NoAddress::wrong("requests are sent by `https` or `http`"),
     }
 }
 
@@ -166,7 +169,6 @@ fn no_secret(text: &str) -> Result<(), NoAddress> {
 fn holds_login(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let text = text.trim_start();
-    let is_scheme = |scheme: &str| scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     let rest = match text.split_once(':') {
         Some((scheme, rest)) if is_scheme(scheme) => rest,
         _ => text,
@@ -177,16 +179,24 @@ fn holds_login(text: &str) -> bool {
     !is_path && (authority.contains(['@', '＠', '﹫']) || authority.to_ascii_lowercase().contains("%40"))
 }
 
+fn is_scheme(scheme: &str) -> bool {
+    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+}
+
 /// Returns `true` if a key stands in a URL: as a parameter, wherever parameters begin, or as a part of the host or the path.
 fn holds_key(text: &str) -> bool {
-    let is_named = |part: &str| {
-        let pair = part.split_once('=');
-        pair.is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
-    };
-    let is_key = |part: &str| is_key_in_path(part) || part.split([':', '.', '=', '@']).any(is_key_in_path);
     let (path, query) = text.split_once(['?', '#']).unwrap_or((text, ""));
     path.split(['/', '&', ';']).any(|part| is_named(part) || is_key(part))
         || query.split(['/', '&', ';', '?', '#']).any(|part| is_named(part) || is_secret_value(part))
+}
+
+fn is_key(part: &str) -> bool {
+    is_key_in_path(part) || part.split([':', '.', '=', '@']).any(is_key_in_path)
+}
+
+fn is_named(part: &str) -> bool {
+    let pair = part.split_once('=');
+    pair.is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
 }
 
 /// A text with its `%XX` of ASCII characters replaced.

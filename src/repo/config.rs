@@ -262,7 +262,6 @@ impl Extension {
             reader.report(finding.help("write where and which: `\"/service_tier=batch\"`"));
             return None;
         }
-        let texts = |list: Vec<Spanned<Arc<str>>>| list.into_iter().map(|text| text.value).collect();
         let instance = instance?;
         Some(Extension {
             span: instance.span,
@@ -273,6 +272,10 @@ impl Extension {
             reason: reason.map(|it| it.value),
         })
     }
+}
+
+fn texts(list: Vec<Spanned<Arc<str>>>) -> Vec<Arc<str>> {
+    list.into_iter().map(|text| text.value).collect()
 }
 
 /// The keys of which an `[[extension]]` entry needs one.

@@ -237,10 +237,13 @@ const TAKEN: Known = Known::flat("a [[family.takes]] entry", &TAKES_KEYS);
 
 /// The families of both layers: those of the repository replace bundled ones of the same name, and follow the others.
 pub(super) fn merged(bundled: Vec<Family>, own: Vec<Family>) -> Vec<Family> {
-    let is_replaced = |family: &Family| own.iter().any(|other| other.name.value == family.name.value);
-    let mut families: Vec<Family> = bundled.into_iter().filter(|family| !is_replaced(family)).collect();
+    let mut families: Vec<Family> = bundled.into_iter().filter(|family| !is_replaced(family, &own)).collect();
     families.extend(own);
     families
+}
+
+fn is_replaced(family: &Family, own: &[Family]) -> bool {
+    own.iter().any(|other| other.name.value == family.name.value)
 }
 
 /// Reads `model-families.toml`.

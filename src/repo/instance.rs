@@ -62,7 +62,6 @@ pub enum SecretRef {
 impl SecretRef {
     /// Reads a reference.
     fn parse(text: &str) -> Result<SecretRef, NoSecretRef> {
-        let malformed = |why: &str| Err(NoSecretRef::Malformed(why.to_owned()));
         // A path may hold anything.
         if is_key_for_reference(text.strip_prefix("file:").map_or(text, file_name)) {
             return Err(NoSecretRef::Key);
@@ -96,6 +95,10 @@ impl SecretRef {
             },
         }
     }
+}
+
+fn malformed(why: &str) -> Result<SecretRef, NoSecretRef> {
+    Err(NoSecretRef::Malformed(why.to_owned()))
 }
 
 /// As it is written in a file; a plain name in its long form.
@@ -353,8 +356,7 @@ fn resolve_one(
     if !ends_well(&chain, raw, suggestions, findings) {
         return None;
     }
-    let first = |get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>| chain.iter().find_map(|instance| get(instance));
-    let (client_api, url) = (first(|it| it.client_api.clone()), first(|it| it.url.clone()));
+    let (client_api, url) = (first(|it| it.client_api.clone(), &chain), first(|it| it.url.clone(), &chain));
     let missing: Vec<&str> = [("client_api", client_api.is_none()), ("url", url.is_none())]
         .iter()
         .filter(|it| it.1)
@@ -379,4 +381,8 @@ fn resolve_one(
         header_spans: headers.values().map(|(_, span)| *span).collect(),
         headers: headers.into_iter().map(|(name, (value, _))| (name, value)).collect(),
     })
+}
+
+fn first(get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>, chain: &[&RawInstance]) -> Option<Spanned<Arc<str>>> {
+    chain.iter().find_map(|instance| get(instance))
 }

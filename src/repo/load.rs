@@ -398,8 +398,6 @@ pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
 }
 
 fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagnostic {
-    // Everything before the first bad byte is decoded the same way, so its length gives the place.
-    let place = |offset: usize| SourceText::salvage(&bytes[..offset]).as_str().len();
     match *error {
         TextError::Utf16 { encoding } => {
             let message = format!("`{shown}` is {encoding}, not UTF-8");
@@ -408,12 +406,12 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
         }
         TextError::NotUtf8 { offset } => {
             let message = format!("`{shown}` is not UTF-8: byte 0x{:02x} at offset {offset}", bytes[offset]);
-            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
+            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset, bytes)..place(offset, bytes)), message)
                 .help("save the file as UTF-8; from an older encoding: `iconv -f WINDOWS-1252 -t UTF-8`")
         }
         TextError::Nul { offset } => {
             let message = format!("`{shown}` contains a NUL byte at offset {offset}");
-            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
+            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset, bytes)..place(offset, bytes)), message)
                 .help("source files are text; write `\\u0000` if the character is meant")
         }
         TextError::TooLarge { size } => {
@@ -421,6 +419,11 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
             Diagnostic::new(&rules::TOO_LARGE, Span::file_start(file), message).help(SMALLER)
         }
     }
+}
+
+/// Everything before the first bad byte is decoded the same way, so its length gives the place.
+fn place(offset: usize, bytes: &[u8]) -> usize {
+    SourceText::salvage(&bytes[..offset]).as_str().len()
 }
 
 /// The advice for a file that is too large.

@@ -105,7 +105,6 @@ impl Matcher {
         let whole = self.paths.is_empty() || self.paths.iter().any(|it| it.accepts(&path));
         let project = subject.project.as_deref();
         let known = self.projects.is_empty() || self.projects.iter().any(|it| Some(it.as_ref()) == project);
-        let texts = |patterns: &[Pattern]| patterns.iter().map(|it| Arc::clone(&it.text)).collect();
         let found = [
             (file, Dimension::File, texts(&self.files), Some(subject.path.clone())),
             (whole, Dimension::Path, texts(&self.paths), Some(subject.path.clone())),
@@ -114,6 +113,10 @@ impl Matcher {
         let missed = found.into_iter().filter(|(accepts, ..)| !accepts);
         missed.map(|(_, dimension, wanted, found)| Mismatch { dimension, wanted, found }).collect()
     }
+}
+
+fn texts(patterns: &[Pattern]) -> Vec<Arc<str>> {
+    patterns.iter().map(|it| Arc::clone(&it.text)).collect()
 }
 
 impl Pattern {

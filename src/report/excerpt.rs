@@ -130,12 +130,15 @@ impl Excerpt {
 impl<'a> LabelledRange<'a> {
     fn new(label: &'a Label, finding: &Diagnostic, sources: &Sources) -> LabelledRange<'a> {
         let text = sources.get(label.span.file).text();
-        let clamp = |offset: usize| text.floor_char_boundary(offset.min(text.len()));
         let span = label.span.range();
-        let start = clamp(span.start);
-        let end = clamp(span.end).min(line_end(text, start)).max(start);
+        let start = clamp(span.start, text);
+        let end = clamp(span.end, text).min(line_end(text, start)).max(start);
         LabelledRange { label, range: start..end, is_primary: std::ptr::eq(label, &raw const finding.primary) }
     }
+}
+
+fn clamp(offset: usize, text: &str) -> usize {
+    text.floor_char_boundary(offset.min(text.len()))
 }
 
 /// The runs of whole lines around places of one file, the one with the primary place first.

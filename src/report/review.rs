@@ -80,12 +80,15 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
 
 /// Returns `true` if the same keys have changed places, in objects that differ elsewhere.
 fn is_same_order(block: &Block<'_>, group: &Group) -> bool {
-    let is_order = |kind: &ChangeKind| matches!(kind, ChangeKind::Reordered(..));
     let is_request = block.class == Class::Request;
     is_order(block.kind)
         && is_order(&group.change.kind)
         && is_request == group.is_request
         && block.kind.describe(LONGEST) == group.change.kind.describe(LONGEST)
+}
+
+fn is_order(kind: &ChangeKind) -> bool {
+    matches!(kind, ChangeKind::Reordered(..))
 }
 
 /// The pointer of a change: one of a request line is no member of a body.
@@ -293,13 +296,14 @@ fn prefix(cause: &Cause) -> Option<String> {
 /// Returns `true` if a text changed by just the lines that were edited, so that showing them again says nothing.
 fn repeats(block: &Block<'_>, cause: &Cause) -> bool {
     let Some(hunks) = &block.hunks else { return false };
-    let trimmed = |lines: &[String]| -> Vec<String> {
-        lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
-    };
     let edits = Edit::shown(&cause.edits);
     let edited: Vec<_> = edits.iter().flat_map(|edit| &edit.hunks).collect();
     edited.len() == hunks.len()
         && hunks.iter().zip(edited).all(|(hunk, edit)| {
             trimmed(&hunk.removed) == trimmed(&edit.removed) && trimmed(&hunk.added) == trimmed(&edit.added)
         })
+}
+
+fn trimmed(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }

@@ -104,7 +104,6 @@ struct Written<'r> {
 
 impl Written<'_> {
     fn result(&self, finding: &Diagnostic, rule: Option<usize>, print: &str) -> Value {
-        let names = |names: &[Arc<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut result = json!({
             "ruleId": finding.rule.code,
             "level": finding.severity.name(),
@@ -156,7 +155,6 @@ impl Written<'_> {
     }
 
     fn artifact(&self, shown: &str) -> Value {
-        let encoded = |path: &str| utf8_percent_encode(path, &PLAIN).to_string();
         if let Some(path) = bundled_path(shown) {
             return json!({"uri": encoded(path), "uriBaseId": BASES[1].0});
         }
@@ -166,6 +164,14 @@ impl Written<'_> {
             false => json!({"uri": encoded(&path), "uriBaseId": BASES[0].0}),
         }
     }
+}
+
+fn encoded(path: &str) -> String {
+    utf8_percent_encode(path, &PLAIN).to_string()
+}
+
+fn names(names: &[Arc<str>]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect::<Vec<_>>()
 }
 
 fn message(text: &Text) -> Value {

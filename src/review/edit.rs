@@ -173,7 +173,6 @@ impl Edits {
     }
 
     fn add_file(&mut self, old: Option<(&str, &[u8])>, new: Option<(&str, &[u8])>) {
-        let owned = |side: Option<(&str, &[u8])>| side.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
         let path: Arc<str> = new.or(old).map_or("", |(path, _)| path).into();
         let kind = match (old, new) {
             (None, _) => Some(EditKind::Added),
@@ -247,6 +246,10 @@ impl Edits {
         let file = &self.files[self.file_of[edit]];
         [&file.old, &file.new].into_iter().flatten().map(|(path, _)| path.as_str()).collect()
     }
+}
+
+fn owned(side: Option<(&str, &[u8])>) -> Option<(String, Vec<u8>)> {
+    side.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()))
 }
 
 impl FileEdits {
@@ -407,25 +410,26 @@ fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> V
 /// Runs of a template with each line as one of its own, where lines were edited and not rewritten: what two of them do is often of no
 /// concern to each other. If there are many, they stay as they are.
 fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
-    let is_edited = |run: &Run| {
-        let mut pairs = run.old.clone().zip(run.new.clone());
-        !run.is_same
-            && run.old.len() == run.new.len()
-            && pairs.all(|(old_line, new_line)| word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE)
-    };
-    let parts = |run: &Run| if is_edited(run) { run.old.len() } else { usize::from(!run.is_same) };
+    let parts = |run: &Run| if is_edited(run, old, new) { run.old.len() } else { usize::from(!run.is_same) };
     if runs.iter().map(parts).sum::<usize>() > MOST_HUNKS {
         return runs;
     }
     runs.into_iter()
         .flat_map(|run: Run| -> Vec<Run> {
-            if !is_edited(&run) {
+            if !is_edited(&run, old, new) {
                 return vec![run];
             }
             let pairs = run.old.clone().zip(run.new.clone());
             pairs.map(|(old, new)| Run { old: old..old + 1, new: new..new + 1, is_same: false, key: None }).collect()
         })
         .collect()
+}
+
+fn is_edited(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> bool {
+    let mut pairs = run.old.clone().zip(run.new.clone());
+    !run.is_same
+        && run.old.len() == run.new.len()
+        && pairs.all(|(old_line, new_line)| word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE)
 }
 
 fn gone(key: Option<&Arc<str>>, lines: &Range<usize>, at: usize) -> Run {
@@ -452,15 +456,18 @@ fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {
     let differing = runs.iter().filter(|run| !run.is_same);
     let is_one = one || differing.clone().count() > MOST_HUNKS;
     let headers: Vec<&Arc<str>> = differing.filter_map(|run| keys::header(run.key.as_ref()?)).collect();
-    let group = |run: &Run| -> Option<Arc<str>> {
-        let key = run.key.as_ref()?;
-        Some(Arc::clone(headers.iter().find(|header| keys::is_in(key, header)).unwrap_or(&key)))
-    };
     let mut first: HashMap<Option<Arc<str>>, usize> = HashMap::new();
     runs.iter()
         .enumerate()
-        .map(|(at, run)| (!run.is_same).then(|| if is_one { *first.entry(group(run)).or_insert(at) } else { at }))
+        .map(|(at, run)| {
+            (!run.is_same).then(|| if is_one { *first.entry(group(run, &headers)).or_insert(at) } else { at })
+        })
         .collect()
+}
+
+fn group(run: &Run, headers: &[&Arc<str>]) -> Option<Arc<str>> {
+    let key = run.key.as_ref()?;
+    Some(Arc::clone(headers.iter().find(|header| keys::is_in(key, header)).unwrap_or(&key)))
 }
 
 fn hunk(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> Hunk {

@@ -130,15 +130,11 @@ impl Proof<'_> {
         let newer_names: HashMap<&Arc<str>, &Arc<str>> =
             self.names.agents.iter().map(|(new, old)| (old, new)).collect();
         let contexts: HashMap<&Arc<str>, &Arc<str>> = self.names.contexts.iter().map(|(new, old)| (old, new)).collect();
-        let newer_context = |name: Option<Arc<str>>| match name {
-            Some(name) => Some(contexts.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer))),
-            None => None,
-        };
         let mut found: HashMap<(Arc<str>, Option<Arc<str>>), String> = HashMap::new();
         for (agent, files) in run.results {
             let name = *newer_names.get(&agent).unwrap_or(&&agent);
             let files = files.into_iter().map(|file| file.of_agent(&agent, name));
-            let subject = |context| (Arc::clone(name), newer_context(context));
+            let subject = |context| (Arc::clone(name), newer_context(context, &contexts));
             found.extend(files.map(|file| (subject(file.context), file.text)));
         }
         let text = |body: usize| {
@@ -146,6 +142,13 @@ impl Proof<'_> {
             found.get(&(Arc::clone(&subject.agent), subject.context.clone())).cloned()
         };
         bodies.iter().map(|&body| (body, text(body))).collect()
+    }
+}
+
+fn newer_context(name: Option<Arc<str>>, contexts: &HashMap<&Arc<str>, &Arc<str>>) -> Option<Arc<str>> {
+    match name {
+        Some(name) => Some(contexts.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer))),
+        None => None,
     }
 }
 

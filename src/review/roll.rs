@@ -139,10 +139,6 @@ pub(super) fn paired(changes: Vec<ChangedFile>, older_contexts: &BTreeMap<Arc<st
 }
 
 fn renamed(edits: &Edits, before: &Named<'_>, after: &Named<'_>) -> BTreeMap<Arc<str>, Arc<str>> {
-    let moved = |edit: &Edit| match &edit.kind {
-        EditKind::Moved { from } => Some((Arc::clone(&edit.path), Arc::clone(from))),
-        _ => None,
-    };
     let moved: BTreeMap<Arc<str>, Arc<str>> = edits.all.iter().filter_map(moved).collect();
     let gone = before.iter().filter(|(name, _)| !after.contains_key(*name));
     let gone: BTreeMap<&Arc<str>, &Arc<str>> = gone.map(|(name, path)| (path, *name)).collect();
@@ -152,6 +148,13 @@ fn renamed(edits: &Edits, before: &Named<'_>, after: &Named<'_>) -> BTreeMap<Arc
         Some((Arc::clone(name), Arc::clone(gone.get(from)?)))
     });
     renamed.collect()
+}
+
+fn moved(edit: &Edit) -> Option<(Arc<str>, Arc<str>)> {
+    match &edit.kind {
+        EditKind::Moved { from } => Some((Arc::clone(&edit.path), Arc::clone(from))),
+        _ => None,
+    }
 }
 
 /// How many bodies come or go with what.
@@ -187,10 +190,11 @@ impl Roll {
     ) -> Roll {
         let (agents_then, agents_now) = (agents(older), agents(newer));
         let (contexts_then, contexts_now) = (contexts(older), contexts(newer));
-        let path = |name: &Arc<str>| agents_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
-        let renamed =
-            |(to, from): (&Arc<str>, &Arc<str>)| Renamed { from: Arc::clone(from), to: Arc::clone(to), path: path(to) };
-        let path_of = |name: &Arc<str>| contexts_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
+        let renamed = |(to, from): (&Arc<str>, &Arc<str>)| Renamed {
+            from: Arc::clone(from),
+            to: Arc::clone(to),
+            path: path(to, &agents_now),
+        };
         let mut counts = Counts::default();
         files.iter().for_each(|file| counts.add(file));
         let of_agent = |name: &Arc<str>| counts.agents.get(name).copied().unwrap_or_default();
@@ -204,24 +208,19 @@ impl Roll {
             renamed_contexts: names
                 .contexts
                 .iter()
-                .map(|(to, from)| Renamed { path: path_of(to), ..renamed((to, from)) })
+                .map(|(to, from)| Renamed { path: path_of(to, &contexts_now), ..renamed((to, from)) })
                 .collect(),
             broken_contexts: Vec::new(),
             bodies: Vec::new(),
         };
-        // Agents that take no part have no files here.
-        let takes_part = |it: &Listed| counts.agents.contains_key(&it.name);
         let older: BTreeSet<&Arc<str>> = names.agents.values().collect();
-        roll.agents.retain(|it| takes_part(it) && !names.agents.contains_key(&it.name));
-        roll.gone_agents.retain(|it| takes_part(it) && !older.contains(&it.name));
+        roll.agents.retain(|it| takes_part(it, &counts.agents) && !names.agents.contains_key(&it.name));
+        roll.gone_agents.retain(|it| takes_part(it, &counts.agents) && !older.contains(&it.name));
         let older: BTreeSet<&Arc<str>> = names.contexts.values().collect();
         roll.contexts.retain(|it| !names.contexts.contains_key(&it.name));
         roll.gone_contexts.retain(|it| !older.contains(&it.name));
         (roll.broken_contexts, roll.gone_contexts) =
             roll.gone_contexts.into_iter().partition(|it| now.read(&it.path).is_ok());
-        let all_names = |one: &[Listed], other: &[Listed]| -> BTreeSet<Arc<str>> {
-            one.iter().chain(other).map(|it| Arc::clone(&it.name)).collect()
-        };
         let agents = all_names(&roll.agents, &roll.gone_agents);
         let mut contexts = all_names(&roll.contexts, &roll.gone_contexts);
         contexts.extend(roll.broken_contexts.iter().map(|it| Arc::clone(&it.name)));
@@ -262,6 +261,23 @@ impl Roll {
         let renamed = self.renamed.iter().chain(&self.renamed_contexts).map(|it| (&*it.path, false));
         whole.map(|it| (&*it.path, true)).chain(renamed).collect()
     }
+}
+
+fn all_names(one: &[Listed], other: &[Listed]) -> BTreeSet<Arc<str>> {
+    one.iter().chain(other).map(|it| Arc::clone(&it.name)).collect()
+}
+
+/// Agents that take no part have no files here.
+fn takes_part(it: &Listed, counts_agents: &BTreeMap<&Arc<str>, usize>) -> bool {
+    counts_agents.contains_key(&it.name)
+}
+
+fn path_of(name: &Arc<str>, contexts_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
+    contexts_now.get(name).map_or_else(|| Arc::from(""), Arc::clone)
+}
+
+fn path(name: &Arc<str>, agents_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
+    agents_now.get(name).map_or_else(|| Arc::from(""), Arc::clone)
 }
 
 /// Returns `true` if what an edit does is told by the files that came, went or name somebody anew.

@@ -100,7 +100,6 @@ impl Outgoing for Compiled {
 
 /// For how long a body asks its server to keep what it reads; `None` if it asks for a service with prices of its own.
 fn kept(body: &Value) -> Option<Kept> {
-    let is_usual = |tier: &Value| matches!(tier.as_str(), Some("default" | "standard" | "standard_only"));
     let is_special = body.get("service_tier").is_some_and(|tier| !is_usual(tier))
         || ["speed", "inference_geo", "prompt_cache_retention"].iter().any(|key| body.get(key).is_some());
     if is_special {
@@ -116,6 +115,10 @@ fn kept(body: &Value) -> Option<Kept> {
         (hours, _) if hours == marks.len() => Kept::Hour,
         _ => Kept::Mixed,
     })
+}
+
+fn is_usual(tier: &Value) -> bool {
+    matches!(tier.as_str(), Some("default" | "standard" | "standard_only"))
 }
 
 /// A request of a session.
@@ -190,10 +193,9 @@ impl Agent {
     /// There is none, or it cannot be compiled: the detail has what was found in the repository, and [`Compiler::findings`] all of it.
     pub fn new(compiler: Arc<Compiler>, name: &str, environment: PromptEnvironment) -> Result<Agent, Error> {
         let usable = compiler.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id);
-        let named = |id: ProfileId| &compiler.hierarchy().get(id).name.value;
-        match usable.clone().find(|&id| **named(id) == *name) {
+        match usable.clone().find(|&id| **named(id, &compiler) == *name) {
             Some(id) => {
-                let name = Arc::clone(named(id));
+                let name = Arc::clone(named(id, &compiler));
                 let wire = compiler.plan(id).expect("it is usable").wire;
                 Ok(Agent {
                     compiler,
@@ -208,7 +210,7 @@ impl Agent {
                 })
             }
             None => {
-                let help = did_you_mean(name, usable.map(|id| named(id).as_ref()));
+                let help = did_you_mean(name, usable.map(|id| named(id, &compiler).as_ref()));
                 Err(unusable(&compiler, name, help))
             }
         }
@@ -480,6 +482,10 @@ impl Agent {
         spawned.map_err(|error| Error::new(Category::Config, format!("there is no thread to compile on: {error}")))?;
         receiver.await.unwrap_or_else(|_| Err(Error::new(Category::Config, "compiling the request panicked")))
     }
+}
+
+fn named(id: ProfileId, compiler: &Arc<Compiler>) -> &Arc<str> {
+    &compiler.hierarchy().get(id).name.value
 }
 
 impl Agent {

@@ -156,7 +156,6 @@ fn indented_like<'a>(answer: &'a str, replaced: &str) -> Cow<'a, str> {
     let (Some(wanted), Some(own)) = (first_indentation(replaced), first_indentation(answer)) else {
         return Cow::Borrowed(answer);
     };
-    let is_blank = |line: &str| line.trim().is_empty();
     if wanted == own || !answer.lines().all(|line| is_blank(line) || line.starts_with(own)) {
         return Cow::Borrowed(answer);
     }
@@ -170,6 +169,10 @@ fn indented_like<'a>(answer: &'a str, replaced: &str) -> Cow<'a, str> {
         }
     }
     Cow::Owned(text)
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
 }
 
 /// The white space before the first line that says something.

@@ -443,11 +443,14 @@ fn without_tags(page: &str) -> String {
 
 /// Returns what follows a tag; for a script or a style, what follows its end.
 fn after_tag(tag: &str) -> &str {
-    let is = |name: &str| tag.get(1..=name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name));
-    let hidden = ["script", "style"].into_iter().find(|name| is(name));
+    let hidden = ["script", "style"].into_iter().find(|name| is(name, tag));
     let end = hidden.and_then(|name| tag.find(&format!("</{name}"))).unwrap_or_default();
     let inside = &tag[end..];
     inside.find('>').map_or("", |close| &inside[close + 1..])
+}
+
+fn is(name: &str, tag: &str) -> bool {
+    tag.get(1..=name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
 /// White space squeezed, control characters gone, at most [`LONGEST`] characters.

@@ -15,8 +15,11 @@ pub fn is_url(source: &str) -> bool {
 
 /// Returns `true` if an image's name is a URL that nobody fetches. Checked once there is no such file: names may hold colons.
 pub fn is_other_url(source: &str) -> bool {
-    let is_scheme = |text: &str| text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     source.starts_with("data:") || source.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// The image at a URL, which is not fetched.

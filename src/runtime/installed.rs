@@ -181,13 +181,10 @@ impl ModelList {
 
     fn model(&self, entry: &Value, transport: &Transport) -> Option<InstalledModel> {
         let redactor = transport.redactor();
-        let text = |names: &[&str]| {
-            let found = names.iter().find_map(|name| entry.get(*name)?.as_str().filter(|text| !text.is_empty()));
-            found.map(|text| redactor.text(text))
-        };
-        let id = text(&["id", "model", "name"]).or_else(|| entry.as_str().map(|id| redactor.text(id)))?;
+        let id =
+            text(&["id", "model", "name"], entry, &redactor).or_else(|| entry.as_str().map(|id| redactor.text(id)))?;
         let id: Arc<str> = id.strip_prefix("models/").unwrap_or(&id).into();
-        let title = text(&["display_name", "displayName", "name"])
+        let title = text(&["display_name", "displayName", "name"], entry, &redactor)
             .filter(|title| title.strip_prefix("models/").unwrap_or(title) != &*id);
         let model = ModelName::new(&id);
         let families = self.families.iter().filter(|family| family.is_about(&model));
@@ -225,6 +222,11 @@ impl ModelList {
     }
 }
 
+fn text(names: &[&str], entry: &Value, redactor: &super::redact::Redactor) -> Option<String> {
+    let found = names.iter().find_map(|name| entry.get(*name)?.as_str().filter(|text| !text.is_empty()));
+    found.map(|text| redactor.text(text))
+}
+
 impl Outgoing for ModelList {
     fn line(&self) -> &RequestLine {
         &self.line
@@ -257,15 +259,11 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 
 /// The endpoint of the list, behind the instance's URL.
 fn endpoint(instance: &Instance, api: ClientApi) -> String {
-    let version = |version: &str| match has_version(&instance.url.value) {
-        true => String::new(),
-        false => format!("{version}/"),
-    };
     match api {
-        ClientApi::Claude => format!("{}models?limit=1000", version("v1")),
-        ClientApi::GoogleAi => format!("{}models?pageSize=1000", version("v1beta")),
+        ClientApi::Claude => format!("{}models?limit=1000", version("v1", instance)),
+        ClientApi::GoogleAi => format!("{}models?pageSize=1000", version("v1beta", instance)),
         ClientApi::OllamaNative => "api/tags".to_owned(),
-        ClientApi::Mistral | ClientApi::Codestral | ClientApi::LlamaCpp => format!("{}models", version("v1")),
+        ClientApi::Mistral | ClientApi::Codestral | ClientApi::LlamaCpp => format!("{}models", version("v1", instance)),
         ClientApi::OpenAiChat
         | ClientApi::OpenAiResponses
         | ClientApi::OpenAiCompatible
@@ -273,6 +271,13 @@ fn endpoint(instance: &Instance, api: ClientApi) -> String {
         | ClientApi::LmStudioChat
         | ClientApi::LmStudioResponses
         | ClientApi::OllamaOpenAi => "models".to_owned(),
+    }
+}
+
+fn version(version: &str, instance: &Instance) -> String {
+    match has_version(&instance.url.value) {
+        true => String::new(),
+        false => format!("{version}/"),
     }
 }
 

@@ -340,7 +340,6 @@ fn base64_core(key: &str, before: usize) -> Vec<char> {
 
 /// A character that is written in another way, and how long that is.
 fn spelled(text: &str) -> Option<(char, usize)> {
-    let code = |digits: &str, radix| char::from_u32(u32::from_str_radix(digits, radix).ok()?);
     match text.as_bytes() {
         [b'\\', b'u', ..] => Some((code(text.get(2..6)?, 16)?, 6)),
         [b'\\', b'x', ..] => Some((code(text.get(2..4)?, 16)?, 4)),
@@ -352,6 +351,10 @@ fn spelled(text: &str) -> Option<(char, usize)> {
         }
         _ => None,
     }
+}
+
+fn code(digits: &str, radix: u32) -> Option<char> {
+    char::from_u32(u32::from_str_radix(digits, radix).ok()?)
 }
 
 /// The character of an HTML reference, without `&` and `;`.

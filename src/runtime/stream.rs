@@ -339,20 +339,25 @@ impl Decoder {
 
 /// Returns `true` if a JSON value is of a wire format: it has what values of the format have.
 fn is_of(wire: WireFormat, value: &Value) -> bool {
-    let has = |names: &[&str]| names.iter().any(|name| value.get(name).is_some_and(|member| !member.is_null()));
     let kind = json::text(value, "type");
     match wire {
         WireFormat::AnthropicMessages => ["message", "content_block", "ping"].iter().any(|it| kind.starts_with(it)),
         WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => {
-            has(&["choices", "usage", "timings"]) || json::text(value, "object").contains("completion")
+            has(&["choices", "usage", "timings"], value) || json::text(value, "object").contains("completion")
         }
         WireFormat::OpenAiResponses => kind.starts_with("response.") || json::text(value, "object") == "response",
-        WireFormat::GoogleGenerateContent => has(&["candidates", "usageMetadata", "promptFeedback", "responseId"]),
-        WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
-            has(&["response", "done"]) || value["message"].is_object()
+        WireFormat::GoogleGenerateContent => {
+            has(&["candidates", "usageMetadata", "promptFeedback", "responseId"], value)
         }
-        WireFormat::LlamaCppInfill => has(&["content", "stop", "tokens_predicted"]),
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
+            has(&["response", "done"], value) || value["message"].is_object()
+        }
+        WireFormat::LlamaCppInfill => has(&["content", "stop", "tokens_predicted"], value),
     }
+}
+
+fn has(names: &[&str], value: &Value) -> bool {
+    names.iter().any(|name| value.get(name).is_some_and(|member| !member.is_null()))
 }
 
 /// Returns `true` if what came may be how a stream or JSON begins.

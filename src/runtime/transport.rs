@@ -228,7 +228,6 @@ impl Transport {
 
     /// The request with its key.
     async fn http(&self, request: &dyn Outgoing) -> Result<Request<Bytes>, Error> {
-        let config = |message: String| Error::new(Category::Config, message);
         let address = request.address();
         let url = reqwest::Url::parse(&request.line().url)
             .map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
@@ -286,6 +285,10 @@ impl Transport {
             }
         }
     }
+}
+
+fn config(message: String) -> Error {
+    Error::new(Category::Config, message)
 }
 
 /// The name of the sender in requests, unless the agent says otherwise.

@@ -141,9 +141,6 @@ impl Grant {
     }
 
     fn parts(&self) -> Vec<String> {
-        let list = |items: &[Arc<str>]| {
-            std::iter::once(items.len().to_string()).chain(items.iter().map(ToString::to_string)).collect::<Vec<_>>()
-        };
         match self {
             Grant::Server { asker, url, headers, key, key_file } => {
                 let key = key.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -161,6 +158,10 @@ impl Grant {
             }
         }
     }
+}
+
+fn list(items: &[Arc<str>]) -> Vec<String> {
+    std::iter::once(items.len().to_string()).chain(items.iter().map(ToString::to_string)).collect::<Vec<_>>()
 }
 
 /// Every text of a repository is quoted, so that none can pass for ours: control characters and what cannot be seen are escaped.
@@ -240,10 +241,6 @@ impl Bundled {
 fn server(asker: Asker, headers: &[Header], target: &str, key_file: Option<&Path>) -> Option<Grant> {
     // As it is sent: hosts in ASCII, and whatever else clients rewrite.
     let url = reqwest::Url::parse(target).ok()?.to_string().replace("$%7BMODEL%7D", MODEL_PLACEHOLDER);
-    let key = |header: &Header| match &header.value {
-        HeaderValue::Key { key, .. } => Some(key.clone()),
-        HeaderValue::Plain(_) => None,
-    };
     let key = headers.iter().find_map(key);
     Some(Grant::Server {
         asker,
@@ -252,6 +249,13 @@ fn server(asker: Asker, headers: &[Header], target: &str, key_file: Option<&Path
         key_file: key_file.filter(|_| key.is_some()).map(|path| path.to_string_lossy().into_owned()),
         key,
     })
+}
+
+fn key(header: &Header) -> Option<SecretRef> {
+    match &header.value {
+        HeaderValue::Key { key, .. } => Some(key.clone()),
+        HeaderValue::Plain(_) => None,
+    }
 }
 
 /// The SHA-256 of some bytes, in hexadecimal.

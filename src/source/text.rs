@@ -127,14 +127,17 @@ impl SourceText {
 /// scripts have it.
 fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     let start = &bytes[..bytes.len().min(64)];
-    let zeros = |parity: usize| start.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
     match start {
         [0xff, 0xfe, ..] => Some("UTF-16LE"),
         [0xfe, 0xff, ..] => Some("UTF-16BE"),
-        _ if start.len() >= 4 && 8 * zeros(1) >= 3 * start.len() && zeros(0) == 0 => Some("UTF-16LE"),
-        _ if start.len() >= 4 && 8 * zeros(0) >= 3 * start.len() && zeros(1) == 0 => Some("UTF-16BE"),
+        _ if start.len() >= 4 && 8 * zeros(1, start) >= 3 * start.len() && zeros(0, start) == 0 => Some("UTF-16LE"),
+        _ if start.len() >= 4 && 8 * zeros(0, start) >= 3 * start.len() && zeros(1, start) == 0 => Some("UTF-16BE"),
         _ => None,
     }
+}
+
+fn zeros(parity: usize, start: &[u8]) -> usize {
+    start.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count()
 }
 
 #[cfg(test)]

@@ -60,12 +60,15 @@ impl GitRevision {
     /// As [`GitRevision::load`]; or their histories do not meet, as far as they are here.
     pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, AccessError> {
         let (_, stand_in) = stand_in(root, &[one, other])?;
-        let commit = |rev: &str| stand_in.commit(rev).map_err(|why| no_commit(rev, &why));
-        let (first, second) = (commit(one)?, commit(other)?);
+        let (first, second) = (commit(one, &stand_in)?, commit(other, &stand_in)?);
         let base = stand_in.merge_base(&first, &second);
         let base = base.map_err(|why| format!("`{one}` and `{other}` have no commit in common: {why}"))?;
         Ok((base != first).then_some(base))
     }
+}
+
+fn commit(rev: &str, stand_in: &StandIn) -> Result<String, AccessError> {
+    stand_in.commit(rev).map_err(|why| no_commit(rev, &why))
 }
 
 fn no_commit(rev: &str, why: &AccessError) -> AccessError {

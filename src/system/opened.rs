@@ -163,11 +163,14 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Acc
 pub fn project_environment(project: &Path, config: &Path) -> Result<PromptEnvironment, AccessError> {
     let disk = Disk::open(project)?;
     let name = disk.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let text = |path: &Path| Arc::from(path.to_string_lossy().as_ref());
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     let folders = Folders { project: text(disk.root()), config: text(config), home: text(&home) };
     let project: Arc<dyn World> = Arc::new(disk);
     Ok(PromptEnvironment { project, project_name: name.into(), language: Arc::from(""), folders })
+}
+
+fn text(path: &Path) -> Arc<str> {
+    Arc::from(path.to_string_lossy().as_ref())
 }
 
 #[cfg(test)]

@@ -113,7 +113,6 @@ impl SystemProcesses {
         for path in found.iter().cloned().chain(named) {
             files.extend(self.content(&path, root)?);
         }
-        let shown = |path: &Path| path.to_string_lossy().into_owned();
         Ok(Grant::Program {
             asker,
             program: found.map_or_else(|| program.name.value.to_string(), |path| shown(&path)),
@@ -160,6 +159,10 @@ impl SystemProcesses {
         command.process_group(0);
         command.spawn().map_err(|error| format!("`{}`: {}", spec.name.value, words(&error)).into())
     }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 impl Processes for SystemProcesses {

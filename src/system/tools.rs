@@ -137,11 +137,14 @@ impl RunningTools {
 
 /// The findings of programs that are not there.
 fn missing(file: &ToolsFile, processes: &SystemProcesses) -> Vec<Diagnostic> {
-    let why = |name: &str| processes.find(name).err().map(|why| why.to_string());
-    let tools = file.tools.iter().filter_map(|spec| Some(spec.not_found(&why(&spec.program.name.value)?)));
+    let tools = file.tools.iter().filter_map(|spec| Some(spec.not_found(&why(&spec.program.name.value, processes)?)));
     let servers = file.servers.iter().filter_map(|spec| match &spec.connection {
-        ServerConnection::Program(program) => Some(spec.not_found(program, &why(&program.name.value)?)),
+        ServerConnection::Program(program) => Some(spec.not_found(program, &why(&program.name.value, processes)?)),
         ServerConnection::Http(_) => None,
     });
     tools.chain(servers).collect()
+}
+
+fn why(name: &str, processes: &SystemProcesses) -> Option<String> {
+    processes.find(name).err().map(|why| why.to_string())
 }

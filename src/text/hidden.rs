@@ -104,13 +104,16 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
 /// How many bytes of visible ASCII, line ends and tabs a text begins with. Looked at in blocks: a block takes few instructions.
 fn plain_length(bytes: &[u8]) -> usize {
     const BLOCK: usize = 64;
-    let is_plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
     let blocks = BLOCK
         * bytes
             .chunks_exact(BLOCK)
             .take_while(|block| block.iter().fold(true, |plain, byte| plain & is_plain(*byte)))
             .count();
     blocks + bytes[blocks..].iter().take_while(|byte| is_plain(**byte)).count()
+}
+
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\t' | b' '..=b'~')
 }
 
 /// How Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone for those that have no name.

@@ -61,7 +61,6 @@ fn tools(pieces: &[Piece]) -> Vec<&Piece> {
 
 fn of_tools(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let (was, now) = (tools(old), tools(&sent.pieces));
-    let names = |tools: &[&Piece]| tools.iter().map(|tool| tool.label.to_string()).collect::<BTreeSet<_>>();
     let (old_names, new_names) = (names(&was), names(&now));
     let at = "tools".to_owned();
     if old_names != new_names {
@@ -77,6 +76,10 @@ fn of_tools(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let name = first.label.to_string();
     let twin = sent.pieces.iter().position(|tool| tool.share == Share::Tools && tool.label == first.label);
     within(first, sent, twin.unwrap_or(shared), Change::Tool(name))
+}
+
+fn names(tools: &[&Piece]) -> BTreeSet<String> {
+    tools.iter().map(|tool| tool.label.to_string()).collect::<BTreeSet<_>>()
 }
 
 fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
@@ -196,7 +199,6 @@ impl<'t> Around<'t> {
         let (start, end) = (floor(text, from.saturating_sub(NEAR)), floor(text, from + NEAR));
         let start = text[start..from].rfind('\n').map_or(start, |at| start + at + 1);
         let end = text[from..end].find('\n').map_or(end, |at| from + at);
-        let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | '/' | '_');
         let word_start = text[..from]
             .rfind(|c| !is_of_word(c))
             .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
@@ -226,6 +228,10 @@ impl<'t> Around<'t> {
     }
 }
 
+fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | '/' | '_')
+}
+
 const DAYS_AND_MONTHS: [&str; 19] = [
     "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
     "Oct", "Nov", "Dec",
@@ -241,7 +247,6 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     if now.iter().any(|piece| hashes.contains(&piece.hash)) {
         return true;
     }
-    let of_system = |pieces: &'_ [Piece]| pieces.iter().position(|piece| piece.share == Share::System);
     match (of_system(was), of_system(now)) {
         (Some(old), Some(new)) => {
             let written = sent.value(new).map(|value| value.to_string());
@@ -249,6 +254,10 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
         }
         _ => false,
     }
+}
+
+fn of_system(pieces: &'_ [Piece]) -> Option<usize> {
+    pieces.iter().position(|piece| piece.share == Share::System)
 }
 
 /// Returns `true` if a prompt and tools are so short that they may come and go.

@@ -432,7 +432,6 @@ impl Conversation {
     }
 
     fn compacted(&mut self, sent: &Sent) {
-        let history = |pieces: &[Piece]| pieces[fixed(pieces)..].iter().map(|piece| piece.tokens).sum::<u64>();
         let (before, after) = (history(&self.pieces), history(&sent.pieces));
         let request = self.number();
         self.story.compactions.push(Compaction { request, before, after });
@@ -562,6 +561,10 @@ impl Conversation {
         }
         self.story
     }
+}
+
+fn history(pieces: &[Piece]) -> u64 {
+    pieces[fixed(pieces)..].iter().map(|piece| piece.tokens).sum::<u64>()
 }
 
 /// Returns the fingerprints of a history, with all before each message.

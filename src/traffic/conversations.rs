@@ -199,7 +199,6 @@ impl Conversations {
             let ids = self.by_message.get(&(sent.wire, piece.hash)).map_or(&[][..], Vec::as_slice);
             ids.iter().rev().take(MOST_CANDIDATES).for_each(|id| *shared.entry(*id).or_default() += piece.tokens);
         }
-        let size = |pieces: &[Piece]| pieces.iter().map(|piece| piece.tokens).sum::<u64>();
         let own = size(sent.history());
         let mut fitting: Vec<(u64, usize)> = shared
             .into_iter()
@@ -255,6 +254,10 @@ impl Conversations {
             false => self.untold += 1,
         }
     }
+}
+
+fn size(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.tokens).sum::<u64>()
 }
 
 /// Returns `true` for a question that another model is asked anew: nothing that both share was answered, and nothing was added.

@@ -151,10 +151,9 @@ fn is_system(message: &Value) -> bool {
 
 /// Returns `true` for a message that brings results of tools.
 fn is_result(message: &Value) -> bool {
-    let has = |name: &str, kinds: &[&str]| {
-        message.get(name).and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind))
-    };
-    if has("role", &["tool", "function"]) || has("type", &["function_call_output", "custom_tool_call_output"]) {
+    if has("role", &["tool", "function"], message)
+        || has("type", &["function_call_output", "custom_tool_call_output"], message)
+    {
         return true;
     }
     blocks(message).iter().any(|block| {
@@ -162,6 +161,10 @@ fn is_result(message: &Value) -> bool {
             || block.get("functionResponse").is_some()
             || block.get("function_response").is_some()
     })
+}
+
+fn has(name: &str, kinds: &[&str], message: &Value) -> bool {
+    message.get(name).and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind))
 }
 
 fn blocks(message: &Value) -> &[Value] {

@@ -73,40 +73,49 @@ fn later(first: Option<Usage>, second: Usage) -> Usage {
 
 /// Reads counts of tokens in any provider's form.
 pub(super) fn usage(value: &Value) -> Option<Usage> {
-    let count = |pointers: &[&str]| pointers.iter().find_map(|at| value.pointer(at)?.as_u64());
-    let written = count(&["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"]);
-    let read = count(&["/cache_read_input_tokens", "/cacheReadInputTokens"]);
+    let written =
+        count(&["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"], value);
+    let read = count(&["/cache_read_input_tokens", "/cacheReadInputTokens"], value);
     // Anthropic counts what came from the cache beside the rest, others within it.
     let is_within = ["/cached_input_tokens", "/prompt_tokens"].iter().any(|at| value.pointer(at).is_some());
     let beside = if is_within { 0 } else { written.unwrap_or_default() + read.unwrap_or_default() };
-    let input = count(&[
-        "/input_tokens",
-        "/prompt_tokens",
-        "/promptTokenCount",
-        "/prompt_token_count",
-        "/prompt_eval_count",
-        "/inputTokens",
-        "/promptTokens",
-        "/input",
-    ])?;
-    let within = count(&[
-        "/prompt_tokens_details/cached_tokens",
-        "/input_tokens_details/cached_tokens",
-        "/cached_input_tokens",
-        "/cachedInputTokens",
-        "/cachedContentTokenCount",
-        "/prompt_cache_hit_tokens",
-        "/cached",
-    ]);
-    let output = count(&[
-        "/output_tokens",
-        "/completion_tokens",
-        "/candidatesTokenCount",
-        "/eval_count",
-        "/outputTokens",
-        "/completionTokens",
-        "/output",
-    ]);
+    let input = count(
+        &[
+            "/input_tokens",
+            "/prompt_tokens",
+            "/promptTokenCount",
+            "/prompt_token_count",
+            "/prompt_eval_count",
+            "/inputTokens",
+            "/promptTokens",
+            "/input",
+        ],
+        value,
+    )?;
+    let within = count(
+        &[
+            "/prompt_tokens_details/cached_tokens",
+            "/input_tokens_details/cached_tokens",
+            "/cached_input_tokens",
+            "/cachedInputTokens",
+            "/cachedContentTokenCount",
+            "/prompt_cache_hit_tokens",
+            "/cached",
+        ],
+        value,
+    );
+    let output = count(
+        &[
+            "/output_tokens",
+            "/completion_tokens",
+            "/candidatesTokenCount",
+            "/eval_count",
+            "/outputTokens",
+            "/completionTokens",
+            "/output",
+        ],
+        value,
+    );
     Some(Usage {
         input: input + beside,
         output: output.unwrap_or_default(),
@@ -116,14 +125,21 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
     })
 }
 
+fn count(pointers: &[&str], value: &Value) -> Option<u64> {
+    pointers.iter().find_map(|at| value.pointer(at)?.as_u64())
+}
+
 fn is_signed(block: &Value) -> bool {
-    let holds = |name: &str| block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     match block.get("type").and_then(Value::as_str) {
-        Some("thinking") => holds("signature"),
-        Some("redacted_thinking") => holds("data"),
-        Some("reasoning") => holds("encrypted_content"),
-        _ => holds("thoughtSignature"),
+        Some("thinking") => holds("signature", block),
+        Some("redacted_thinking") => holds("data", block),
+        Some("reasoning") => holds("encrypted_content", block),
+        _ => holds("thoughtSignature", block),
     }
+}
+
+fn holds(name: &str, block: &Value) -> bool {
+    block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
 }
 
 /// Returns what an error says.

@@ -403,8 +403,7 @@ impl Members {
 
     /// About how many bytes a member holds that other bodies hold too.
     pub(super) fn shared_weight(&self, at: &Pointer) -> usize {
-        let is_there = |name: &str| Pointer::root().member(name) == *at;
-        let found = self.iter().find(|(name, member)| member.is_shared() && is_there(name));
+        let found = self.iter().find(|(name, member)| member.is_shared() && is_there(name, at));
         found.map_or(0, |(_, member)| weight(member.value()))
     }
 
@@ -461,6 +460,10 @@ impl Members {
         pretty.push_str("\n}");
         pretty
     }
+}
+
+fn is_there(name: &str, at: &Pointer) -> bool {
+    Pointer::root().member(name) == *at
 }
 
 #[cfg(test)]

@@ -452,14 +452,17 @@ fn check_settings(
     let Some(api) = ClientApi::from_name(&instance.client_api.value) else { return false };
     check_api(profile, api, api.wire(endpoint.value), findings);
     let doubled = doubled_path((instance, name.span), &endpoint);
-    // Where an instance is named anew below an endpoint, the instance is what does not fit.
-    let level = |span: Span| profile.chain.iter().position(|level| level.file == span.file);
-    let is_new_instance = level(name.span) < level(endpoint.span);
+    let is_new_instance = level(name.span, profile) < level(endpoint.span, profile);
     findings.extend(doubled.or_else(|| {
         let finding = unserved(instance, api, &endpoint)?;
         Some(if is_new_instance { finding.told_at(name.span, "this is inherited") } else { finding })
     }));
     true
+}
+
+/// Where an instance is named anew below an endpoint, the instance is what does not fit.
+fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
+    profile.chain.iter().position(|level| level.file == span.file)
 }
 
 /// The finding of an endpoint that begins with what the URL of the instance ends with; with the place that names the instance.
@@ -481,23 +484,20 @@ fn doubled_path((instance, named): (&Instance, Span), endpoint: &Spanned<&str>) 
 fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let known = api.endpoints();
     let path = endpoint.value.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
-    let end = |parts: usize| {
-        let start = path.rmatch_indices(['/', ':']).nth(parts - 1).map_or(0, |(at, _)| at + 1);
-        &path[start..]
-    };
     let ends_with = |served: &&str| {
         path == *served || path.strip_suffix(*served).is_some_and(|before| before.ends_with(['/', ':']))
     };
     if known.iter().any(ends_with) {
         return None;
     }
-    let parts = |endpoint: &str| endpoint.matches('/').count() + 1;
-    let slip = known.iter().find(|endpoint| is_misspelling(end(parts(endpoint)), endpoint));
+    let slip = known.iter().find(|endpoint| is_misspelling(end(parts(endpoint), path), endpoint));
     let mut others = ClientApi::ALL.into_iter().filter(|other| *other != api);
     let other = others.find(|other| other.endpoints().iter().any(ends_with));
     let is_official = Server::by_host(UrlParts::of(&instance.url.value).host()).is_some();
     let help = match (slip, other) {
-        (Some(slip), _) => format!("did you mean `{}{slip}`?", path.strip_suffix(end(parts(slip))).unwrap_or_default()),
+        (Some(slip), _) => {
+            format!("did you mean `{}{slip}`?", path.strip_suffix(end(parts(slip), path)).unwrap_or_default())
+        }
         (None, Some(other)) => {
             format!("it takes bodies of the client API {}; that of {} is `{}`", other.name(), api.name(), known[0])
         }
@@ -511,6 +511,15 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
             .in_sense(Some(message))
             .help(help),
     )
+}
+
+fn parts(endpoint: &str) -> usize {
+    endpoint.matches('/').count() + 1
+}
+
+fn end(parts: usize, path: &str) -> &str {
+    let start = path.rmatch_indices(['/', ':']).nth(parts - 1).map_or(0, |(at, _)| at + 1);
+    &path[start..]
 }
 
 fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, findings: &mut Vec<Diagnostic>) {

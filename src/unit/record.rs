@@ -216,8 +216,7 @@ impl<'a> Record<'a> {
         request: &'a Request<'a>,
         body: &'a Body,
     ) -> Record<'a> {
-        let empty = || body.splices().iter().map(|_| Recorded::default()).collect();
-        let (recorded, hollow) = (empty(), empty());
+        let (recorded, hollow) = (empty(body), empty(body));
         let (splices, prompt) = (SpliceIndex::new(body.splices()), OnceCell::new());
         let taken_over = RefCell::default();
         Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, taken_over }
@@ -443,7 +442,6 @@ impl<'a> Record<'a> {
     fn place_of(&self, (text, recording): (&Text, &Recording), range: Range<usize>, splice: &Splice) -> Provenance {
         let written = |range| self.renderer.written(self.sources, recording, range);
         let whole = written(range.clone());
-        let one = |written: &[Written]| matches!(written, [one] if one.by == By::Template);
         // A text between literal quotes: what stands between them counts.
         let runs = if one(&whole) { whole } else { written(inside(text, &range)) };
         // What stands in a list or an object has places of its own.
@@ -583,6 +581,14 @@ impl<'a> Record<'a> {
     }
 }
 
+fn one(written: &[Written]) -> bool {
+    matches!(written, [one] if one.by == By::Template)
+}
+
+fn empty(body: &Body) -> Vec<Recorded> {
+    body.splices().iter().map(|_| Recorded::default()).collect()
+}
+
 /// The value of the conversation that something was made of.
 fn value_in(run: &Written) -> Option<Arc<Pointer>> {
     data_of(run).or_else(|| match &run.by {
@@ -652,8 +658,11 @@ const RECORDED: u64 = 4;
 
 /// The parts of a range that are no white space.
 fn signs(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
-    let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
-    text[range].split_ascii_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
+    text[range].split_ascii_whitespace().map(|word| start(word, text)..start(word, text) + word.len()).collect()
+}
+
+fn start(word: &str, text: &str) -> usize {
+    word.as_ptr() as usize - text.as_ptr() as usize
 }
 
 /// A text without its quotes; any other value as it is.

@@ -37,9 +37,12 @@ impl Checks {
 
 /// Returns `true` if one answer, and what follows it, were added.
 fn is_next(older: &[Value], newer: &[Value]) -> bool {
-    let is_answer = |message: &Value| message.get("role").is_some_and(|role| role == "assistant");
     let added = newer.get(older.len()..).unwrap_or_default();
     added.first().is_some_and(is_answer) && !added.iter().skip(1).any(is_answer)
+}
+
+fn is_answer(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "assistant")
 }
 
 fn messages(body: &Body) -> &[Value] {

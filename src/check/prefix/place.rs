@@ -72,7 +72,6 @@ impl<'v> Difference<'v> {
 
     /// Parts of different members: one of the two has one more of what servers read first.
     fn apart(older: Part<'v>, newer: Part<'v>) -> Difference<'v> {
-        let rank = |part: &Part<'_>| super::ORDER.iter().position(|name| *name == part.member);
         if older.member == newer.member {
             let part = Part { index: None, ..older };
             let spot = Spot { path: Vec::new(), older: Some(older.value), newer: Some(newer.value) };
@@ -143,6 +142,10 @@ impl<'v> Difference<'v> {
     }
 }
 
+fn rank(part: &Part<'_>) -> Option<usize> {
+    super::ORDER.iter().position(|name| *name == part.member)
+}
+
 impl Spot<'_> {
     /// Returns `true` if a message only got more blocks: neighbours of one role are one message.
     fn is_growth(&self) -> bool {
@@ -157,7 +160,6 @@ impl Spot<'_> {
     /// Returns `true` if the later request ends with what the earlier one ended with: something that is put behind any conversation.
     fn ends_alike(&self, older: &Value, newer: &[Part<'_>]) -> bool {
         let Some(end) = newer.last().map(|part| part.value) else { return false };
-        let blocks = |message: &'_ Value, name: &str| message.get(name).and_then(Value::as_array).cloned();
         match self.path.as_slice() {
             [Step::Member(name), Step::Element(at), ..] => match (blocks(older, name), blocks(end, name)) {
                 (Some(older), Some(end)) => at + 1 == older.len() && older.last() == end.last(),
@@ -170,6 +172,10 @@ impl Spot<'_> {
     fn is_block(&self) -> bool {
         matches!(self.path.as_slice(), [Step::Member("content" | "parts"), Step::Element(_)])
     }
+}
+
+fn blocks(message: &'_ Value, name: &str) -> Option<Vec<Value>> {
+    message.get(name).and_then(Value::as_array).cloned()
 }
 
 /// How many bytes two texts have in common at their beginning, in whole characters.

@@ -124,8 +124,11 @@ fn read(value: &Value) -> Value {
 const REASONING: [&str; 5] = ["reasoning_content", "reasoning", "reasoning_details", "thinking", "redacted_thinking"];
 
 fn is_unread(element: &Value) -> bool {
-    let is_true = |name: &str| element.get(name).and_then(Value::as_bool) == Some(true);
     element.get("type").and_then(Value::as_str).is_some_and(|kind| REASONING.contains(&kind))
-        || is_true("thought")
-        || is_true("defer_loading")
+        || is_true("thought", element)
+        || is_true("defer_loading", element)
+}
+
+fn is_true(name: &str, element: &Value) -> bool {
+    element.get(name).and_then(Value::as_bool) == Some(true)
 }

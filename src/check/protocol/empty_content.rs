@@ -69,11 +69,14 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn empty_part<'b>(part: &'b Value, found: &mut Found<'b>) {
-    let is_signed = || ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some());
-    if part.get("text").is_some_and(|text| text == "") && !is_signed() {
+    if part.get("text").is_some_and(|text| text == "") && !is_signed(part) {
         let note = found.at_member(part, "text", "an empty text: some reports say that the API refuses it");
         note.help("leave out parts without text");
     }
+}
+
+fn is_signed(part: &Value) -> bool {
+    ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some())
 }
 
 /// Instructions that are an empty list.

@@ -249,8 +249,11 @@ fn anthropic<'b>(found: &mut Found<'b>, block: &'b Value) {
 
 /// Returns `true` if bytes are of another type than an image says. HEIF has several names.
 fn is_other(said: &str, real: &str) -> bool {
-    let is_heif = |name: &str| matches!(name, "image/heic" | "image/heif");
     said.starts_with("image/") && said != real && !(is_heif(said) && is_heif(real))
+}
+
+fn is_heif(name: &str) -> bool {
+    matches!(name, "image/heic" | "image/heif")
 }
 
 fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, real: &str) {

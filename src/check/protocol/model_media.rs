@@ -42,12 +42,11 @@ struct Refused {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let of = |property| subject.facts.refuses(property);
     let refused = Refused {
-        images: of(Property::Images),
-        audio: of(Property::Audio),
-        in_results: of(Property::ResultImages),
-        urls: of(Property::MediaUrls),
+        images: of(Property::Images, subject.facts),
+        audio: of(Property::Audio, subject.facts),
+        in_results: of(Property::ResultImages, subject.facts),
+        urls: of(Property::MediaUrls, subject.facts),
     };
     if let Refused { images: None, audio: None, in_results: None, urls: None } = refused {
         return;
@@ -67,6 +66,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             _ => {}
         }
     }
+}
+
+fn of(property: Property, subject_facts: &crate::check::families::ModelFacts) -> Option<Severity> {
+    subject_facts.refuses(property)
 }
 
 fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &mut Found<'b>) {

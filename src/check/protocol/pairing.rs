@@ -211,9 +211,6 @@ impl<'b> Index<'b> {
 
     /// The calls that a result may answer, newest first.
     fn candidates(&self, result: &Outcome<'b>, calls: &[MatchedCall<'b>]) -> Vec<usize> {
-        let newest = |indices: Option<&Vec<usize>>| -> Vec<usize> {
-            indices.into_iter().flatten().rev().take(MOST_CANDIDATES).copied().collect()
-        };
         if let Some(id) = result.id.filter(|id| self.by_id.contains_key(id)) {
             return newest(self.by_id.get(id));
         }
@@ -225,6 +222,10 @@ impl<'b> Index<'b> {
         found.retain(|index| calls[*index].call.id.is_none() || result.id.is_none());
         found
     }
+}
+
+fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
+    indices.into_iter().flatten().rev().take(MOST_CANDIDATES).copied().collect()
 }
 
 /// Returns `true` if calls and results of a format have ids: one that lacks it is told by the schema.

@@ -35,18 +35,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let refused = subject.facts.breaches(subject);
-    let is_refused = |value: &Value| {
-        refused.iter().any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))
-    };
     for (name, least, most, takes) in TAKEN {
         let Some(value) = subject
             .member(name)
             .filter(|value| value.as_f64().is_some_and(|number| number < least || number > most))
-            .filter(|value| !is_refused(value))
+            .filter(|value| !is_refused(value, &refused))
         else {
             continue;
         };
         let message = format!("`{name}` is {value}, and with thinking on the API takes {takes}");
         found.at(value, message).help("leave it out, or turn thinking off");
     }
+}
+
+fn is_refused(value: &Value, refused: &[crate::check::families::Breach<'_, '_>]) -> bool {
+    refused.iter().any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))
 }

@@ -83,7 +83,6 @@ fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
 /// The turn whose calls the last message answers starts with its thinking.
 fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let [.., turn, answer] = messages else { return };
-    let has = |message: &Value, kind: &str| elements(message.get("content")).iter().any(|block| is_type(block, kind));
     if !is_assistant(turn) || !has(turn, "tool_use") || !has(answer, "tool_result") {
         return;
     }
@@ -91,6 +90,10 @@ fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
         let note = found.at(first, "with thinking on, a turn whose calls are answered must start with its thinking");
         note.help("send back the thinking that came before the call; \"adaptive\" thinking, or none, does without");
     }
+}
+
+fn has(message: &Value, kind: &str) -> bool {
+    elements(message.get("content")).iter().any(|block| is_type(block, kind))
 }
 
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -135,8 +135,6 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
             .at_member(inner, "items", "an array needs `items`")
             .help("say what the array holds, or write `\"items\": {}`");
     }
-    let is_name = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
-    let is_list = |value: &Value| value.is_array();
     let rules: [(&str, IsRight<'_>, &str); 5] = [
         (
             "type",
@@ -162,4 +160,12 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
             note.help("write valid JSON Schema");
         }
     }
+}
+
+fn is_list(value: &Value) -> bool {
+    value.is_array()
+}
+
+fn is_name(value: &Value) -> bool {
+    value.as_str().is_some_and(|name| TYPES.contains(&name))
 }

@@ -40,7 +40,6 @@ struct Node<'v> {
 
 /// Numbers a value and all values in it: those in one value follow each other.
 fn nodes(value: &Value) -> Vec<Node<'_>> {
-    let node = |value| Node { value, size: 1, parts: 0..0 };
     let mut nodes = vec![node(value)];
     let mut next = 0;
     while next < nodes.len() {
@@ -57,6 +56,10 @@ fn nodes(value: &Value) -> Vec<Node<'_>> {
         nodes[at].size += nodes[nodes[at].parts.clone()].iter().map(|part| part.size).sum::<u64>();
     }
     nodes
+}
+
+fn node(value: &Value) -> Node<'_> {
+    Node { value, size: 1, parts: 0..0 }
 }
 
 struct Meter<'g, 'v> {

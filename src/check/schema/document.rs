@@ -171,7 +171,6 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
 
 /// Returns whether a member of a place has the form of one: a field's schema, or a list beside the fields.
 fn check_field(name: &str, value: &Value) -> Result<(), String> {
-    let is_schema = |value: &Value| matches!(value, Value::Object(_) | Value::Bool(_));
     let is_list =
         |is_element: &dyn Fn(&Value) -> bool| value.as_array().is_some_and(|list| list.iter().all(is_element));
     let (is_right, wanted) = match name {
@@ -180,6 +179,10 @@ fn check_field(name: &str, value: &Value) -> Result<(), String> {
         _ => (is_schema(value), "a field's schema is an object"),
     };
     is_right.then_some(()).ok_or_else(|| format!("{wanted}, not {}", json::kind_of(value)))
+}
+
+fn is_schema(value: &Value) -> bool {
+    matches!(value, Value::Object(_) | Value::Bool(_))
 }
 
 impl Document {

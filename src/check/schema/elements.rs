@@ -36,11 +36,6 @@ impl Elements {
     pub(super) fn of(schema: &Value, graph: &Graph, name: &str) -> Option<Elements> {
         let list = schema.get("properties")?.get(name)?;
         let items = list.get("items")?;
-        let asks_only = |node: &Value, keywords: &[&str]| {
-            let is_note = |keyword: &str| keyword.starts_with("x-reqc-discriminator") || keyword == "description";
-            let mut asked = node.as_object().into_iter().flat_map(Map::keys);
-            asked.all(|keyword| keywords.contains(&keyword.as_str()) || is_note(keyword))
-        };
         if !asks_only(list, &["type", "items", "minItems", "maxItems"]) || !asks_only(items, &["oneOf"]) {
             return None;
         }
@@ -49,11 +44,10 @@ impl Elements {
             let branch = follow(schema, branches(Some(items), "oneOf").nth(index)?);
             branch.get("required")?.as_array()
         });
-        let length = |keyword: &str| list.get(keyword).and_then(Value::as_u64);
         Some(Elements {
             place: Pointer::root().member("properties").member(name).member("items").member("oneOf").to_string(),
             alternatives: branches(Some(items), "oneOf").map(|it| Alternative::of(graph, it)).collect::<Option<_>>()?,
-            lengths: length("minItems").unwrap_or(0)..=length("maxItems").unwrap_or(u64::MAX),
+            lengths: length("minItems", list).unwrap_or(0)..=length("maxItems", list).unwrap_or(u64::MAX),
             choice,
         })
         .filter(|_| is_apart)
@@ -96,6 +90,16 @@ impl Elements {
         }
         Some(mistakes)
     }
+}
+
+fn length(keyword: &str, list: &Value) -> Option<u64> {
+    list.get(keyword).and_then(Value::as_u64)
+}
+
+fn asks_only(node: &Value, keywords: &[&str]) -> bool {
+    let is_note = |keyword: &str| keyword.starts_with("x-reqc-discriminator") || keyword == "description";
+    let mut asked = node.as_object().into_iter().flat_map(Map::keys);
+    asked.all(|keyword| keywords.contains(&keyword.as_str()) || is_note(keyword))
 }
 
 impl Alternative {

@@ -334,13 +334,16 @@ fn meant(name: &str, known: &[String]) -> Option<Hint> {
 
 /// The values that are near to one, or all that there are.
 fn meant_or_known(value: &str, known: &[String]) -> Hint {
-    // `null` is another way to leave a field out.
-    let written = || known.iter().filter(|known| *known != "null").cloned().collect();
     meant(value, known).unwrap_or_else(|| Hint::Known {
         words: "known: ",
         member: None,
-        names: by_nearness(value, written()),
+        names: by_nearness(value, written(known)),
     })
+}
+
+/// `null` is another way to leave a field out.
+fn written(known: &[String]) -> Vec<String> {
+    known.iter().filter(|known| *known != "null").cloned().collect()
 }
 
 impl Explaining<'_> {
@@ -595,20 +598,26 @@ fn needs(node: &Value) -> Option<String> {
 /// Returns what a value of the wrong type should be: an element stands in a list, an object has what it needs.
 fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &Value) -> Option<String> {
     let wanted = type_names(kind);
-    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     let node = follow(schema, node?);
     match found {
-        Value::Object(_) if wants("string") => as_string(node, found, wants("array")),
-        Value::Object(_) | Value::String(_) if wants("array") => Some("put it into a list: `[…]`".to_owned()),
-        Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("put it into quotes: `\"{found}\"`")),
+        Value::Object(_) if wants("string", &wanted) => as_string(node, found, wants("array", &wanted)),
+        Value::Object(_) | Value::String(_) if wants("array", &wanted) => Some("put it into a list: `[…]`".to_owned()),
+        Value::Number(_) | Value::Bool(_) if wants("string", &wanted) => {
+            Some(format!("put it into quotes: `\"{found}\"`"))
+        }
         Value::String(text)
-            if !wants("array") && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
+            if !wants("array", &wanted)
+                && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
         {
             Some(format!("write `{}` without quotes", cut(text, 41)))
         }
-        _ if wants("object") => needs(node),
+        _ if wants("object", &wanted) => needs(node),
         _ => None,
     }
+}
+
+fn wants(name: &str, wanted: &[String]) -> bool {
+    wanted.iter().any(|wanted| wanted == name)
 }
 
 /// How an object becomes the string that is wanted: as the one text in it, as an element of a list, or as JSON, if the schema speaks

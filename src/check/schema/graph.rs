@@ -206,8 +206,7 @@ impl<'s> Builder<'s> {
 
     fn map(&mut self, keywords: &'s Map<String, Value>, at: &str, keyword: &str) -> Vec<(String, SchemaId)> {
         let members = keywords.get(keyword).and_then(Value::as_object).into_iter().flatten();
-        let place = |name: &str| format!("{at}/{keyword}/{}", name.replace('~', "~0").replace('/', "~1"));
-        members.map(|(name, value)| (name.clone(), self.schema(value, place(name)))).collect()
+        members.map(|(name, value)| (name.clone(), self.schema(value, place(name, &at, &keyword)))).collect()
     }
 
     fn target(&mut self, target: &Value, at: &str) -> Result<SchemaId, Refusal> {
@@ -223,6 +222,10 @@ impl<'s> Builder<'s> {
             _ => Err(Refusal::new(&at, format!("there is no schema at `{}`", cut(text, QUOTED)), help)),
         }
     }
+}
+
+fn place(name: &str, at: &&str, keyword: &&str) -> String {
+    format!("{at}/{keyword}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {

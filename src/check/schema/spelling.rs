@@ -103,16 +103,15 @@ fn respell_members(document: &Value, schema: &Value, members: &mut Map<String, V
 
 /// Gives a value the type that its schema asks for, where another one says the same. Returns whether that changed it.
 fn reshape(schema: &Value, value: &mut Value) -> bool {
-    let is_type = |name: &str| schema.get("type").is_some_and(|wanted| wanted == name);
     let reshaped = match &*value {
         Value::String(text) => match listed(schema, text) {
             Some(listed) => Some(Value::from(listed)),
-            None if is_type("integer") => text.parse::<i64>().ok().map(Value::from),
-            None if is_type("number") => text.parse::<f64>().ok().map(Value::from),
-            None if is_type("array") => Some(Value::from(vec![value.clone()])),
+            None if is_type("integer", schema) => text.parse::<i64>().ok().map(Value::from),
+            None if is_type("number", schema) => text.parse::<f64>().ok().map(Value::from),
+            None if is_type("array", schema) => Some(Value::from(vec![value.clone()])),
             None => None,
         },
-        Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array") => {
+        Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array", schema) => {
             Some(Value::from(vec![value.clone()]))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
@@ -122,6 +121,10 @@ fn reshape(schema: &Value, value: &mut Value) -> bool {
         *value = reshaped;
     }
     is_other
+}
+
+fn is_type(name: &str, schema: &Value) -> bool {
+    schema.get("type").is_some_and(|wanted| wanted == name)
 }
 
 fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {

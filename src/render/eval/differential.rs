@@ -237,11 +237,14 @@ impl Failed {
 
     /// Returns `true` if another one is of the same kind, and on one of the lines.
     fn is_like(&self, other: &Failed) -> bool {
-        let is_at_limit = |it: &Failed| it.message.contains("recursion limit exceeded");
         // Where a template that calls itself for ever reaches the limit says nothing of it.
         is_at_limit(self) && is_at_limit(other)
             || self.kind == other.kind && self.template == other.template && self.lines.contains(other.lines.start())
     }
+}
+
+fn is_at_limit(it: &Failed) -> bool {
+    it.message.contains("recursion limit exceeded")
 }
 
 /// Returns `true` if an error only says how the render got to the one that is its source.
@@ -260,13 +263,16 @@ fn is_refused(failure: &Failure) -> bool {
 
 /// Says how a render that was traced differs from one that was not.
 fn watched_otherwise(plain: &Output<Steps>, traced: &Output<Trace>) -> Option<String> {
-    let places = |failure: &Failure| (failure.error.kind(), failure.at);
     let one = plain.outcome.as_ref().map_err(|failure| places(failure));
     let other = traced.outcome.as_ref().map_err(|failure| places(failure));
     let runs: usize = traced.text.runs.iter().map(|run| run.len).sum();
     let is_whole = runs == traced.text.text.len();
     let is_same = one == other && plain.text.text == traced.text.text && is_whole;
     (!is_same).then(|| format!("traced: {other:?} {:?}\nplain: {one:?} {:?}", traced.text.text, plain.text.text))
+}
+
+fn places(failure: &Failure) -> (ErrorKind, super::Place) {
+    (failure.error.kind(), failure.at)
 }
 
 /// Variables of every kind.
@@ -277,7 +283,6 @@ fn data() -> Vec<(Arc<str>, Value)> {
     let maps = Value::from_pairs([("a", map.clone()), ("b", list.clone()), ("é", Value::from(()))]);
     let leaf = Value::from(vec![1, 2]);
     let tree = Value::from(vec![Value::from(1), leaf.clone(), Value::from(vec![Value::from(3), leaf])]);
-    let item = |kind: &str| Value::from_pairs([("type", Value::from(kind)), ("a", Value::from(1))]);
     let ctx = Value::from_pairs([
         ("name", Value::from("N\"\n")),
         ("items", Value::from(vec![item("a"), item("b"), Value::from_pairs([("b", 1)])])),
@@ -301,6 +306,10 @@ fn data() -> Vec<(Arc<str>, Value)> {
         ("ctx", ctx),
     ];
     all.into_iter().map(|(name, value)| (Arc::from(name), value)).collect()
+}
+
+fn item(kind: &str) -> Value {
+    Value::from_pairs([("type", Value::from(kind)), ("a", Value::from(1))])
 }
 
 /// How many comparisons ended how.

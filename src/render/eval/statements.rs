@@ -283,8 +283,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         let values = over.value.try_iter().map_err(|error| Failure::at(at, error))?;
         let has_places = W::FOLLOWS && matches!(over.value.kind(), ValueKind::Seq | ValueKind::Iterable);
         let is_known = has_places || matches!(over.origin, Origin::List(_));
-        let origin = |index: usize| if is_known { over.origin.element(index) } else { Origin::Unknown };
-        Ok(values.enumerate().map(|(index, value)| Tracked { value, origin: origin(index) }).collect())
+        Ok(values.enumerate().map(|(index, value)| Tracked { value, origin: origin(index, is_known, over) }).collect())
     }
 
     fn branching_loop(&mut self, it: &'e For, over: Tracked, at: Place) -> Outcome<()> {
@@ -332,6 +331,10 @@ impl<'e, W: Watch> Eval<'e, W> {
             None => Err(Failure::at(at, invalid("cannot recurse outside of recursive loop"))),
         }
     }
+}
+
+fn origin(index: usize, is_known: bool, over: &Tracked) -> Origin {
+    if is_known { over.origin.element(index) } else { Origin::Unknown }
 }
 
 /// Assignments.

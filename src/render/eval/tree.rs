@@ -21,7 +21,6 @@ pub(in super::super) struct Place {
 impl Place {
     /// Returns the place of a range of bytes. Templates are shorter than 2^32 bytes.
     pub(in super::super) fn new(template: u32, range: &Range<usize>) -> Place {
-        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Place { template, start: offset(range.start), end: offset(range.end) }
     }
 
@@ -50,6 +49,10 @@ impl Place {
     pub(in super::super) fn len(self) -> usize {
         self.end.saturating_sub(self.start) as usize
     }
+}
+
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// A template.

@@ -55,11 +55,6 @@ fn item(at: usize, cause: &Cause) -> String {
 
 fn roll(review: &Review) -> String {
     let roll = &review.roll;
-    let list = |what: &str, list: &[Listed]| {
-        let names: Vec<String> = list.iter().map(|it| code(&it.name)).collect();
-        let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
-        if names.is_empty() { String::new() } else { format!("<li>{what}: {} ({bodies})</li>\n", names.join(", ")) }
-    };
     let renamed = roll.renamed.iter().map(|it| format!("<li>renamed: {} → {}</li>\n", code(&it.from), code(&it.to)));
     let contexts = roll.renamed_contexts.iter();
     let contexts = contexts.map(|it| format!("<li>renamed context: {} → {}</li>\n", code(&it.from), code(&it.to)));
@@ -75,6 +70,12 @@ fn roll(review: &Review) -> String {
     ];
     let items: String = items.into_iter().chain(renamed).chain(contexts).chain(rerouted).chain(lowered).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
+}
+
+fn list(what: &str, list: &[Listed]) -> String {
+    let names: Vec<String> = list.iter().map(|it| code(&it.name)).collect();
+    let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
+    if names.is_empty() { String::new() } else { format!("<li>{what}: {} ({bodies})</li>\n", names.join(", ")) }
 }
 
 /// The agents that compile on one side alone, or on neither.
@@ -201,12 +202,6 @@ fn equal(lines: &[&str], range: Range<usize>, new_start: usize) -> String {
 
 /// Lines that differ, side by side.
 fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> String {
-    let cell = |class: &str, line: Option<usize>, words: Option<Vec<Word>>| match (line, words) {
-        (Some(line), Some(words)) => {
-            format!("<td class=\"n\">{line}</td><td class=\"{class}\">{}</td>", marked(&words))
-        }
-        _ => "<td class=\"n\"></td><td></td>".to_owned(),
-    };
     let mut rows = String::new();
     for at in 0..old.len().max(new.len()) {
         let (before, after) = match (old.get(at), new.get(at)) {
@@ -221,6 +216,15 @@ fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> Str
         rows.push_str(&format!("<tr>{before}{after}</tr>\n"));
     }
     rows
+}
+
+fn cell(class: &str, line: Option<usize>, words: Option<Vec<Word>>) -> String {
+    match (line, words) {
+        (Some(line), Some(words)) => {
+            format!("<td class=\"n\">{line}</td><td class=\"{class}\">{}</td>", marked(&words))
+        }
+        _ => "<td class=\"n\"></td><td></td>".to_owned(),
+    }
 }
 
 fn marked(words: &[Word]) -> String {

@@ -166,9 +166,6 @@ fn change(found: &Break) -> String {
         Change::ToolSet { added, removed } => {
             let list =
                 |names: &[String]| names.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let more = |names: &[String]| {
-                if names.len() > 5 { format!(" and {} more", names.len() - 5) } else { String::new() }
-            };
             let side = |word: &str, names: &[String]| format!("{word} {}{}", list(names), more(names));
             match (added.is_empty(), removed.is_empty()) {
                 (false, true) => side("new tools:", added),
@@ -185,6 +182,10 @@ fn change(found: &Break) -> String {
         Change::Setting(name) => format!("the setting `{name}`"),
         Change::Model { from, to } => format!("the model `{to}` instead of `{from}`, which has a cache of its own"),
     }
+}
+
+fn more(names: &[String]) -> String {
+    if names.len() > 5 { format!(" and {} more", names.len() - 5) } else { String::new() }
 }
 
 fn cost(found: &Break) -> String {

@@ -402,17 +402,11 @@ impl<'a> RequestTask<'a> {
     /// hooks, the text beside a call goes too.
     fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool, wire: WireFormat) -> Vec<Block> {
         let own_blocks = wire.own_blocks();
-        let has_text = |block: &Block| match block {
-            Block::Text(text) => !text.trim().is_empty(),
-            Block::Provider(own) => own.text.is_some(),
-            _ => false,
-        };
-        let is_done = |block: &Block| matches!(block, Block::Provider(own) if own_blocks.is_done(&own.data));
         blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
         if calls_begun && !self.policy.keep_text_beside_calls {
             blocks.retain(|block| matches!(block, Block::Provider(_)) && !has_text(block));
         }
-        if blocks.iter().any(|block| has_text(block) || is_done(block)) { blocks } else { Vec::new() }
+        if blocks.iter().any(|block| has_text(block) || is_done(block, &own_blocks)) { blocks } else { Vec::new() }
     }
 
     /// Shows text that was held back, as hooks want it.
@@ -512,6 +506,18 @@ impl<'a> RequestTask<'a> {
 
     pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
         self.cancel.run_until_cancelled(future).await.ok_or_else(|| self.stopped())
+    }
+}
+
+fn is_done(block: &Block, own_blocks: &crate::conversation::ProviderBlockKinds) -> bool {
+    matches!(block, Block::Provider(own) if own_blocks.is_done(&own.data))
+}
+
+fn has_text(block: &Block) -> bool {
+    match block {
+        Block::Text(text) => !text.trim().is_empty(),
+        Block::Provider(own) => own.text.is_some(),
+        _ => false,
     }
 }
 

@@ -527,7 +527,6 @@ impl State {
     /// Keeps what the request said that is answered, if thinking is bound to it: that of the answer, or of a history that the host gave.
     fn bind(&mut self, answer: &[Block]) -> Result<(), Error> {
         let Some(asked) = self.asked.take() else { return Ok(()) };
-        let thinks = |blocks: &[Block]| blocks.iter().any(Block::is_thinking);
         let has_unbound = || self.log.sent().is_none() && self.history().iter().any(|message| thinks(&message.blocks));
         if thinks(answer) || has_unbound() { self.record(Entry::Sent(asked)) } else { Ok(()) }
     }
@@ -599,6 +598,10 @@ impl State {
             (None, false) => layers.push(layer),
         }
     }
+}
+
+fn thinks(blocks: &[Block]) -> bool {
+    blocks.iter().any(Block::is_thinking)
 }
 
 /// A conversation without its history, and the history.

@@ -573,7 +573,6 @@ impl AnswerBuilder {
 
     /// Notes the provider's words on a refusal; only the first word counts.
     pub(super) fn refused_for(&mut self, category: &str, explanation: &str) {
-        let said = |text: &str| Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty());
         let refusal = Refusal { category: said(category), explanation: said(explanation) };
         if refusal != Refusal::default() && self.refusal.is_none() {
             self.refusal = Some(refusal);
@@ -728,6 +727,10 @@ impl AnswerBuilder {
     }
 }
 
+fn said(text: &str) -> Option<String> {
+    Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty())
+}
+
 /// Adds a piece to what is known of a value: lists grow, members are put together, anything else is replaced.
 fn put_together(known: &mut Value, piece: &Value) {
     match (known, piece) {
@@ -811,8 +814,11 @@ impl Slot {
 
 impl ToolCall {
     fn into_block(self) -> Block {
-        let malformed = |input: MalformedInput| Map::from_iter([(MALFORMED.to_owned(), Value::String(input.text))]);
         let input = self.input.unwrap_or_else(|input| Value::Object(malformed(input)));
         Block::ToolUse { id: self.id, name: self.name, input }
     }
+}
+
+fn malformed(input: MalformedInput) -> Map<String, Value> {
+    Map::from_iter([(MALFORMED.to_owned(), Value::String(input.text))])
 }

@@ -489,9 +489,15 @@ fn goes_on(last: &Value, detail: &Value) -> bool {
     if !is_in_words(detail) {
         return last == detail;
     }
-    let same = |key: &str| last[key] == detail[key] || last[key].is_null() || detail[key].is_null();
     let is_signed = !text(last, "signature").is_empty();
-    last["type"] == detail["type"] && same("index") && same("id") && !(is_signed && words(detail))
+    last["type"] == detail["type"]
+        && same("index", last, detail)
+        && same("id", last, detail)
+        && !(is_signed && words(detail))
+}
+
+fn same(key: &str, last: &Value, detail: &Value) -> bool {
+    last[key] == detail[key] || last[key].is_null() || detail[key].is_null()
 }
 
 fn is_in_words(detail: &Value) -> bool {

@@ -127,8 +127,7 @@ impl McpServer {
             complaint: Complaint::default(),
         });
         let started = timeout(spec.time_limit, McpServer::open(spec, processes, transport, &remote)).await;
-        let late = || remote.unusable(&format!("it is not ready after {}", seconds(spec.time_limit)));
-        started.unwrap_or_else(|_| Err(late())).map_err(|error| transport.redactor().error(error))
+        started.unwrap_or_else(|_| Err(late(&remote, spec))).map_err(|error| transport.redactor().error(error))
     }
 
     /// Asks a server what it lists, and ends it: each tool as the server describes it, in the words of the protocol, also what no
@@ -230,6 +229,10 @@ impl McpServer {
             let _ = timeout(FAREWELL, ended).await;
         }
     }
+}
+
+fn late(remote: &Arc<Remote>, spec: &ServerSpec) -> Error {
+    remote.unusable(&format!("it is not ready after {}", seconds(spec.time_limit)))
 }
 
 impl fmt::Debug for McpServer {

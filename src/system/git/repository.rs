@@ -120,7 +120,6 @@ impl Repository {
 /// The folder of objects that a line of `info/alternates` names. git reads quotes and folds `..` before it follows links: what it
 /// may read in another way is refused.
 fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
-    let refused = || AccessError::from("its `objects/info/alternates` holds a path that can be read in two ways");
     if line.starts_with('"') || line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
         return Err(refused());
     }
@@ -133,6 +132,10 @@ fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
     }
     let other = canonical(&folded)?;
     if canonical(&store.join(line))? == other { Ok(other) } else { Err(refused()) }
+}
+
+fn refused() -> AccessError {
+    AccessError::from("its `objects/info/alternates` holds a path that can be read in two ways")
 }
 
 /// Returns `true` if the person allows objects to be borrowed from a folder.

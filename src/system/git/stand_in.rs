@@ -322,16 +322,17 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
 /// Returns what `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it fetches from and pushes to, as names
 /// of refs: nothing that git could call or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
-    let is_asked = |key: &str| {
-        let is_one_of = |kind: &str, names: [&str; 3]| {
-            let name = key.strip_prefix(kind).and_then(|rest| rest.rsplit_once('.'));
-            name.is_some_and(|(_, name)| names.contains(&name))
-        };
-        is_one_of("branch.", ["remote", "merge", "pushremote"])
-            || is_one_of("remote.", ["fetch", "push", "pushdefault"])
-            || matches!(key, "remote.pushdefault" | "push.default")
-    };
     configuration.iter().filter(move |(key, _)| is_asked(key)).map(|(key, value)| (key.as_str(), value.as_str()))
+}
+
+fn is_asked(key: &str) -> bool {
+    let is_one_of = |kind: &str, names: [&str; 3]| {
+        let name = key.strip_prefix(kind).and_then(|rest| rest.rsplit_once('.'));
+        name.is_some_and(|(_, name)| names.contains(&name))
+    };
+    is_one_of("branch.", ["remote", "merge", "pushremote"])
+        || is_one_of("remote.", ["fetch", "push", "pushdefault"])
+        || matches!(key, "remote.pushdefault" | "push.default")
 }
 
 /// Returns `true` if a path is the name of a ref, and no replacement of objects (`git help check-ref-format`).

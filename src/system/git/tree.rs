@@ -67,8 +67,6 @@ impl Trees {
         files: Vec<(String, String, String)>,
         prefix: &str,
     ) -> Result<Trees, AccessError> {
-        // Folders of an index are no objects: they are named by their paths, with a sign that no object's name begins with.
-        let named = |folder: &str| format!("/{folder}");
         let mut folders: HashMap<String, Nodes> = HashMap::from([(named(""), Nodes::default())]);
         for (mode, object, path) in files {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -244,6 +242,11 @@ impl Trees {
         self.folders.insert(node.object.clone(), Arc::clone(&folder));
         Ok(folder)
     }
+}
+
+/// Folders of an index are no objects: they are named by their paths, with a sign that no object's name begins with.
+fn named(folder: &str) -> String {
+    format!("/{folder}")
 }
 
 /// Reads a tree object: `<mode> <name>\0` and the bytes of an object's name, for each entry.

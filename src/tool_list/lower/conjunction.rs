@@ -68,7 +68,6 @@ fn join_one(out: &mut Map<String, Value>, name: &str, value: &Value, lost: &mut 
 /// The types that fit both; `None` if none do.
 fn both_types(first: &Value, second: &Value) -> Option<Value> {
     let (first, second) = (types(first), types(second));
-    let fits = |name: &str, among: &[String]| among.iter().any(|it| it == name || name == "integer" && it == "number");
     let mut both: Vec<&String> = first.iter().filter(|name| fits(name, &second)).collect();
     both.extend(second.iter().filter(|name| fits(name, &first) && !first.contains(name)));
     match both.as_slice() {
@@ -76,6 +75,10 @@ fn both_types(first: &Value, second: &Value) -> Option<Value> {
         [one] => Some(json!(one)),
         several => Some(json!(several)),
     }
+}
+
+fn fits(name: &str, among: &[String]) -> bool {
+    among.iter().any(|it| it == name || name == "integer" && it == "number")
 }
 
 /// The types that a schema names.

@@ -50,8 +50,6 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "a
 
 impl Kind {
     fn fits(&self, value: &Value) -> bool {
-        let is_schema = |value: &Value| value.is_object() || value.is_boolean();
-        let is_type = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
         match self {
             Kind::Type => {
                 is_type(value) || value.as_array().is_some_and(|names| !names.is_empty() && names.iter().all(is_type))
@@ -67,6 +65,14 @@ impl Kind {
             Kind::Flag => value.is_boolean(),
         }
     }
+}
+
+fn is_type(value: &Value) -> bool {
+    value.as_str().is_some_and(|name| TYPES.contains(&name))
+}
+
+fn is_schema(value: &Value) -> bool {
+    value.is_object() || value.is_boolean()
 }
 
 impl Lowering<'_> {

@@ -152,9 +152,6 @@ impl Drop for Call {
 
 /// The result of a tool. One that says nothing at all looks like another kind of answer.
 fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
-    let is_nothing = |value: &serde_json::Value| {
-        value.as_object().is_some_and(|members| members.keys().all(|member| member == "_meta"))
-    };
     match answer {
         ServerResult::CallToolResult(result) => Ok(result),
         ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(CallToolResult::default()),
@@ -164,10 +161,13 @@ fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
     }
 }
 
+fn is_nothing(value: &serde_json::Value) -> bool {
+    value.as_object().is_some_and(|members| members.keys().all(|member| member == "_meta"))
+}
+
 /// A result that has content of kinds that are not known beside others: what else the tool said counts. `None` if nothing is known.
 fn with_unknown_content(mut result: serde_json::Value) -> Option<CallToolResult> {
     let content = result.get_mut("content")?.as_array_mut()?;
-    let is_unknown = |block: &serde_json::Value| serde_json::from_value::<ContentBlock>(block.clone()).is_err();
     if content.iter().all(is_unknown) {
         return None;
     }
@@ -175,6 +175,10 @@ fn with_unknown_content(mut result: serde_json::Value) -> Option<CallToolResult>
         *block = serde_json::json!({"type": "text", "text": UNKNOWN_CONTENT});
     }
     serde_json::from_value(result).ok()
+}
+
+fn is_unknown(block: &serde_json::Value) -> bool {
+    serde_json::from_value::<ContentBlock>(block.clone()).is_err()
 }
 
 /// How far a call is: `3/10: reading`.
