@@ -353,6 +353,16 @@ impl Context {
     }
 }
 
+impl State {
+    /// Returns the history of a chat; a completion has none.
+    pub(crate) fn history(&self) -> &[Message] {
+        match &self.conversation.task {
+            Task::Chat(history) => history,
+            Task::Completion { .. } => &[],
+        }
+    }
+}
+
 fn name_taken(repo: &Repo, known: &Context, context: &Context) -> Diagnostic {
     let [span, other] = [context, known].map(|context| {
         let places = read::Places::new(repo.sources.get(context.file).text());

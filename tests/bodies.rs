@@ -17,7 +17,7 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 use reqc::Compiler;
 use reqc::check::Problem;
-use reqc::compile::{LintTarget, all_rules, rule};
+use reqc::compile::{Judge, LintTarget, all_rules, rule};
 use reqc::diag::{Rank, Severity, citations};
 use reqc::provider::{ApiHeaders, Server, WireFormat};
 use reqc::repo::LoadOptions;
@@ -195,7 +195,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
     let headers = named.map(ApiHeaders::read);
     let target = LintTarget { instance, server, model, headers };
     let body = case.get("body").ok_or("the file has no `body`")?;
-    Ok(compiler.problems_of_body(body, wire, &target))
+    Ok(Judge::new(compiler).problems(body, wire, &target))
 }
 
 fn server(name: &str) -> Server {
