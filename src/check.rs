@@ -50,10 +50,10 @@ pub struct Problem {
     pub message: String,
     /// The next step.
     pub help: Option<String>,
-    /// What tells it apart from another problem of its rule at its place: formats, servers and models may ask different things of one
+    /// The sense in which it differs from another problem of its rule at its place: formats, servers and models may ask different things of one
     /// value.
     pub sense: Option<String>,
-    /// What of the value it is about.
+    /// The aspect of the value that it is about.
     pub(crate) about: About,
     /// `true` if it is one because of the model: what is wrong may be the model's name.
     pub(crate) is_of_model: bool,
@@ -63,14 +63,14 @@ pub struct Problem {
     pub place: Option<Span>,
 }
 
-/// What of a value a problem is about: of one value, one thing is told once.
+/// The aspect of a value that a problem is about: of one value, one thing is told once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     /// That it is there at all: whatever else is wrong with it goes when it is left out.
     Presence,
     /// Its form, as the schema sees it.
     Form,
-    /// What it means, beside other values or to a server.
+    /// Its meaning, beside other values or to a server.
     Meaning,
 }
 
@@ -135,7 +135,7 @@ pub struct Recipient<'r> {
     pub headers: ApiHeaders,
 }
 
-/// What bodies that go to one place are checked by.
+/// The checks of bodies that go to one place.
 pub struct Checks {
     schemas: AgentSchemas,
     wire: WireFormat,
@@ -143,9 +143,9 @@ pub struct Checks {
     model: Option<String>,
     headers: ApiHeaders,
     families: Vec<Arc<Family>>,
-    /// What is known of `model`.
+    /// The facts known of `model`.
     facts: ModelFacts,
-    /// What is known of the rules where bodies go.
+    /// The facts known of the rules where bodies go.
     known: OnceLock<Arc<Known>>,
 }
 
@@ -245,18 +245,22 @@ impl Checks {
     /// Returns what the rules of protocols find. They look at values as bodies share them, with a placeholder for an agent's own
     /// system prompt; only those that find something there, at the values of this body.
     fn protocol_problems(&self, body: &Body, own: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
-        let shared = || self.subject(body.members().map(|member| (member.name, member.shared_value())));
-        let loud = body.memory().map(|memory| self.known(memory).loud(body, shared, memory));
+        let loud = body.memory().map(|memory| {
+            self.known(memory).loud(
+                body,
+                || self.subject(body.members().map(|member| (member.name, member.shared_value()))),
+                memory,
+            )
+        });
         protocol::check(loud.unwrap_or(protocol::EVERY), own, is_readable)
     }
 
     /// Returns what is known of the rules where bodies go.
     fn known(&self, memory: &Memory) -> &Known {
-        let ask = || {
+        self.known.get_or_init(|| {
             let (wire, server, headers) = (self.wire, self.server, self.headers.clone());
             memory.ask(RouteOf { wire, server, headers, model: self.model.clone() }, || Arc::new(Known::new()))
-        };
-        self.known.get_or_init(ask)
+        })
     }
 
     /// Returns `true` if the history is what its schema says.

@@ -36,7 +36,7 @@ pub struct Side<'b> {
     pub wire: WireFormat,
 }
 
-/// What two bodies have in common, and where they differ.
+/// The common content and the differences of two bodies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {

@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 /// Everything that one request is about.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conversation {
-    /// What is asked of the model.
+    /// The task of the model.
     pub task: Task,
     /// The tools that are offered.
     pub tools: Vec<Tool>,
@@ -49,7 +49,7 @@ pub struct Conversation {
     /// `true` if what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
     /// `surroundings` is told both before the first message of the person.
     pub is_told: bool,
-    /// What is known of typed items of the history beside their text, each with its message's place. A session keeps it in its log.
+    /// The facts known of typed items of the history beside their text, each with its message's place. A session keeps it in its log.
     pub known_items: Vec<(usize, Item)>,
 }
 
@@ -124,9 +124,9 @@ impl Role {
 pub struct Message {
     /// The role of the one who speaks.
     pub role: Role,
-    /// What is said, in order.
+    /// The content, in order.
     pub blocks: Vec<Block>,
-    /// What kind of typed system item this is, if it is one.
+    /// The kind of typed system item, if it is one.
     pub item: Option<ItemKind>,
 }
 
@@ -143,16 +143,19 @@ impl Message {
 
     /// Returns what it says in words: its texts, and those in a provider's own form, without thinking, calls and results.
     pub fn text(&self) -> String {
-        let words = |block: &Block| match block {
-            Block::Text(text) => Some(Arc::clone(text)),
-            Block::Provider(own) => own.text.clone(),
-            _ => None,
-        };
-        self.blocks.iter().filter_map(words).map(|text| text.to_string()).collect()
+        self.blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(Arc::clone(text)),
+                Block::Provider(own) => own.text.clone(),
+                _ => None,
+            })
+            .map(|text| text.to_string())
+            .collect()
     }
 }
 
-/// What a message is made of: a text, a block, or several blocks.
+/// The content of a message: a text, a block, or several blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Content(pub Vec<Block>);
 
@@ -235,7 +238,7 @@ pub enum Block {
     Audio(Audio),
     /// An image, a document or a recording that the host keeps: its bytes come when a request is made.
     Stored(StoredContent),
-    /// What one provider said or did in a form of its own.
+    /// Something that one provider said or did in a form of its own.
     Provider(ProviderBlock),
 }
 
@@ -298,7 +301,7 @@ pub struct Audio {
 /// A reference to content that the host keeps elsewhere. It holds what is needed to know the same bytes again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredContent {
-    /// What the host finds it by, for instance a path.
+    /// The name by which the host finds it, for instance a path.
     pub reference: Arc<str>,
     /// The MIME type, which says whether it is an image, a recording or a document.
     pub media_type: Arc<str>,
@@ -316,7 +319,7 @@ pub struct ProviderBlock {
     pub origin: Arc<str>,
     /// The block, item, part or members of a message, in the provider's own form.
     pub data: Value,
-    /// What stands for it where it does not go, if it says something in words.
+    /// The words that stand for it where it does not go, if there are any.
     pub text: Option<Arc<str>>,
 }
 
@@ -334,8 +337,10 @@ impl ProviderBlock {
 }
 
 fn kind_of(data: &Value) -> &str {
-    let first = || data.as_object().and_then(|members| members.keys().next()).map(String::as_str);
-    data.get("type").and_then(Value::as_str).or_else(first).unwrap_or_default()
+    data.get("type")
+        .and_then(Value::as_str)
+        .or_else(|| data.as_object().and_then(|members| members.keys().next()).map(String::as_str))
+        .unwrap_or_default()
 }
 
 /// An image: base64 data or a URL.
@@ -354,7 +359,7 @@ pub struct Image {
 pub struct Tool {
     /// The name that the model calls.
     pub name: Arc<str>,
-    /// What the tool does.
+    /// The description of the tool.
     pub description: Arc<str>,
     /// JSON Schema of the arguments.
     pub schema: Map<String, Value>,
@@ -514,7 +519,7 @@ impl Conversation {
     }
 }
 
-/// What stands between the parts of a system prompt.
+/// The text between the parts of a system prompt.
 pub(crate) const PROMPT_SEPARATOR: &str = "\n\n";
 
 #[cfg(test)]

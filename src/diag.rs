@@ -124,7 +124,7 @@ pub(crate) use rules;
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What to say there; may be empty for a primary label.
+    /// The note there; may be empty for a primary label.
     pub message: String,
 }
 
@@ -132,7 +132,7 @@ pub struct Label {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// What kind of finding this is.
+    /// The kind of finding.
     pub rule: &'static Rule,
     /// The severity in this run.
     pub severity: Severity,
@@ -148,11 +148,11 @@ pub struct Diagnostic {
     pub(crate) fix: Option<Edit>,
     /// `true` if what is wrong stands elsewhere, where nobody can edit it: no name at its place is misspelt.
     pub(crate) is_elsewhere: bool,
-    /// What tells it apart from another finding of its rule at its place.
+    /// The sense in which it differs from another finding of its rule at its place.
     pub(crate) sense: Option<String>,
     /// The worst that any policy makes of it.
     pub(crate) worst: Severity,
-    /// What is to be mended elsewhere, for all findings of its rule that name the same: a file that is missing, for instance.
+    /// The thing to mend elsewhere, for all findings of its rule that name the same: a file that is missing, for instance.
     pub(crate) cause: Option<String>,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
     pub agents: Vec<Arc<str>>,
@@ -303,7 +303,7 @@ pub struct Findings {
     seen: std::collections::HashMap<Key, usize>,
 }
 
-/// What findings that are one have in common.
+/// The key that equal findings share.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     code: &'static str,
@@ -314,7 +314,7 @@ struct Key {
     words: Option<String>,
 }
 
-/// What is said at a further place of one cause.
+/// The note at a further place of one cause.
 const MET_HERE: &str = "the same here";
 
 /// The most further places of one cause that are named.

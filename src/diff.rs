@@ -1,4 +1,4 @@
-//! What changed between two bodies, by JSON pointer, and equal changes of many bodies as one.
+//! The changes between two bodies, by JSON pointer, and equal changes of many bodies as one.
 //!
 //! Input: pairs of JSON values, or files that hold them. Output: [`Change`]s and [`Group`]s as data; printing is
 //! [`report`](crate::report)'s business, and what caused a change is asked of whoever made the bodies.

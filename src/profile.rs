@@ -76,7 +76,7 @@ pub struct Profile {
     pub hidden: bool,
     /// Inherited body fields and headers to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
-    /// What its descendants inherit: the file without the keys that are this profile's own.
+    /// The settings that its descendants inherit: the file without the keys that are this profile's own.
     pub settings: Table,
     /// How many values these are, nested ones too.
     pub values: usize,
@@ -88,12 +88,11 @@ pub struct Profile {
 pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let fields = LazyCell::new(|| body_fields(repo));
-    let is_field = |key: &str| fields.contains(key);
     let mut profiles = Vec::with_capacity(repo.profiles.len() + repo.unreadable_profiles.len());
     for source in &repo.profiles {
         let text = repo.sources.get(source.file).text();
         let read = caught(|| match toml::parse(text) {
-            Ok(table) => Profile::read(source.file, source.layer, table, &is_field, &mut findings),
+            Ok(table) => Profile::read(source.file, source.layer, table, &|key| fields.contains(key), &mut findings),
             Err(error) => {
                 findings.push(not_toml(source.file, error));
                 Profile::salvage(*source, text)
@@ -402,7 +401,7 @@ fn check_body(reader: &mut Reader<'_, '_>, file: FileId, body: &Table) {
     body.entries.iter().for_each(|(_, node)| check_value(reader, node));
 }
 
-/// What has no JSON form.
+/// Tells of values that have no JSON form.
 fn check_value(reader: &mut Reader<'_, '_>, node: &Node) {
     let what = match &node.kind {
         Kind::Datetime(_) => "a TOML date or time",

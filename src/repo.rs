@@ -1,4 +1,4 @@
-//! What files there are: layers, `reqc.toml`, provider instances, model overrides, rosters and what they match.
+//! The files of a repository: layers, `reqc.toml`, provider instances, model overrides, rosters and what they match.
 //!
 //! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in a stable
 //! order. Knows where things lie and which names are taken; does not merge profiles or read templates.
@@ -58,7 +58,7 @@ pub enum LayerKind {
 /// One layer: where its files are read from.
 #[derive(Clone)]
 pub struct Layer {
-    /// Whether it is the bundled layer or the repository's own.
+    /// The kind of layer: bundled, or the repository's own.
     pub kind: LayerKind,
     /// Its files.
     pub world: Arc<dyn World>,
@@ -124,7 +124,7 @@ pub struct Repo {
     unlisted_partials: Vec<String>,
 }
 
-/// What an include name stands for.
+/// The state of the partial that an include names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartialState {
     /// A partial that was read.
@@ -146,8 +146,11 @@ impl Repo {
     /// Returns what stands behind a full partial name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         let leads_outside = || self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside));
-        let is_below = |folder: &String| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        let is_unlisted = || self.unlisted_partials.iter().any(is_below);
+        let is_unlisted = || {
+            self.unlisted_partials
+                .iter()
+                .any(|folder| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')))
+        };
         match self.partials.contains_key(name) {
             true => PartialState::Found,
             false if self.unreadable_partials.contains_key(name) || is_unlisted() || leads_outside() => {
@@ -204,6 +207,6 @@ impl Repo {
 pub struct Loaded {
     /// The repository; usable even if there are findings.
     pub repo: Repo,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Diagnostic>,
 }

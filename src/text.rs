@@ -189,7 +189,7 @@ macro_rules! text {
 }
 pub(crate) use text;
 
-/// What `text!` takes: text is escaped, numbers and what is fit already are not.
+/// The arguments that `text!` takes: text is escaped, numbers and what is fit already are not.
 pub trait Show {
     /// Writes it, padded as the pattern asks for.
     ///
@@ -244,7 +244,7 @@ impl Show for usize {
     }
 }
 
-/// What stays as it is.
+/// The characters that stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
     /// No control character.

@@ -102,9 +102,9 @@ pub struct SyntaxError {
     pub message: String,
     /// The bytes of the text that are wrong.
     pub span: Range<usize>,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
-    /// What to put where, if that is what mends it.
+    /// The edit that mends it, if there is one.
     pub edit: Option<(Range<usize>, &'static str)>,
     /// Where something that is there twice stands first.
     pub first: Option<Range<usize>>,

@@ -26,7 +26,7 @@ pub(crate) struct Entry<'b> {
     pub(crate) role: Role,
     /// The message as it stands in the body.
     pub(crate) value: &'b Value,
-    /// What it says.
+    /// The parts of its content.
     pub(crate) parts: Vec<Part<'b>>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Kind<'b> {
 /// A call of a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'b> {
-    /// What its result refers to; formats without ids have none.
+    /// The id that its result refers to; formats without ids have none.
     pub(crate) id: Option<&'b str>,
     /// The name of the member that holds the id.
     pub(crate) id_key: &'static str,
@@ -86,7 +86,7 @@ pub(crate) struct Call<'b> {
     pub(crate) arguments: Option<&'b Value>,
 }
 
-/// What a tool gave.
+/// The answer of a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome<'b> {
     /// The call.

@@ -46,10 +46,10 @@ use crate::unit::Body;
 pub struct Schemas {
     /// The schema files by wire format.
     files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
-    /// What `reqc.toml` lets pass.
+    /// The exceptions that `reqc.toml` makes.
     allowed: Vec<Arc<Allowed>>,
     memory: Arc<Memory>,
-    /// What the files of the repository make, as they are used: compiled once, and there for the whole run.
+    /// The schemas that the files of the repository make, as they are used: compiled once, and there for the whole run.
     variants: Mutex<HashMap<Variant, Documents>>,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
@@ -97,7 +97,7 @@ struct Documents {
     all: Arc<[Result<Document, Unusable>]>,
 }
 
-/// What the bodies of one agent are checked against.
+/// The schemas that the bodies of one agent are checked against.
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
@@ -202,10 +202,10 @@ impl Schemas {
 /// Tells whether a model takes what a help would propose.
 pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 
-/// What schemas say of a body.
+/// The verdict of schemas on a body.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// What is wrong with it, in the order of the schema, at its own places.
+    /// The problems, in the order of the schema, at its own places.
     pub(super) problems: Vec<Problem>,
     /// The body as its schema spells it, if it spells it in another way.
     pub(super) respelt: Option<Value>,
@@ -257,8 +257,13 @@ impl AgentSchemas {
     /// The body without each `null` that is a mistake, for a server that reads it as absent.
     fn without_nulls(&self, body: &Value, mistakes: &[Mistake]) -> Option<Value> {
         self.passes_over?;
-        let is_null = |mistake: &&Mistake| matches!(mistake.what, What::Unfit { found: "null", .. });
-        spelling::without_nulls(body, mistakes.iter().filter(is_null).map(|mistake| &mistake.pointer))
+        spelling::without_nulls(
+            body,
+            mistakes
+                .iter()
+                .filter(|mistake| matches!(mistake.what, What::Unfit { found: "null", .. }))
+                .map(|mistake| &mistake.pointer),
+        )
     }
 
     fn told(&self, mut mistakes: Vec<Mistake>, subject: Input<'_>, is_taken: IsTaken<'_>) -> Vec<Problem> {
@@ -369,8 +374,11 @@ mod tests {
         let run = compiler.run(&Selection::default(), |agent| {
             let schemas = schemas.of(agent.plan.wire, Some((agent.plan.instance, agent.plan.api)));
             assert_eq!(schemas.documents.all.len(), 1);
-            let is_bundled = |document: &Result<Document, Unusable>| document.as_ref().is_ok_and(Document::is_bundled);
-            assert!(schemas.documents.all.iter().all(is_bundled), "{}", agent.plan.name());
+            assert!(
+                schemas.documents.all.iter().all(|document| document.as_ref().is_ok_and(Document::is_bundled)),
+                "{}",
+                agent.plan.name()
+            );
         });
         assert!(!run.results.is_empty());
     }

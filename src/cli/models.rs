@@ -44,7 +44,7 @@ fn overview(families: &[&Family], terminal: &mut Terminal) {
     terminal.text(&columns(["FAMILY", "WIRE FORMATS", "MODELS"], &rows));
 }
 
-/// What holds for one model, and where that is from.
+/// Prints the facts of one model, and where each is from.
 fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!("{}: {} families", Text::line(normal).cut(80), families.len()));
     if families.is_empty() {
@@ -145,12 +145,16 @@ fn fact_document(fact: &Fact) -> Value {
 }
 
 fn conditions(conditions: &[Condition]) -> Value {
-    let member = |condition: &Condition| {
-        let value = match &condition.is {
-            State::Present(is_there) => json!(is_there),
-            State::OneOf(values) => json!(values),
-        };
-        (condition.at.pointer.as_str().to_owned(), value)
-    };
-    Value::Object(conditions.iter().map(member).collect::<Map<_, _>>())
+    Value::Object(
+        conditions
+            .iter()
+            .map(|condition| {
+                let value = match &condition.is {
+                    State::Present(is_there) => json!(is_there),
+                    State::OneOf(values) => json!(values),
+                };
+                (condition.at.pointer.as_str().to_owned(), value)
+            })
+            .collect::<Map<_, _>>(),
+    )
 }

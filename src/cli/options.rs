@@ -18,7 +18,7 @@ use crate::system::{Disk, Embedded};
 use crate::text::{Text, text};
 use crate::world::World;
 
-/// What a command runs with.
+/// The options that a command runs with.
 #[derive(Clone)]
 pub(super) struct Options {
     directory: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Options {
     contexts: Vec<String>,
     pub(super) model: Option<String>,
     load: LoadOptions,
-    /// What standard output gets.
+    /// The format of standard output.
     pub(super) format: Format,
     pub(super) formats: Formats,
     is_verbose: bool,
@@ -229,7 +229,7 @@ pub(super) struct Opened {
     /// Never dropped: the process ends with the command, and taking it all apart takes longer than many a command.
     pub(super) compiler: ManuallyDrop<Arc<Compiler>>,
     selection: Result<Selection, Box<SelectError>>,
-    /// What this run makes of findings.
+    /// The policy of this run for findings.
     pub(super) policy: PolicyOptions,
 }
 

@@ -49,7 +49,7 @@ fn uses(opened: &Opened) -> BTreeMap<&str, usize> {
     uses
 }
 
-/// Whether there is a key.
+/// A key that was looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Yes,

@@ -14,7 +14,7 @@ use crate::report::{self, Checkout, Github, Gitlab, Human, Json, Junit, Layout, 
 use crate::review::Review;
 use crate::text::{Printer, Text, text};
 
-/// What a person answered.
+/// The answer of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     Yes,
@@ -32,7 +32,7 @@ pub(super) struct Terminal {
     pub(super) color: bool,
     pub(super) quiet: bool,
     width: usize,
-    /// What stands in the current line of standard output.
+    /// The printer, which knows what stands in the current line of standard output.
     printer: Printer,
     /// `true` if the reader of standard output went away.
     closed: bool,
@@ -190,6 +190,13 @@ impl Terminal {
     pub(super) fn note(&self, line: &str) {
         if !self.quiet {
             print_aside(&text!("{}\n", line));
+        }
+    }
+
+    /// Writes what is told of a result to standard error, unless `-q` was given.
+    pub(super) fn remark(&self, text: &Text) {
+        if !self.quiet {
+            print_aside(text);
         }
     }
 

@@ -62,12 +62,12 @@ struct Body {
     text: String,
 }
 
-/// What is told of an answer.
+/// The parts of an answer that are told.
 struct Told {
     explained: Vec<Explanation>,
     /// The places of the body that the sentences name, in the order of `explained`.
     places: Vec<Option<Place>>,
-    /// What is found in the body: what the sentences speak of, or else every error.
+    /// The findings in the body: what the sentences speak of, or else every error.
     report: Option<Report>,
 }
 
@@ -91,8 +91,7 @@ impl Judge<'_> {
         let own = own.map(|text| Body { name: "the request".to_owned(), text });
         let body = given.or(own.as_ref());
         let value = body.and_then(|body| objects(&body.text).into_iter().next());
-        let place = |it: &Explanation| value.as_ref().and_then(|body| place_of(it, body));
-        let places = explained.iter().map(place).collect();
+        let places = explained.iter().map(|it| value.as_ref().and_then(|body| place_of(it, body))).collect();
         let report = body.and_then(|body| self.judged(body)).map(|report| narrowed(report, &explained));
         Told { explained, places, report }
     }

@@ -20,7 +20,7 @@ pub(super) struct Setting<'b> {
     pub(super) value: &'b Value,
 }
 
-/// What a body says beside its content.
+/// The settings of a body: everything beside its content.
 #[derive(Debug, Default)]
 pub(super) struct Settings<'b> {
     /// The settings that several formats have, by name.
@@ -146,7 +146,7 @@ impl<'b> Settings<'b> {
         }
     }
 
-    /// Whether the model thinks, and how much: Anthropic's object, Gemini's, Ollama's switch.
+    /// Notes whether the model thinks, and how much: Anthropic's object, Gemini's, Ollama's switch.
     fn thinking(&mut self, value: &'b Value) {
         let budget = ["budget_tokens", "thinkingBudget", "thinking_budget"]
             .into_iter()

@@ -17,7 +17,7 @@ use crate::provider::Server;
 use crate::source::FileId;
 use crate::world::AccessError;
 
-/// What comparing with golden files is for.
+/// The purpose of a comparison with golden files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Purpose {
@@ -29,11 +29,11 @@ pub enum Purpose {
     Show,
 }
 
-/// What became of the agents of two sides.
+/// The agents of two sides, compared.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Compared {
-    /// What is wrong with the newer side.
+    /// The findings on the newer side.
     pub report: Report,
     /// The files that differ, of agents without errors on either side.
     pub changes: Vec<ChangedFile>,
@@ -49,7 +49,7 @@ pub struct Compared {
 pub struct BrokenAgent {
     /// Its name.
     pub agent: Arc<str>,
-    /// What it was on the older side.
+    /// Its state on the older side.
     pub before: Before,
 }
 
@@ -60,7 +60,7 @@ impl BrokenAgent {
     }
 }
 
-/// What an agent with errors was before.
+/// The state on the older side of an agent that has errors now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Before {
@@ -72,7 +72,7 @@ pub enum Before {
     Absent,
 }
 
-/// What becomes of an agent on one side.
+/// The state of an agent on one side.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// It has errors.
@@ -127,11 +127,11 @@ impl Compared {
     }
 }
 
-/// What of two sides has to be compared.
+/// The part of two sides that has to be compared.
 pub struct Scope<'s> {
-    /// Whether anything that differs can reach an agent; asked with names of both sides.
+    /// Tells if anything that differs can reach an agent; asked with names of both sides.
     pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
-    /// What agents were called on the older side, by their name on the newer one, if that differs.
+    /// The names of agents on the older side, by their name on the newer one, if that differs.
     pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
 }
 
@@ -349,7 +349,7 @@ struct Causes<'c> {
 
 /// The most bytes of an agent's bodies that are made to find causes.
 const MAX_MADE: usize = 8 * 1024 * 1024;
-/// What a body costs to make, however small it is, in bytes.
+/// The least memory that making a body takes, in bytes.
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {

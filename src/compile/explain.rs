@@ -41,7 +41,7 @@ pub struct Explanation {
     /// The literal of the profile that it stands in: the value itself, or the template that rendered it. `None` if a provider step
     /// wrote it.
     pub literal: Option<Span>,
-    /// What earlier levels of the chain said, the nearest first.
+    /// The values of earlier levels of the chain, the nearest first.
     pub overrode: Vec<Span>,
     /// The provider step that wrote it, and its setting.
     pub step: Option<(ProviderStep, Option<Span>)>,
@@ -49,7 +49,7 @@ pub struct Explanation {
     pub placed_by: Option<Span>,
     /// The provider steps that added to a list or an object that another wrote, each with its setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
-    /// What a template wrote, run by run; or the one value of the context that a step wrote.
+    /// The output of a template, run by run; or the one value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
 }
 

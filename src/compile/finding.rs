@@ -173,7 +173,7 @@ pub(super) fn of_live_body(
     findings
 }
 
-/// What is said of a finding in a block that the provider sent.
+/// The note on a finding in a block that the provider sent.
 const GOES_BACK: &str = "the provider sent this itself: it goes back as it came";
 
 /// A provider instance that a profile names anew, whose wire format is another one than its parent's.
@@ -185,7 +185,7 @@ struct OtherFormat<'p> {
     wires: [WireFormat; 2],
     /// The files of the profile that names it and of those that extend it.
     below: Vec<FileId>,
-    /// What the parent's format finds wrong with the body.
+    /// The problems that the parent's format finds in the body.
     wrong_before: Vec<Problem>,
 }
 

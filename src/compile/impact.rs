@@ -1,4 +1,4 @@
-//! What a place of a file reaches: the other way round from explaining a value.
+//! The bodies that a place of a file reaches: the other way round from explaining a value.
 
 mod spot;
 
@@ -33,7 +33,7 @@ pub struct ImpactQuery {
     pub column: Option<usize>,
 }
 
-/// What a place reaches of one agent.
+/// The bodies of one agent that a place reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reached {
@@ -43,7 +43,7 @@ pub struct Reached {
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
     /// `true` if it reaches the request beside the body: URL, headers, key.
     pub request: bool,
-    /// What it does where that is not followed; then it reaches nothing that can be named.
+    /// The effect of a place that is not followed; then it reaches nothing that can be named.
     pub unfollowed: Option<&'static str>,
 }
 
@@ -55,7 +55,7 @@ pub enum ImpactError {
     UnknownFile {
         /// The file that was asked for.
         path: String,
-        /// What is near, as a phrase.
+        /// A suggestion of something similar, as a phrase.
         help: Option<String>,
     },
     /// The file is a context that is left out, since something is wrong with it.
@@ -115,7 +115,7 @@ fn last_number(text: &str) -> Option<(&str, usize)> {
 /// Why nothing can be named.
 const UNMADE: &str = "its bodies cannot be made";
 
-/// What is known of one agent.
+/// The knowledge of one agent.
 enum Found {
     Reached(Reached),
     /// Some of its bodies cannot be made, and those that can are not reached.

@@ -113,7 +113,7 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
 
 /// The server that a body of a wire format is most likely for: many servers speak OpenAI's formats, and only OpenAI's own
 /// models tell that it is OpenAI.
-fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
+pub(crate) fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
     match wire {
         WireFormat::AnthropicMessages => Server::Anthropic,
         WireFormat::OpenAiChat | WireFormat::OpenAiResponses if model.is_some_and(is_openai_model) => Server::OpenAi,

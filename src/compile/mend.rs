@@ -21,10 +21,10 @@ pub struct MendedFile {
     pub new: Vec<u8>,
 }
 
-/// What mending came to.
+/// The result of mending.
 #[non_exhaustive]
 pub struct Mended {
-    /// What is left, with all files as they are afterwards.
+    /// The findings that are left, with all files as they are afterwards.
     pub report: Report,
     /// The files that differ, sorted by path.
     pub files: Vec<MendedFile>,
@@ -73,7 +73,7 @@ struct ByteEdit {
     start: usize,
     end: usize,
     text: String,
-    /// What stands around it: the same edit elsewhere is another one.
+    /// The line around it: the same edit elsewhere is another one.
     line: String,
     cause: Cause,
 }
@@ -117,7 +117,7 @@ struct Bench<'r> {
     report: &'r dyn Fn(Arc<dyn World>) -> Report,
     /// How many edits may still be tried alone.
     trials: usize,
-    /// What made nothing better, by path, line and text.
+    /// The edits that made nothing better, by path, line and text.
     refused: HashSet<(String, String, String)>,
 }
 
@@ -146,8 +146,8 @@ impl Bench<'_> {
         let sources = &state.report.sources;
         let mut texts = HashMap::new();
         let edits = state.report.findings.iter().filter_map(|finding| Some((finding, finding.fix(sources)?)));
-        let byte_edit = |(finding, edit): (&Diagnostic, Edit)| state.byte_edit(&mut texts, finding, &edit);
-        let mut edits: Vec<ByteEdit> = edits.filter_map(byte_edit).collect();
+        let mut edits: Vec<ByteEdit> =
+            edits.filter_map(|(finding, edit)| state.byte_edit(&mut texts, finding, &edit)).collect();
         edits.sort();
         edits.dedup_by(|a, b| (&a.path, a.start, a.end, &a.text) == (&b.path, b.start, b.end, &b.text));
         edits.retain(|it| !self.refused.contains(&(it.path.clone(), it.line.clone(), it.text.clone())));
@@ -213,8 +213,8 @@ impl Overlay {
     fn with(&self, edits: &[ByteEdit]) -> Overlay {
         let mut overlay = self.clone();
         for edit in edits.iter().rev() {
-            let read = || self.read(&edit.path).unwrap_or_default();
-            let bytes = overlay.files.entry(edit.path.clone()).or_insert_with(read);
+            let bytes =
+                overlay.files.entry(edit.path.clone()).or_insert_with(|| self.read(&edit.path).unwrap_or_default());
             bytes.splice(edit.start..edit.end, edit.text.bytes());
         }
         overlay

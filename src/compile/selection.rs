@@ -32,7 +32,7 @@ pub struct Selection {
     pub without_memo: bool,
 }
 
-/// What some files reach.
+/// The bodies that some files reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reach {
@@ -129,15 +129,14 @@ impl Selection {
     }
 
     fn takes_context(&self, name: &Arc<str>) -> bool {
-        let is_reached = |it: &Reach| !it.agents.is_empty() || it.contexts.contains(name);
-        self.contexts.as_ref().is_none_or(|names| names.contains(name)) && self.reached.as_ref().is_none_or(is_reached)
+        self.contexts.as_ref().is_none_or(|names| names.contains(name))
+            && self.reached.as_ref().is_none_or(|it| !it.agents.is_empty() || it.contexts.contains(name))
     }
 
     fn takes_agent(&self, id: ProfileId, name: &Arc<str>) -> bool {
-        let is_reached = |it: &Reach| !it.contexts.is_empty() || it.agents.contains(name);
         self.agents.as_ref().is_none_or(|ids| ids.contains(&id))
             && self.shard.is_none_or(|shard| shard.takes(name))
-            && self.reached.as_ref().is_none_or(is_reached)
+            && self.reached.as_ref().is_none_or(|it| !it.contexts.is_empty() || it.agents.contains(name))
     }
 }
 

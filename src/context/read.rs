@@ -28,7 +28,7 @@ pub(super) struct Reader<'a> {
     leaves: Option<Leaves>,
     /// `true` if it must have a name, a reason and a kind.
     is_named: bool,
-    /// What origins are compared with, if somebody said it.
+    /// The origins that others are compared with, if somebody named them.
     origins: Option<&'a Origins>,
 }
 

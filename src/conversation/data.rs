@@ -10,7 +10,7 @@ use super::{AttachedFile, Block, Conversation, Document, Image, Message, Task, T
 /// The members of `ctx`.
 pub(crate) const CTX_MEMBERS: &[&str] = &["history", "prefix", "suffix", "files_metadata", "tools", "system_prompt"];
 
-/// What templates see of a conversation: the members of each kind of object. A test compares it with the data.
+/// The data that templates see of a conversation: the members of each kind of object. A test compares it with the data.
 pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ("ctx", CTX_MEMBERS),
     ("file", &["file_path", "content"]),
@@ -40,7 +40,7 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// What template data is made of, in somebody's values: those of JSON, or those of a template engine.
+/// The values that template data is made of: those of JSON, or those of a template engine.
 pub(crate) trait DataValues {
     type Value;
 

@@ -54,16 +54,16 @@ pub struct Log {
     is_summarised: bool,
 }
 
-/// What thinking of the history is bound to.
+/// The conversation that thinking of the history is bound to.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Bound {
     /// How many messages stand before the last renewal of the instructions.
     from: usize,
-    /// What requests said that were answered with thinking, in short, each by the place of its answer.
+    /// The summaries of requests that were answered with thinking, each by the place of its answer.
     sent: Vec<(usize, Sent)>,
 }
 
-/// What a session tells the model beside the history: said again in every request, until the host renews it.
+/// The words of a session to the model beside the history: said again in every request, until the host renews it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Instructions {
     /// The agent whose they are.
@@ -78,7 +78,7 @@ pub struct Instructions {
     pub bound_from: usize,
 }
 
-/// What a request said, in short: whether a later one begins with the same can be told without it.
+/// The summary of a request: whether a later one begins with the same can be told without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     /// How many parts it had: tools, blocks of the system prompt and of messages.
@@ -124,12 +124,12 @@ pub struct Header {
     pub created: Option<Arc<str>>,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     /// A message was added to the history.
     Message(Message),
-    /// What came of an answer that is not complete was added to the history.
+    /// An answer that is not complete was added to the history.
     Partial {
         /// The part that came.
         message: Message,
@@ -144,7 +144,7 @@ pub enum Entry {
     /// System prompt and tools from the next request on. A second one renews the first: thinking before it is left out where models
     /// bind it.
     Instructions(Instructions),
-    /// What the request said to which the next message is the answer: its thinking is bound to that where models bind it.
+    /// The summary of the request to which the next message is the answer: its thinking is bound to that where models bind it.
     Sent(Sent),
     /// The last messages and items of the history are taken back: their dispatch failed.
     Retract {
@@ -502,8 +502,7 @@ impl Log {
     /// program wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
         let is_answered = |at: usize| self.history.get(at).is_some_and(|answer| answer.role == Role::Assistant);
-        let bound = |(at, _): &&(usize, Sent)| *at >= self.bound.from && is_answered(*at);
-        self.bound.sent.iter().rev().find(bound).map(|(_, sent)| sent)
+        self.bound.sent.iter().rev().find(|(at, _)| *at >= self.bound.from && is_answered(*at)).map(|(_, sent)| sent)
     }
 
     /// The tokens of all answers.
@@ -583,9 +582,10 @@ impl Log {
             [] => return Vec::new(),
         };
         let answered: HashSet<&Arc<str>> = results.iter().filter_map(Block::result_id).collect();
-        let is_open = |block: &&Block| block.call_id().is_some_and(|id| !answered.contains(id));
         match answer.role {
-            Role::Assistant => answer.blocks.iter().filter(is_open).collect(),
+            Role::Assistant => {
+                answer.blocks.iter().filter(|block| block.call_id().is_some_and(|id| !answered.contains(id))).collect()
+            }
             Role::User | Role::System => Vec::new(),
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::{Block, Message, Role};
 
-/// What the target of a request needs of a history. The default is what holds for every target.
+/// The needs of a request's target in a history. The default is what holds for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NormalFormRules {
     /// The client API that the request goes to; thinking of another origin is dropped. `None`: any origin.
@@ -25,7 +25,7 @@ pub struct NormalFormRules {
     pub needs_end: bool,
     /// `true` if calls of an unfinished last round are dropped too: no request can be made of them.
     pub drops_open_calls: bool,
-    /// What goes back of the provider's own blocks.
+    /// The provider's own blocks that go back.
     pub own_blocks: ProviderBlockKinds,
     /// The names of called tools that it takes; a call with another name gets one.
     pub names: NameRule,
@@ -38,7 +38,7 @@ pub struct NormalFormRules {
 pub struct Normal {
     /// The history.
     pub history: Vec<Message>,
-    /// What was dropped, moved or put in, in the order of the original messages.
+    /// The changes: what was dropped, moved or put in, in the order of the original messages.
     pub changes: Vec<NormalFormChange>,
 }
 
@@ -251,13 +251,11 @@ pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
 
 /// Returns `true` if the normal form of a history may depend on where it goes.
 pub(crate) fn depends_on_target(history: &[Message]) -> bool {
-    let depends = |block: &Block| match block {
+    history.iter().flat_map(|message| &message.blocks).any(|block| match block {
         Block::Provider(_) => true,
         Block::ToolUse { name, .. } => !names::is_plain(name),
         block => block.is_thinking(),
-    };
-    history.iter().flat_map(|message| &message.blocks).any(depends)
-        || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
+    }) || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
 }
 
 /// A history on its way: each message with its index in the original one.

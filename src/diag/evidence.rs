@@ -10,9 +10,9 @@ use std::fmt;
 pub enum Rank {
     /// A request that the provider really answered.
     Recorded,
-    /// What the provider itself publishes: a page, a specification, an SDK, the server's source.
+    /// A publication of the provider itself: a page, a specification, an SDK, the server's source.
     Provider,
-    /// What somebody else reports: an issue, a forum, a post, another project's code.
+    /// A report of somebody else: an issue, a forum, a post, another project's code.
     Thread,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Rank {
 pub struct Evidence {
     /// One address, in a form that [`rank`] knows.
     pub source: &'static str,
-    /// What the source says, in a phrase.
+    /// The fact that the source shows, in a phrase.
     pub shows: &'static str,
     /// The month in which it was seen there: `2026-11`.
     pub seen: &'static str,
@@ -91,7 +91,7 @@ const RECORDED: &str = "recorded:";
 const PACKAGE: &str = "pkg:";
 
 /// Domains whose pages a provider writes, or the project that a rule is about.
-const PROVIDER_DOMAINS: [&str; 33] = [
+const PROVIDER_DOMAINS: [&str; 34] = [
     "ai.google.dev",
     "alibabacloud.com",
     "aliyun.com",
@@ -124,6 +124,7 @@ const PROVIDER_DOMAINS: [&str; 33] = [
     "x.ai",
     "xiaomimimo.com",
     "z.ai",
+    "bigmodel.cn",
     "minimax.io",
 ];
 

@@ -12,7 +12,7 @@ use crate::json::Pointer;
 use crate::secret::masked;
 use crate::text::cut;
 
-/// What was compared.
+/// The name of a body that was compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BodyId {
     /// The agent.
@@ -144,7 +144,7 @@ fn is_index(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What makes changes equal: the kind, and the JSON text of both values. Values that are equal although their keys are in
+/// The identity of changes: the kind, and the JSON text of both values. Values that are equal although their keys are in
 /// another order are two changes.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Identity {

@@ -11,11 +11,11 @@ use crate::json::Pointer;
 pub struct Change {
     /// Where: in the new value, or in the old one if something is gone.
     pub pointer: Pointer,
-    /// What was done there.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// What happened to a file as a whole.
+/// The change of a file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileChange {
@@ -29,7 +29,7 @@ pub enum FileChange {
     Broken,
 }
 
-/// What happened at a place.
+/// The change at a place.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ChangeKind {
@@ -125,14 +125,16 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "tests build the values in place")]
     fn shown(old: Value, new: Value) -> Vec<String> {
-        let show = |change: &Change| {
-            format!(
-                "{} {:?}",
-                change.pointer.as_str(),
-                std::mem::discriminant(&change.kind) == std::mem::discriminant(&ChangeKind::Added(Value::Null))
-            )
-        };
-        structural(&old, &new).iter().map(show).collect()
+        structural(&old, &new)
+            .iter()
+            .map(|change| {
+                format!(
+                    "{} {:?}",
+                    change.pointer.as_str(),
+                    std::mem::discriminant(&change.kind) == std::mem::discriminant(&ChangeKind::Added(Value::Null))
+                )
+            })
+            .collect()
     }
 
     #[test]

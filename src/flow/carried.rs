@@ -15,7 +15,7 @@ use crate::conversation::{
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 
-/// What a body is to carry.
+/// The content that a body is to carry.
 pub(crate) struct Expected<'c> {
     /// The conversation: its task counts for completions, and its files.
     pub(crate) conversation: &'c Conversation,
@@ -38,8 +38,7 @@ pub(crate) type Members<'b> = [(&'b str, &'b Value)];
 
 /// Judges which content a body carries.
 pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected<'_>) -> Judged {
-    let member = |name: &str| members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let pieces = pieces_of(wire, &member);
+    let pieces = pieces_of(wire, &|name| members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
     let taken = vec![false; pieces.len()];
     let mut texts: HashMap<String, Vec<usize>> = HashMap::default();
     for (number, piece) in pieces.iter().enumerate() {
@@ -134,8 +133,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             self.members.iter().for_each(|(_, value)| collect(value, &mut leaves));
             if let Some(prompt) = self.system_prompt {
                 // It begins the text that holds it; short ones are in many a text by chance.
-                let behind = |leaf: &'b str| leaf.strip_prefix(prompt).unwrap_or(leaf);
-                leaves = leaves.into_iter().map(behind).collect();
+                leaves = leaves.into_iter().map(|leaf| leaf.strip_prefix(prompt).unwrap_or(leaf)).collect();
             }
             Leaves {
                 bytes: leaves.iter().map(|leaf| leaf.len()).sum(),
@@ -180,8 +178,12 @@ impl<'b, 'c> Judge<'b, 'c> {
     /// Returns how a text was altered, if something in the body was made of it.
     fn altered(&self, text: &str) -> Option<String> {
         let of_leaf = || alteration::escaped(text, &self.leaves().in_order);
-        let is_free = |(number, _): &(usize, &Piece<'b>)| !self.taken[*number];
-        let free = self.pieces.iter().enumerate().filter(is_free).filter_map(|(_, piece)| piece.text_of_any());
+        let free = self
+            .pieces
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| !self.taken[*number])
+            .filter_map(|(_, piece)| piece.text_of_any());
         of_leaf().or_else(|| alteration::find(text, free))
     }
 
@@ -438,7 +440,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// What a result says beside its text: that the tool failed, and the name of the tool.
+    /// Looks for what a result says beside its text: that the tool failed, and the name of the tool.
     fn marks(&mut self, result: &Outcome<'_>, piece: usize, at: &Pointer) {
         let Piece { content: Content::Result(answer), value, .. } = &self.pieces[piece] else { return };
         let is_marked = answer.is_error || answer.text.trim() != result.content.trim();
@@ -481,7 +483,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         self.media_type((&image.data, &image.media_type), !image.is_url, &at.member("media_type"));
     }
 
-    /// What the body says of the type of some data. Data in base64 needs one; an address does not, but a wrong one is none.
+    /// Looks for the media type of some data. Data in base64 needs one; an address does not, but a wrong one is none.
     fn media_type(&mut self, (data, media_type): (&str, &str), is_needed: bool, at: &Pointer) {
         if !self.may_search() {
             return;

@@ -50,7 +50,7 @@ pub(crate) struct Comparer<'t> {
     is_all: bool,
 }
 
-/// What one agent's files came to.
+/// The files of one agent.
 pub(crate) struct AgentFiles {
     drifts: Vec<Drift>,
     lines: Lines,
@@ -120,9 +120,9 @@ pub struct Comparison {
     drifts: Vec<Drift>,
     /// The paths of files among them that were not written here.
     foreign: Vec<String>,
-    /// What was written by earlier runs.
+    /// The files written by earlier runs.
     manifest: Manifest,
-    /// What the manifest lists of the files that should be there.
+    /// The lines of the manifest for the files that should be there.
     lines: BTreeMap<String, String>,
     /// `true` if these are all there are: every agent took part and could be compiled.
     is_all: bool,
@@ -206,10 +206,9 @@ impl Comparison {
         let span = self.golden.source(sources, &first.path, first.old.as_deref().unwrap_or_default());
         let finding = Diagnostic::new(&DRIFT, span, message)
             .help("`reqc compile --diff` shows what changed; `reqc compile` writes the files");
-        let reach = |finding: Diagnostic, drift: &Drift| match &drift.agent {
+        Some(self.drifts.iter().fold(finding, |finding, drift| match &drift.agent {
             Some(agent) => finding.reaching(agent, drift.context.as_ref()),
             None => finding,
-        };
-        Some(self.drifts.iter().fold(finding, reach))
+        }))
     }
 }

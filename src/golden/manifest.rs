@@ -1,4 +1,4 @@
-//! What proves that files were written by reqc, so that it may replace or remove them.
+//! The proof that files were written by reqc, so that it may replace or remove them.
 //!
 //! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed and merged, it lists the names
 //! of bodies, one per context: it changes when a context does, and two branches seldom touch the same line. Fingerprints of the bundled
@@ -18,7 +18,7 @@ pub const MANIFEST: &str = ".reqc-manifest";
 
 const HEADER: &str = "# What `reqc compile` wrote here. It removes nothing else.";
 
-/// What a manifest says about files.
+/// The proof of a manifest about files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// Names of bodies, for `golden/`: the folder belongs to reqc.
@@ -27,7 +27,7 @@ pub enum Proof {
     Contents,
 }
 
-/// What a manifest lists of the files of one agent; most agents have the same names.
+/// The lines of a manifest for one agent; most agents have the same names.
 pub(super) enum Lines {
     /// Names of contexts.
     Names(Box<[Arc<str>]>),
@@ -51,7 +51,7 @@ impl Lines {
     }
 }
 
-/// What was written to a folder.
+/// The files that were written to a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     proof: Proof,
@@ -152,8 +152,7 @@ impl Manifest {
         match proof {
             Proof::Names => Lines::Names(files.iter().filter_map(|file| file.context.clone()).collect()),
             Proof::Contents => {
-                let line = |file: &GoldenFile| (file.path.clone(), fingerprint(file.text.as_bytes()));
-                Lines::Prints(files.iter().map(line).collect())
+                Lines::Prints(files.iter().map(|file| (file.path.clone(), fingerprint(file.text.as_bytes()))).collect())
             }
         }
     }
@@ -251,8 +250,10 @@ fn bundled_line(line: &str) -> Option<(String, String)> {
 /// 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): it tells files apart whose bytes are not known to whoever
 /// writes a manifest, and hides nothing.
 pub fn fingerprint(bytes: &[u8]) -> String {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
+    format!(
+        "{:016x}",
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    )
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub struct Tree {
     pub kind: TreeKind,
 }
 
-/// What a [`Tree`] node is.
+/// The kind of a [`Tree`] node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeKind {
     /// A string, number, boolean or null.

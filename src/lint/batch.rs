@@ -1,4 +1,4 @@
-//! What batch services ask of the lines around request bodies: their ids, addresses and methods, and of a file as a whole.
+//! The demands of batch services on the lines around request bodies: their ids, addresses and methods, and of a file as a whole.
 //!
 //! Input: an object that may be a line of a batch. Output: an [`Envelope`], what is wrong with it alone (`line`), and what is
 //! wrong with it beside the lines before it ([`Batch`]). Bodies are judged elsewhere.
@@ -129,7 +129,7 @@ impl Form {
     }
 }
 
-/// What a log and a line of results have, and a line of requests has not.
+/// The members of a log and a line of results that a line of requests has not.
 const RESULTS: [&str; 4] = ["response", "result", "error", "status"];
 
 fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {

@@ -27,7 +27,7 @@ pub struct FoundBody {
     pub has_model_elsewhere: bool,
 }
 
-/// What a document holds.
+/// The content of a document.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Harvest {
@@ -60,7 +60,7 @@ pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
     finder.harvest
 }
 
-/// What is known where a value stands.
+/// The knowledge of where a value stands.
 #[derive(Debug, Clone, Default)]
 struct Here {
     at: Pointer,
@@ -77,7 +77,7 @@ struct Here {
     depth: usize,
 }
 
-/// What a value stands in.
+/// The container of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Within {
     #[default]
@@ -100,7 +100,7 @@ const DEEPEST: usize = 6;
 /// The members of batches that hold requests: Anthropic's and Gemini's, and xAI's.
 const LISTS: [&str; 2] = ["requests", "batch_requests"];
 
-/// What wraps a body: the members of batches (`body`, `params`, and xAI's), logs and captures that hold one.
+/// The members that wrap a body: the members of batches (`body`, `params`, and xAI's), logs and captures that hold one.
 const WRAPPERS: [&str; 15] = [
     "body",
     "params",
@@ -243,12 +243,11 @@ fn is_capture(members: &Map<String, Value>) -> bool {
 
 /// The member that holds the body, if one may.
 pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
-    let may_hold = |name: &&str| match members.get(*name) {
+    WRAPPERS.into_iter().find(|name| match members.get(*name) {
         Some(Value::Object(_)) => true,
         Some(Value::String(text)) => text.trim_start().starts_with('{'),
         _ => false,
-    };
-    WRAPPERS.into_iter().find(may_hold)
+    })
 }
 
 /// Returns what an object says of the body that it wraps.
@@ -297,11 +296,14 @@ mod tests {
     use serde_json::json;
 
     fn places(document: Value) -> Vec<String> {
-        let place = |body: &FoundBody| match &body.string {
-            Some(string) => format!("{}{}", string.as_str(), body.at.as_str()),
-            None => body.at.as_str().to_owned(),
-        };
-        find(document, None).bodies.iter().map(place).collect()
+        find(document, None)
+            .bodies
+            .iter()
+            .map(|body| match &body.string {
+                Some(string) => format!("{}{}", string.as_str(), body.at.as_str()),
+                None => body.at.as_str().to_owned(),
+            })
+            .collect()
     }
 
     #[test]

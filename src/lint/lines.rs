@@ -16,7 +16,7 @@ pub(crate) struct Line {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a file is.
+/// The kind of a file.
 pub(crate) enum Input<R> {
     /// One document.
     Document(Vec<u8>),
@@ -104,7 +104,7 @@ fn are_lines(first: &[u8], second: &[u8]) -> bool {
 /// How many lines of text are looked at to find a line of a log that holds a document.
 const MOST_AHEAD: usize = 200;
 
-/// What a line of JSON Lines or of a log holds.
+/// The content of a line of JSON Lines or of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A document, or what was meant as one.
@@ -216,10 +216,14 @@ mod tests {
                 assert_eq!(bytes, text.as_bytes());
                 None
             }
-            Input::Lines(mut lines) => {
-                let text = |line: Line| (line.number, String::from_utf8(line.bytes).expect("text"));
-                Some(lines.chunk().expect("read").into_iter().map(text).collect())
-            }
+            Input::Lines(mut lines) => Some(
+                lines
+                    .chunk()
+                    .expect("read")
+                    .into_iter()
+                    .map(|line| (line.number, String::from_utf8(line.bytes).expect("text")))
+                    .collect(),
+            ),
         }
     }
 

@@ -223,8 +223,7 @@ fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     }
     // A thing counts once, however often it is there.
     evidence.sort_unstable();
-    let counts_each = |(_, votes): &Evidence| *votes == 1;
-    let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) = evidence.into_iter().partition(counts_each);
+    let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) = evidence.into_iter().partition(|(_, votes)| *votes == 1);
     kinds.dedup();
     members.into_iter().chain(kinds).collect()
 }
@@ -233,7 +232,7 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten().take(LOOKED_AT)
 }
 
-/// What the members and blocks of a message say. All of it counts more than a member of the body.
+/// Collects evidence from the members and blocks of a message. All of it counts more than a member of the body.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),

@@ -15,7 +15,7 @@ const MAX_BREAKPOINTS: usize = 4;
 /// Source: the same page; <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
 pub(crate) const LOOKBACK: usize = 20;
 
-/// What a profile asks for.
+/// The cache settings of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CachePlan {
     /// Where breakpoints go; empty means everywhere.
@@ -34,10 +34,10 @@ pub enum CacheTtl {
     OneHour,
 }
 
-/// What a breakpoint ends.
+/// The end of a cached prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CachePlace {
-    /// What a profile asks for.
+    /// A breakpoint that the profile asks for.
     Asked(Breakpoint),
     /// The messages up to where the request before had its breakpoint, if that is out of reach from the one of this request.
     RequestBefore,
@@ -161,8 +161,9 @@ fn collect_breakpoints<'v>(list: &'v Value, found: &mut Vec<&'v Value>) {
 
 impl Cacheable for Value {
     fn authored(&self, name: &str) -> usize {
-        let has = |value: &&Value| value.get("cache_control").is_some_and(|mark| !mark.is_null());
-        let count = |list: &Value| elements(list).iter().filter(has).count();
+        let count = |list: &Value| {
+            elements(list).iter().filter(|value| value.get("cache_control").is_some_and(|mark| !mark.is_null())).count()
+        };
         match name {
             "cache_control" => usize::from(!self.is_null()),
             "system" | "tools" => count(self),

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Auth, ClientApi};
 use crate::repo::{Instance, SecretRef};
 
-/// What stands for the model while none is known, and in endpoints.
+/// The text in place of the model while none is known, and in endpoints.
 pub const MODEL_PLACEHOLDER: &str = "${MODEL}";
 
 /// A request without its body.
@@ -35,7 +35,7 @@ pub enum HeaderValue {
     Plain(String),
     /// A key after a prefix.
     Key {
-        /// What stands before the key, for instance `Bearer `.
+        /// The text before the key, for instance `Bearer `.
         prefix: &'static str,
         /// Where the key is found.
         key: SecretRef,

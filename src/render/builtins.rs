@@ -13,9 +13,9 @@ use super::analyse::Callable;
 use super::eval::{Native, Tracked};
 use super::functions;
 
-/// What a filter or a function does.
+/// The code of a filter or a function.
 pub(super) type Apply = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<Tracked, Error>;
-/// What a test does.
+/// The code of a test.
 type Ask = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<bool, Error>;
 
 /// A filter.

@@ -30,7 +30,7 @@ pub(super) struct Rewritten {
     loop_index: Vec<Range<usize>>,
     /// Each `loop.parent`.
     loop_parent: Vec<Range<usize>>,
-    /// What `{% for key, value in … %}` goes through, where that is done by key and value.
+    /// The values that `{% for key, value in … %}` goes through, where that is done by key and value.
     pub(super) pair_loops: Vec<Range<usize>>,
     /// How a prompt ends with a line end.
     final_line_end: Option<Range<usize>>,
@@ -211,7 +211,7 @@ fn after_raw_tag(before: &str) -> bool {
     tag.trim_matches(['-', '+', ' ', '\n', '\t']) == "raw"
 }
 
-/// What a line statement of inja begins with.
+/// The beginning of a line statement of inja.
 const LINE_STATEMENT: &str = "##";
 
 /// Lines that begin in a part of a template's text with the sign of a line statement and one of inja's tags, from the sign on. Many a
@@ -335,11 +335,14 @@ fn differing(rewritten: &Rewritten, analysis: &Analysis, span: &impl Fn(Range<us
     let last = rewritten.final_line_end.clone();
     let last =
         last.map(|range| (range, "the dialect that this prompt is written in keeps its last line end".to_owned()));
-    let finding = |(range, message): (Range<usize>, String)| {
-        let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
-        finding.help("set `dialect = \"inja\"` in reqc.toml, or change the spellings of inja in this prompt to Jinja's")
-    };
-    told.chain(last).map(finding).collect()
+    told.chain(last)
+        .map(|(range, message)| {
+            let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
+            finding.help(
+                "set `dialect = \"inja\"` in reqc.toml, or change the spellings of inja in this prompt to Jinja's",
+            )
+        })
+        .collect()
 }
 
 /// Functions of prompts, and how they differ.

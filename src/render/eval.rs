@@ -93,13 +93,13 @@ pub(super) trait Library {
     }
 }
 
-/// What a partial writes, known beforehand.
+/// The text of a partial, known beforehand.
 pub(super) struct Known {
     pub(super) text: Arc<str>,
     pub(super) steps: u64,
 }
 
-/// What a template is evaluated with.
+/// The input of an evaluation.
 pub(super) struct Input<'e> {
     pub(super) library: &'e dyn Library,
     /// The functions that templates may call, by name.
@@ -112,9 +112,9 @@ pub(super) struct Input<'e> {
     pub(super) most: usize,
 }
 
-/// What a render gave.
+/// The result of a render.
 pub(super) struct Output<W> {
-    /// What was written, up to a failure if there was one.
+    /// The output, up to a failure if there was one.
     pub(super) text: Told,
     pub(super) outcome: Result<(), Box<Failure>>,
     pub(super) watch: W,
@@ -169,7 +169,7 @@ fn origin_of(name: &str) -> Origin {
 #[derive(Debug)]
 enum Sink {
     Text(Told),
-    /// What is written is dropped: another template writes instead.
+    /// Nothing: another template writes instead.
     Nothing,
 }
 
@@ -184,7 +184,7 @@ struct Blocks<'e> {
 /// A render.
 struct Eval<'e, W> {
     library: &'e dyn Library,
-    /// What the engine's own filters ask for.
+    /// The state that the engine's own filters ask for.
     state: State<'e, 'e>,
     variables: Variables<'e>,
     prompt: Option<Arc<Told>>,

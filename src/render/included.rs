@@ -1,4 +1,4 @@
-//! What partials write, made once for a conversation: templates of a profile are often a line around what all others include.
+//! The outputs of partials, made once for a conversation: templates of a profile are often a line around what all others include.
 //!
 //! A partial writes the same wherever it is included if no name that it looks up can be one of the template's own. That is told from
 //! the texts alone ([`Engine::find_repeated`]). Where it holds, the text is taken as it is known, and what the partial took is
@@ -15,12 +15,12 @@ use super::eval::{self, Known, Names as Lookup, Steps};
 use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, includes};
 use crate::memory::{Identity, Question};
 
-/// What templates of bodies are given.
+/// The names of the data that templates of bodies get.
 const DATA: [&str; 2] = ["ctx", "tool_id"];
-/// What holds a text, in bytes.
+/// The memory that holds a text, in bytes.
 const HOLDER: usize = 160;
 
-/// What may be kept of what is rendered.
+/// The rendered texts that may be kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
     /// `true` if other agents may have the same system prompt.
@@ -35,7 +35,7 @@ struct TextOf {
     ids: IdRule,
     /// The system prompt, if the partial can see it.
     prompt: Option<Arc<str>>,
-    /// What the template set that the partial looks up.
+    /// The names that the template set and the partial looks up.
     set: Vec<(Arc<str>, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Question for TextOf {
     }
 }
 
-/// What a partial wrote, and what that took.
+/// The output of a partial, and its cost.
 #[derive(Debug)]
 struct Text {
     written: Arc<str>,
@@ -129,8 +129,12 @@ impl Engine {
 
     /// The partials that an include may lead to.
     fn targets(&self, include: &Include) -> Vec<Arc<str>> {
-        let known = |name: &String| self.partial_names.get(includes::full_name(name).as_ref());
-        include.names.iter().filter_map(known).cloned().collect()
+        include
+            .names
+            .iter()
+            .filter_map(|name| self.partial_names.get(includes::full_name(name).as_ref()))
+            .cloned()
+            .collect()
     }
 
     /// The partials of a template's includes that see nothing of the template and of its other includes, and of which these see
@@ -146,8 +150,8 @@ impl Engine {
         let names = |partial: &Arc<str>| self.names_of_partials.get(partial).and_then(Option::as_ref);
         let is_apart = |at: usize, it: &Names| {
             let others = targets.iter().enumerate().filter(|(other, _)| *other != at).flat_map(|(_, others)| others);
-            let is_apart_from = |other: &Names| !it.sees(other) && !other.sees(it);
-            !own.sees(it) && others.map(names).all(|other| other.is_some_and(is_apart_from))
+            !own.sees(it)
+                && others.map(names).all(|other| other.is_some_and(|other| !it.sees(other) && !other.sees(it)))
         };
         let includes = analysis.includes.iter().zip(targets).enumerate();
         let found = includes.filter_map(|(at, (include, targets))| match targets.as_slice() {

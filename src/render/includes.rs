@@ -152,8 +152,10 @@ impl Engine {
 
     /// A partial and the place of its include of another.
     fn link(&self, names: &[Arc<str>], (from, to): (usize, usize)) -> Link {
-        let leads_there = |include: &&Include| include.names.iter().any(|name| *full_name(name) == *names[to]);
-        let include = self.analyses[&names[from]].includes.iter().find(leads_there);
+        let include = self.analyses[&names[from]]
+            .includes
+            .iter()
+            .find(|include| include.names.iter().any(|name| *full_name(name) == *names[to]));
         (Arc::clone(&names[from]), include.map_or(0..0, |include| include.range.clone()))
     }
 
@@ -290,7 +292,7 @@ type Link = (Arc<str>, Range<usize>);
 
 enum Verdict {
     Fine,
-    /// What it includes has a finding of its own.
+    /// One of its includes has a finding of its own.
     Broken,
     Refused(Box<Diagnostic>),
     /// It is optional, and exists nowhere.
@@ -303,7 +305,7 @@ impl Verdict {
     }
 }
 
-/// What template files end in, here and elsewhere.
+/// The endings of template files, here and elsewhere.
 const ENDINGS: [&str; 8] = ["jinja", "jinja2", "j2", "jinja-html", "tmpl", "tpl", "html", "txt"];
 
 /// Partials of the same file name in other folders, else those with a similar name. What all names share is left out:

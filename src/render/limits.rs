@@ -46,7 +46,7 @@ pub(super) struct Depth {
 enum Before {
     /// `{%`.
     BlockStart,
-    /// What an index or a call can follow.
+    /// An operand, which an index or a call can follow.
     Operand,
     #[default]
     Other,

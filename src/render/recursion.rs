@@ -10,7 +10,7 @@ pub(super) struct Misplaced {
     pub(super) help: &'static str,
 }
 
-/// What is around a statement in its template or its block.
+/// The scope around a statement in its template or its block.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     /// How many loops.

@@ -50,7 +50,7 @@ pub(super) enum Writer {
     Computed { from: Arc<[Input]> },
 }
 
-/// What a computed text was made of.
+/// The input of a computed text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
     Data(Arc<Pointer>),

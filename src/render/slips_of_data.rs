@@ -1,4 +1,4 @@
-//! What the text of a template tells of the data that it reads, though no context shows it.
+//! Mistakes about data that the text of a template tells, though no context shows it.
 //!
 //! `ctx.sytem_prompt is defined` is never true: strict undefined values do not find the slip, since the guard asks before anything is
 //! read. What conversations hold is a closed set, so the template's text is enough to tell. And `"{{ block.title }}"` is JSON as long as
@@ -39,7 +39,7 @@ pub(super) struct Unescaped {
     pub(super) is_alone: bool,
 }
 
-/// What the text of a template tells.
+/// The findings in the text of a template.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) impossible: Vec<Impossible>,
@@ -52,7 +52,7 @@ const NO_TEXTS: [&str; 6] = ["role", "type", "is_error", "is_url", "source", "sc
 /// Members whose values have no quotes where providers hold to their formats.
 const RESTRICTED: [&str; 6] = ["id", "tool_use_id", "name", "media_type", "origin", "signature"];
 
-/// What is known of a value.
+/// The knowledge of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     object: &'static str,
@@ -137,7 +137,7 @@ impl Quoted {
 }
 
 struct Walker<'t> {
-    /// What names stand for; `None` if nothing is known.
+    /// The shapes that names stand for; `None` if nothing is known.
     scopes: Vec<HashMap<&'t str, Option<Shape>>>,
     found: Vec<Impossible>,
     unescaped: Vec<Unescaped>,

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = crate::json::MAX_DEPTH;
 /// The engine's objects.
 pub(super) type Members = IndexMap<Value, Value>;
 
-/// What an object of the engine is made of.
+/// The content of an object of the engine.
 enum Shape<'v> {
     Elements(&'v [Value]),
     Members(&'v Members),

@@ -9,9 +9,9 @@ use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_h
 /// Why no request can be sent to an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NoAddress {
-    /// What is wrong.
+    /// The mistake in words.
     pub(crate) why: String,
-    /// What was meant, if that is known.
+    /// The likely intention, if that is known.
     pub(crate) help: Option<String>,
     /// `true` if a secret stands in it, so that it must not be shown.
     pub(crate) holds_secret: bool,

@@ -54,7 +54,7 @@ const MAX_EXTENSIONS: usize = 1_000;
 /// The most fields of one list of an `[[extension]]` entry.
 const MAX_FIELDS: usize = 1_000;
 
-/// What a provider instance takes beyond its wire format.
+/// The members that a provider instance takes beyond its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// Where the entry stands.
@@ -81,7 +81,7 @@ pub enum Dialect {
     Inja,
 }
 
-/// What becomes of a rule's findings.
+/// The level of a rule's findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// They are dropped.
@@ -275,7 +275,7 @@ impl Extension {
     }
 }
 
-/// What an `[[extension]]` entry needs that has no list at all.
+/// The keys of which an `[[extension]]` entry needs one.
 const EXTENSION_NEEDS: [&str; 3] = ["provider_instance", "fields", "reason"];
 
 fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
@@ -291,11 +291,13 @@ impl Reader<'_, '_> {
         let missing: Vec<&str> = needed.iter().copied().filter(|key| !self.has(key)).collect();
         if !missing.is_empty() {
             let message = format!("{what} needs `{}`", missing.join("` and `"));
-            let line = |key: &&str| match LIST_KEYS.contains(key) {
-                true => format!("`{key} = [\"…\"]`"),
-                false => format!("`{key} = \"…\"`"),
-            };
-            let lines: Vec<String> = missing.iter().map(line).collect();
+            let lines: Vec<String> = missing
+                .iter()
+                .map(|key| match LIST_KEYS.contains(key) {
+                    true => format!("`{key} = [\"…\"]`"),
+                    false => format!("`{key} = \"…\"`"),
+                })
+                .collect();
             self.report(
                 Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
             );

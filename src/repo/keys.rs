@@ -20,7 +20,7 @@ pub(crate) struct Reader<'t, 'f> {
 
 /// The keys that a table may have.
 pub(crate) struct Known {
-    /// What the table is, with its article.
+    /// The name of the table, with its article.
     pub(crate) what: &'static str,
     /// Its keys.
     pub(crate) keys: &'static [&'static str],
@@ -305,7 +305,7 @@ pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && !finding.rule.can_be_lowered
 }
 
-/// What is to be said of a key that a table does not know.
+/// The message about a key that a table does not know.
 pub(crate) enum Special {
     /// Somebody else tells of it.
     Told,

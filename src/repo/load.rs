@@ -17,7 +17,7 @@ use crate::source::{FileId, SourceText, Sources, Span, Spanned, TextError};
 use crate::toml::{self, Table};
 use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
-/// What takes part in a run.
+/// The sources that take part in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Compile the bundled agents too.
@@ -76,7 +76,7 @@ pub(crate) fn read_tools_below(
 struct Loader {
     sources: Sources,
     findings: Vec<Diagnostic>,
-    /// What stands before the paths of files, as they are shown.
+    /// The prefix of the paths of files, as they are shown.
     shown_below: String,
     profiles: Vec<LayerFile>,
     unreadable_profiles: Vec<LayerFile>,
@@ -423,6 +423,6 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
     }
 }
 
-/// What to do with a file that is too large.
+/// The advice for a file that is too large.
 const SMALLER: &str =
     "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet};
 
-/// What a file and a project must look like. Every dimension must accept; any pattern
+/// The conditions on a file and a project. Every dimension must accept; any pattern
 /// of one suffices, and one without patterns accepts everything.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
@@ -37,13 +37,13 @@ pub struct FileToRoute {
 pub struct Mismatch {
     /// The part of an agent that is compared.
     pub dimension: Dimension,
-    /// What would be accepted, as written.
+    /// The patterns that would be accepted, as written.
     pub wanted: Vec<Arc<str>>,
-    /// What was found instead; `None` if no project was named.
+    /// The name that was found instead; `None` if no project was named.
     pub found: Option<String>,
 }
 
-/// What a matcher looks at.
+/// The thing that a matcher looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// `file_patterns`: globs on the file's name or on the whole path.
@@ -143,7 +143,7 @@ pub(crate) fn glob(text: &str) -> Result<Glob, GlobError> {
     })
 }
 
-/// What is wrong with a glob.
+/// A mistake in a glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobError {

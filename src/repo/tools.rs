@@ -56,7 +56,7 @@ const MAX_SECONDS: i64 = 24 * 60 * 60;
 /// No tool may write more, in bytes: what a model could never read.
 const MAX_BYTES: i64 = 64 * 1024 * 1024;
 
-/// What a `tools.toml` names.
+/// The tools that a `tools.toml` names.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolsFile {
@@ -69,7 +69,7 @@ pub struct ToolsFile {
 /// A program that a model may run, as `tools.toml` says it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// What the model is told.
+    /// The definition that the model sees.
     pub definition: Tool,
     /// The program that is run.
     pub program: ProgramSpec,

@@ -21,10 +21,10 @@ pub struct Sarif(pub Checkout);
 
 /// The schema that the document is valid against.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// What paths start from: the checkout's top, and the files that come with `reqc`.
+/// The bases of paths: the checkout's top, and the files that come with `reqc`.
 const BASES: [(&str, &str); 2] =
     [("%SRCROOT%", "The top of the checkout."), ("%BUNDLED%", "The files that come with reqc: `reqc list --bundled`.")];
-/// What stays as it is in a path.
+/// The characters that stay as they are in a path.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 impl Format for Sarif {
@@ -58,8 +58,7 @@ fn is_used(rule: &Rule, findings: &[Diagnostic]) -> bool {
 }
 
 fn bases() -> Map<String, Value> {
-    let base = |(name, what): (&str, &str)| (name.to_owned(), json!({"description": {"text": what}}));
-    BASES.into_iter().map(base).collect()
+    BASES.into_iter().map(|(name, what)| (name.to_owned(), json!({"description": {"text": what}}))).collect()
 }
 
 fn driver(rules: &[&Rule]) -> Value {
@@ -97,7 +96,7 @@ fn descriptor(rule: &Rule) -> Value {
     descriptor
 }
 
-/// What places are written with.
+/// The means to write places.
 struct Written<'r> {
     checkout: &'r Checkout,
     sources: &'r Sources,

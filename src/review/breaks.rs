@@ -18,7 +18,7 @@ use crate::world::MemoryWorld;
 /// The most edits that are tried one by one; beyond, those of one file are tried together.
 const MOST_TRIED: usize = 60;
 
-/// What is to be proven, and with what.
+/// The edits to prove, and the means.
 pub(super) struct Trials<'t> {
     pub(super) edits: &'t Edits,
     pub(super) reach: &'t [Reach],
@@ -37,7 +37,7 @@ pub(super) type Clusters = BTreeMap<Cluster, BTreeSet<Arc<str>>>;
 /// The codes of errors by agent.
 pub(super) type Codes = BTreeMap<Arc<str>, BTreeSet<&'static str>>;
 
-/// What some edits are to do to agents.
+/// The expected effect of some edits on agents.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'w> {
     /// One of these errors, by agent.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::toml::{self, Kind, Node, Table};
 
-/// What the header of a table has behind its key.
+/// The character behind the key in the header of a table.
 const HEADER: char = ']';
 
 /// The key of each line of a text; `None` for lines between keys. `starts` are the bytes at which lines begin, and the end of the last

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::check::prefix;
 use crate::diff::ChangedFile;
 
-/// What of a cached prefix is lost.
+/// The part of a cached prefix that is lost.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PrefixLoss {

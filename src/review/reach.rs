@@ -7,7 +7,7 @@ use super::edit::{EditKind, Edits};
 use crate::compile::{Compiler, FileReach, Named, Touched};
 use crate::repo::folders;
 
-/// What an edit can reach.
+/// The bodies that an edit can reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reach {
     /// No body.
@@ -47,7 +47,7 @@ fn asked(paths: &BTreeSet<&str>) -> Named {
 /// Names by the paths of files.
 type ByPath = BTreeMap<String, BTreeSet<Arc<str>>>;
 
-/// What one side knows of the files that were edited.
+/// The knowledge of one side about the files that were edited.
 struct Known {
     /// The agents that use each file; `None` if not all are known.
     agents: Option<ByPath>,

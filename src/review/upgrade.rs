@@ -1,4 +1,4 @@
-//! What another version of reqc does to golden files: bundled files are causes too, although their older text is not here.
+//! The effect of another version of reqc on golden files: bundled files are causes too, although their older text is not here.
 //!
 //! A golden file that an older version wrote differs for two reasons: the bundled files of this version, and the repository's own edits since.
 //! The older side, compiled by this version, stands between the two.
@@ -12,7 +12,7 @@ use crate::diff::{BodyId, ChangedFile};
 
 /// Golden files that differ, and what is known of the version that wrote them.
 pub struct AgainstGolden {
-    /// What is wrong with the newer side.
+    /// The findings on the newer side.
     pub report: Report,
     /// The files that differ.
     pub drifts: Vec<ChangedFile>,

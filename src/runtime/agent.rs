@@ -69,7 +69,7 @@ pub struct Compiled {
     pub instance: Arc<str>,
     /// The model's name.
     model: Arc<str>,
-    /// What its tokens cost, if that is known.
+    /// The price of its tokens, if that is known.
     price: Option<(Price, Kept)>,
 }
 
@@ -109,9 +109,10 @@ fn kept(body: &Value) -> Option<Kept> {
         return None;
     }
     let marks = breakpoints_of(body);
-    let is_hour = |mark: &&&Value| mark["ttl"] == "1h";
-    let is_default = |mark: &&&Value| mark.get("ttl").is_none_or(|ttl| ttl == "5m");
-    let (hours, defaults) = (marks.iter().filter(is_hour).count(), marks.iter().filter(is_default).count());
+    let (hours, defaults) = (
+        marks.iter().filter(|mark| mark["ttl"] == "1h").count(),
+        marks.iter().filter(|mark| mark.get("ttl").is_none_or(|ttl| ttl == "5m")).count(),
+    );
     Some(match (hours, defaults) {
         (0, defaults) if defaults == marks.len() => Kept::Default,
         (hours, _) if hours == marks.len() => Kept::Hour,
@@ -124,7 +125,7 @@ pub(super) struct Made {
     pub(super) compiled: Compiled,
     /// Its system prompt, if it is a chat.
     pub(super) prompt: Option<Arc<str>>,
-    /// What it says, in short, where thinking of its answer may be bound to that.
+    /// The summary of the request, where thinking of its answer may be bound to that.
     pub(super) sent: Option<Sent>,
     /// `true` if thinking of the history is bound to nothing else than it says.
     pub(super) is_bound: bool,
@@ -145,7 +146,7 @@ pub enum CompileError {
     WrongKind {
         /// The agent's name.
         agent: Arc<str>,
-        /// What it is for.
+        /// The task that it is for.
         wants: TaskKind,
     },
     /// Stored content cannot be loaded.
@@ -463,20 +464,22 @@ impl Agent {
     ) -> Result<Made, Error> {
         let (sender, receiver) = oneshot::channel();
         let agent = self.clone();
-        let work = move || {
-            let failed = |error: CompileError| error.into_error(&agent.compiler);
-            let compiled = agent.with_prompt(conversation).map_err(failed).and_then(|conversation| {
-                let prompt = conversation.known_prompt.clone();
-                let compiled = agent.compile_checked(conversation)?;
-                let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
-                let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
-                let tokens = compiled.estimate().total();
-                Ok(Made { compiled, prompt, sent, is_bound, tokens })
+        let spawned =
+            std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES).spawn(move || {
+                let compiled = agent
+                    .with_prompt(conversation)
+                    .map_err(|error| error.into_error(&agent.compiler))
+                    .and_then(|conversation| {
+                        let prompt = conversation.known_prompt.clone();
+                        let compiled = agent.compile_checked(conversation)?;
+                        let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
+                        let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
+                        let tokens = compiled.estimate().total();
+                        Ok(Made { compiled, prompt, sent, is_bound, tokens })
+                    });
+                // Nobody waits any more if the request was cancelled.
+                let _ = sender.send(compiled);
             });
-            // Nobody waits any more if the request was cancelled.
-            let _ = sender.send(compiled);
-        };
-        let spawned = std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES).spawn(work);
         spawned.map_err(|error| Error::new(Category::Config, format!("there is no thread to compile on: {error}")))?;
         receiver.await.unwrap_or_else(|_| Err(Error::new(Category::Config, "compiling the request panicked")))
     }
@@ -554,13 +557,13 @@ fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
     format!("{} {} {}", finding.rule.code, compiler.sources().describe(finding.primary.span), finding.message)
 }
 
-/// What to do if nobody names a model.
+/// The advice if nobody names a model.
 const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
 
 /// Returns `true` if the name of a model is one word in a URL, and no part of it leads elsewhere.
 fn is_plain(model: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    model.bytes().all(is_plain) && model.bytes().any(|byte| byte.is_ascii_alphanumeric())
+    model.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+        && model.bytes().any(|byte| byte.is_ascii_alphanumeric())
 }
 
 impl Compiled {

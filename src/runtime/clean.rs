@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-/// What is known of the place that an answer goes to. The default knows nothing: then only fences are taken away.
+/// The place that an answer goes to. The default knows nothing: then only fences are taken away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerPlace<'t> {
     /// The text before the answer.
@@ -40,7 +40,7 @@ pub fn clean<'a>(answer: &'a str, place: &AnswerPlace<'_>) -> Cow<'a, str> {
 struct Fence<'l> {
     mark: char,
     length: usize,
-    /// What follows the marks, for instance the language.
+    /// The text behind the marks, for instance the language.
     info: &'l str,
 }
 

@@ -20,7 +20,7 @@ use crate::provider::WireFormat;
 /// How long a connection may take to end after its answer has, to be used again.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// What became of a round.
+/// The result of a round.
 pub(super) struct Exchange {
     /// The answer, or what came of it.
     pub(super) answer: Answer,

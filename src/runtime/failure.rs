@@ -1,4 +1,4 @@
-//! What providers say when they fail: one reader for all their shapes, in answers with an HTTP status and in streams.
+//! The errors of providers: one reader for all their shapes, in answers with an HTTP status and in streams.
 //!
 //! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] in our words, with theirs as detail.
 //!
@@ -22,7 +22,7 @@ use super::{Category, Error, ResponseInfo};
 /// How many characters of a provider's words are kept.
 const LONGEST: usize = 300;
 
-/// What Google calls a wrong key.
+/// The word of Google for a wrong key.
 const BAD_KEY: &str = "API_KEY_INVALID";
 
 /// The error that an HTTP answer stands for which is none of success. The status decides the category and whether it
@@ -121,7 +121,7 @@ pub(crate) fn snippet(body: &[u8]) -> String {
     body_snippet(None, body)
 }
 
-/// What a provider said of its error.
+/// The parts of an error that a provider sent.
 struct Reported {
     /// Its type, or its code if that is a word.
     kind: String,
@@ -158,7 +158,7 @@ impl Reported {
     }
 }
 
-/// What an error means: whose business it is, in words, and whether it may pass.
+/// The meaning of an error: whose business it is, in words, and whether it may pass.
 type Meaning = (Category, &'static str, bool);
 
 /// A failure of the provider's own. As after a status of 5xx, another try may succeed.
@@ -203,7 +203,7 @@ fn meaning_of_words(message: &str) -> Option<Meaning> {
     Some(family.1.meaning())
 }
 
-/// What a family of types or phrases means.
+/// The meaning of a family of types or phrases.
 enum Family {
     /// As this HTTP status.
     Status(u16),
@@ -374,14 +374,13 @@ fn is_bad_key(error: &Value) -> bool {
 
 /// A code that is an HTTP status. Mistral's codes are its own; its `raw_status_code` is one.
 fn code(error: &Value) -> Option<u16> {
-    let status = |key| {
+    ["code", "raw_status_code", "status_code", "statusCode", "status"].into_iter().find_map(|key| {
         let code = match error.get(key)? {
             Value::String(text) => text.parse().ok()?,
             value => u16::try_from(value.as_u64()?).ok()?,
         };
         (300..600).contains(&code).then_some(code)
-    };
-    ["code", "raw_status_code", "status_code", "statusCode", "status"].into_iter().find_map(status)
+    })
 }
 
 /// Members that hold what a provider says of its error.

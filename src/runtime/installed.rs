@@ -252,7 +252,7 @@ const WINDOWS: [&str; 8] = [
     "/context_window",
 ];
 
-/// What stays as it is in a query.
+/// The characters that stay as they are in a query.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The endpoint of the list, behind the instance's URL.

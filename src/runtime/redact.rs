@@ -24,7 +24,7 @@ use crate::conversation::Block;
 use crate::text::hex;
 pub(super) use events::Redacting;
 
-/// What stands in place of a key.
+/// The text in place of a key.
 const MARK: &str = "[key]";
 
 /// The length of the shortest key that is looked for, in characters.
@@ -49,7 +49,7 @@ struct Spelling {
     is_base64: bool,
 }
 
-/// What stands at a place of a text.
+/// The thing at a place of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// A key, up to this offset.
@@ -193,7 +193,7 @@ impl Redactor {
         texts.into_iter().flatten().for_each(|text| *text = self.cut_text(text));
     }
 
-    /// What a model said, without keys.
+    /// Takes keys out of the answer of a model.
     pub(super) fn answer(&self, answer: &mut Answer) {
         if !self.is_idle() {
             answer.blocks.iter_mut().for_each(|block| self.block(block));
@@ -202,7 +202,7 @@ impl Redactor {
         }
     }
 
-    /// What a tool said, without keys.
+    /// Takes keys out of the output of a tool.
     pub(super) fn output(&self, output: &mut ToolOutput) {
         if !self.is_idle() {
             self.shared(&mut output.content);

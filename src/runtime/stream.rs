@@ -71,18 +71,18 @@ impl Framing {
     }
 }
 
-/// What a decoder must know of the request whose answer it reads.
+/// The facts of a request that the decoder of its answer must know.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The client API: thinking gets its name as origin.
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// What ids of calls begin with that the provider gave none, for instance `call_3_`; unique in a history.
+    /// The prefix of ids of calls that have none of the provider, for instance `call_3_`; unique in a history.
     pub id_prefix: String,
 }
 
-/// What a wire format makes of a frame.
+/// The reader of a wire format's frames.
 trait AnswerParser: Send {
     /// Reads one JSON value of the answer. `kind` is its `type`, or else the name of its event, or else empty.
     fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error>;

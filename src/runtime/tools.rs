@@ -49,7 +49,7 @@ pub trait Tool: Send + Sync {
     }
 }
 
-/// What a running tool knows of its call.
+/// The facts of its call that a running tool knows.
 pub struct ToolContext {
     /// The call's id.
     pub id: Arc<str>,
@@ -140,7 +140,7 @@ impl ToolOutput {
     }
 }
 
-/// What a tool says that was cancelled.
+/// The output of a tool that was cancelled.
 const CANCELLED: &str = "the tool was cancelled";
 
 /// The tools of a session, by name, in the order in which they are offered.

@@ -288,7 +288,7 @@ impl Transport {
     }
 }
 
-/// What requests call their sender, unless the agent says otherwise.
+/// The name of the sender in requests, unless the agent says otherwise.
 const OWN_NAME: &str = concat!("reqc/", env!("CARGO_PKG_VERSION"));
 
 /// The media type of an answer.
@@ -386,7 +386,7 @@ fn unusable(error: &HttpError) -> Error {
     own.unwrap_or_else(|| Error::new(Category::Config, "the HTTP client cannot be used").detail(cause(error)))
 }
 
-/// What to do if a server does not answer in TLS.
+/// The advice if a server does not answer in TLS.
 const PLAIN_HELP: &str = "if the server does not speak TLS, write `http://` into the provider instance's `url`";
 
 fn is_tls_at_home(url: &str) -> bool {

@@ -209,7 +209,7 @@ mod beneath {
         open_path(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok().map(Arc::new)
     }
 
-    /// What one step through no link finds.
+    /// The thing that one step through no link finds.
     pub(super) enum Presence {
         /// Something at the path as it is spelt.
         Found,

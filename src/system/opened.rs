@@ -18,7 +18,7 @@ pub struct OpenedRepository {
     pub root: PathBuf,
     /// Its agents and the bundled ones.
     pub compiler: Arc<Compiler>,
-    /// What prompts see: the real folder as the project, the real paths.
+    /// The surroundings that prompts see: the real folder as the project, the real paths.
     pub environment: PromptEnvironment,
 }
 
@@ -106,7 +106,7 @@ impl OpenedRepository {
 #[cfg(feature = "runtime")]
 #[non_exhaustive]
 pub struct SessionFile {
-    /// What the file holds. A line that a killed process left unfinished does not count.
+    /// The content of the file. A line that a killed process left unfinished does not count.
     pub start: SessionStart,
     /// The file, which nobody else may write meanwhile.
     pub journal: super::JournalFile,

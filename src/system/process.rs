@@ -17,12 +17,12 @@ use crate::runtime::tools::{BoxFuture, Complaint, Ended, Process, Processes, Run
 use crate::runtime::trust::{Asker, Grant, digest};
 use crate::world::AccessError;
 
-/// What a supervised program reads.
+/// The input of a supervised program.
 #[derive(Clone, Copy)]
 enum Input {
-    /// What it is given at its start.
+    /// All of it, given at its start.
     Whole,
-    /// What comes while it runs.
+    /// A stream, which comes while it runs.
     Stream,
 }
 
@@ -351,7 +351,7 @@ impl Drop for Group {
     }
 }
 
-/// What a program's file may end with. On Windows a file without an ending is likely a script for another system.
+/// The endings of a program's file. On Windows a file without an ending is likely a script for another system.
 const ENDINGS: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat", ""] } else { &[""] };
 
 // The tests look at processes through `/proc`.

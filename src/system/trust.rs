@@ -1,4 +1,4 @@
-//! What the person of this machine trusts: one small file per grant, in the folder for programs' state.
+//! The permissions that the person of this machine gave: one small file per grant, in the folder for programs' state.
 //!
 //! A file counts only if it and its folder belong to the person and nobody else can write them, and if the folder lies outside
 //! of the repository: what comes with a checkout can never trust itself.

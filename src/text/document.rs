@@ -11,7 +11,7 @@ pub(crate) enum Within {
     Xml,
     /// HTML, also between the lines of Markdown: signs that mean something there are escaped as well.
     Html,
-    /// What a workflow command of GitHub says, behind its `::`.
+    /// The message of a workflow command of GitHub, behind its `::`.
     CommandMessage,
     /// The value of a property of such a command.
     CommandProperty,

@@ -1,4 +1,4 @@
-//! Whether a request's breakpoints find what the request before it kept: Anthropic's cache looks back a few blocks only.
+//! Finds out if a request's breakpoints find what the request before it kept: Anthropic's cache looks back a few blocks only.
 
 use serde_json::Value;
 

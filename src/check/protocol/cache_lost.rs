@@ -24,7 +24,7 @@ body_rule! {
     }
 }
 
-/// What the API may add to a block, in tokens, and to tools altogether.
+/// The tokens that the API may add to a block, and to tools altogether.
 const BLOCK: usize = 64;
 const TOOLS: usize = 1_024;
 

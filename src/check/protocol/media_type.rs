@@ -1,4 +1,4 @@
-//! What bytes are, by how they begin: what rules about images and files share.
+//! The kinds of bytes, by how they begin: what rules about images and files share.
 
 use base64::Engine as _;
 use base64::alphabet;

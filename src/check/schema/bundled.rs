@@ -25,7 +25,7 @@ pub(super) struct Extension<'t> {
     pub(super) name: &'t str,
 }
 
-/// What a schema says of several members at once.
+/// A demand of a schema on several members at once.
 struct Together {
     /// The members that it speaks of.
     names: &'static [&'static str],

@@ -62,7 +62,7 @@ fn nodes(value: &Value) -> Vec<Node<'_>> {
 struct Meter<'g, 'v> {
     graph: &'g Graph,
     nodes: Vec<Node<'v>>,
-    /// What was measured of schemas that are reached on several ways, by the number of the value.
+    /// The costs that were measured of schemas that are reached on several ways, by the number of the value.
     known: HashMap<(SchemaId, usize), u64>,
     left: u64,
 }

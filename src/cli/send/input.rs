@@ -1,4 +1,4 @@
-//! What is sent: a message, a context, a session that goes on.
+//! The request to send: a message, a context, a session that goes on.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::world::AccessError;
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
-    /// What surrounds the conversation.
+    /// The surroundings of the conversation.
     pub(super) environment: PromptEnvironment,
     /// Tools, layers and the history of a context; the task of a completion.
     pub(super) base: Conversation,
@@ -67,8 +67,7 @@ impl Input {
             None => (real_environment(options, opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
-        let read = |path: &std::path::PathBuf| Tools::read(options, opened, path, terminal);
-        let tools = send.tools.as_ref().map(read).transpose()?;
+        let tools = send.tools.as_ref().map(|path| Tools::read(options, opened, path, terminal)).transpose()?;
         if let Some(tools) = &tools {
             base.tools = tools.set.definitions();
         }

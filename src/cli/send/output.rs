@@ -1,4 +1,4 @@
-//! What of a request is printed: for people, event by event, or as one result.
+//! The ways to print an answer: for people, event by event, or as one result.
 
 use serde_json::{Value, json};
 

@@ -12,7 +12,7 @@ use crate::runtime::tools::ToolSet;
 use crate::runtime::trust::Grant;
 use crate::system::{OpenedTools, RunningTools, SystemSecrets, to_read};
 
-/// What a `tools.toml` gives.
+/// The tools of a `tools.toml`.
 pub(super) struct Tools {
     /// The programs; once servers run, their tools too.
     pub(super) set: ToolSet,

@@ -1,4 +1,4 @@
-//! What a place does to an agent in whose bodies it wrote nothing: it puts the agent together, decides what templates write, or
+//! The effect of a place to an agent in whose bodies it wrote nothing: it puts the agent together, decides what templates write, or
 //! nobody can tell. What surely does nothing is told apart: comments, and what a descendant says anew.
 
 use std::ops::Range;

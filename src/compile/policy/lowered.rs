@@ -1,4 +1,4 @@
-//! What a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
+//! The checks that a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
 //! report, and what a change adds to it in the diff.
 
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl LoweredKind {
     }
 }
 
-/// What became of something.
+/// The level that something was lowered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoweredTo {
@@ -208,11 +208,10 @@ fn layer(repo: &Repo) -> Lowered {
 
 pub(super) fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
     // In a root that is the bundled layer, what differs from the program's own schemas may be anybody's.
-    let is_own = |source: &&LayerFile| {
+    let own = repo.schemas.values().flatten().filter(|source| {
         source.layer == LayerKind::Own
             || repo.is_bundled_root && !is_built_in(repo.sources.get(source.file).source_text().as_str())
-    };
-    let own = repo.schemas.values().flatten().filter(is_own);
+    });
     own.map(|LayerFile { file, .. }| {
         let source = repo.sources.get(*file);
         let text = Arc::clone(source.source_text());

@@ -1,4 +1,4 @@
-//! What a change lowers: what one side lowers and an older one did not, and what the older side checked and this one does not.
+//! The checks that a change lowers: what one side lowers and an older one did not, and what the older side checked and this one does not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -126,12 +126,11 @@ fn models(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
 
 fn dialect(now: &Compiler, before: &Compiler) -> Option<Lowered> {
     let dialect = now.repo.config.dialect;
-    let lowered = || Lowered {
+    (dialect != before.repo.config.dialect).then(|| Lowered {
         value: Some(Arc::from(match dialect {
             Dialect::Jinja => "jinja",
             Dialect::Inja => "inja",
         })),
         ..Lowered::new(LoweredKind::Dialect, "dialect")
-    };
-    (dialect != before.repo.config.dialect).then(lowered)
+    })
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{NormalForm, NormalFormChange, NormalFormRules};
 use crate::conversation::{Block, Message, ProviderBlock, Role, kind_of};
 
-/// What a wire format says of its own blocks. The default takes every block, and pairs none.
+/// The facts of a wire format about its own blocks. The default takes every block, and pairs none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProviderBlockKinds {
     /// The kinds that are known, by the block's `type`, or else by the name of its first member.
@@ -17,7 +17,7 @@ pub struct ProviderBlockKinds {
     pub keeps_unknown: bool,
 }
 
-/// What becomes of a provider's own block in the next request.
+/// The fate of a provider's own block in the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderBlockKind {
@@ -54,12 +54,12 @@ impl ProviderBlockKinds {
         let answered: Vec<String> = results
             .filter_map(|block| block.result_id().map(ToString::to_string).or_else(|| half(block).map(|(id, _)| id)))
             .collect();
-        let is_open = |block: &&Block| {
-            half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id)) && !waits_for_provider(block)
-        };
         let blocks = history[answer].blocks.iter().filter(|_| history[answer].role == Role::Assistant);
         blocks
-            .filter(is_open)
+            .filter(|block| {
+                half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id))
+                    && !waits_for_provider(block)
+            })
             .filter_map(|block| match block {
                 Block::Provider(own) => Some(own),
                 _ => None,

@@ -1,4 +1,4 @@
-//! What is wrong with a line of a batch beside the lines before it. What is kept of a file is bounded: a hash for each id, up to
+//! The mistakes in a line of a batch beside the lines before it. What is kept of a file is bounded: a hash for each id, up to
 //! the most requests that any service takes.
 
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub(crate) struct Batch {
     is_too_large: bool,
 }
 
-/// What the first line of a batch says, and every other must say too.
+/// The choices of a batch's first line, which every other must share.
 #[derive(Debug)]
 struct First {
     form: Form,

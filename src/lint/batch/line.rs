@@ -1,4 +1,4 @@
-//! What is wrong with one line of a batch, whatever the others are.
+//! The mistakes in one line of a batch, whatever the others are.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ const LONGEST_ID: usize = 64;
 /// The most characters of a value that a message shows.
 const SHOWN: usize = 80;
 
-/// What OpenAI's batches may send to.
+/// The addresses that OpenAI's batches may send to.
 const ENDPOINTS: [&str; 8] = [
     "/v1/responses",
     "/v1/chat/completions",

@@ -56,7 +56,7 @@ const STACK: usize = 512 * 1024 * 1024;
 struct Source {
     name: String,
     text: String,
-    /// What loops by key and value go over, in the other dialect.
+    /// The values that loops by key and value go over, in the other dialect.
     pairs: Vec<Range<usize>>,
 }
 
@@ -84,7 +84,7 @@ struct Failed {
     message: String,
 }
 
-/// What a comparison showed.
+/// The verdict of a comparison.
 #[derive(Debug)]
 enum Verdict {
     /// Both wrote the same.

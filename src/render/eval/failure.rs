@@ -1,4 +1,4 @@
-//! What went wrong in a render, and where.
+//! The failure of a render, and where.
 
 use minijinja::{Error, ErrorKind, Value};
 
@@ -7,17 +7,17 @@ use super::Step;
 use super::tree::Place;
 use super::value::{Absent, Arguments, Tracked};
 
-/// What a part of a render gave.
+/// The result of a part of a render.
 pub(super) type Outcome<T> = Result<T, Box<Failure>>;
 
 /// A render that failed.
 #[derive(Debug)]
 pub(in super::super) struct Failure {
-    /// What went wrong.
+    /// The error.
     pub(in super::super) error: Error,
     /// The expression or the tag.
     pub(in super::super) at: Place,
-    /// What is not there, if that is what went wrong.
+    /// The thing that is missing, if that is the error.
     pub(in super::super) missing: Option<Absent>,
     /// The object that lacks it, if it is a member.
     pub(in super::super) object: Option<Value>,

@@ -1,4 +1,4 @@
-//! What statements do.
+//! The effects of statements.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use super::{Blocks, Eval, Scope, Step, operators};
 
 /// Literal text that is longer is charged for; what is not is paid by its step.
 const SHORT_TEXT: usize = 64;
-/// What an include counts against the limit of nesting.
+/// The levels of nesting that an include counts for.
 const INCLUDE_DEPTH: usize = 10;
 
-/// What brings in another template.
+/// The way in which another template comes in.
 #[derive(Debug, Clone, Copy)]
 struct Entrance {
     step: Step,

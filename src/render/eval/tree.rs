@@ -78,7 +78,7 @@ pub(super) struct Stmt {
     pub(super) kind: StmtKind,
 }
 
-/// What a statement does.
+/// The kinds of statements.
 #[derive(Debug)]
 pub(super) enum StmtKind {
     Raw(Box<str>),
@@ -115,7 +115,7 @@ pub(super) enum StmtKind {
     Do(Box<Call>),
 }
 
-/// What `{{ … }}` writes.
+/// The effect of `{{ … }}`.
 #[derive(Debug)]
 pub(super) enum Emit {
     Value(Expr),
@@ -134,7 +134,7 @@ pub(super) struct Imported {
     pub(super) target: Target,
 }
 
-/// What is assigned.
+/// The target of an assignment.
 #[derive(Debug)]
 pub(super) enum Target {
     Name(Box<str>),
@@ -173,7 +173,7 @@ pub(super) struct For {
 pub(super) struct If {
     pub(super) test: Expr,
     pub(super) body: Vec<Stmt>,
-    /// What follows `{% else %}`, or the one `{% elif %}`.
+    /// The statements that follow `{% else %}`, or the one `{% elif %}`.
     pub(super) otherwise: Vec<Stmt>,
     /// The `{% else %}` tag, if that is what follows.
     pub(super) else_at: Option<Place>,
@@ -210,7 +210,7 @@ pub(super) struct Expr {
     pub(super) kind: ExprKind,
 }
 
-/// What an expression does.
+/// The kinds of expressions.
 #[derive(Debug)]
 pub(super) enum ExprKind {
     Const(Value),
@@ -287,7 +287,7 @@ pub(super) struct Call {
     pub(super) arguments: Vec<Argument>,
 }
 
-/// What is called.
+/// The callee of a call.
 #[derive(Debug)]
 pub(super) enum Callee {
     Name(Box<str>),

@@ -195,7 +195,7 @@ pub(in super::super) struct Native<'n, 'e> {
     pub(in super::super) follows: bool,
     /// Where the render is.
     pub(in super::super) frame: FrameId,
-    /// What the engine's own filters ask for.
+    /// The state that the engine's own filters ask for.
     pub(in super::super) state: &'n mut State<'e, 'e>,
     pub(in super::super) names: &'n dyn Names,
 }

@@ -1,4 +1,4 @@
-//! What tokens of a model cost, where that is known.
+//! The price of a model's tokens, where that is known.
 
 use super::{Known, Origin, Reader, rules};
 use crate::conversation::Usage;

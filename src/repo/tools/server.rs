@@ -37,7 +37,7 @@ pub const MAX_SERVER_NAME: usize = 32;
 /// An MCP server, as `tools.toml` says it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// What the names of its tools begin with.
+    /// The prefix of the names of its tools.
     pub name: Spanned<Arc<str>>,
     /// How it is reached.
     pub connection: ServerConnection,

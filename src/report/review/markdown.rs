@@ -11,7 +11,7 @@ use crate::report::{MOST_OF_COMMENT, units};
 use crate::review::{Cause, Edit, Listed, Review};
 use crate::text::{Text, cut, fence};
 
-/// What the sentence about what is left out may take of a comment.
+/// The bytes that the sentence about what is left out may take of a comment.
 const FRAME: usize = 200;
 /// The most characters of what is shown of one cause.
 const LONGEST_CAUSE: usize = 12_000;

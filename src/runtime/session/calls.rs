@@ -184,13 +184,13 @@ fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, To
     }
 }
 
-/// What the model is told of a call that a hook refuses without a reason.
+/// The answer to a call that a hook refuses without a reason.
 const REFUSED: &str = "the call was refused: no reason was given";
 
-/// What the model is told of a tool that was stopped because the request was.
+/// The answer to a call whose tool was stopped because the request was.
 const CANCELLED: &str = "the request was cancelled while the tool ran: what it did up to then is not known";
 
-/// What the model is told of a tool that was stopped because the time for the request was over.
+/// The answer to a call whose tool was stopped because the time for the request was over.
 const LATE: &str = "the time for the request was over while the tool ran: what it did up to then is not known";
 
 /// Returns what the model is told of a tool that panicked.

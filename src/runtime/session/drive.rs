@@ -23,11 +23,11 @@ use crate::conversation::log::CutOff;
 use crate::conversation::{Block, ProviderBlock, Usage};
 use crate::provider::WireFormat;
 
-/// What a request begins with.
+/// The beginning of a request.
 pub(super) enum Start {
     /// A message of the user.
     Message(Vec<Block>),
-    /// What is there.
+    /// Go on from what is there.
     Proceed,
     /// Nothing: a summary takes the place of what is there.
     Compress(Box<Compression>),
@@ -40,7 +40,7 @@ pub(super) struct Policy {
     pub(super) messages: Option<Arc<dyn MessageHook>>,
     /// How often tools may run; 0 for no limit.
     pub(super) limit: u32,
-    /// What an aborted answer that holds a tool call leaves behind: its text, or nothing.
+    /// `true` if the text of an aborted answer that holds a tool call stays in the history.
     pub(super) keep_text_beside_calls: bool,
 }
 
@@ -52,12 +52,12 @@ pub(super) struct RequestTask<'a> {
     /// Cancelled when the request is, and when its time is over.
     pub(super) cancel: CancellationToken,
     deadline: Option<Deadline>,
-    /// Whether its time is over, and nobody had cancelled it by then.
+    /// `true` if its time is over, and nobody had cancelled it by then.
     is_late: Arc<AtomicBool>,
     request: RequestId,
-    /// Whether a round has begun and not ended yet.
+    /// `true` if a round has begun and not ended yet.
     in_turn: AtomicBool,
-    /// Whether anything of its answer is in the history.
+    /// `true` if anything of its answer is in the history.
     has_kept: AtomicBool,
     /// `true` once compressing the chat failed: it is not tried again.
     has_given_up: AtomicBool,
@@ -542,7 +542,7 @@ fn is_broken_off(word: &str, wire: WireFormat) -> bool {
         || UNFINISHED.contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// What a request ends with that a hook stops without a reason.
+/// The error of a request that a hook stops without a reason.
 const STOPPED: &str = "a hook stopped the request: no reason was given";
 
 /// A reason, or what stands for one that says nothing.

@@ -1,4 +1,4 @@
-//! What a session knows: every change is a line of its journal first.
+//! The state of a session: every change is a line of its journal first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ pub(super) struct State {
     journal: Option<Box<dyn Journal>>,
     tools: ToolSet,
     seed: Usage,
-    /// What answers cost since this was made, in US dollars; `None` once that is not known of one.
+    /// The cost of answers since this was made, in US dollars; `None` once that is not known of one.
     cost: Option<f64>,
     /// `true` if a request is in flight: then items wait, so that they part no call from its result.
     busy: bool,
     waiting: VecDeque<Item>,
     /// How long the history was once the host had given its own: nothing was asked since if it still is.
     given: Option<usize>,
-    /// What joined the history and was not told yet, beside answers and results.
+    /// The messages that joined the history and were not told yet, beside answers and results.
     news: Vec<Event>,
     /// Why the last answer ended, if nothing came of it that could be marked.
     unsaid: Option<CutOff>,
@@ -43,30 +43,30 @@ pub(super) struct State {
     wire: WireFormat,
     /// `true` if the system prompt is rendered anew for the next request, and thinking from before it left out.
     renews: bool,
-    /// What the request in flight says, in short.
+    /// The summary of the request in flight.
     asked: Option<Sent>,
     /// The correction of estimates that answers taught.
     calibration: Calibration,
 }
 
-/// What a round is about.
+/// The input of a round.
 pub(super) struct RoundInput {
     pub(super) conversation: Conversation,
     /// The tools that the model is told of.
     pub(super) tools: ToolSet,
-    /// What ids begin with that the model's answer leaves out.
+    /// The prefix of ids that the model's answer leaves out.
     pub(super) id_prefix: String,
     /// `true` if its system prompt and tools are not those of the last request: they are kept.
     pub(super) is_new: bool,
-    /// What a request said to which thinking of the history is bound. None is if system prompt and tools are new.
+    /// The summary of the request to which thinking of the history is bound. None is if system prompt and tools are new.
     pub(super) bound_to: Option<Sent>,
 }
 
-/// What a session with a journal starts from.
+/// The start of a session with a journal.
 pub enum SessionStart {
     /// Nothing: its journal is empty, and gets the conversation's history first.
     New(Conversation),
-    /// What the journal holds. The conversation gives tools and layers; its own history comes after that of the log.
+    /// The content of the journal. The conversation gives tools and layers; its own history comes after that of the log.
     Resumed(Log, Conversation),
 }
 
@@ -293,11 +293,10 @@ impl State {
 
     /// Returns what the session said in its last request beside the history, unless the host wants something else now.
     fn known_instructions(&self) -> Option<&Instructions> {
-        let is_same = |known: &&Instructions| {
+        self.log.instructions().filter(|_| !self.renews).filter(|known| {
             let said = (&known.agent, &known.tools, &known.layers);
             said == (&self.agent, &self.frame.tools, &self.frame.system_layers)
-        };
-        self.log.instructions().filter(|_| !self.renews).filter(is_same)
+        })
     }
 
     /// Keeps a system prompt that was rendered, with the tools and layers of its request.
@@ -447,11 +446,14 @@ impl State {
 
     /// Calls without results: their ids and the names of their tools.
     pub(super) fn open_calls(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let call = |block: &Block| match block {
-            Block::ToolUse { id, name, .. } => Some((Arc::clone(id), Arc::clone(name))),
-            _ => None,
-        };
-        self.log.open_calls().into_iter().filter_map(call).collect()
+        self.log
+            .open_calls()
+            .into_iter()
+            .filter_map(|block| match block {
+                Block::ToolUse { id, name, .. } => Some((Arc::clone(id), Arc::clone(name))),
+                _ => None,
+            })
+            .collect()
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), Error> {
@@ -616,10 +618,10 @@ fn interrupted_call(call: &Block) -> Option<Block> {
     }
 }
 
-/// What the model is told of a call whose end nobody saw.
+/// The answer to a call whose end nobody saw.
 const CALL_INTERRUPTED: &str = "the turn was interrupted before there was a result: whether the tool ran is not known";
 
-/// What the model is told of a call in the provider's own form, beside calls that tools answered.
+/// The answer to a call in the provider's own form, beside calls that tools answered.
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";
 
 fn unwritable(why: AccessError) -> Error {

@@ -34,7 +34,7 @@ pub(super) struct AnswerBuilder {
     warned: Vec<String>,
     /// How many parts of the answer nobody reads, as far as warnings told of them.
     not_read: usize,
-    /// What is kept beside the message, by name.
+    /// The members kept beside the message, by name.
     beside: Map<String, Value>,
     /// `true` if an answer without anything is strange.
     is_chat: bool,
@@ -56,7 +56,7 @@ enum Slot {
     Own(Own),
 }
 
-/// What a provider says in its own form.
+/// The content of a provider in its own form.
 struct Own {
     data: Value,
     text: Option<String>,
@@ -424,7 +424,7 @@ impl AnswerBuilder {
         self.open(Slot::Call(Call { id: id.into(), name: name.to_owned(), growing: true, ..Call::default() }))
     }
 
-    /// What came late of a call: its id, its name or a piece of that. A name may be repeated.
+    /// Adds what came late of a call: its id, its name or a piece of that. A name may be repeated.
     pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !call.started
@@ -571,7 +571,7 @@ impl AnswerBuilder {
         self.refused = true;
     }
 
-    /// What the provider says of a refusal; only the first word counts.
+    /// Notes the provider's words on a refusal; only the first word counts.
     pub(super) fn refused_for(&mut self, category: &str, explanation: &str) {
         let said = |text: &str| Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty());
         let refusal = Refusal { category: said(category), explanation: said(explanation) };

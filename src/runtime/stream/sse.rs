@@ -15,7 +15,7 @@ use super::Limits;
 use super::framing::{Frame, frame, within};
 use crate::runtime::Error;
 
-/// What of an event has come.
+/// The part of an event that has come.
 #[derive(Default)]
 pub(super) struct Sse {
     line: Vec<u8>,

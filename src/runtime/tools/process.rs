@@ -77,9 +77,9 @@ impl Complaint {
 /// A program to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Process<'a> {
-    /// What is run, where, and within which limits.
+    /// The program, its folder and its limits.
     pub spec: &'a ToolSpec,
-    /// What it reads.
+    /// The input.
     pub input: &'a str,
 }
 
@@ -90,7 +90,7 @@ pub enum Ended {
     Exited {
         /// Its exit status; `None` if a signal ended it.
         code: Option<i32>,
-        /// What it wrote to standard output.
+        /// The standard output.
         output: Vec<u8>,
         /// The end of what it wrote to standard error.
         complaint: Vec<u8>,
@@ -102,7 +102,7 @@ pub enum Ended {
     },
     /// It wrote too much and was killed.
     TooMuchOutput {
-        /// What it wrote to standard output, up to the limit.
+        /// The standard output, up to the limit.
         output: Vec<u8>,
     },
     /// It did not start, or its pipes failed; says why.

@@ -7,7 +7,7 @@ pub(super) use looked_at::Held;
 #[cfg(unix)]
 pub(super) use opened::Held;
 
-/// What is wrong with a link that stands where a folder should.
+/// The message about a link that stands where a folder should.
 const LINK: &str = "is a link, and none is followed here";
 
 /// Returns what stands in the way of a file.

@@ -25,14 +25,14 @@ enum Kind {
     Submodule,
 }
 
-/// What stands at a path.
+/// The thing at a path.
 #[derive(Debug, Clone)]
 struct Node {
     kind: Kind,
     object: String,
 }
 
-/// What a folder holds.
+/// The content of a folder.
 #[derive(Debug, Default)]
 struct Nodes {
     named: BTreeMap<String, Node>,

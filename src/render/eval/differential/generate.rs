@@ -122,7 +122,7 @@ enum Within {
     Recursion,
 }
 
-/// What stands around a statement.
+/// The surroundings of a statement.
 #[derive(Debug, Clone, Copy, Default)]
 struct Around {
     /// How many tags are open.
@@ -168,7 +168,7 @@ struct Generator {
     /// `true` if this is the body of a macro, which takes no slices: the engine forgets to enclose
     /// the variables.
     in_macro: bool,
-    /// What may be included here.
+    /// The templates that may be included here.
     includes: &'static [&'static str],
     blocks: usize,
 }

@@ -56,7 +56,7 @@ impl Calls {
 pub(super) struct Heard<T> {
     connection: T,
     calls: Arc<Calls>,
-    /// What came in and was not handed on yet.
+    /// The message that came in and was not handed on yet.
     message: Option<RxJsonRpcMessage<RoleClient>>,
 }
 
@@ -98,11 +98,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
 pub(super) struct Call {
     handle: Option<RequestHandle<RoleClient>>,
     progress: mpsc::Receiver<ProgressNotificationParam>,
-    /// What came of it, until what was told before that is heard.
+    /// The result, until what was told before that is heard.
     result: Option<Result<CallToolResult, ServiceError>>,
 }
 
-/// What comes of a call.
+/// The news of a call.
 pub(super) enum News {
     /// How far it is, in words.
     Progress(String),

@@ -13,7 +13,7 @@ const MAX_NOISE: usize = 1024 * 1024;
 /// How much of the first line that is no message is kept, in bytes.
 const SHOWN: usize = 120;
 
-/// What was seen on a server's standard output.
+/// The output seen on a server's standard output.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Mutex<Seen>);
 
@@ -49,7 +49,7 @@ pub(super) struct Lines<R> {
     longest: usize,
     /// The length of the line so far.
     length: usize,
-    /// Whether the line is no message; `None` before its first sign.
+    /// `Some(true)` if the line is no message; `None` before its first sign.
     is_noise: Option<bool>,
     /// How much was no message so far.
     noise: usize,

@@ -24,7 +24,7 @@ pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     ToolOutput { content: text.into(), is_error, images: parts.images }
 }
 
-/// What stands for content of a kind that is not known.
+/// The text in place of content of a kind that is not known.
 pub(super) const UNKNOWN_CONTENT: &str = "[content of a kind that reqc does not know]";
 
 #[derive(Default)]
