@@ -5,8 +5,8 @@
 
 mod media;
 mod origins;
-mod read;
 pub(crate) mod rules;
+mod read;
 
 pub use origins::Origins;
 pub use read::{KEYS, TURN_KEYS};

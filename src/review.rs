@@ -4,14 +4,14 @@
 //! What is said to be a cause is proven: the edit alone, applied to the older side, makes that change. Printing is
 //! [`report`](crate::report)'s business, and where sides come from is the caller's.
 
-mod breaks;
-mod edit;
 mod features;
 mod keys;
+mod edit;
 mod prefix;
-mod proof;
 mod reach;
 mod roll;
+mod proof;
+mod breaks;
 mod upgrade;
 
 pub use edit::{Edit, EditKind, Hunk};

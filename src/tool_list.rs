@@ -2,12 +2,12 @@
 //!
 //! Input: a JSON document with tools ([`ToolList::of`]), or what an MCP server lists. Output: a [`Matrix`] of tools and providers:
 //! taken, weakened in silence, doubted or refused, with the rule that says so and its evidence. Each cell is the judgement of the
-//! smallest request with that tool, by the same schemas and rules as all bodies ([`Compiler::problems_of_body`]): the two cannot disagree.
+//! smallest request with that tool, by the same schemas and rules as all bodies ([`Judge::problems`]): the two cannot disagree.
 //! [`lowered`] writes the nearest tools that are taken. Knows neither files nor how anything is shown.
 
-pub mod lower;
 mod read;
 mod target;
+pub mod lower;
 
 use std::collections::HashMap;
 

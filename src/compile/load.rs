@@ -1,7 +1,7 @@
 //! Reading and checking a repository: everything that depends on no conversation, once.
 
-mod agents;
 mod missing;
+mod agents;
 mod secrets;
 mod texts;
 mod unused;

@@ -3,8 +3,8 @@
 //! What an agent is made of is followed: its chain, the templates' includes, its provider instance, contexts, settings, and the
 //! files that its system prompt reads, looks for or lists.
 
-mod prompts;
 mod touched;
+mod prompts;
 pub(super) mod users;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
