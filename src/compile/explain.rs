@@ -54,7 +54,6 @@ pub struct Explanation {
 }
 
 /// Explains bodies: who wrote which value.
-#[derive(Clone, Copy)]
 pub struct Explainer<'a> {
     pub(super) compiler: &'a Compiler,
 }

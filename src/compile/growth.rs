@@ -22,8 +22,8 @@ pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Finding
         if *cost > budget::AGENT_LIMIT {
             return;
         }
-        let layer = &later.plan.profile.profile.layer;
-        let scope = earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[layer]);
+        let scope =
+            earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[&later.plan.profile.profile.layer]);
         let request = Request { conversation: &earlier.normalised, scope, ..*later.request };
         let Some(body) = body_of(later, earlier, &request, cost) else { continue };
         if let Some(broken) = later.checks.prefix_problem((&body, later.body), earlier.is_renewed) {

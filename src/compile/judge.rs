@@ -40,7 +40,6 @@ pub struct Linted {
 }
 
 /// Judges bodies, whoever made them, by the schemas of their wire formats and the rules of their servers.
-#[derive(Clone, Copy)]
 pub struct Judge<'a> {
     compiler: &'a Compiler,
 }

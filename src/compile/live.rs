@@ -150,7 +150,7 @@ impl<'a> Live<'a> {
         let text = self.surroundings(environment, renderer, conversation.omit_system_prompt)?;
         let language = Arc::clone(&environment.language);
         let state = State { language, project: Project::default(), conversation, renewed: false };
-        let items = turns::items(Seen::default(), &state.conversation.files, &text);
+        let items = turns::items(&Seen::default(), &state.conversation.files, &text);
         Ok(turns::with(&state, &[Arrival { at: turn_from(state.history(), 0), items }]).conversation)
     }
 

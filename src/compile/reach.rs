@@ -30,7 +30,6 @@ const OF_NONE: [&str; 2] = ["rosters.toml", "tools.toml"];
 const MODELS: &str = "models.toml";
 
 /// Finds which agents and contexts some files reach.
-#[derive(Clone, Copy)]
 pub struct FileReach<'a> {
     compiler: &'a Compiler,
 }

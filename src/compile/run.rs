@@ -261,12 +261,21 @@ impl<'a> AgentRun<'a> {
         body: &Body,
         prompt: Option<&SystemPrompt>,
     ) {
-        let (compiler, plan, checks) = (self.compiler, self.plan, &self.checks);
-        let compiled = Compiled { compiler, plan, checks, loaded, version, renderer, request, body, prompt };
-        if plan.kind == TaskKind::Chat {
-            growth::prove(&compiled, &mut self.spent.cost, &mut self.findings);
+        let made = Compiled {
+            compiler: self.compiler,
+            plan: self.plan,
+            checks: &self.checks,
+            loaded,
+            version,
+            renderer,
+            request,
+            body,
+            prompt,
+        };
+        if self.plan.kind == TaskKind::Chat {
+            growth::prove(&made, &mut self.spent.cost, &mut self.findings);
         }
-        self.flow.judge(&compiled, loaded);
+        self.flow.judge(&made, loaded);
     }
 
     /// Tells what the bodies lose, and returns what all of them cost and all findings.

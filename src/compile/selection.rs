@@ -201,7 +201,6 @@ impl<'a> Chosen<'a> {
 }
 
 /// Finds agents and contexts by what somebody calls them.
-#[derive(Clone, Copy)]
 pub struct Names<'a> {
     compiler: &'a Compiler,
 }

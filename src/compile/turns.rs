@@ -76,7 +76,7 @@ pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     let (mut files, mut said, mut length): (&[AttachedFile], &str, usize) = (&[], "", 0);
     for (state, text) in states.iter().zip(texts) {
         let messages = state.history();
-        let items = items(Seen { files, said }, &state.conversation.files, text);
+        let items = items(&Seen { files, said }, &state.conversation.files, text);
         if !items.is_empty() {
             arrivals.push(Arrival { at: turn_from(messages, length), items });
         }
@@ -95,7 +95,7 @@ pub(super) struct Seen<'s> {
 }
 
 /// Returns what comes with a turn: the text of the surroundings and attached files, as far as they are new.
-pub(super) fn items(before: Seen<'_>, files: &[AttachedFile], text: &Arc<str>) -> Vec<Item> {
+pub(super) fn items(before: &Seen<'_>, files: &[AttachedFile], text: &Arc<str>) -> Vec<Item> {
     let surroundings = (!text.is_empty() && before.said != &**text).then(|| Item::surroundings(Arc::clone(text)));
     let files = files.iter().filter(|file| !before.files.contains(file)).map(Item::attached);
     surroundings.into_iter().chain(files).collect()

@@ -8,7 +8,6 @@ use crate::resolve::ProfileId;
 use crate::source::FileId;
 
 /// Finds the agents that use files.
-#[derive(Clone, Copy)]
 pub(in crate::compile) struct Users<'a> {
     compiler: &'a Compiler,
 }

@@ -41,7 +41,6 @@ impl fmt::Display for PassedOver {
 }
 
 /// Routes files to agents.
-#[derive(Clone, Copy)]
 pub struct Router<'a> {
     compiler: &'a Compiler,
 }

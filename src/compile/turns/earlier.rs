@@ -70,8 +70,8 @@ fn cuts(states: &[State]) -> Vec<Cut> {
 
 /// Returns the turn in which a request of so many messages was made.
 fn turn_of(states: &[State], length: usize) -> usize {
-    let begins = (1..states.len()).map(|turn| turn_from(states[turn].history(), states[turn - 1].history().len()));
-    begins.enumerate().filter(|(_, begin)| *begin < length).last().map_or(0, |(before, _)| before + 1)
+    let mut turns = (1..states.len()).rev();
+    turns.find(|turn| turn_from(states[*turn].history(), states[turn - 1].history().len()) < length).unwrap_or(0)
 }
 
 /// Returns `true` if a message answers a request: the assistant says something in it, and did not speak before.
