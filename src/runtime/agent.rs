@@ -425,8 +425,7 @@ impl Agent {
         Ok(Conversation { known_prompt: Some(prompt), ..conversation })
     }
 
-    /// Returns what schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied:
-    /// [`Compiler::report_of`] does that.
+    /// Returns what schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
         let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
