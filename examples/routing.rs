@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, LoadOptions};
+use reqc::compile::{Compiler, LoadOptions, Router};
 use reqc::conversation::Conversation;
 use reqc::repo::FileToRoute;
 use reqc::runtime::{Agent, MemorySecrets, Session, Transport, TransportOptions};
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [url, file] = arguments.as_slice() else { return Err("usage: routing URL FILE".into()) };
     let compiler = Arc::new(compiler(url));
     let roster = compiler.repo().rosters.first().ok_or("`rosters.toml` names one")?;
-    let route = compiler.route(roster, &FileToRoute::new(file, None));
+    let route = Router::new(&compiler).route(roster, &FileToRoute::new(file, None));
     for (name, why) in &route.passed {
         println!("not {name}: {why}");
     }

@@ -4,16 +4,16 @@
 //! hold, and every [`Difference`]. Both bodies are read into the same pieces, which are aligned in order; settings
 //! and tools are compared by their meaning. Knows nothing of files and of how a comparison is shown.
 
-mod align;
 mod bodies;
-mod differ;
 mod files;
 pub(crate) mod limits;
 mod piece;
+mod align;
 mod read;
 mod settings;
 mod texts;
 mod tools;
+mod differ;
 
 pub use bodies::{LineColumn, PlacedBody, bodies};
 pub(crate) use piece::{Content, Piece, canonical};

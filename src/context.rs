@@ -5,8 +5,8 @@
 
 mod media;
 mod origins;
-mod read;
 pub(crate) mod rules;
+mod read;
 
 pub use origins::Origins;
 pub use read::{KEYS, TURN_KEYS};
@@ -358,6 +358,16 @@ impl Context {
 
     /// The history of a chat.
     pub fn history(&self) -> &[Message] {
+        match &self.conversation.task {
+            Task::Chat(history) => history,
+            Task::Completion { .. } => &[],
+        }
+    }
+}
+
+impl State {
+    /// Returns the history of a chat; a completion has none.
+    pub(crate) fn history(&self) -> &[Message] {
         match &self.conversation.task {
             Task::Chat(history) => history,
             Task::Completion { .. } => &[],

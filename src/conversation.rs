@@ -7,9 +7,9 @@
 mod arrival;
 mod content_kind;
 mod data;
+pub mod log;
 mod item;
 mod json;
-pub mod log;
 mod normalise;
 mod usage;
 

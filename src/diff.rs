@@ -4,11 +4,11 @@
 //! [`report`](crate::report)'s business, and what caused a change is asked of whoever made the bodies.
 
 mod bounded;
-mod cause;
-mod file;
-mod group;
 mod hunks;
+mod group;
+mod cause;
 mod structural;
+mod file;
 mod words;
 
 pub use cause::{CausedGroup, alike, grouped};

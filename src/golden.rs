@@ -4,9 +4,9 @@
 //! Deciding is separate from writing: [`Comparison::write`] alone changes anything, through [`apply`] and [`Manifest`]. What
 //! was not written here is left alone; a [`Manifest`] proves what was.
 
-mod folder;
 mod manifest;
 pub(crate) mod rules;
+mod folder;
 
 pub(crate) use folder::Comparer;
 pub use folder::{Comparison, GoldenFolder};

@@ -4,18 +4,18 @@
 //! can hold. `pick` finds the body in a file. What agents say (model, sampling, limits) is not part of a conversation, and the system
 //! prompt comes back as layers, since nothing tells what of it was an agent's. Knows nothing of profiles, and does not write files.
 
-mod documents;
-pub(crate) mod forms;
-mod history;
 mod lost;
 mod media;
-mod own;
+mod documents;
 mod pairs;
 mod pick;
 mod prompt;
 mod redact;
 mod thinking;
+mod own;
+mod history;
 mod tools;
+pub(crate) mod forms;
 mod write;
 
 pub use pick::{Choice, PickError, Picked, pick};

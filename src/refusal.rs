@@ -4,8 +4,8 @@
 //! the [`Refusal`] that the sentence is, what fills its holes, and the path that it names. The sentences are data: `refusals/`, one file
 //! per provider. Knows nothing of rules beyond their codes, and judges no body.
 
-mod data;
 mod pattern;
+mod data;
 mod place;
 mod said;
 

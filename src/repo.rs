@@ -136,6 +136,13 @@ pub enum PartialState {
 }
 
 impl Repo {
+    /// Returns the model that the client names for an agent: the given one, else that of `models.toml`. A blank name is none.
+    pub fn client_model<'m>(&'m self, agent: &str, given: Option<&'m str>) -> Option<&'m str> {
+        let given = given.filter(|model| !model.trim().is_empty());
+        let own = self.models.get(agent).map(|model| &*model.value);
+        given.or(own).filter(|model| !model.trim().is_empty())
+    }
+
     /// Returns what stands behind a full partial name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         let leads_outside = || self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside));

@@ -5,25 +5,25 @@
 //! type that implements [`Format`].
 
 mod bound;
-mod comparison;
 mod diff;
 mod escape;
+mod comparison;
 #[cfg(feature = "cli")]
 mod excerpt;
-mod explain;
-mod github;
-mod gitlab;
-#[cfg(feature = "cli")]
-mod human;
-mod json;
-mod junit;
 mod lowered;
-#[cfg(feature = "cli")]
-mod markdown;
 mod places;
+mod gitlab;
+mod json;
+mod explain;
 mod review;
 mod sarif;
 mod short;
+mod github;
+#[cfg(feature = "cli")]
+mod human;
+mod junit;
+#[cfg(feature = "cli")]
+mod markdown;
 mod stories;
 mod tools;
 

@@ -4,9 +4,9 @@
 //! every value remembers where it was written and what it overrode. A resolved profile borrows from the
 //! profiles, so that thousands can be resolved one after the other in little memory.
 
+pub(crate) mod rules;
 mod hierarchy;
 mod merge;
-pub(crate) mod rules;
 
 pub use hierarchy::{Hierarchy, MAX_CHAIN, ProfileId};
 pub use merge::{Level, Merged, MergedTable};

@@ -4,14 +4,14 @@
 //! What is said to be a cause is proven: the edit alone, applied to the older side, makes that change. Printing is
 //! [`report`](crate::report)'s business, and where sides come from is the caller's.
 
-mod breaks;
-mod edit;
 mod features;
 mod keys;
+mod edit;
 mod prefix;
-mod proof;
 mod reach;
 mod roll;
+mod proof;
+mod breaks;
 mod upgrade;
 
 pub use edit::{Edit, EditKind, Hunk};
@@ -25,7 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::compile::{
-    Before, BrokenAgent, Compared, Compiler, Lowered, LoweredKind, PolicyOptions, Report, Rerouted, Scope, Selection,
+    Before, BrokenAgent, Compared, Comparing, Compiler, Lowered, LoweredKind, PolicyOptions, Report, Rerouted, Scope,
+    Selection, grouped, newly_lowered, rerouted,
 };
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
 use crate::world::{MemoryWorld, World};
@@ -258,12 +259,17 @@ impl Review {
             judges || names.agents.contains_key(name) || reach.iter().any(|reach| reach.has_agent(name))
         };
         let scope = Scope { is_reached: &is_reached, older_names: &names.agents };
-        let (selection, policy) = (reviewing.selection, reviewing.policy);
-        let compared = newer.compiler.compare_older(&older.compiler, selection, policy, reviewing.all_contexts, &scope);
-        let mut lowered = newer.compiler.newly_lowered(&older.compiler, policy);
+        let comparing = Comparing {
+            compiler: &newer.compiler,
+            selection: reviewing.selection,
+            options: reviewing.policy,
+            all_contexts: reviewing.all_contexts,
+        };
+        let compared = comparing.with_older(&older.compiler, &scope);
+        let mut lowered = newly_lowered(&newer.compiler, &older.compiler, reviewing.policy);
         // What has another name is not gone, and what cannot be read is an error.
         lowered.retain(|it| !names.was(&it.what, it.kind));
-        let rerouted = newer.compiler.rerouted(&older.compiler, &names.agents);
+        let rerouted = rerouted(&newer.compiler, &older.compiler, &names.agents);
         let explained = Explained { older, newer, edits, reach, names };
         let review = explained.review(compared, Vec::new(), reviewing);
         let unread: BTreeSet<&Arc<str>> = review.roll.broken_contexts.iter().map(|it| &it.name).collect();
@@ -278,7 +284,7 @@ impl Review {
     pub fn of_golden(golden: AgainstGolden, older: Option<&Side>, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
         let AgainstGolden { report, drifts, altered_bundled } = golden;
         let Some(older) = older else {
-            let unexplained = newer.compiler.grouped(&drifts);
+            let unexplained = grouped(&newer.compiler, &drifts);
             let broken = broken_by_report(&report);
             return Review { report, unexplained, broken, changes: drifts, ..Review::default() };
         };
@@ -360,7 +366,7 @@ impl Explained<'_> {
         let open = both.iter().filter(|file| !explained.contains(&file.subject)).cloned();
         let open: Vec<ChangedFile> = open.chain(others).collect();
         let roll = Roll::of(&one, &self.names, &self.older.compiler, (&self.newer.compiler, &self.newer.files));
-        let unexplained = self.newer.compiler.grouped(&open);
+        let unexplained = grouped(&self.newer.compiler, &open);
         let silent = self.told_alone(silent, &roll);
         let changes = both.into_iter().chain(one).chain(open).collect();
         let review = Review { report, causes, unexplained, roll, silent, changes, ..Review::default() };

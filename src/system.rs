@@ -8,19 +8,19 @@
 mod bounded;
 #[cfg(feature = "runtime")]
 mod content;
-mod disk;
 mod embedded;
 mod git;
-mod journal;
 mod opened;
 mod place;
-#[cfg(feature = "runtime")]
-mod process;
+mod disk;
+mod journal;
 #[cfg(feature = "runtime")]
 mod secrets;
 #[cfg(feature = "runtime")]
 #[cfg_attr(not(target_os = "linux"), path = "system/unsupervised.rs")]
 mod supervisor;
+#[cfg(feature = "runtime")]
+mod process;
 #[cfg(feature = "runtime")]
 mod tools;
 #[cfg(feature = "runtime")]

@@ -2,19 +2,19 @@
 //!
 //! Input: a JSON document with tools ([`ToolList::of`]), or what an MCP server lists. Output: a [`Matrix`] of tools and providers:
 //! taken, weakened in silence, doubted or refused, with the rule that says so and its evidence. Each cell is the judgement of the
-//! smallest request with that tool, by the same schemas and rules as all bodies ([`Compiler::problems_of_body`]): the two cannot disagree.
+//! smallest request with that tool, by the same schemas and rules as all bodies ([`Judge::problems`]): the two cannot disagree.
 //! [`lowered`] writes the nearest tools that are taken. Knows neither files nor how anything is shown.
 
-pub mod lower;
 mod read;
 mod target;
+pub mod lower;
 
 use std::collections::HashMap;
 
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::compile::{Compiler, LintTarget};
+use crate::compile::{Compiler, Judge, LintTarget};
 use crate::diag::{Evidence, Rule, Severity};
 use crate::json::Pointer;
 use crate::lint::{Problem, Server, WireFormat};
@@ -236,7 +236,7 @@ fn beside(
 
 fn problems(compiler: &Compiler, target: &ToolTarget, body: &Value) -> Vec<Problem> {
     let to = LintTarget { server: Some(target.server), model: Some(target.model), ..LintTarget::default() };
-    compiler.problems_of_body(body, target.wire, &to)
+    Judge::new(compiler).problems(body, target.wire, &to)
 }
 
 /// The tool that a problem is about, and the place in its declaration.

@@ -5,18 +5,18 @@
 //! say. Of each conversation fingerprints and sizes of the last request's pieces are kept, and texts as far as a budget goes: a file may be
 //! larger than what is held. How a story is shown is not known here.
 
+mod piece;
+mod sizer;
+mod story;
+mod sent;
+mod relation;
 mod change;
 mod conversation;
 mod conversations;
-mod forms;
-mod piece;
-mod relation;
-mod sent;
-mod sizer;
-mod story;
+mod usage;
 #[cfg(test)]
 mod tests;
-mod usage;
+mod forms;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -237,7 +237,7 @@ impl<'c> Traffic<'c> {
     }
 
     fn knowledge(&self, sent: &Sent) -> Known {
-        let model = self.compiler.knowledge(sent.wire, sent.server, &sent.model);
+        let model = ModelKnowledge::of(self.compiler, sent.wire, sent.server, &sent.model);
         let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
         let (window, minimum) = (number(model.context_window), number(model.cache_minimum));
         Known { window, minimum, binds_thinking: model.binds_thinking, model }

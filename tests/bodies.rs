@@ -17,7 +17,7 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 use reqc::Compiler;
 use reqc::check::Problem;
-use reqc::compile::{LintTarget, all_rules, rule};
+use reqc::compile::{Judge, LintTarget, all_rules, rule};
 use reqc::diag::{Rank, Severity, citations};
 use reqc::provider::{ApiHeaders, Server, WireFormat};
 use reqc::repo::LoadOptions;
@@ -194,7 +194,7 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
     let named = named.map(|headers| headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))));
     let headers = named.map(ApiHeaders::read);
     let target = LintTarget { instance, server, model, headers };
-    Ok(compiler.problems_of_body(&body(case)?, wire, &target))
+    Ok(Judge::new(compiler).problems(&body(case)?, wire, &target))
 }
 
 /// The body of a case, its long texts written out.

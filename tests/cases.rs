@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use reqc::compile::{Compiler, PolicyOptions, Purpose, Report, SelectError, Selection};
+use reqc::compile::{Comparing, Compiler, Names, PolicyOptions, Purpose, Report, SelectError, Selection};
 use reqc::diag::{Diagnostic, Severity};
 use reqc::golden::GoldenFolder;
 use reqc::repo::{Date, LayerKind, LoadOptions};
@@ -101,7 +101,10 @@ fn run(case: &Path) -> Result<(), Failed> {
     let mut report = match case.join("golden").is_dir() {
         true => {
             let folder = GoldenFolder::of_repository(disk);
-            compiler.compare_golden(&folder, &selection, &policy, (Purpose::Check, false), || ())?.0
+            let (selection, options) = (&selection, &policy);
+            Comparing { compiler: &compiler, selection, options, all_contexts: false }
+                .golden(&folder, Purpose::Check, || ())?
+                .0
         }
         false => compiler.report(&selection, &policy),
     };
@@ -159,7 +162,7 @@ fn stretched(case: &Path) -> Result<Option<TempDir>, Failed> {
 /// What is wrong with asking for the agent that the file `select` names.
 fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
     let name = fs::read_to_string(case.join("select")).ok()?;
-    match compiler.select_agents(|agent| agent == name.trim(), name.trim()) {
+    match Names::of(compiler).agents(|agent| agent == name.trim(), name.trim()) {
         Err(error) => match *error {
             SelectError::Abstract(finding) => Some(finding),
             _ => None,

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
-use reqc::compile::{Compiler, LoadOptions, PolicyOptions, Selection};
+use reqc::compile::{Compiler, LoadOptions, Names, PolicyOptions, Selection};
 use reqc::conversation::TaskKind;
 use reqc::import::{Imported, Request, import};
 use reqc::lint::WireFormat;
@@ -282,8 +282,9 @@ fn every_agent_takes_redacted_contexts() {
         (format!("contexts/{name}.json"), imported(&trip.body, trip.wire, &name, true).text)
     });
     let compiler = compiler(files.collect());
-    let contexts = compiler.select_contexts(|name| name.starts_with("redacted-"), "redacted").expect("they were read");
-    let agents = compiler.select_agents(|name| agents.contains(&name), "agents").expect("bundled");
+    let contexts =
+        Names::of(&compiler).contexts(|name| name.starts_with("redacted-"), "redacted").expect("they were read");
+    let agents = Names::of(&compiler).agents(|name| agents.contains(&name), "agents").expect("bundled");
     let selection = Selection { agents: Some(agents), contexts: Some(contexts), ..Selection::default() };
     let report = compiler.report(&selection, &PolicyOptions::default());
     assert!(report.summary.bodies > 300, "{}", report.summary.bodies);

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use reqc::compile::{Compiler, LintTarget, Linting, LoadOptions, PolicyOptions, Report, Selection, all_rules};
+use reqc::compile::{
+    Compiler, Explainer, LintTarget, Linting, LoadOptions, PolicyOptions, Report, Selection, all_rules,
+};
 use reqc::lint::WireFormat;
 use reqc::repo::LayerKind;
 use reqc::report::{self, Checkout, Format, Github, Gitlab, Human, Json, Junit, Layout, Markdown, Sarif, Short};
@@ -274,7 +276,7 @@ fn explanations(compiler: &Compiler) -> Vec<Text> {
         let name = &compiler.hierarchy().get(*id).name.value;
         for loaded in compiler.contexts().iter().take(3) {
             let context = &loaded.context.name;
-            let Some(Ok(explained)) = compiler.explain(*id, context, None, None) else { continue };
+            let Some(Ok(explained)) = Explainer::new(&compiler).explain(*id, context, None, None) else { continue };
             let (values, sources) = (&explained.values, compiler.sources());
             shown.push(report::explanation_json(name, context, values, sources));
             shown.push(report::margin_text(explained.body.value(), values, sources, 80));

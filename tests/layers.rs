@@ -1,10 +1,35 @@
-//! Rooms: the modules of `src/` import only what stands above them in the table of `ARCHITECTURE.md`.
+//! Rooms: the modules of `src/` import only what stands above them in the table of `ARCHITECTURE.md`, and inside a room a module imports
+//! only those whose `mod` lines stand above its own. Rooms in [`DOORS`] are stricter: what a door offers is for those outside, and no
+//! module behind it uses that.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// Rooms whose modules still use each other in circles.
+const CIRCLES: [&str; CIRCLES_LEFT] = [
+    "check",
+    "check/schema",
+    "cli",
+    "cli/send",
+    "lint",
+    "render",
+    "repo",
+    "runtime",
+    "runtime/session",
+    "runtime/stream",
+    "system/git",
+    "tool_list/lower",
+    "unit",
+];
+
+/// The number of them: it only falls.
+const CIRCLES_LEFT: usize = 13;
+
+/// Rooms that are a front door: no module behind it uses what the door itself declares or names again.
+const DOORS: [&str; 1] = ["compile"];
 
 /// The modules of the table, in its order.
 fn table() -> Vec<String> {
@@ -31,14 +56,28 @@ fn imports(module: &str) -> BTreeMap<String, Vec<String>> {
 
 /// `x` of every `crate::x` and `crate::{x, y::Z}` in code.
 fn named(text: &str) -> Vec<String> {
+    named_after(&code(text), &["crate::"])
+}
+
+/// A file without its comments and its tests.
+fn code(text: &str) -> String {
     let code = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// The names behind any of some beginnings of paths; a path that begins earlier is another one.
+fn named_after(code: &str, beginnings: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            Some(list) => names.extend(top_level(list).map(word)),
-            None => names.push(word(rest)),
+    for beginning in beginnings {
+        for (at, _) in code.match_indices(beginning) {
+            let rest = &code[at + beginning.len()..];
+            if code[..at].ends_with("super::") || rest.starts_with("super::") {
+                continue;
+            }
+            match rest.strip_prefix('{') {
+                Some(list) => names.extend(top_level(list).map(word)),
+                None => names.push(word(rest)),
+            }
         }
     }
     names
@@ -111,6 +150,109 @@ fn no_import_runs_back_up() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A folder of modules, and the file that declares them.
+struct Room {
+    /// Its modules from the crate's root, as `compile/lint`.
+    path: String,
+    /// The modules that it declares, in order; tests aside.
+    modules: Vec<String>,
+}
+
+/// Every room of `src/`.
+fn rooms() -> Vec<Room> {
+    let (mut rooms, mut folders) = (Vec::new(), vec![root().join("src")]);
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+            let door = path.with_extension("rs");
+            if path.is_dir() && door.is_file() {
+                let relative = path.strip_prefix(root().join("src")).expect("below it");
+                let path = relative.to_string_lossy().replace('\\', "/");
+                rooms.push(Room { path, modules: declared(&read(&door)) });
+            }
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    rooms.sort_by(|a, b| a.path.cmp(&b.path));
+    rooms
+}
+
+/// The modules that a file declares, in order; tests aside.
+fn declared(text: &str) -> Vec<String> {
+    let modules = text.lines().filter_map(|line| {
+        let line = line.strip_suffix(';')?;
+        let (before, name) = line.rsplit_once("mod ")?;
+        (before.is_empty() || before.starts_with("pub")).then(|| name.to_owned())
+    });
+    modules.filter(|name| name != "tests").collect()
+}
+
+impl Room {
+    /// The modules of the room, and the items of its door, that one of its modules names, with the files that do.
+    fn uses(&self, module: &str) -> BTreeMap<String, Vec<String>> {
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let depth = self.path.split('/').count();
+        let inside = format!("crate::{}::", self.path.replace('/', "::"));
+        for path in files(&format!("{}/{module}", self.path)) {
+            if !path.is_file() {
+                continue;
+            }
+            let relative = path.strip_prefix(root().join("src")).expect("below it");
+            let supers = "super::".repeat(relative.components().count() - depth);
+            let shown = format!("src/{}", relative.to_string_lossy().replace('\\', "/"));
+            for other in named_after(&code(&read(&path)), &[&supers, &inside]) {
+                if other != module {
+                    found.entry(other).or_default().push(shown.clone());
+                }
+            }
+        }
+        found
+    }
+}
+
+#[test]
+fn no_import_inside_a_room_runs_back_up() {
+    let mut wrong = Vec::new();
+    for room in rooms().iter().filter(|room| !CIRCLES.contains(&room.path.as_str())) {
+        let is_door = DOORS.iter().any(|door| room.path == *door || room.path.starts_with(&format!("{door}/")));
+        for (at, module) in room.modules.iter().enumerate() {
+            for (other, files) in room.uses(module) {
+                let place = room.modules.iter().position(|known| *known == other);
+                if place.map_or(is_door && !other.is_empty(), |place| place > at) {
+                    wrong.push(format!("in `{}`, `{module}` uses `{other}`: {}", room.path, files.join(", ")));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Of a room that is named without need nobody would learn that it is in order.
+#[test]
+fn rooms_with_circles_have_some() {
+    let rooms = rooms();
+    for path in CIRCLES {
+        let room = rooms.iter().find(|room| room.path == path).unwrap_or_else(|| panic!("there is no room {path}"));
+        let is_wrong = room.modules.iter().enumerate().any(|(at, module)| {
+            room.uses(module)
+                .keys()
+                .any(|other| room.modules.iter().position(|it| it == other).is_some_and(|it| it > at))
+        });
+        assert!(is_wrong, "`{path}` is in order");
+    }
+}
+
+#[test]
+fn imports_inside_a_room_are_found() {
+    let text = "use super::a::X;\nuse super::{b, c::Y};\nuse super::super::d;\nuse crate::r::e;\n// use super::f;\n";
+    assert_eq!(named_after(&code(text), &["super::", "crate::r::"]), ["a", "b", "c", "e"]);
+    assert_eq!(declared("mod a;\npub(super) mod b;\n#[cfg(test)]\nmod tests;\nuse c;\n"), ["a", "b"]);
+    let rooms = rooms();
+    let compile = rooms.iter().find(|room| room.path == "compile").expect("the room");
+    assert!(compile.uses("load").contains_key("compiler"));
 }
 
 #[test]

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use reqc::compile::{Compiler, Differing, LoadOptions, Named, PolicyOptions, Reach, Report, Selection, Shard};
+use reqc::compile::{
+    Compiler, Differing, FileReach, LoadOptions, Named, PolicyOptions, Reach, Report, Selection, Shard,
+    differently_usable,
+};
 use reqc::source::Span;
 use reqc::system::Embedded;
 use reqc::world::{MemoryWorld, World};
@@ -153,8 +156,8 @@ proptest! {
     fn what_is_affected_holds_all_that_differs((old, new) in edited()) {
         let ((old_world, before), (new_world, now)) = (load(&old), load(&new));
         let differing = Differing { old: old_world, new: new_world };
-        let usable = now.differently_usable(&before);
-        let mut reach = now.reach(&differing, false).or(before.reach(&differing, false));
+        let usable = differently_usable(&now, &before);
+        let mut reach = FileReach::new(&now).of(&differing, false).or(FileReach::new(&before).of(&differing, false));
         reach.agents.extend(usable);
         let ((then, told_then), (bodies, told)) =
             (run(&before, &Selection::default()), run(&now, &Selection::default()));
@@ -208,7 +211,7 @@ fn example() -> Files {
 }
 
 fn reached(files: &Files, named: &[&str]) -> Reach {
-    load(files).1.reach(&Named(named.iter().map(ToString::to_string).collect()), false)
+    FileReach::new(&load(files).1).of(&Named(named.iter().map(ToString::to_string).collect()), false)
 }
 
 #[test]

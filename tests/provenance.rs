@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Explanation, ImpactQuery, Selection, SourceKind};
+use reqc::compile::{Compiler, Explainer, Explanation, ImpactQuery, Selection, SourceKind, impact};
 use reqc::json::Pointer;
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;
@@ -102,7 +102,7 @@ fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanati
     for &(id, _) in compiler.agents() {
         let agent = compiler.hierarchy().get(id).name.value.to_string();
         for ready in compiler.contexts() {
-            if let Some(Ok(explained)) = compiler.explain(id, &ready.context.name, None, None) {
+            if let Some(Ok(explained)) = Explainer::new(&compiler).explain(id, &ready.context.name, None, None) {
                 explained.values.iter().for_each(|it| visit(&agent, &ready.context.name, it));
             }
         }
@@ -506,7 +506,7 @@ fn random_templates_are_followed_byte_by_byte() {
         let compiler = agents_with(&templates, dialect);
         for (index, template) in templates.iter().enumerate() {
             let id = compiler.hierarchy().by_name(&format!("A{index}")).expect("it is there");
-            match compiler.explain(id, "turn", None, None) {
+            match Explainer::new(&compiler).explain(id, "turn", None, None) {
                 Some(Ok(explained)) => {
                     followed += 1;
                     let lost = explained.values.iter().find(|it| it.step.is_none() && it.sources.is_empty());
@@ -593,7 +593,7 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
     let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
     let id = compiler.hierarchy().by_name("A").expect("it is there");
-    let explained = compiler.explain(id, "c", None, None).expect("a body").expect("without findings");
+    let explained = Explainer::new(&compiler).explain(id, "c", None, None).expect("a body").expect("without findings");
     insta::assert_snapshot!("each_mechanism", told(&compiler, &explained.values));
 }
 
@@ -718,14 +718,17 @@ long = """
 fn pieces_are_told_one_by_one() {
     let compiler = agents_of_pieces();
     let id = compiler.hierarchy().by_name("A").expect("it is there");
-    let explained = compiler.explain(id, "c", None, None).expect("a body").expect("without findings");
+    let explained = Explainer::new(&compiler).explain(id, "c", None, None).expect("a body").expect("without findings");
     insta::assert_snapshot!("pieces", told(&compiler, &explained.values));
     let b = compiler.hierarchy().by_name("B").expect("it is there");
-    let prompt = compiler.explain(b, "d", None, None).expect("a body").expect("without findings");
+    let prompt = Explainer::new(&compiler).explain(b, "d", None, None).expect("a body").expect("without findings");
     let folder = "  template agents/b.toml:5:21 \"${PROJECT_DIR}\"\n";
     assert!(told(&compiler, &prompt.values).contains(folder), "{}", told(&compiler, &prompt.values));
     let model = Pointer::parse("/model");
-    let named = compiler.explain(id, "c", Some("other"), Some(&model)).expect("a body").expect("without findings");
+    let named = Explainer::new(&compiler)
+        .explain(id, "c", Some("other"), Some(&model))
+        .expect("a body")
+        .expect("without findings");
     assert_eq!(told(&compiler, &named.values), "/model = \"other\"\n  model: None\n");
 }
 
@@ -758,7 +761,7 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
     ];
     let world: MemoryWorld = files.into_iter().collect();
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
-    let told = |place: &str| match compiler.impact(&ImpactQuery::parse(place), None) {
+    let told = |place: &str| match impact(&compiler, &ImpactQuery::parse(place), None) {
         Ok(reached) => reached.iter().map(|it| format!("{}: {}", it.agent, it.unfollowed.unwrap_or("?"))).collect(),
         Err(why) => vec![why.to_string()],
     };
@@ -779,7 +782,7 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
 
 /// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
-    let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
+    let all = impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
     let of_agent = all.iter().filter(|it| *it.agent == *agent);
     let values = of_agent.flat_map(|it| {
         let request = it.request.then(|| "request".to_owned());
@@ -813,7 +816,7 @@ fn a_place_reaches_what_it_takes_part_in() {
 fn a_place_says_what_it_does_where_that_is_not_followed() {
     let compiler = agents_of_pieces();
     let unfollowed = |place: &str| {
-        let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
+        let all = impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
         all.iter().find(|it| &*it.agent == "A").and_then(|it| it.unfollowed)
     };
     let assembles = |told: &str| told.starts_with("controls how the agent");
@@ -886,7 +889,7 @@ x = { y = 1 }
     assert_eq!(values("partials/m.jinja:1"), BTreeSet::new());
     // The end of a block decides what its beginning decides.
     let contexts = |place: &str| {
-        let all = compiler.impact(&ImpactQuery::parse(place), None).expect("there is such a place");
+        let all = impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
         all.iter().map(|it| (it.contexts.clone(), it.unfollowed)).collect::<Vec<_>>()
     };
     assert_eq!(contexts("partials/m.jinja:6"), contexts("partials/m.jinja:2"));
@@ -929,7 +932,7 @@ fn what_puts_an_agent_together_reaches_what_comes_of_it() {
         assert_eq!(found, expected.iter().map(ToString::to_string).collect(), "{place}");
     }
     let id = compiler.hierarchy().by_name("A").expect("it is there");
-    let removed = compiler.unset_at(id, &Pointer::parse("/kept/a")).expect("it is removed");
+    let removed = Explainer::new(&compiler).unset_at(id, &Pointer::parse("/kept/a")).expect("it is removed");
     assert_eq!(compiler.sources().describe(removed), "agents/a.toml:5");
 }
 
@@ -938,14 +941,17 @@ fn a_list_names_the_step_that_added_to_it() {
     let compiler = agents_of_pieces();
     let id = compiler.hierarchy().by_name("A").expect("it is there");
     let added = |pointer: &str| {
-        let explained = compiler.explain(id, "c", None, Some(&Pointer::parse(pointer)));
+        let explained = Explainer::new(&compiler).explain(id, "c", None, Some(&Pointer::parse(pointer)));
         let explained = explained.expect("a body").expect("without findings");
         explained.values[0].added.iter().map(|(step, _)| step.setting()).collect::<Vec<_>>()
     };
     assert_eq!(added("/tools"), ["cache_prompt"]);
     assert_eq!(added("/tools/0"), ["cache_prompt"]);
     assert_eq!(added("/tools/0/name"), [""; 0]);
-    let whole = compiler.explain(id, "c", None, Some(&Pointer::root())).expect("a body").expect("without findings");
+    let whole = Explainer::new(&compiler)
+        .explain(id, "c", None, Some(&Pointer::root()))
+        .expect("a body")
+        .expect("without findings");
     let steps: Vec<&str> = whole.values[0].added.iter().map(|(step, _)| step.setting()).collect();
     assert_eq!(steps, ["model", "enable_tools", "cache_prompt"]);
 }
@@ -989,7 +995,8 @@ fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     let compiler = agents_with(&[template.to_owned()], "");
     let id = compiler.hierarchy().by_name("A0").expect("it is there");
     let pointer = Pointer::parse("/x/0");
-    let explained = compiler.explain(id, "turn", None, Some(&pointer)).expect("a body").expect("without findings");
+    let explained =
+        Explainer::new(&compiler).explain(id, "turn", None, Some(&pointer)).expect("a body").expect("without findings");
     let kinds: Vec<SourceKind> = explained.values[0].sources.iter().map(|source| source.kind).collect();
     assert_eq!(kinds, [SourceKind::Computed]);
 }
@@ -1011,7 +1018,8 @@ fn a_folder_in_a_prompt_is_cited_as_it_is_written() {
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
     let id = compiler.hierarchy().by_name("A").expect("it is there");
     let pointer = Pointer::parse("/x");
-    let explained = compiler.explain(id, "c", None, Some(&pointer)).expect("a body").expect("without findings");
+    let explained =
+        Explainer::new(&compiler).explain(id, "c", None, Some(&pointer)).expect("a body").expect("without findings");
     let sources = explained.values[0].sources.iter().filter(|source| source.kind != SourceKind::Tag);
     let cited: Vec<(SourceKind, &str)> =
         sources.map(|source| (source.kind, source.span.map_or("", |span| compiler.sources().slice(span)))).collect();

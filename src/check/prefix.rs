@@ -4,9 +4,9 @@
 //! beginning of the later one. Servers read tools first, then instructions, then messages; what stands behind a change is
 //! not found in their caches, and thinking that is bound to it is refused. Breakpoints of the cache (`cache_control`) do not count.
 
-mod lookback;
 mod place;
 pub(crate) mod rules;
+mod lookback;
 #[cfg(feature = "runtime")]
 pub(crate) mod sent;
 mod settings;

@@ -63,7 +63,7 @@ fn of_agent(options: &Options, agent: &str, terminal: &mut Terminal) -> Result<N
         );
     };
     options.selection(&opened, terminal)?;
-    let model = opened.compiler.client_model(&plan, options.model.as_deref());
+    let model = opened.compiler.repo().client_model(plan.name(), options.model.as_deref());
     let made: Made = of_context(&opened, id, agent, model)?;
     let Ok(body) = made else {
         return Err(

@@ -6,7 +6,7 @@ use super::args::{Compile, Format};
 use super::options::{Opened, Options};
 use super::progress::Progress;
 use super::{Failure, Outcome, Status, Terminal, diff, export, part, report_from};
-use crate::compile::{Purpose, Report};
+use crate::compile::{Comparing, Purpose, Report, grouped};
 use crate::diag::{Severity, count};
 use crate::diff::ChangedFile;
 use crate::export::Layout;
@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
     if args.check {
         if options.format == Format::Human {
             let changes: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
-            terminal.changes(&opened.compiler.grouped(&changes));
+            terminal.changes(&grouped(&opened.compiler, &changes));
         }
         reconcile(options, &found, terminal);
         return Ok(status);
@@ -92,9 +92,8 @@ pub(super) fn compare(
 ) -> Result<(Report, Comparison), Failure> {
     let selection = opened.selection()?;
     let progress = Progress::start(opened.compiler.agents().len(), quiet);
-    Ok(opened
-        .compiler
-        .compare_golden(folder, selection, &opened.policy, (purpose, all_contexts), || progress.tick())?)
+    let comparing = Comparing { compiler: &opened.compiler, selection, options: &opened.policy, all_contexts };
+    Ok(comparing.golden(folder, purpose, || progress.tick())?)
 }
 
 fn write(comparison: Comparison) -> Result<(), Failure> {

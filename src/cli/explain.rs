@@ -4,7 +4,7 @@ use super::args::Format;
 use super::options::{Opened, Options};
 use super::render::pick_context;
 use super::{Failure, Outcome, Status, Terminal, show_findings};
-use crate::compile::ProfileId;
+use crate::compile::{Explainer, ProfileId};
 use crate::json::Pointer;
 use crate::report;
 
@@ -26,19 +26,19 @@ pub(super) fn run(options: &Options, agent: &str, wanted: &Wanted<'_>, terminal:
     };
     options.selection(&opened, terminal)?;
     let context = pick_context(&opened, id)?;
-    let model = compiler.client_model(&plan, options.model.as_deref());
+    let model = compiler.repo().client_model(plan.name(), options.model.as_deref());
     if let Some(content) = wanted.content {
         return content_fate((options, &opened), (id, agent, &context, model), content, terminal);
     }
     let wanted = pointer.map(Pointer::parse);
-    let explained = match compiler.explain(id, &context, model, wanted.as_ref()) {
+    let explained = match Explainer::new(compiler).explain(id, &context, model, wanted.as_ref()) {
         Some(Ok(explained)) => explained,
         Some(Err(findings)) => return Ok(show_findings(options, &opened.report_of(findings), terminal)),
         None => return Err(Failure::new(format!("`{agent}` has no body for `{context}`"))),
     };
     if explained.values.is_empty() {
         let message = format!("there is nothing at `{}` in the body", pointer.unwrap_or_default());
-        let removed = wanted.as_ref().and_then(|pointer| compiler.unset_at(id, pointer));
+        let removed = wanted.as_ref().and_then(|pointer| Explainer::new(compiler).unset_at(id, pointer));
         let help = match removed {
             Some(entry) => format!("`unset` removes it: {}", compiler.sources().describe(entry)),
             None => "without a pointer, the whole body is shown with the source of each line".to_owned(),
@@ -66,7 +66,7 @@ fn content_fate(
     terminal: &mut Terminal,
 ) -> Outcome {
     let compiler = &opened.compiler;
-    let fate = match compiler.content_fate(id, context, model, &Pointer::parse(piece)) {
+    let fate = match Explainer::new(compiler).content_fate(id, context, model, &Pointer::parse(piece)) {
         Some(Ok(fate)) => fate,
         Some(Err(findings)) => return Ok(show_findings(options, &opened.report_of(findings), terminal)),
         None => return Err(Failure::new(format!("`{agent}` has no body for `{context}`"))),

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::args::{Compile, Format};
 use super::options::Options;
 use super::{Failure, Outcome, Terminal, part, report};
+use crate::compile::Comparing;
 use crate::diag::count;
 use crate::export::{Layout, export};
 use crate::system::Disk;
@@ -20,8 +21,8 @@ pub(super) fn run(
 ) -> Outcome {
     let opened = part::open(options, &args.part, true)?;
     let selection = options.selection(&opened, terminal)?;
-    let policy = &opened.policy;
-    let (found, requests) = opened.compiler.requests(selection, policy, args.all_contexts);
+    let (compiler, all_contexts) = (&*opened.compiler, args.all_contexts);
+    let (found, requests) = Comparing { compiler, selection, options: &opened.policy, all_contexts }.requests();
     let status = report(options, &found, terminal);
     let exported = export(layout, &requests, &opened.root);
     let path = options.directory().join(folder);

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::args::Format;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::{ImpactError, ImpactQuery, Reached};
+use crate::compile::{ImpactError, ImpactQuery, Reached, impact};
 use crate::diag::count;
 use crate::json::Pointer;
 use crate::text::{Text, text};
@@ -19,7 +19,7 @@ pub(super) fn run(options: &Options, place: &str, terminal: &mut Terminal) -> Ou
     let opened = options.open()?;
     let asked = ImpactQuery::parse(place);
     let selection = opened.selection()?;
-    let reached = opened.compiler.impact(&asked, selection.agents.as_deref()).map_err(|why| failed(&why))?;
+    let reached = impact(&opened.compiler, &asked, selection.agents.as_deref()).map_err(|why| failed(&why))?;
     match options.format {
         Format::Json => terminal.json(&document(place, &reached)),
         _ => terminal.text(&shown(place, &reached)),

@@ -8,7 +8,7 @@ use super::args::{Common, Format};
 use super::formats::Formats;
 use super::{Failure, Terminal};
 use crate::compile::{
-    Compiler, PolicyOptions, Reach, Report, SelectError, Selection, Shard, check_allowed, check_code,
+    Compiler, Names, PolicyOptions, Reach, Report, Reporter, SelectError, Selection, Shard, check_allowed, check_code,
 };
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::{Date, Glob, LoadOptions};
@@ -198,11 +198,11 @@ impl Options {
     pub(super) fn select(&self, compiler: &Compiler) -> Result<Selection, Box<SelectError>> {
         let agents = match self.agents.as_slice() {
             [] => None,
-            globs => Some(compiler.select_agents(matcher(globs), &globs.join(", "))?),
+            globs => Some(Names::of(compiler).agents(matcher(globs), &globs.join(", "))?),
         };
         let contexts = match self.contexts.as_slice() {
             [] => None,
-            globs => Some(compiler.select_contexts(matcher(globs), &globs.join(", "))?),
+            globs => Some(Names::of(compiler).contexts(matcher(globs), &globs.join(", "))?),
         };
         Ok(Selection { agents, contexts, ..Selection::default() })
     }
@@ -215,7 +215,7 @@ impl Options {
     /// Returns what takes part. If nothing does, and files could not be read, what is wrong with them is shown: one of them may hold
     /// what was asked for.
     pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
-        if opened.selection.is_err() && !opened.compiler.is_fully_read() {
+        if opened.selection.is_err() && !Names::of(&opened.compiler).are_all_known() {
             self.formats.write(&opened.report_of(opened.errors(|_| true)), &opened.root, terminal)?;
         }
         opened.selection()
@@ -262,12 +262,12 @@ impl Opened {
     pub(super) fn report_in(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
         let everything = Selection::default();
         let selection = self.selection.as_ref().unwrap_or(&everything);
-        self.compiler.report_of(sources, found, selection, &self.policy)
+        Reporter::new(&self.compiler, selection, &self.policy).of(sources, found)
     }
 
     /// The one agent with a name.
     pub(super) fn agent(&self, name: &str) -> Result<ProfileId, Failure> {
-        let found = self.compiler.select_agents(|candidate| candidate == name, name);
+        let found = Names::of(&self.compiler).agents(|candidate| candidate == name, name);
         found.map(|ids| ids[0]).map_err(|error| select_failure(&self.compiler, &error))
     }
 
@@ -289,12 +289,6 @@ impl Opened {
     pub(super) fn errors(&self, stands_in: impl Fn(FileId) -> bool) -> Vec<Diagnostic> {
         let errors = self.compiler.findings().iter().filter(|finding| finding.severity == Severity::Error);
         errors.filter(|finding| stands_in(finding.primary.span.file)).cloned().collect()
-    }
-
-    /// The compiler, while nobody else has it.
-    #[cfg(feature = "runtime")]
-    pub(super) fn compiler_mut(&mut self) -> &mut Compiler {
-        Arc::get_mut(&mut self.compiler).expect("sources are added before anything is sent")
     }
 
     /// Any profile with a name, abstract ones too.

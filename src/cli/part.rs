@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Failure;
 use super::args::Part;
 use super::options::{Opened, Options};
-use crate::compile::{Compiler, Differing, Named, Reach, Touched};
+use crate::compile::{Compiler, Differing, FileReach, Named, Reach, Touched, differently_usable};
 use crate::golden;
 use crate::repo::folders;
 use crate::system::{self, GitRevision};
@@ -31,7 +31,7 @@ pub(super) fn open(options: &Options, part: &Part, golden: bool) -> Result<Opene
     let mut opened = options.open()?;
     opened.limit_to_shard(part.shard);
     if let Some(named) = named {
-        let reach = opened.compiler.reach(&named, golden);
+        let reach = FileReach::new(&opened.compiler).of(&named, golden);
         check_named(&named, &reach)?;
         opened.limit_to(reach);
     }
@@ -82,8 +82,8 @@ fn affected(options: &Options, opened: &Opened, revision: &str, golden: bool) ->
     let older: Arc<dyn World> = Arc::new(GitRevision::load(&opened.root, base.as_deref().unwrap_or(revision))?);
     let differing = Differing { old: Arc::clone(&older), new: Arc::clone(&opened.disk) as Arc<dyn World> };
     let before: Compiler = options.load_all(older);
-    let [now, then] = [&*opened.compiler, &before].map(|side| side.reach(&differing, golden));
-    let usable = Reach { agents: opened.compiler.differently_usable(&before), ..Reach::default() };
+    let [now, then] = [&*opened.compiler, &before].map(|side| FileReach::new(side).of(&differing, golden));
+    let usable = Reach { agents: differently_usable(&opened.compiler, &before), ..Reach::default() };
     // What is wrong with the repository as a whole is told: a change anywhere may have caused it.
     Ok(Reach { files: None, ..now.or(then).or(usable) })
 }

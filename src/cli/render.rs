@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::args::Format;
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, lint, show_findings};
-use crate::compile::Body;
+use crate::compile::{Body, Live};
 use crate::diag::Diagnostic;
 use crate::golden;
 use crate::resolve::ProfileId;
@@ -37,7 +37,7 @@ pub(super) fn run(options: &Options, agent: &str, shape: Shape, terminal: &mut T
     let Some(plan) = compiler.plan(id) else {
         return Ok(show_findings(options, &opened.report_of(opened.findings_of(id)), terminal));
     };
-    let model = compiler.client_model(&plan, options.model.as_deref());
+    let model = compiler.repo().client_model(plan.name(), options.model.as_deref());
     let made = match options.conversation_file() {
         Some(file) => of_file(options, &opened, &plan, (file, model))?,
         None => {
@@ -96,7 +96,7 @@ fn of_file(
         return Err(Failure::new(format!("`{shown}` has more than {} MiB", most >> 20)));
     }
     let text = SourceText::from_bytes(&bytes).map_err(|_| Failure::new(format!("`{shown}` is no UTF-8 text")))?;
-    let (conversation, setting) = match opened.compiler.conversation_of(plan, shown.clone(), text) {
+    let (conversation, setting) = match Live::new(&opened.compiler, plan).read(shown.clone(), text) {
         Ok(read) => read,
         Err(findings) => return Ok(Err(findings)),
     };
@@ -104,7 +104,7 @@ fn of_file(
         let kind = plan.kind.name();
         return Err(Failure::new(format!("`{}` is a {kind} agent, and `{shown}` is no {kind}", plan.name())));
     }
-    Ok(opened.compiler.live_body(plan, conversation, &setting, model))
+    Ok(Live::new(&opened.compiler, plan).body(conversation, &setting, model))
 }
 
 /// The estimate for people: a line for each part.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::args::{Format, Route as Arguments};
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, show_findings};
-use crate::compile::{PassedOver, Route};
+use crate::compile::{PassedOver, Route, Router};
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{FileToRoute, Roster};
 use crate::text::text;
@@ -21,7 +21,7 @@ pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Termi
         },
     };
     let subject = FileToRoute::new(&arguments.file, arguments.project.as_deref());
-    let route = opened.compiler.route(roster, &subject);
+    let route = Router::new(&opened.compiler).route(roster, &subject);
     let agent = route.agent.map(|id| opened.compiler.hierarchy().get(id).name.value.to_string());
     match options.format {
         Format::Json => terminal.json(&to_json(&arguments.roster, agent.as_deref(), &route)),

@@ -184,7 +184,7 @@ fn request_document(
     curl: Option<&Text>,
 ) -> Result<Value, Failure> {
     let plan = opened.compiler.plan(opened.agent(&send.agent)?).expect("it was compiled");
-    let model = opened.compiler.client_model(&plan, options.model.as_deref());
+    let model = opened.compiler.repo().client_model(plan.name(), options.model.as_deref());
     let mut document = super::render::request(&plan, model, &compiled.body);
     if let Some(curl) = curl {
         document["curl"] = curl.as_str().into();

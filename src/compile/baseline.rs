@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Report;
+use super::report::Report;
 use crate::repo::Date;
 use crate::text::Text;
 

@@ -3,12 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{AgentBodies, Compiler, Lowered, PolicyOptions, Report, Selection};
+use super::compiler::Compiler;
+use super::explain::Explainer;
+use super::policy::PolicyOptions;
+use super::reach::users::Users;
+use super::report::{Report, Reporter};
+use super::run::AgentBodies;
+use super::selection::{Chosen, Names, Selection};
 use crate::diff::{self, BodyId, CausedGroup, Change, ChangeKind, ChangedFile};
 use crate::export::Request;
 use crate::golden::{self, Comparer, Comparison, GoldenFile, GoldenFolder};
 use crate::provider::Server;
-use crate::resolve::ProfileId;
 use crate::source::FileId;
 use crate::world::AccessError;
 
@@ -99,8 +104,7 @@ impl Compared {
     /// Takes agents of the older side for broken: the newer side cannot read their names. Their files are not gone.
     pub(crate) fn breaks<'n>(&mut self, agents: impl Iterator<Item = &'n Arc<str>>) {
         for agent in agents {
-            let is_of = |file: &ChangedFile| file.subject.agent == *agent && file.new.is_none();
-            self.changes.retain(|file| !is_of(file));
+            self.changes.retain(|file| file.subject.agent != *agent || file.new.is_some());
             self.broken.push(BrokenAgent { agent: Arc::clone(agent), before: Before::Compiled(Vec::new()) });
         }
         self.broken.sort_by(|a, b| a.agent.cmp(&b.agent));
@@ -108,11 +112,10 @@ impl Compared {
 
     /// Adds an agent of the newer side.
     fn add(&mut self, name: &Arc<str>, older_name: &str, before: Option<Outcome>, after: Outcome) {
-        let renamed = |files: Vec<GoldenFile>| files.into_iter().map(|it| it.of_agent(older_name, name)).collect();
         let before = match before {
             None => Before::Absent,
             Some(Outcome::Broken) => Before::Broken,
-            Some(outcome) => Before::Compiled(renamed(outcome.into_files())),
+            Some(outcome) => Before::Compiled(outcome.of_agent(older_name, name).into_files()),
         };
         match (before, after) {
             (_, Outcome::Unasked) => {}
@@ -152,7 +155,7 @@ impl AgentBodies<'_> {
     /// The agent's requests, of the same contexts.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
         let kept = self.bodies.iter().filter(|(loaded, _)| all_contexts || loaded.golden);
-        kept.map(|(loaded, body)| Request {
+        let requests = kept.map(|(loaded, body)| Request {
             agent: Arc::clone(self.plan.name()),
             context: Arc::clone(&loaded.context.name),
             instance: Arc::clone(&self.plan.instance.name.value),
@@ -160,37 +163,50 @@ impl AgentBodies<'_> {
             server: Server::of(self.plan.instance, self.plan.api),
             line: self.plan.request_line(None),
             body: body.pretty(),
-        })
-        .collect()
+        });
+        requests.collect()
     }
 }
 
-impl Compiler {
+/// Compares the bodies of a repository: with golden files, or with those of an older side.
+#[derive(Clone, Copy)]
+pub struct Comparing<'a> {
+    /// The repository; of two sides the newer one.
+    pub compiler: &'a Compiler,
+    /// The agents and contexts that take part.
+    pub selection: &'a Selection,
+    /// The policy of the run.
+    pub options: &'a PolicyOptions,
+    /// `true` for the bodies of all contexts, and not only of those that golden files are kept for.
+    pub all_contexts: bool,
+}
+
+impl<'a> Comparing<'a> {
     /// Makes every selected body and compares it with what a folder holds. `tick` is called once per agent.
     ///
     /// # Errors
     ///
     /// A phrase, if a golden file cannot be read.
-    pub fn compare_golden(
+    pub fn golden(
         &self,
         folder: &GoldenFolder,
-        selection: &Selection,
-        options: &PolicyOptions,
-        (purpose, all_contexts): (Purpose, bool),
+        purpose: Purpose,
         tick: impl Fn() + Sync,
     ) -> Result<(Report, Comparison), AccessError> {
-        let contexts = self.contexts.iter().map(|loaded| loaded.context.name.as_ref());
-        let comparer = Comparer::new(folder, contexts, selection.is_everything() && self.is_fully_read())?;
-        let (mut found, agents) = self.found(selection, |agent| {
+        let reporter = self.reporter();
+        let contexts = self.compiler.contexts.iter().map(|loaded| loaded.context.name.as_ref());
+        let is_everything = self.selection.is_everything() && Names::of(self.compiler).are_all_known();
+        let comparer = Comparer::new(folder, contexts, is_everything)?;
+        let (mut found, agents) = reporter.found(|agent| {
             tick();
-            let files = (!self.is_broken(agent, options)).then(|| agent.golden_files(all_contexts));
+            let files = (!reporter.is_broken(agent)).then(|| agent.golden_files(self.all_contexts));
             files.map(|files| comparer.agent(agent.plan.name(), files)).transpose()
         });
-        let names = self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value);
-        let comparison = comparer.finish(agents.into_iter().collect::<Result<_, _>>()?, names)?;
+        let agents = agents.into_iter().collect::<Result<_, _>>()?;
+        let comparison = comparer.finish(agents, self.agent_names())?;
         let comparison = match purpose {
             Purpose::Check => comparison,
-            Purpose::Write | Purpose::Show => comparison.made_from(self.bundled_prints()),
+            Purpose::Write | Purpose::Show => comparison.made_from(bundled_prints(self.compiler)),
         };
         if purpose == Purpose::Check {
             found.findings.extend(comparison.drift_finding(&mut found.sources));
@@ -198,66 +214,39 @@ impl Compiler {
         if purpose != Purpose::Show {
             found.findings.extend(comparison.foreign_finding(&mut found.sources));
         }
-        Ok((self.judged(found, selection, options), comparison))
+        Ok((reporter.judged(found), comparison))
     }
 
-    /// The bundled files that golden files are made from, with fingerprints: of chains, includes, provider instances and contexts.
-    fn bundled_prints(&self) -> BTreeMap<String, String> {
-        let bundled: BTreeSet<FileId> =
-            self.sources().iter().filter(|(_, file)| file.path().starts_with("bundled:")).map(|(id, _)| id).collect();
-        let reached = self.agents_by_file(&bundled).unwrap_or_default();
-        let contexts = self.contexts.iter().filter(|loaded| loaded.golden).map(|loaded| loaded.context.file);
-        let used: BTreeSet<FileId> =
-            reached.into_keys().chain(contexts.filter(|file| bundled.contains(file))).collect();
-        used.into_iter()
-            .map(|id| {
-                let file = self.sources().get(id);
-                (file.path().to_string(), golden::fingerprint(file.source_text().as_str().as_bytes()))
-            })
-            .collect()
-    }
-
-    /// Every selected request of agents without errors, by agent and context.
-    pub fn requests(
-        &self,
-        selection: &Selection,
-        options: &PolicyOptions,
-        all_contexts: bool,
-    ) -> (Report, Vec<Request>) {
-        let (report, agents) = self.report_each(selection, options, |agent| match self.is_broken(agent, options) {
+    /// Makes every selected request of agents without errors, by agent and context.
+    pub fn requests(&self) -> (Report, Vec<Request>) {
+        let reporter = self.reporter();
+        let (report, agents) = reporter.each(|agent| match reporter.is_broken(agent) {
             true => Vec::new(),
-            false => agent.requests(all_contexts),
+            false => agent.requests(self.all_contexts),
         });
         (report, agents.into_iter().flatten().collect())
     }
 
     /// Makes every selected body of this side, and those of an older one that may differ. Only agents without errors on both
     /// sides are compared; which agents have errors on one side alone is told beside that.
-    pub fn compare_older(
-        &self,
-        older: &Compiler,
-        selection: &Selection,
-        options: &PolicyOptions,
-        all_contexts: bool,
-        scope: &Scope<'_>,
-    ) -> Compared {
-        let (report, after) = self.outcomes(selection, options, all_contexts, &|name| scope.is_reached(name));
-        let is_broken = |name: &Arc<str>| matches!(after.get(name), Some(Outcome::Broken));
+    pub fn with_older(&self, older: &Compiler, scope: &Scope<'_>) -> Compared {
+        let (report, after) = self.outcomes(&|name| scope.is_reached(name));
         let of_older: BTreeMap<&Arc<str>, &Arc<str>> =
             self.agent_names().map(|name| (scope.older_name(name), name)).collect();
-        let chosen = older.selection_of(self, selection, scope);
-        let (_, mut before) = older.outcomes(&chosen, options, all_contexts, &|name| {
-            scope.is_reached(name)
-                || of_older.get(name).is_some_and(|newer| scope.is_reached(newer) || is_broken(newer))
+        let chosen = self.older_selection(older, scope);
+        let (_, mut before) = Comparing { compiler: older, selection: &chosen, ..*self }.outcomes(&|name| {
+            let newer = of_older.get(name).copied();
+            scope.is_reached(name) || newer.is_some_and(|newer| scope.is_reached(newer) || is_broken(after.get(newer)))
         });
         let mut compared = Compared { report, ..Compared::default() };
         for (name, outcome) in after {
             let older_name = scope.older_name(&name);
             compared.add(&name, older_name, before.remove(older_name), outcome);
         }
-        if selection.is_everything() {
-            let gone = before.into_iter().filter(|(name, _)| !of_older.contains_key(name));
-            gone.for_each(|(name, outcome)| compared.changes.extend(changed(&name, Vec::new(), outcome.into_files())));
+        if self.selection.is_everything() {
+            for (name, outcome) in before.into_iter().filter(|(name, _)| !of_older.contains_key(name)) {
+                compared.changes.extend(changed(&name, Vec::new(), outcome.into_files()));
+            }
         }
         compared
     }
@@ -265,66 +254,86 @@ impl Compiler {
     /// Returns what becomes of each selected agent, and a report of that. Of agents that are not asked for, only errors are told.
     pub(crate) fn outcomes(
         &self,
-        selection: &Selection,
-        options: &PolicyOptions,
-        all_contexts: bool,
         is_asked: &(dyn Fn(&Arc<str>) -> bool + Sync),
     ) -> (Report, BTreeMap<Arc<str>, Outcome>) {
-        let (report, agents) = self.report_each(selection, options, |agent| {
+        let reporter = self.reporter();
+        let (report, agents) = reporter.each(|agent| {
             let name = Arc::clone(agent.plan.name());
-            let outcome = match self.is_broken(agent, options) {
+            let outcome = match reporter.is_broken(agent) {
                 true => Outcome::Broken,
-                false if is_asked(&name) => Outcome::Compiled(agent.golden_files(all_contexts)),
+                false if is_asked(&name) => Outcome::Compiled(agent.golden_files(self.all_contexts)),
                 false => Outcome::Unasked,
             };
             (name, outcome)
         });
-        let unusable = self.agents.iter().filter(|(id, usable)| !usable && self.chosen_agent(selection, *id));
-        let unusable = unusable.map(|(id, _)| (Arc::clone(&self.hierarchy.get(*id).name.value), Outcome::Broken));
+        let hierarchy = &self.compiler.hierarchy;
+        let unusable = Chosen::new(self.compiler, self.selection).unusable();
+        let unusable = unusable.into_iter().map(|id| (Arc::clone(&hierarchy.get(id).name.value), Outcome::Broken));
         (report, agents.into_iter().chain(unusable).collect())
     }
 
-    fn agent_names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value)
+    fn reporter(&self) -> Reporter<'a> {
+        Reporter::new(self.compiler, self.selection, self.options)
     }
 
-    /// Returns what this side lowers and an older one did not.
-    pub fn newly_lowered(&self, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
-        self.policy(options, false).newly_lowered(self, &older.policy(options, false), older)
+    fn agent_names(&self) -> impl ExactSizeIterator<Item = &'a Arc<str>> + use<'a> {
+        let compiler = self.compiler;
+        compiler.agents.iter().map(|(id, _)| &compiler.hierarchy.get(*id).name.value)
     }
 
-    /// The agents of this side that a selection on another one has, or all.
-    fn selection_of(&self, newer: &Compiler, selection: &Selection, scope: &Scope<'_>) -> Selection {
-        let older_name = |id: &ProfileId| scope.older_name(&newer.hierarchy.get(*id).name.value);
-        let agents = selection.agents.as_ref();
-        let agents = agents.map(|ids| ids.iter().filter_map(|id| self.hierarchy.by_name(older_name(id))).collect());
-        Selection { agents, contexts: selection.contexts.clone(), ..Selection::default() }
+    /// Returns the agents of an older side that the selection has, or all.
+    fn older_selection(&self, older: &Compiler, scope: &Scope<'_>) -> Selection {
+        let mut chosen = Selection { contexts: self.selection.contexts.clone(), ..Selection::default() };
+        if let Some(ids) = &self.selection.agents {
+            let names = ids.iter().map(|id| scope.older_name(&self.compiler.hierarchy.get(*id).name.value));
+            chosen.agents = Some(names.filter_map(|name| older.hierarchy.by_name(name)).collect());
+        }
+        chosen
     }
+}
 
-    /// Changes of files in groups, each with the line of this side that caused it.
-    pub fn grouped(&self, changes: &[ChangedFile]) -> Vec<CausedGroup> {
-        let sizes = changes.iter().map(|file| (&file.subject, file.new.as_ref().map_or(0, String::len)));
-        let mut causes = Causes { compiler: self, sizes: sizes.collect(), left: HashMap::new() };
-        diff::grouped(changes, |subject, change| causes.of(subject, change))
-    }
+fn is_broken(outcome: Option<&Outcome>) -> bool {
+    matches!(outcome, Some(Outcome::Broken))
+}
+
+/// Returns the bundled files that golden files are made from, with fingerprints: of chains, includes, provider instances and
+/// contexts.
+fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
+    let sources = compiler.sources();
+    let bundled = sources.iter().filter(|(_, file)| file.path().starts_with("bundled:"));
+    let bundled: BTreeSet<FileId> = bundled.map(|(id, _)| id).collect();
+    let reached = Users::of(compiler).by_file(&bundled).unwrap_or_default();
+    let mut used: BTreeSet<FileId> = reached.into_keys().collect();
+    let contexts = compiler.contexts.iter().filter(|loaded| loaded.golden).map(|loaded| loaded.context.file);
+    used.extend(contexts.filter(|file| bundled.contains(file)));
+    let prints = used.into_iter().map(|id| {
+        let file = sources.get(id);
+        (file.path().to_string(), golden::fingerprint(file.source_text().as_str().as_bytes()))
+    });
+    prints.collect()
+}
+
+/// Groups changes of files, each with the line of a side that caused it.
+pub fn grouped(compiler: &Compiler, changes: &[ChangedFile]) -> Vec<CausedGroup> {
+    let sizes = changes.iter().map(|file| (&file.subject, file.new.as_ref().map_or(0, String::len)));
+    let mut causes = Causes { compiler, sizes: sizes.collect(), left: HashMap::new() };
+    diff::grouped(changes, |subject, change| causes.of(subject, change))
 }
 
 /// The files of an agent whose text changed, then those that are gone.
 pub(crate) fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<GoldenFile>) -> Vec<ChangedFile> {
-    let subject = |context: Option<Arc<str>>| BodyId { agent: Arc::clone(agent), context };
     let mut changes = Vec::new();
     for file in files {
         let old = known.iter().position(|old| old.path == file.path).map(|at| known.remove(at).text);
         if old.as_ref() != Some(&file.text) {
-            changes.push(ChangedFile { subject: subject(file.context), path: file.path, old, new: Some(file.text) });
+            let subject = BodyId { agent: Arc::clone(agent), context: file.context };
+            changes.push(ChangedFile { subject, path: file.path, old, new: Some(file.text) });
         }
     }
-    changes.extend(known.into_iter().map(|file| ChangedFile {
-        subject: subject(file.context),
-        path: file.path,
-        old: Some(file.text),
-        new: None,
-    }));
+    for file in known {
+        let subject = BodyId { agent: Arc::clone(agent), context: file.context };
+        changes.push(ChangedFile { subject, path: file.path, old: Some(file.text), new: None });
+    }
     changes
 }
 
@@ -356,7 +365,7 @@ impl Causes<'_> {
         let context = subject.context.as_deref()?;
         let left = self.left.entry(Arc::clone(&subject.agent)).or_insert(MAX_MADE);
         *left = left.checked_sub(MADE_AT_LEAST + self.sizes.get(subject).copied().unwrap_or_default())?;
-        let span = self.compiler.cause(id, context, &change.pointer, old, new)?;
+        let span = Explainer::new(self.compiler).cause(id, context, &change.pointer, old, new)?;
         Some(self.compiler.sources().describe(span))
     }
 }

@@ -1,34 +1,28 @@
-//! Mistakes that a run would pass over in silence.
+//! What a run would pass over in silence.
 
 use std::collections::BTreeSet;
 
 use super::rules::NO_BODY;
-use super::{Compiler, Selection};
+use super::selection::Chosen;
 use crate::diag::Diagnostic;
 use crate::resolve::ProfileId;
 
-impl Compiler {
+impl Chosen<'_> {
     /// Findings about agents that no context fits, and about a run that made no body at all.
-    pub fn unmade(&self, selection: &Selection, bodies: usize) -> Vec<Diagnostic> {
+    pub(super) fn unmade(&self, bodies: usize) -> Vec<Diagnostic> {
         // The part of a run that some files reach, or one shard, may be empty.
-        if selection.may_be_empty() {
+        if self.selection.may_be_empty() {
             return Vec::new();
         }
-        let usable = self.agents.iter().filter(|(id, usable)| *usable && self.chosen_agent(selection, *id));
-        let usable = usable.map(|(id, _)| *id);
-        let agents: Vec<ProfileId> = usable.collect();
+        let agents = self.usable();
         // Somebody who picks contexts picks them for some agents.
-        if bodies > 0 && selection.contexts.is_some() {
+        if bodies > 0 && self.selection.contexts.is_some() {
             return Vec::new();
         }
-        let kinds: BTreeSet<&str> =
-            self.chosen_contexts(selection).map(|loaded| loaded.context.kind().name()).collect();
+        let kinds: BTreeSet<&str> = self.contexts().map(|loaded| loaded.context.kind().name()).collect();
+        let is_unmade = |id: &ProfileId| self.compiler.plan(*id).is_some_and(|plan| !kinds.contains(plan.kind.name()));
         // Merging is the costly part, and contexts of both kinds fit every agent.
-        let unmade: Vec<ProfileId> = agents
-            .into_iter()
-            .filter(|_| kinds.len() < 2)
-            .filter(|id| self.plan(*id).is_some_and(|plan| !kinds.contains(plan.kind.name())))
-            .collect();
+        let unmade: Vec<ProfileId> = agents.into_iter().filter(|_| kinds.len() < 2).filter(is_unmade).collect();
         let findings: Vec<Diagnostic> = unmade.into_iter().map(|id| self.fits_no_context(id)).collect();
         match findings.is_empty() && bodies == 0 {
             true => self.nothing_to_make().into_iter().collect(),
@@ -37,7 +31,7 @@ impl Compiler {
     }
 
     fn fits_no_context(&self, id: ProfileId) -> Diagnostic {
-        let name = &self.hierarchy.get(id).name;
+        let name = &self.compiler.hierarchy.get(id).name;
         let message = format!("`{}` has no body: none of the contexts is of its kind", name.value);
         let finding = Diagnostic::new(&NO_BODY, name.span, message).reaching(&name.value, None);
         finding.help("`reqc contexts` shows the kind of each context; name one that fits, or add one")
@@ -45,9 +39,9 @@ impl Compiler {
 
     /// A finding at the first profile of the repository; a repository without any has one already.
     fn nothing_to_make(&self) -> Option<Diagnostic> {
-        let profiles = self.hierarchy.ids().map(|id| self.hierarchy.get(id));
-        let mut own: Vec<_> = profiles.filter(|profile| self.repo.is_compiled(profile.layer)).collect();
-        own.sort_by_key(|profile| (self.repo.sources.get(profile.file).path(), profile.name.span.start));
+        let profiles = self.compiler.hierarchy.ids().map(|id| self.compiler.hierarchy.get(id));
+        let mut own: Vec<_> = profiles.filter(|profile| self.compiler.repo.is_compiled(profile.layer)).collect();
+        own.sort_by_key(|profile| (self.compiler.repo.sources.get(profile.file).path(), profile.name.span.start));
         let first = own.first()?;
         let message = match own.iter().all(|profile| profile.is_abstract()) {
             true => "the run makes no body: every profile is abstract",

@@ -1,5 +1,7 @@
 //! The bodies that a place of a file reaches: the other way round from explaining a value.
 
+mod spot;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
@@ -7,14 +9,17 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::touched::Named;
-use super::unfollowed::is_comment;
-use super::{Compiler, Explanation, Reach};
+use self::spot::{Spot, is_comment};
+use super::compiler::Compiler;
+use super::explain::{Explainer, Explanation};
+use super::reach::users::files_of_instance;
+use super::reach::{FileReach, Named};
+use super::selection::Reach;
 use crate::diag::did_you_mean;
 use crate::json::Pointer;
 use crate::provider::MODEL_PLACEHOLDER;
 use crate::resolve::ProfileId;
-use crate::source::{FileId, Span};
+use crate::source::{FileId, Sources, Span};
 use crate::unit::Plan;
 
 /// A place of which somebody asks what it reaches.
@@ -80,14 +85,12 @@ impl std::error::Error for ImpactError {}
 impl ImpactQuery {
     /// Reads `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`; a file name may hold colons.
     pub fn parse(text: &str) -> ImpactQuery {
-        let number = |part: &str| part.parse::<usize>().ok().filter(|&number| number > 0);
-        let last = |text: &str| text.rsplit_once(':').and_then(|(rest, part)| Some((rest.to_owned(), number(part)?)));
-        match last(text) {
-            None => ImpactQuery { path: text.to_owned(), line: None, column: None },
-            Some((rest, one)) => match last(&rest) {
-                None => ImpactQuery { path: rest, line: Some(one), column: None },
-                Some((path, line)) => ImpactQuery { path, line: Some(line), column: Some(one) },
-            },
+        let Some((rest, one)) = last_number(text) else {
+            return ImpactQuery { path: text.to_owned(), line: None, column: None };
+        };
+        match last_number(rest) {
+            None => ImpactQuery { path: rest.to_owned(), line: Some(one), column: None },
+            Some((path, line)) => ImpactQuery { path: path.to_owned(), line: Some(line), column: Some(one) },
         }
     }
 
@@ -103,18 +106,10 @@ impl ImpactQuery {
     }
 }
 
-/// A place that is looked for in what wrote a body: what was asked for, or what it belongs to.
-struct Asked<'q> {
-    query: &'q ImpactQuery,
-    /// The bytes that are looked for instead of the place itself.
-    instead: Option<Vec<Range<usize>>>,
-}
-
-impl Asked<'_> {
-    /// The bytes of the file's text that are looked for.
-    fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        self.instead.clone().unwrap_or_else(|| self.query.range(text).into_iter().collect())
-    }
+/// Splits a number from 1 off the end of `FILE:NUMBER`.
+fn last_number(text: &str) -> Option<(&str, usize)> {
+    let (rest, part) = text.rsplit_once(':')?;
+    Some((rest, part.parse().ok().filter(|&number| number > 0)?))
 }
 
 /// Why nothing can be named.
@@ -128,97 +123,118 @@ enum Found {
     Nothing,
 }
 
+impl Found {
+    fn is_told(&self) -> bool {
+        matches!(self, Found::Reached(Reached { unfollowed: None, .. }))
+    }
+}
+
 impl Reached {
     fn nothing(agent: &Arc<str>) -> Reached {
         Reached { agent: Arc::clone(agent), contexts: BTreeMap::new(), request: false, unfollowed: None }
     }
 }
 
-impl Compiler {
-    /// Returns what a place reaches, sorted by agent.
-    ///
-    /// # Errors
-    ///
-    /// There is no such file among those that agents are made from, or no such line or column in it.
-    pub fn impact(&self, asked: &ImpactQuery, agents: Option<&[ProfileId]>) -> Result<Vec<Reached>, ImpactError> {
-        let chosen = self.agents().iter().filter(|(id, _)| agents.is_none_or(|ids| ids.contains(id)));
-        let chosen: Vec<(ProfileId, bool)> = chosen.copied().collect();
-        let found: Vec<Found> = chosen
-            .into_par_iter()
-            .map(|(id, is_usable)| match is_usable {
-                true => self.reached_or_held(asked, id),
-                false => Found::Unmade(id),
-            })
-            .collect();
-        let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
-        // What cannot be made is followed by the files that it is made of.
-        let may_reach = if unmade { self.reach(&Named(vec![asked.path.clone()]), false) } else { Reach::default() };
-        // Files that prompts read are sources once they were read.
-        let is_comment = self.check_asked(asked, &may_reach)?;
-        let lost = |id| {
-            let agent = &self.hierarchy().get(id).name.value;
-            let may = may_reach.agents.contains(agent) || !may_reach.contexts.is_empty();
-            (may && !is_comment).then(|| Reached { unfollowed: Some(UNMADE), ..Reached::nothing(agent) })
-        };
-        let reached = found.into_iter().filter_map(|it| match it {
-            Found::Reached(reached) => Some(reached),
-            Found::Unmade(id) => lost(id),
-            Found::Nothing => None,
-        });
-        Ok(reached.collect())
+/// Returns what a place reaches, sorted by agent.
+///
+/// # Errors
+///
+/// There is no such file among those that agents are made from, or no such line or column in it.
+pub fn impact(
+    compiler: &Compiler,
+    asked: &ImpactQuery,
+    agents: Option<&[ProfileId]>,
+) -> Result<Vec<Reached>, ImpactError> {
+    let chosen = compiler.agents().iter().filter(|(id, _)| agents.is_none_or(|ids| ids.contains(id)));
+    let chosen: Vec<(ProfileId, bool)> = chosen.copied().collect();
+    let tracer = Tracer { compiler, query: asked };
+    let found = chosen.into_par_iter().map(|(id, is_usable)| match is_usable {
+        true => tracer.reached_or_held(id),
+        false => Found::Unmade(id),
+    });
+    let found: Vec<Found> = found.collect();
+    let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
+    // What cannot be made is followed by the files that it is made of.
+    let may_reach = match unmade {
+        true => FileReach::new(compiler).of(&Named(vec![asked.path.clone()]), false),
+        false => Reach::default(),
+    };
+    // Files that prompts read are sources once they were read.
+    let is_comment = tracer.check(&may_reach)?;
+    let mut reached = Vec::new();
+    for found in found {
+        match found {
+            Found::Reached(it) => reached.push(it),
+            Found::Unmade(id) if !is_comment => {
+                let agent = &compiler.hierarchy().get(id).name.value;
+                if may_reach.agents.contains(agent) || !may_reach.contexts.is_empty() {
+                    reached.push(Reached { unfollowed: Some(UNMADE), ..Reached::nothing(agent) });
+                }
+            }
+            Found::Unmade(_) | Found::Nothing => {}
+        }
     }
+    Ok(reached)
+}
 
-    /// Returns whether the place is a comment; an error if there is no such place.
-    fn check_asked(&self, asked: &ImpactQuery, may_reach: &Reach) -> Result<bool, ImpactError> {
-        let path = &*asked.path;
-        let mut files = self.sources().iter();
-        let Some((id, file)) = files.find(|(_, file)| **file.path() == *path) else {
-            if may_reach.files.iter().flatten().any(|file| **file == *path) {
+/// Looks for what a place reaches, agent by agent.
+#[derive(Clone, Copy)]
+struct Tracer<'a> {
+    compiler: &'a Compiler,
+    query: &'a ImpactQuery,
+}
+
+impl<'a> Tracer<'a> {
+    /// Returns `true` if the place is a comment; an error if there is no such place.
+    fn check(&self, may_reach: &Reach) -> Result<bool, ImpactError> {
+        let (compiler, path) = (self.compiler, &self.query.path);
+        let mut files = compiler.sources().iter();
+        let Some((id, file)) = files.find(|(_, file)| **file.path() == **path) else {
+            if may_reach.files.iter().flatten().any(|file| **file == **path) {
                 return Ok(false);
             }
-            let paths: Vec<&str> = self.sources().iter().map(|(_, file)| &**file.path()).collect();
-            let help = near_path(&asked.path, &paths);
-            return Err(ImpactError::UnknownFile { path: asked.path.clone(), help });
+            let paths: Vec<&str> = compiler.sources().iter().map(|(_, file)| &**file.path()).collect();
+            return Err(ImpactError::UnknownFile { path: path.clone(), help: near_path(path, &paths) });
         };
-        let Some(range) = asked.range(file.text()) else {
-            return Err(ImpactError::NoSuchPlace { path: asked.path.clone() });
+        let Some(range) = self.query.range(file.text()) else {
+            return Err(ImpactError::NoSuchPlace { path: path.clone() });
         };
-        let is_loaded = self.contexts().iter().any(|loaded| loaded.context.file == id);
-        if self.repo().contexts.iter().any(|context| context.file == id) && !is_loaded {
-            return Err(ImpactError::LeftOut { path: asked.path.clone() });
+        let is_loaded = compiler.contexts().iter().any(|loaded| loaded.context.file == id);
+        if compiler.repo().contexts.iter().any(|context| context.file == id) && !is_loaded {
+            return Err(ImpactError::LeftOut { path: path.clone() });
         }
         Ok(is_comment(path, file.text(), &range))
     }
 
-    /// Returns what a place reaches of an agent; of one that wrote nothing itself, what it belongs to.
-    fn reached_or_held(&self, query: &ImpactQuery, id: ProfileId) -> Found {
-        let found = self.reached(&Asked { query, instead: None }, id);
-        let is_told = |found: &Found| matches!(found, Found::Reached(Reached { unfollowed: None, .. }));
-        let (Some(plan), Some((file, range))) = (self.plan(id), self.place(query)) else { return found };
-        if is_told(&found) || !self.takes_part(&plan, file, &range) {
+    /// Returns what the place reaches of an agent; of one that wrote nothing itself, what it belongs to.
+    fn reached_or_held(&self, id: ProfileId) -> Found {
+        let found = self.reached(id, None);
+        let (Some(plan), Some((file, range))) = (self.compiler.plan(id), self.place()) else { return found };
+        let spot = Spot { compiler: self.compiler, plan: &plan, file, range: &range };
+        if found.is_told() || !spot.takes_part() {
             return found;
         }
-        let around = self.belongs_to(&plan, file, &range);
+        let around = spot.belongs_to();
         if !around.is_empty() {
-            let held = self.reached(&Asked { query, instead: Some(around) }, id);
-            if is_told(&held) {
+            let held = self.reached(id, Some(around));
+            if held.is_told() {
                 return held;
             }
         }
-        match self.held_together(&Asked { query, instead: None }, id) {
+        match self.held_together(id, &plan) {
             contexts if contexts.is_empty() => found,
             contexts => Found::Reached(Reached { contexts, ..Reached::nothing(plan.name()) }),
         }
     }
 
-    /// The lists and objects of bodies whose brackets and commas stand at a place.
-    fn held_together(&self, asked: &Asked<'_>, id: ProfileId) -> BTreeMap<Arc<str>, BTreeSet<Pointer>> {
+    /// Returns the lists and objects of bodies whose brackets and commas stand at the place.
+    fn held_together(&self, id: ProfileId, plan: &Plan<'_>) -> BTreeMap<Arc<str>, BTreeSet<Pointer>> {
+        let (asked, model) = (self.asked(None), self.compiler.repo.client_model(plan.name(), None));
         let mut contexts = BTreeMap::new();
-        let Some(plan) = self.plan(id) else { return contexts };
-        for loaded in self.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
+        for loaded in self.compiler.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
             let name = &loaded.context.name;
-            let structure = self.structure(id, name, self.client_model(&plan, None));
-            let held = structure.into_iter().filter(|(_, span)| self.hits(asked, *span)).map(|(pointer, _)| pointer);
+            let structure = Explainer::new(self.compiler).structure(id, name, model);
+            let held = structure.into_iter().filter(|(_, span)| asked.hits(*span)).map(|(pointer, _)| pointer);
             let held: BTreeSet<Pointer> = held.collect();
             if !held.is_empty() {
                 contexts.insert(Arc::clone(name), held);
@@ -227,109 +243,139 @@ impl Compiler {
         contexts
     }
 
-    fn reached(&self, asked: &Asked<'_>, id: ProfileId) -> Found {
-        let Some(plan) = self.plan(id) else { return Found::Unmade(id) };
-        let hits = |span: &Span| self.hits(asked, *span);
-        let (brought, removed) = (self.brought(&plan, asked), self.removed(&plan, asked));
-        let is_reached = |it: &Explanation| {
-            writers(it).any(|span| hits(&span)) || said_at(it).is_some_and(|span| brought.contains(&span.file))
-        };
+    /// Returns what the place reaches of an agent, or what the ranges reach that are looked for instead.
+    fn reached(&self, id: ProfileId, instead: Option<Vec<Range<usize>>>) -> Found {
+        let Some(plan) = self.compiler.plan(id) else { return Found::Unmade(id) };
+        let asked = self.asked(instead);
+        let (brought, removed) = (brought(&plan, &asked), removed(&plan, &asked));
+        let model = self.compiler.repo.client_model(plan.name(), None);
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
-        let (mut unknown, mut is_unmade) = (None, false);
-        for loaded in self.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
+        let mut unknown = None;
+        for loaded in self.compiler.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
             let name = &loaded.context.name;
-            let model = self.client_model(&plan, None);
-            let Some(Ok(explained)) = self.explain_with_branches(id, name, model) else {
-                (unknown, is_unmade) = (Some(UNMADE), true);
+            let explained = Explainer::new(self.compiler).explain_with_branches(id, name, model);
+            let Some(Ok(explained)) = explained else {
+                unknown = Some(UNMADE);
                 continue;
             };
-            let values = explained.values.iter().filter(|it| is_reached(it));
-            let keys = explained.keys.iter().filter(|(_, key)| hits(key)).map(|(pointer, _)| pointer.clone());
+            let values = explained.values.iter().filter(|it| asked.reaches(it, &brought));
+            let keys = explained.keys.iter().filter(|(_, key)| asked.hits(*key)).map(|(pointer, _)| pointer.clone());
             let pointers = values.map(|it| it.pointer.clone()).chain(keys).chain(removed.iter().cloned());
             let pointers: BTreeSet<Pointer> = pointers.collect();
-            if !pointers.is_empty() || explained.branches.iter().any(hits) {
+            if !pointers.is_empty() || explained.branches.iter().any(|span| asked.hits(*span)) {
                 contexts.insert(Arc::clone(name), pointers);
             }
         }
-        let request = self.request_places(&plan).iter().any(|span| hits(span) || brought.contains(&span.file))
-            || self.removes_header(&plan, asked);
+        let places = request_places(self.compiler, &plan);
+        let request = places.iter().any(|span| asked.hits(*span) || brought.contains(&span.file))
+            || removes_header(&plan, &asked);
         let is_reached = request || !contexts.is_empty();
-        let unfollowed = || {
-            let (file, range) = self.place(asked.query)?;
-            self.unfollowed(&plan, (file, &range), unknown)
-        };
-        let unfollowed = if is_reached { None } else { unfollowed() };
-        match (is_reached || unfollowed.is_some(), is_unmade) {
-            (true, _) => Found::Reached(Reached { agent: Arc::clone(plan.name()), contexts, request, unfollowed }),
-            (false, true) if !self.is_surely_nothing(id, &plan, asked.query) => Found::Unmade(id),
-            (false, _) => Found::Nothing,
+        let unfollowed = if is_reached { None } else { self.unfollowed(&plan, unknown) };
+        if is_reached || unfollowed.is_some() {
+            return Found::Reached(Reached { agent: Arc::clone(plan.name()), contexts, request, unfollowed });
+        }
+        match unknown.is_some() && !self.is_surely_nothing(id, &plan) {
+            true => Found::Unmade(id),
+            false => Found::Nothing,
         }
     }
 
-    /// Returns `true` if a place does nothing to an agent, also where its bodies cannot be made: of provider instances all is known.
-    fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>, asked: &ImpactQuery) -> bool {
-        let is_nothing = |file, range| self.files_of_instance(id).contains(&file) || self.is_aside(plan, file, &range);
-        self.place(asked).is_some_and(|(file, range)| is_nothing(file, range))
+    fn unfollowed(&self, plan: &Plan<'_>, unknown: Option<&'static str>) -> Option<&'static str> {
+        let (file, range) = self.place()?;
+        Spot { compiler: self.compiler, plan, file, range: &range }.unfollowed(unknown)
     }
 
-    /// The profiles that come in by the `extends` that is asked for.
-    fn brought(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
-        let at = plan
-            .profile
-            .chain
-            .iter()
-            .position(|profile| profile.extends.as_ref().is_some_and(|name| self.hits(asked, name.span)))
-            .map_or(plan.profile.chain.len(), |at| at + 1);
-        plan.profile.chain[at..].iter().map(|profile| profile.file).collect()
+    /// Returns `true` if the place does nothing to an agent, also where its bodies cannot be made: of provider instances all is
+    /// known.
+    fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>) -> bool {
+        let Some((file, range)) = self.place() else { return false };
+        files_of_instance(self.compiler, id).contains(&file)
+            || Spot { compiler: self.compiler, plan, file, range: &range }.is_aside()
     }
 
-    /// The members of the body that the entries of `unset` which are asked for keep out of it.
-    fn removed(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> Vec<Pointer> {
-        let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
-        let asked = entries.filter(|entry| self.hits(asked, entry.span));
-        let member = |path: &Vec<String>| path.iter().fold(Pointer::root(), |at, name| at.member(name));
-        let removed = asked.map(|entry| (member(&entry.value), entry.span));
-        removed.filter(|(at, span)| plan.unset_at(at) == Some(*span)).map(|(at, _)| at).collect()
+    /// Returns the file that is asked for, and the bytes of it.
+    fn place(&self) -> Option<(FileId, Range<usize>)> {
+        let (id, file) = self.compiler.sources().iter().find(|(_, file)| **file.path() == *self.query.path)?;
+        Some((id, self.query.range(file.text())?))
     }
 
-    /// Returns `true` if an entry of `unset` that is asked for keeps a header out of the request.
-    fn removes_header(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
-        let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
-        let mut asked = entries.filter(|entry| self.hits(asked, entry.span));
-        asked.any(|entry| match entry.value.as_slice() {
-            [table, name] if table == "headers" => !plan.profile.headers().any(|(it, _)| it.eq_ignore_ascii_case(name)),
-            _ => false,
-        })
+    fn asked(&self, instead: Option<Vec<Range<usize>>>) -> Asked<'a> {
+        Asked { sources: self.compiler.sources(), query: self.query, instead }
     }
+}
 
-    /// The file that is asked for, and the bytes of it.
-    fn place(&self, asked: &ImpactQuery) -> Option<(FileId, Range<usize>)> {
-        let (id, file) = self.sources().iter().find(|(_, file)| **file.path() == *asked.path)?;
-        Some((id, asked.range(file.text())?))
-    }
+/// A place that is looked for in what wrote a body: what was asked for, or what it belongs to.
+struct Asked<'a> {
+    sources: &'a Sources,
+    query: &'a ImpactQuery,
+    /// The bytes that are looked for instead of the place itself.
+    instead: Option<Vec<Range<usize>>>,
+}
 
-    /// Every place that takes part in the request beside the body.
-    fn request_places(&self, plan: &Plan<'_>) -> Vec<Span> {
-        let setting = |key| Some(plan.profile.string(key)?.span);
-        let headers = plan.profile.headers().map(|(_, value)| value.span);
-        let model = self.repo().models.get(plan.name()).map(|model| model.span).or_else(|| setting("model"));
-        let instance = plan.instance;
-        let key = instance.api_key_ref.as_ref().map(|key| key.span);
-        let of_instance = [instance.name.span, instance.client_api.span, instance.url.span].into_iter().chain(key);
-        let mut places: Vec<Span> = ["provider_instance", "endpoint"].into_iter().filter_map(setting).collect();
-        places.extend(of_instance.chain(instance.header_spans.iter().copied()).chain(headers));
-        places.extend(model.filter(|_| plan.endpoint().contains(MODEL_PLACEHOLDER)));
-        places
-    }
-
-    fn hits(&self, asked: &Asked<'_>, span: Span) -> bool {
-        let file = self.sources().get(span.file);
-        if **file.path() != *asked.query.path {
+impl Asked<'_> {
+    fn hits(&self, span: Span) -> bool {
+        let file = self.sources.get(span.file);
+        if **file.path() != *self.query.path {
             return false;
         }
         let (start, end) = (span.start as usize, (span.end as usize).max(span.start as usize + 1));
-        asked.ranges(file.text()).iter().any(|range| start < range.end && range.start < end)
+        self.ranges(file.text()).iter().any(|range| start < range.end && range.start < end)
     }
+
+    /// Returns the bytes of the file's text that are looked for.
+    fn ranges(&self, text: &str) -> Vec<Range<usize>> {
+        self.instead.clone().unwrap_or_else(|| self.query.range(text).into_iter().collect())
+    }
+
+    /// Returns `true` if the place takes part in a value, or brings the profile in that says it.
+    fn reaches(&self, value: &Explanation, brought: &BTreeSet<FileId>) -> bool {
+        writers(value).any(|span| self.hits(span)) || said_at(value).is_some_and(|span| brought.contains(&span.file))
+    }
+}
+
+/// Returns the profiles that come in by the `extends` that is asked for.
+fn brought(plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
+    let chain = &plan.profile.chain;
+    let at = chain.iter().position(|profile| profile.extends.as_ref().is_some_and(|name| asked.hits(name.span)));
+    chain[at.map_or(chain.len(), |at| at + 1)..].iter().map(|profile| profile.file).collect()
+}
+
+/// Returns the members of the body that the entries of `unset` which are asked for keep out of it.
+fn removed(plan: &Plan<'_>, asked: &Asked<'_>) -> Vec<Pointer> {
+    let mut removed = Vec::new();
+    for entry in plan.profile.chain.iter().flat_map(|profile| &profile.unset) {
+        let at = entry.value.iter().fold(Pointer::root(), |at, name| at.member(name));
+        if asked.hits(entry.span) && plan.unset_at(&at) == Some(entry.span) {
+            removed.push(at);
+        }
+    }
+    removed
+}
+
+/// Returns `true` if an entry of `unset` that is asked for keeps a header out of the request.
+fn removes_header(plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
+    let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
+    let mut asked = entries.filter(|entry| asked.hits(entry.span));
+    asked.any(|entry| match entry.value.as_slice() {
+        [table, name] if table == "headers" => !plan.profile.headers().any(|(it, _)| it.eq_ignore_ascii_case(name)),
+        _ => false,
+    })
+}
+
+/// Returns every place that takes part in the request beside the body.
+fn request_places(compiler: &Compiler, plan: &Plan<'_>) -> Vec<Span> {
+    let (profile, instance) = (&plan.profile, plan.instance);
+    let mut places = vec![instance.name.span, instance.client_api.span, instance.url.span];
+    places.extend(instance.api_key_ref.as_ref().map(|key| key.span));
+    places.extend(instance.header_spans.iter().copied());
+    let settings = ["provider_instance", "endpoint"].into_iter().filter_map(|key| profile.string(key));
+    places.extend(settings.map(|setting| setting.span));
+    places.extend(profile.headers().map(|(_, value)| value.span));
+    if plan.endpoint().contains(MODEL_PLACEHOLDER) {
+        let named = compiler.repo().models.get(plan.name()).map(|model| model.span);
+        places.extend(named.or_else(|| Some(profile.string("model")?.span)));
+    }
+    places
 }
 
 /// The file whose name is near: the same name in another folder, or a name that is spelt much the same.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Report;
+use super::report::Report;
 use crate::diag::{Diagnostic, Edit, Severity};
 use crate::source::{FileId, SourceText};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World};

@@ -1,97 +1,142 @@
-//! Which agents a finding of loading reaches.
+//! Which agents some files reach, whatever is done with them: a lower bound of what must be compiled again.
+//!
+//! What an agent is made of is followed: its chain, the templates' includes, its provider instance, contexts, settings, and the
+//! files that its system prompt reads, looks for or lists.
+
+mod touched;
+mod prompts;
+pub(super) mod users;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::Compiler;
+use self::prompts::{PromptReads, own_layer};
+use self::touched::is_in;
+pub use self::touched::{Differing, Named, Touched};
+use self::users::Users;
+use super::compiler::Compiler;
+use super::selection::Reach;
+use crate::golden;
+use crate::profile::slug;
+use crate::repo::folders;
 use crate::resolve::ProfileId;
 use crate::source::FileId;
+use crate::world::EntryKind;
 
-impl Compiler {
-    /// Notes on each finding of loading the agents that it reaches: those whose chain or templates use the file. Once very many
-    /// names were noted, findings are left without: they concern the repository.
-    pub(super) fn note_reach(&mut self) {
-        let files: BTreeSet<FileId> = self.findings.iter().map(|finding| finding.primary.span.file).collect();
-        if files.is_empty() {
-            return;
-        }
-        let (reached, _) = self.agents_by_some(&files);
-        let mut left = MAX_NAMES;
-        for finding in self.findings.iter_mut().filter(|finding| finding.agents.is_empty()) {
-            let Some(agents) = reached.get(&finding.primary.span.file) else { continue };
-            let Some(rest) = left.checked_sub(agents.len()) else { continue };
-            left = rest;
-            finding.agents.clone_from(agents);
-        }
+/// Files whose settings concern every agent, or may.
+const OF_ALL: [&str; 2] = ["reqc.toml", folders::MODEL_FAMILIES];
+/// Files at the root that no body is made of.
+const OF_NONE: [&str; 2] = ["rosters.toml", "tools.toml"];
+const MODELS: &str = "models.toml";
+
+/// Finds which agents and contexts some files reach.
+pub struct FileReach<'a> {
+    compiler: &'a Compiler,
+}
+
+impl<'a> FileReach<'a> {
+    /// Looks in a repository, in the state that was loaded.
+    pub fn new(compiler: &'a Compiler) -> FileReach<'a> {
+        FileReach { compiler }
     }
 
-    /// For each of some paths the agents that use the file there, or any of them that have it; `None` if too many includes would have to
-    /// be followed to know all.
-    pub(crate) fn agents_of_files(&self, paths: &BTreeSet<&str>) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
-        let asked = self.sources().iter().filter(|(_, file)| paths.contains(&**file.path()));
-        let files: BTreeMap<FileId, String> = asked.map(|(id, file)| (id, file.path().to_string())).collect();
-        let reached = self.agents_by_file(&files.keys().copied().collect())?;
-        let mut agents: BTreeMap<String, BTreeSet<Arc<str>>> = BTreeMap::new();
-        for (file, names) in reached {
-            agents.entry(files[&file].clone()).or_default().extend(names);
+    /// Returns what some files of the repository reach, in this state of it. With `golden`, golden files reach the agents that own
+    /// them. The files of the result are those that are part of the repository.
+    pub fn of(&self, touched: &dyn Touched, golden: bool) -> Reach {
+        let files: BTreeSet<FileId> = self.own_files().filter(|(_, path)| touched.file(path)).map(|it| it.0).collect();
+        let mut reach = Reach::default();
+        let paths = files.iter().map(|file| Arc::clone(self.compiler.sources().get(*file).path()));
+        let mut paths: BTreeSet<Arc<str>> = paths.collect();
+        match paths.iter().any(|path| OF_ALL.contains(&&**path) || is_in(path, folders::SCHEMAS)) {
+            true => reach.agents.extend(self.all()),
+            false => self.reach_by_files(&files, &mut reach),
         }
-        Some(agents)
-    }
-
-    /// For each of some files the names of the agents that use it, sorted; `None` if there are more includes than are followed.
-    pub(super) fn agents_by_file(&self, files: &BTreeSet<FileId>) -> Option<BTreeMap<FileId, Vec<Arc<str>>>> {
-        let (reached, left) = self.agents_by_some(files);
-        (left > 0).then_some(reached)
-    }
-
-    /// The same as far as includes are followed, and how many more would have been.
-    fn agents_by_some(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, usize) {
-        let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
-        let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
-        let mut left = MAX_INCLUDES;
-        for (id, _) in &self.agents {
-            let name = &self.hierarchy.get(*id).name.value;
-            for file in self.files_of(*id, files, &mut known, &mut left) {
-                reached.entry(file).or_default().push(Arc::clone(name));
+        if paths.contains(MODELS) {
+            reach.agents.extend(self.compiler.repo().models.keys().cloned());
+        }
+        let contexts = self.compiler.contexts().iter().filter(|loaded| files.contains(&loaded.context.file));
+        reach.contexts.extend(contexts.map(|loaded| Arc::clone(&loaded.context.name)));
+        for reads in PromptReads::of_all(self.compiler) {
+            let read = reads.read(touched);
+            if !read.is_empty() {
+                reach.agents.insert(Arc::clone(reads.agent()));
+                paths.extend(read);
             }
         }
-        (reached, left)
-    }
-
-    /// Which of some files an agent uses: of its chain, the partials that its templates reach, and its provider instance.
-    /// What profile files use is kept in `known`.
-    fn files_of(
-        &self,
-        id: ProfileId,
-        files: &BTreeSet<FileId>,
-        known: &mut HashMap<FileId, BTreeSet<FileId>>,
-        left: &mut usize,
-    ) -> BTreeSet<FileId> {
-        let mut used = BTreeSet::new();
-        for profile in self.hierarchy.lineage(id) {
-            let file = self.hierarchy.get(profile).file;
-            used.extend(known.entry(file).or_insert_with(|| self.files_of_file(file, files, left)).iter().copied());
+        if golden {
+            self.reach_by_golden(touched, &mut reach, &mut paths);
         }
-        used.extend(self.files_of_instance(id).iter().copied().filter(|file| files.contains(file)));
-        used
+        paths.extend(OF_NONE.into_iter().filter(|path| touched.file(path)).map(Arc::from));
+        Reach { files: Some(paths), ..reach }
     }
 
-    /// Which of some files a profile file uses, itself included.
-    fn files_of_file(&self, file: FileId, files: &BTreeSet<FileId>, left: &mut usize) -> BTreeSet<FileId> {
-        let partials = self.engine.partials_of_file(file, left);
-        let partials = partials.iter().filter_map(|partial| self.repo.partial_file(partial));
-        partials.chain([file]).filter(|file| files.contains(file)).collect()
+    /// Returns for each of some paths the agents that use the file there, or any of them that have it; `None` if too many includes
+    /// would have to be followed to know all.
+    pub(crate) fn agents_by_path(&self, paths: &BTreeSet<&str>) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
+        Users::of(self.compiler).by_path(paths)
     }
 
-    /// The files of the provider instance that an agent names.
-    pub(super) fn files_of_instance(&self, id: ProfileId) -> &[FileId] {
-        let resolved = self.resolve(id);
-        let name = resolved.as_ref().and_then(|profile| profile.string("provider_instance"));
-        name.map_or(&[], |name| self.repo.instance_files(name.value))
+    /// Returns for each of some sets of files the agents whose prompts ask for any of them.
+    pub(crate) fn agents_by_prompts(&self, sets: &[&dyn Touched]) -> Vec<BTreeSet<Arc<str>>> {
+        let reads = PromptReads::of_all(self.compiler);
+        let mut agents = Vec::with_capacity(sets.len());
+        for touched in sets {
+            let about = reads.iter().filter(|it| it.is_about(*touched));
+            agents.push(about.map(|it| Arc::clone(it.agent())).collect());
+        }
+        agents
+    }
+
+    /// Returns the files of the repository that were read while loading, with their paths.
+    fn own_files(&self) -> impl Iterator<Item = (FileId, &Arc<str>)> {
+        let files = self.compiler.sources().iter().map(|(id, file)| (id, file.path()));
+        files.filter(|(_, path)| !path.starts_with("bundled:") && !path.ends_with('/'))
+    }
+
+    fn all(&self) -> impl Iterator<Item = Arc<str>> {
+        self.compiler.agents().iter().map(|(id, _)| name(self.compiler, *id))
+    }
+
+    /// Adds agents by what they are made of; and by findings, since what is broken is made of nothing.
+    fn reach_by_files(&self, files: &BTreeSet<FileId>, reach: &mut Reach) {
+        match Users::of(self.compiler).by_file(files) {
+            Some(reached) => reach.agents.extend(reached.into_values().flatten()),
+            None => reach.agents.extend(self.all()),
+        }
+        for finding in self.compiler.findings() {
+            let mut places = std::iter::once(&finding.primary).chain(&finding.related);
+            if places.any(|label| files.contains(&label.span.file)) {
+                reach.agents.extend(finding.agents.iter().cloned());
+            }
+        }
+    }
+
+    /// Adds the agents that own golden files, and the other golden files that are meant.
+    fn reach_by_golden(&self, touched: &dyn Touched, reach: &mut Reach, paths: &mut BTreeSet<Arc<str>>) {
+        let Some(own) = own_layer(self.compiler) else { return };
+        let agents: HashMap<String, Arc<str>> = self.all().map(|name| (slug(&name), name)).collect();
+        let folders = own.world.list(golden::FOLDER).unwrap_or_default();
+        for folder in folders.into_iter().filter(|entry| entry.kind == EntryKind::Folder) {
+            let files = own.world.list(&folder.path).unwrap_or_default();
+            let touched = files.into_iter().filter(|file| touched.file(&file.path));
+            let touched: Vec<Arc<str>> = touched.map(|file| Arc::from(file.path)).collect();
+            let slug = folder.path.rsplit('/').next().unwrap_or_default();
+            reach.agents.extend(agents.get(slug).filter(|_| !touched.is_empty()).cloned());
+            paths.extend(touched);
+        }
     }
 }
 
-/// The most includes that are followed for that, in all.
-const MAX_INCLUDES: usize = 5_000_000;
-/// The most names of agents that are noted on findings of loading, in all.
-const MAX_NAMES: usize = 1_000_000;
+/// Returns the agents that can be compiled in only one of two states of a repository.
+pub fn differently_usable(one: &Compiler, other: &Compiler) -> BTreeSet<Arc<str>> {
+    usable(one).symmetric_difference(&usable(other)).cloned().collect()
+}
+
+fn usable(compiler: &Compiler) -> BTreeSet<Arc<str>> {
+    let usable = compiler.agents().iter().filter(|(_, usable)| *usable);
+    usable.map(|(id, _)| name(compiler, *id)).collect()
+}
+
+fn name(compiler: &Compiler, id: ProfileId) -> Arc<str> {
+    Arc::clone(&compiler.hierarchy().get(id).name.value)
+}

@@ -1,18 +1,20 @@
 //! One run from beginning to end: what loading found and what bodies show, judged by a policy, with figures.
-//!
-//! [`Compiler::report`] is what tests, editors, hosts and the command line all want; [`Compiler::report_each`] also gives the
-//! bodies to a visitor. Comparing with golden files and with an older side build on them.
 
 use std::fmt;
 
-use super::policy::Judgement;
-use super::{AgentBodies, Compiler, LeftOut, LintedBodies, Lowered, Policy, PolicyOptions, Selection, rules};
+use super::compiler::Compiler;
+use super::explain::entrance::is_bundled;
+use super::policy::{Judgement, LeftOut, Lowered, Policy, PolicyOptions};
+use super::rules;
+use super::run::{AgentBodies, Runner};
+use super::selection::{Chosen, Selection};
 use crate::diag::{Diagnostic, Findings, Severity, count};
 use crate::flow;
 use crate::golden;
+use crate::provider::WireFormat;
 use crate::source::Sources;
 
-/// The coverage and the findings of a run.
+/// What a run covered and what it found.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -47,11 +49,11 @@ pub struct Summary {
     pub warnings: usize,
     /// Selected agents that were left out because something they need is broken.
     pub skipped: usize,
-    /// The settings that let pass what would be refused without them.
+    /// What lets through what would be refused without it.
     pub lowered: Vec<Lowered>,
     /// Findings that are counted, and that no format has.
     pub left_out: Vec<LeftOut>,
-    /// The bodies that files held, if such files were judged.
+    /// What files of bodies held, if such files were judged.
     pub linted: Option<LintedBodies>,
 }
 
@@ -94,117 +96,147 @@ impl Summary {
     }
 }
 
-/// The findings before they are judged.
+/// What files of bodies held.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LintedBodies {
+    /// How many bodies of each wire format were judged, in the order of [`WireFormat::ALL`].
+    pub formats: Vec<(WireFormat, usize)>,
+    /// How many requests went to endpoints that take no body of these formats.
+    pub passed_over: usize,
+}
+
+impl fmt::Display for LintedBodies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bodies = self.formats.iter().map(|(_, bodies)| bodies).sum();
+        let formats: Vec<String> =
+            self.formats.iter().map(|(wire, bodies)| format!("{bodies} {}", wire.name())).collect();
+        match formats.is_empty() {
+            true => f.write_str(&count(bodies, "body")),
+            false => write!(f, "{} ({})", count(bodies, "body"), formats.join(", ")),
+        }
+    }
+}
+
+impl LintedBodies {
+    /// Returns what the figures end with.
+    pub(crate) fn left_out(&self) -> String {
+        match self.passed_over {
+            0 => String::new(),
+            more => format!(", {} passed over", count(more, "other request")),
+        }
+    }
+}
+
+/// What was found, before it is judged.
 pub(super) struct Found {
-    /// Those of the repository, and what was compared.
+    /// The files of the repository, and those that were compared.
     pub(super) sources: Sources,
     pub(super) findings: Findings,
     pub(super) agents: usize,
     pub(super) bodies: usize,
 }
 
-impl Compiler {
-    /// Makes every selected body and reports what was found on the way, while loading too.
-    pub fn report(&self, selection: &Selection, options: &PolicyOptions) -> Report {
-        self.report_each(selection, options, |_| ()).0
+/// Runs a selection, and judges by a policy what was found.
+#[derive(Clone, Copy)]
+pub(crate) struct Reporter<'a> {
+    compiler: &'a Compiler,
+    selection: &'a Selection,
+    options: &'a PolicyOptions,
+}
+
+impl<'a> Reporter<'a> {
+    pub(crate) fn new(compiler: &'a Compiler, selection: &'a Selection, options: &'a PolicyOptions) -> Reporter<'a> {
+        Reporter { compiler, selection, options }
     }
 
-    /// The same, and what `visit` gave for each agent, in the order of their names. It is called on worker threads.
-    pub fn report_each<R: Send>(
-        &self,
-        selection: &Selection,
-        options: &PolicyOptions,
-        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
-    ) -> (Report, Vec<R>) {
-        let (found, results) = self.found(selection, visit);
-        (self.judged(found, selection, options), results)
+    /// Runs, and hands each agent's bodies to a visitor; it is called on worker threads.
+    pub(super) fn each<R: Send>(&self, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> (Report, Vec<R>) {
+        let (found, results) = self.found(visit);
+        (self.judged(found), results)
     }
 
-    /// Some findings, and no others, as a report: with the severities of a run, sorted. `sources` are the files that they point
+    /// Makes a report of some findings, and no others: with the severities of a run, sorted. `sources` are the files that they point
     /// into.
-    pub fn report_of(
-        &self,
-        sources: Sources,
-        found: Vec<Diagnostic>,
-        selection: &Selection,
-        options: &PolicyOptions,
-    ) -> Report {
+    pub(crate) fn of(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
         let mut findings = Findings::default();
         findings.extend(found);
-        let Judgement { findings, left_out } = self.policy(options, false).judge(&sources, findings);
-        let summary = self.summary(selection, options, &findings).and_left_out(left_out);
+        let Judgement { findings, left_out } = self.policy(false).judge(&sources, findings);
+        let summary = self.summary(&findings).and_left_out(left_out);
         Report { sources, findings, summary }
     }
 
-    /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files are left alone.
-    /// What its bodies lose does not count: they are sent so, and golden files and reviews are there to show it.
-    pub(super) fn is_broken(&self, agent: &AgentBodies<'_>, options: &PolicyOptions) -> bool {
+    /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files
+    /// are left alone. What its bodies lose does not count: they are sent so, and golden files and reviews are there to show it.
+    pub(super) fn is_broken(&self, agent: &AgentBodies<'_>) -> bool {
         let mut findings = Findings::default();
-        let is_loss = |finding: &&Diagnostic| flow::rules::RULES.contains(&finding.rule);
-        findings.extend(agent.findings.iter().filter(|finding| !is_loss(finding)).cloned());
+        let of_bodies = agent.findings.iter().filter(|finding| !flow::rules::RULES.contains(&finding.rule));
+        findings.extend(of_bodies.cloned());
         let name = agent.plan.name();
-        let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let errors = self.compiler.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let reaching = errors.filter(|finding| finding.agents.binary_search(name).is_ok());
         findings.extend(reaching.map(|it| Diagnostic::new(it.rule, it.primary.span, "").reaching(name, None)));
-        let Judgement { findings, .. } = self.policy(options, false).judge(self.sources(), findings);
+        let Judgement { findings, .. } = self.policy(false).judge(self.compiler.sources(), findings);
         findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
     /// Runs, and puts together what loading found about the selection and what the run found.
-    pub(super) fn found<R: Send>(
-        &self,
-        selection: &Selection,
-        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
-    ) -> (Found, Vec<R>) {
+    pub(super) fn found<R: Send>(&self, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> (Found, Vec<R>) {
+        let chosen = Chosen::new(self.compiler, self.selection);
         let mut findings = Findings::default();
-        findings.extend(self.findings.iter().filter(|finding| self.is_about(finding, selection)).cloned());
-        let run = self.run_after(findings, selection, visit);
-        let (agents, sources) = (run.results.len(), self.sources().clone());
+        findings.extend(self.compiler.findings.iter().filter(|finding| chosen.is_about(finding)).cloned());
+        let run = Runner::new(chosen).run(findings, visit);
+        let (agents, sources) = (run.results.len(), self.compiler.sources().clone());
         (Found { sources, findings: run.findings, agents, bodies: run.bodies }, run.results)
     }
 
     /// Applies the policy. A run that made no body is an error, unless errors tell why.
-    pub(super) fn judged(&self, found: Found, selection: &Selection, options: &PolicyOptions) -> Report {
+    pub(super) fn judged(&self, found: Found) -> Report {
         let Found { sources, mut findings, agents, bodies } = found;
-        if options.complete.unwrap_or(selection.is_everything()) && agents == self.agents.len() {
-            findings.extend(self.schemas.unused().map(rules::unused_extension));
-            findings.extend(self.declarations.unused(|span| !self.is_bundled(span)));
+        let is_everything = self.selection.is_everything();
+        if self.options.complete.unwrap_or(is_everything) && agents == self.compiler.agents.len() {
+            let compiler = self.compiler;
+            findings.extend(compiler.schemas.unused().map(rules::unused_extension));
+            findings.extend(compiler.declarations.unused(|span| !is_bundled(compiler.sources(), span)));
         }
-        let policy = self.policy(options, selection.is_everything());
-        let Judgement { mut findings, left_out } = policy.judge(&sources, findings);
-        let tells_why = |it: &Diagnostic| it.severity == Severity::Error && it.rule != &golden::rules::DRIFT;
-        if !findings.iter().any(tells_why) {
-            findings.extend(self.unmade(selection, bodies));
+        let Judgement { mut findings, left_out } = self.policy(is_everything).judge(&sources, findings);
+        if !findings.iter().any(tells_why_no_body) {
+            findings.extend(Chosen::new(self.compiler, self.selection).unmade(bodies));
         }
-        let summary = self.summary(selection, options, &findings).and_left_out(left_out);
+        let summary = self.summary(&findings).and_left_out(left_out);
         let summary = Summary { agents, bodies, ..summary };
         Report { sources, findings, summary }
     }
 
-    fn summary(&self, selection: &Selection, options: &PolicyOptions, findings: &[Diagnostic]) -> Summary {
-        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    fn summary(&self, findings: &[Diagnostic]) -> Summary {
+        let chosen = Chosen::new(self.compiler, self.selection);
+        let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
         Summary {
             agents: 0,
-            contexts: self.chosen_contexts(selection).count(),
+            contexts: chosen.contexts().count(),
             bodies: 0,
-            errors: count(Severity::Error),
-            warnings: count(Severity::Warning),
-            skipped: self.skipped(selection),
-            lowered: self.policy(options, false).lowered(self),
+            errors,
+            warnings: findings.len() - errors,
+            skipped: chosen.unusable().len(),
+            lowered: self.policy(false).lowered(self.compiler),
             left_out: Vec::new(),
             linted: None,
         }
     }
 
-    pub(super) fn policy<'o>(&'o self, options: &'o PolicyOptions, complete: bool) -> Policy<'o> {
-        Policy { config: &self.repo.config, options, complete: options.complete.unwrap_or(complete) }
+    fn policy(&self, complete: bool) -> Policy<'a> {
+        Policy::of(self.compiler, self.options, complete)
     }
+}
+
+/// Returns `true` for errors that may be why a run makes no body.
+fn tells_why_no_body(finding: &Diagnostic) -> bool {
+    finding.severity == Severity::Error && finding.rule != &golden::rules::DRIFT
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::WireFormat;
 
     #[test]
     fn summaries_count_in_words() {

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::sync::{Arc, LazyLock};
 
-use super::{Compiler, work};
+use super::budget;
 use crate::context::{self, Context};
 use crate::diag::{Diagnostic, Rule, Suggestions};
 use crate::profile::Profile;
@@ -75,6 +75,22 @@ crate::diag::rules! {
         "`reqc rule` lists all codes; `family/*` stands for all of a family. The entry has no effect.\n\n\
          * wrong: `\"unknown-key\" = \"error\"`\n\
          * right: `\"key/unknown\" = \"error\"`";
+    INVISIBLE = Warning "text/invisible", "an invisible character",
+        "A model reads marks that change the direction of text, zero-width characters, tags, blank symbols and control \
+         characters, but a reviewer of a pull request cannot see them: what is reviewed is not what is sent. In names, they make \
+         two different things look the same.\n\n\
+         Characters in their proper place are not reported: right-to-left letters, joiners in scripts that need them, and joiners \
+         and selectors in emoji. Neither are the conversations of contexts.\n\n\
+         * wrong: `name = \"Re<U+200B>viewer\"`, where `<U+200B>` is the character itself\n\
+         * right: `name = \"Reviewer\"`\n\n\
+         If the character is intended, write it as an escape, so that it can be seen: `\"\\u202E\"` in a TOML string, \
+         `{{ \"\\u202E\" }}` in a template.";
+    CONFLICT = Error[lowerable] "text/conflict-marks", "a file has the marks of an unfinished merge",
+        "git writes `<<<<<<<`, `=======` and `>>>>>>>` around two versions of some lines that it could not merge. In a prompt or a \
+         partial nothing complains: the model reads both versions and the marks.\n\n\
+         * wrong: a role with `<<<<<<< HEAD` at the start of a line\n\
+         * right: the version that is meant\n\n\
+         A prompt that explains merge conflicts may show them: indent them, or allow the file with an `[[allow]]` entry.";
 }
 
 /// Every rule, sorted by code.
@@ -85,7 +101,6 @@ pub fn all_rules() -> Vec<&'static Rule> {
 static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     let families = [
         RULES,
-        super::texts::RULES,
         repo_rules::RULES,
         crate::profile::RULES,
         crate::resolve::rules::RULES,
@@ -179,7 +194,7 @@ pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagno
 
 /// An agent whose bodies have more bytes together than are held.
 pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
-    let most = work::MAX_HELD >> 20;
+    let most = budget::MAX_HELD >> 20;
     let message = format!(
         "the bodies of `{}` have more than {most} MiB together: it is not compiled from context `{context}` on",
         plan.name()
@@ -196,7 +211,7 @@ pub(super) fn too_many_values(hierarchy: &Hierarchy, first: ProfileId, agents: u
     let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);
     finding.help(format!(
         "all agents together inherit at most {} values: look for bases with very long lists or tables",
-        work::MAX_MERGED
+        budget::MAX_MERGED
     ))
 }
 
@@ -226,28 +241,6 @@ pub(super) fn unusable_slug(profile: &Profile) -> Option<Diagnostic> {
     let why = crate::world::unusable_name(&profile.slug())?;
     let message = format!("no golden folder can be called `{}`: {why}", profile.slug());
     Some(Diagnostic::new(&UNUSABLE_SLUG, profile.name.span, message).help("give the agent another name"))
-}
-
-pub(super) fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
-    let hierarchy = compiler.hierarchy();
-    let profile = hierarchy.get(id);
-    let place = profile.abstract_at.unwrap_or(profile.name.span);
-    let descends =
-        |&agent: &ProfileId| std::iter::successors(Some(agent), |&at| hierarchy.parent(at)).take(64).any(|at| at == id);
-    let agents: Vec<String> = compiler
-        .agents()
-        .iter()
-        .map(|(agent, _)| *agent)
-        .filter(descends)
-        .take(5)
-        .map(|agent| format!("`{}`", hierarchy.get(agent).name.value))
-        .collect();
-    let help = match agents.is_empty() {
-        true => "no agent extends it".to_owned(),
-        false => format!("ask for an agent that extends it: {}", agents.join(", ")),
-    };
-    let message = format!("`{}` is abstract: it is never compiled by itself", profile.name.value);
-    Diagnostic::new(&ABSTRACT_SELECTED, place, message).help(help)
 }
 
 #[cfg(test)]

@@ -1,15 +1,19 @@
 //! Which agents and contexts take part in a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::{Compiler, LoadedContext};
-use crate::diag::Diagnostic;
+use super::compiler::Compiler;
+use super::contexts::LoadedContext;
+use super::rules::ABSTRACT_SELECTED;
+use crate::context;
+use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::resolve::ProfileId;
+use crate::source::FileId;
 
 /// Which agents and contexts take part, and with which model.
 #[derive(Default)]
@@ -136,41 +140,189 @@ impl Selection {
     }
 }
 
-impl Compiler {
+/// The agents and contexts of a repository that a selection takes.
+#[derive(Clone, Copy)]
+pub(super) struct Chosen<'a> {
+    pub(super) compiler: &'a Compiler,
+    pub(super) selection: &'a Selection,
+}
+
+impl<'a> Chosen<'a> {
+    pub(super) fn new(compiler: &'a Compiler, selection: &'a Selection) -> Chosen<'a> {
+        Chosen { compiler, selection }
+    }
+
     /// Returns `true` if an agent takes part.
-    pub(super) fn chosen_agent(&self, selection: &Selection, id: ProfileId) -> bool {
-        selection.takes_agent(id, &self.hierarchy.get(id).name.value)
+    pub(super) fn takes_agent(&self, id: ProfileId) -> bool {
+        self.selection.takes_agent(id, &self.compiler.hierarchy.get(id).name.value)
     }
 
-    /// The contexts that take part.
-    pub(super) fn chosen_contexts<'c>(&'c self, selection: &Selection) -> impl Iterator<Item = &'c LoadedContext> {
-        self.contexts.iter().filter(|loaded| selection.takes_context(&loaded.context.name))
+    /// Returns the agents that take part and can be compiled.
+    pub(super) fn usable(&self) -> Vec<ProfileId> {
+        let usable = self.compiler.agents.iter().filter(|(id, usable)| *usable && self.takes_agent(*id));
+        usable.map(|(id, _)| *id).collect()
     }
 
-    /// The contexts that take part with an agent.
-    pub(super) fn chosen_contexts_of<'c>(
-        &'c self,
-        selection: &Selection,
-        agent: &str,
-    ) -> impl Iterator<Item = &'c LoadedContext> {
-        self.chosen_contexts(selection).filter(move |loaded| selection.takes(agent, &loaded.context.name))
+    /// Returns the agents that take part and cannot be compiled.
+    pub(super) fn unusable(&self) -> Vec<ProfileId> {
+        let unusable = self.compiler.agents.iter().filter(|(id, usable)| !usable && self.takes_agent(*id));
+        unusable.map(|(id, _)| *id).collect()
+    }
+
+    /// Returns the contexts that take part.
+    pub(super) fn contexts(&self) -> impl Iterator<Item = &'a LoadedContext> + use<'a> {
+        let selection = self.selection;
+        self.compiler.contexts.iter().filter(move |loaded| selection.takes_context(&loaded.context.name))
+    }
+
+    /// Returns the contexts that take part with an agent.
+    pub(super) fn contexts_of(&self, agent: &str) -> impl Iterator<Item = &'a LoadedContext> {
+        let selection = self.selection;
+        self.contexts().filter(move |loaded| selection.takes(agent, &loaded.context.name))
     }
 
     /// Returns `true` if a finding of loading concerns what was selected: if it names no agents, the repository does.
-    pub(super) fn is_about(&self, finding: &Diagnostic, selection: &Selection) -> bool {
+    pub(super) fn is_about(&self, finding: &Diagnostic) -> bool {
         if finding.agents.is_empty() {
-            let path = self.sources().get(finding.primary.span.file).path();
-            let files = selection.reached.as_ref().and_then(|reached| reached.files.as_ref());
-            let in_shard = selection.shard.is_none_or(Shard::tells_of_repository);
+            let path = self.compiler.sources().get(finding.primary.span.file).path();
+            let files = self.selection.reached.as_ref().and_then(|reached| reached.files.as_ref());
+            let in_shard = self.selection.shard.is_none_or(Shard::tells_of_repository);
             return in_shard && files.is_none_or(|files| files.contains(path));
         }
-        finding.agents.iter().any(|name| {
-            let id = self.hierarchy.by_name(name);
-            let is_reached = selection.reached.as_ref().is_none_or(|it| it.agents.contains(name));
-            is_reached && id.is_none_or(|id| selection.takes_agent(id, name))
-        })
+        finding.agents.iter().any(|name| self.takes_named(name))
+    }
+
+    /// Returns `true` if an agent takes part that a finding names.
+    fn takes_named(&self, name: &Arc<str>) -> bool {
+        let id = self.compiler.hierarchy.by_name(name);
+        let is_reached = self.selection.reached.as_ref().is_none_or(|it| it.agents.contains(name));
+        is_reached && id.is_none_or(|id| self.selection.takes_agent(id, name))
     }
 }
+
+/// Finds agents and contexts by what somebody calls them.
+pub struct Names<'a> {
+    compiler: &'a Compiler,
+}
+
+impl<'a> Names<'a> {
+    /// Looks in a repository.
+    pub fn of(compiler: &'a Compiler) -> Names<'a> {
+        Names { compiler }
+    }
+
+    /// The ids of the agents whose name matches; an error with suggestions if none does.
+    ///
+    /// # Errors
+    ///
+    /// A phrase that says what was looked for and what is near; with the abstract profile's place if the name is that of
+    /// one.
+    pub fn agents(&self, matches: impl Fn(&str) -> bool, wanted: &str) -> Result<Vec<ProfileId>, Box<SelectError>> {
+        let name = |id: ProfileId| self.compiler.hierarchy.get(id).name.value.as_ref();
+        let found: Vec<ProfileId> =
+            self.compiler.agents.iter().map(|(id, _)| *id).filter(|&id| matches(name(id))).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        if let Some(id) =
+            self.compiler.hierarchy.ids().find(|&id| matches(name(id)) && self.compiler.hierarchy.get(id).is_abstract())
+        {
+            return Err(Box::new(SelectError::Abstract(abstract_selected(self.compiler, id))));
+        }
+        let near = did_you_mean(wanted, self.compiler.agents.iter().map(|(id, _)| name(*id)));
+        Err(Box::new(SelectError::Unknown { what: "agent", wanted: wanted.to_owned(), help: near }))
+    }
+
+    /// The names of the contexts that match; an error with suggestions if none does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Names::agents`].
+    pub fn contexts(&self, matches: impl Fn(&str) -> bool, wanted: &str) -> Result<Vec<Arc<str>>, Box<SelectError>> {
+        let names = || self.compiler.contexts.iter().map(|loaded| &loaded.context.name);
+        let found: Vec<Arc<str>> = names().filter(|name| matches(name)).cloned().collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let is_read = |file| self.compiler.contexts.iter().any(|loaded| loaded.context.file == file);
+        if let Some((_, file)) =
+            context::left_out(&self.compiler.repo, is_read).into_iter().find(|(name, _)| matches(name))
+        {
+            let path = self.compiler.sources().get(file).path().to_string();
+            return Err(Box::new(SelectError::LeftOut { wanted: wanted.to_owned(), path }));
+        }
+        let near = did_you_mean(wanted, names().map(AsRef::as_ref));
+        Err(Box::new(SelectError::Unknown { what: "context", wanted: wanted.to_owned(), help: near }))
+    }
+
+    /// Returns `true` if every file said what it defines. If not, there may be agents and contexts that nobody knows of.
+    pub fn are_all_known(&self) -> bool {
+        let hierarchy = &self.compiler.hierarchy;
+        let profiles: HashSet<FileId> = hierarchy.ids().map(|id| hierarchy.get(id).file).collect();
+        let mut errors = self.compiler.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        errors.all(|finding| profiles.contains(&finding.primary.span.file))
+    }
+}
+
+fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
+    let hierarchy = compiler.hierarchy();
+    let profile = hierarchy.get(id);
+    let place = profile.abstract_at.unwrap_or(profile.name.span);
+    let descends =
+        |&agent: &ProfileId| std::iter::successors(Some(agent), |&at| hierarchy.parent(at)).take(64).any(|at| at == id);
+    let agents: Vec<String> = compiler
+        .agents()
+        .iter()
+        .map(|(agent, _)| *agent)
+        .filter(descends)
+        .take(5)
+        .map(|agent| format!("`{}`", hierarchy.get(agent).name.value))
+        .collect();
+    let help = match agents.is_empty() {
+        true => "no agent extends it".to_owned(),
+        false => format!("ask for an agent that extends it: {}", agents.join(", ")),
+    };
+    let message = format!("`{}` is abstract: it is never compiled by itself", profile.name.value);
+    Diagnostic::new(&ABSTRACT_SELECTED, place, message).help(help)
+}
+
+/// Why nothing was selected.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SelectError {
+    /// Nothing has the name.
+    Unknown {
+        /// `agent` or `context`.
+        what: &'static str,
+        /// What was asked for.
+        wanted: String,
+        /// What is near.
+        help: Option<String>,
+    },
+    /// The name is that of an abstract profile.
+    Abstract(Diagnostic),
+    /// The context is left out, since something is wrong with its file.
+    LeftOut {
+        /// What was asked for.
+        wanted: String,
+        /// The file, as reports show it.
+        path: String,
+    },
+}
+
+impl fmt::Display for SelectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SelectError::Unknown { what, wanted, .. } => write!(f, "there is no {what} `{wanted}`"),
+            SelectError::Abstract(finding) => f.write_str(&finding.message),
+            SelectError::LeftOut { wanted, path } => {
+                write!(f, "the context `{wanted}` is left out: something is wrong with `{path}`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SelectError {}
 
 #[cfg(test)]
 mod tests {

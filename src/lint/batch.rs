@@ -3,9 +3,9 @@
 //! Input: an object that may be a line of a batch. Output: an [`Envelope`], what is wrong with it alone (`line`), and what is
 //! wrong with it beside the lines before it ([`Batch`]). Bodies are judged elsewhere.
 
+pub(crate) mod rules;
 mod file;
 mod line;
-pub(crate) mod rules;
 
 pub(crate) use file::{Batch, Place};
 

@@ -3,9 +3,9 @@
 //! They mean what they mean in Jinja. What no request needs is left out, [`instead`] tells what to write. Each has one
 //! implementation, which gives the value and, where it keeps content, who wrote that.
 
-mod lists;
-mod tests;
 mod texts;
+mod tests;
+mod lists;
 
 use minijinja::{Error, ErrorKind};
 

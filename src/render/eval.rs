@@ -10,25 +10,25 @@
 #![expect(clippy::needless_pass_by_value, reason = "what runs a value takes it, as its neighbours do")]
 #![expect(clippy::unused_self, reason = "methods that evaluate stand together")]
 
-mod calls;
-mod charge;
 mod closure;
+mod tags;
+mod tree;
+mod lower;
+mod value;
+mod failure;
+mod objects;
 #[cfg(test)]
 mod differential;
-mod expressions;
-mod failure;
-mod hole;
-mod lower;
-mod objects;
-mod operators;
-mod reads;
-mod statements;
-mod tags;
-mod trace;
-mod tree;
-mod value;
 mod variables;
 mod watch;
+mod charge;
+mod hole;
+mod operators;
+mod calls;
+mod expressions;
+mod reads;
+mod statements;
+mod trace;
 
 pub(super) use charge::Steps;
 pub(super) use failure::Failure;

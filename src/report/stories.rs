@@ -1,8 +1,8 @@
 //! Stories of conversations: for people, for programs, for a comment, and as a page with a timeline.
 
+mod sentences;
 mod html;
 mod json;
-mod sentences;
 
 pub use html::stories_html;
 pub use json::stories_json;

@@ -10,7 +10,7 @@ use super::edit::{EditKind, Edits};
 use super::proof::{Cluster, Load};
 use super::reach::Reach;
 use super::roll::OlderNames;
-use crate::compile::{Before, BrokenAgent, Outcome, PolicyOptions, Report, Selection, changed};
+use crate::compile::{Before, BrokenAgent, Comparing, Outcome, PolicyOptions, Report, Selection, changed};
 use crate::diag::Severity;
 use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;
@@ -206,7 +206,9 @@ impl Trials<'_> {
         let compiler = (self.load)(self.edits.applied(self.older, chosen), &|name| names.contains(&Arc::from(name)));
         let ids = names.iter().filter_map(|name| compiler.hierarchy().by_name(name)).collect();
         let selection = Selection { agents: Some(ids), contexts: self.contexts.cloned(), ..Selection::default() };
-        let (report, outcomes) = compiler.outcomes(&selection, self.policy, self.all_contexts, &|_| true);
+        let (options, all_contexts) = (self.policy, self.all_contexts);
+        let comparing = Comparing { compiler: &compiler, selection: &selection, options, all_contexts };
+        let (report, outcomes) = comparing.outcomes(&|_| true);
         let newer_name = |name: Arc<str>| newer.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer));
         Made {
             outcomes: outcomes

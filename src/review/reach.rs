@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::edit::{EditKind, Edits};
-use crate::compile::{Compiler, Named, Touched};
+use crate::compile::{Compiler, FileReach, Named, Touched};
 use crate::repo::folders;
 
 /// The bodies that an edit can reach.
@@ -60,8 +60,8 @@ struct Known {
 impl Known {
     fn of(side: &Compiler, paths: &BTreeSet<&str>, asked: &[Named]) -> Known {
         let sets: Vec<&dyn Touched> = asked.iter().map(|it| it as &dyn Touched).collect();
-        let prompts = side.agents_by_prompts(&sets);
-        Known { agents: side.agents_of_files(paths), contexts: contexts_of_files(side), prompts }
+        let prompts = FileReach::new(side).agents_by_prompts(&sets);
+        Known { agents: FileReach::new(side).agents_by_path(paths), contexts: contexts_of_files(side), prompts }
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Cause, Edit, EditKind, Review, Side};
-use crate::compile::{Compiler, Report};
+use crate::compile::{Compiler, FileReach, Report};
 use crate::diff::{BodyId, ChangedFile};
 
 /// Golden files that differ, and what is known of the version that wrote them.
@@ -80,7 +80,8 @@ struct Reached {
 
 impl Reached {
     fn of(paths: &[String], side: &Compiler) -> Reached {
-        let agents = side.agents_of_files(&paths.iter().map(String::as_str).collect()).unwrap_or_default();
+        let agents =
+            FileReach::new(side).agents_by_path(&paths.iter().map(String::as_str).collect()).unwrap_or_default();
         let contexts = side.contexts().iter().map(|it| (path(it.context.file, side), Arc::clone(&it.context.name)));
         Reached { agents, contexts: contexts.collect() }
     }

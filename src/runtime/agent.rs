@@ -12,7 +12,9 @@ use super::installed::{InstalledModel, ModelList};
 use super::transport::{Outgoing, Transport};
 use super::{Category, Error};
 use crate::check::prefix::sent;
-use crate::compile::{Compiler, LiveBody, PolicyOptions, PromptEnvironment, STACK_BYTES, Selection};
+use crate::compile::{
+    Compiler, Live, LiveBody, PolicyOptions, PromptEnvironment, Reporter, Router, STACK_BYTES, Selection,
+};
 use crate::conversation::log::Sent;
 use crate::conversation::{Conversation, TaskKind, Usage};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
@@ -291,7 +293,7 @@ impl Agent {
     pub fn compile(&self, conversation: Conversation) -> Result<Compiled, CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
         let conversation = self.loaded(conversation)?;
-        let body = self.compiler.live_body(&plan, conversation, &self.environment, model);
+        let body = Live::new(&self.compiler, &plan).body(conversation, &self.environment, model);
         Ok(self.compiled(&plan, model, body.map_err(CompileError::Findings)?))
     }
 
@@ -312,14 +314,14 @@ impl Agent {
     ///
     /// There is none.
     pub fn compression_agent(&self) -> Result<Agent, Error> {
-        let id = self.compiler.compression_agent(self.id).ok_or_else(|| {
+        let id = Router::new(&self.compiler).compression_agent(self.id).ok_or_else(|| {
             let message = format!("no agent compresses the chats of `{}`", self.name);
             let help =
                 "name one in the roster `chat_compression` of rosters.toml; the agents of a roster may match no files";
             Error::new(Category::Config, message).detail(help)
         })?;
         let plan = self.compiler.plan(id).expect("it was routed to, or has a plan");
-        let has_model = self.compiler.client_model(&plan, None).or(plan.default_model()).is_some();
+        let has_model = self.compiler.repo().client_model(plan.name(), None).or(plan.default_model()).is_some();
         let model = self.model.clone().filter(|_| !has_model);
         let (name, wire) = (Arc::clone(plan.name()), plan.wire);
         let (compiler, environment) = (Arc::clone(&self.compiler), self.environment.clone());
@@ -330,8 +332,8 @@ impl Agent {
     /// Returns the context window of its model in tokens, if `model-families.toml` knows it.
     pub fn context_window(&self) -> Option<u64> {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-        let model = self.compiler.client_model(&plan, self.model.as_deref());
-        self.compiler.context_window(&plan, model)
+        let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
+        Live::new(&self.compiler, &plan).context_window(model)
     }
 
     /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work. A session of this agent that sends this request next
@@ -358,7 +360,7 @@ impl Agent {
     fn checked_request(&self, conversation: Conversation) -> Result<(Checked, Arc<str>), CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
         let conversation = self.loaded(conversation)?;
-        let checked = self.compiler.live_body_and_findings(&plan, conversation, &self.environment, model);
+        let checked = Live::new(&self.compiler, &plan).body_and_findings(conversation, &self.environment, model);
         let LiveBody { body, findings, prompt, .. } = checked.map_err(CompileError::Findings)?;
         Ok(((self.compiled(&plan, model, body), findings), prompt))
     }
@@ -385,7 +387,7 @@ impl Agent {
         if plan.kind != conversation.kind() {
             return Err(CompileError::WrongKind { agent: Arc::clone(&self.name), wants: plan.kind });
         }
-        let model = self.compiler.client_model(&plan, self.model.as_deref());
+        let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
         if plan.carries_model() && model.or(plan.default_model()).is_none() {
             return Err(CompileError::NoModel(Arc::clone(&self.name)));
         }
@@ -400,7 +402,7 @@ impl Agent {
     pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
         let work = || {
             let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-            let told = self.compiler.live_surroundings(&plan, &self.environment, is_omitted);
+            let told = Live::new(&self.compiler, &plan).said_of_surroundings(&self.environment, is_omitted);
             told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
         };
         // Templates may nest deeper than the stacks of async workers allow.
@@ -419,17 +421,17 @@ impl Agent {
             return Ok(conversation);
         }
         let (plan, _) = self.plan_for(&conversation)?;
-        let prompt =
-            self.compiler.live_prompt(&plan, &conversation, &self.environment).map_err(CompileError::Findings)?;
+        let prompt = Live::new(&self.compiler, &plan)
+            .prompt(&conversation, &self.environment)
+            .map_err(CompileError::Findings)?;
         Ok(Conversation { known_prompt: Some(prompt), ..conversation })
     }
 
-    /// Returns what schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied:
-    /// [`Compiler::report_of`] does that.
+    /// Returns what schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-        let model = self.compiler.client_model(&plan, self.model.as_deref());
-        self.compiler.live_findings(&plan, conversation, &self.environment, model)
+        let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
+        Live::new(&self.compiler, &plan).findings(conversation, &self.environment, model)
     }
 
     /// The request for a conversation, unless it has mistakes that the agent's policy does not let pass.
@@ -449,7 +451,7 @@ impl Agent {
     /// Why a request is not sent, if it has mistakes.
     fn refusal(&self, policy: &PolicyOptions, found: Vec<Diagnostic>) -> Option<Error> {
         let compiler = &self.compiler;
-        let report = compiler.report_of(compiler.sources().clone(), found, &Selection::default(), policy);
+        let report = Reporter::new(compiler, &Selection::default(), policy).of(compiler.sources().clone(), found);
         let first = report.findings.iter().find(|finding| finding.severity == Severity::Error)?;
         Some(Error::new(Category::Config, "the request was not sent: it has mistakes").detail(told(compiler, first)))
     }
@@ -506,8 +508,8 @@ impl Agent {
     /// Returns `true` if its model binds thinking to what stands before it.
     pub(super) fn binds_thinking(&self) -> bool {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-        let model = self.compiler.client_model(&plan, self.model.as_deref());
-        self.compiler.binds_thinking(&plan, model)
+        let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
+        Live::new(&self.compiler, &plan).binds_thinking(model)
     }
 
     /// A body with its request.
@@ -517,7 +519,7 @@ impl Agent {
             true => plan.request_line(Some(MODEL_PLACEHOLDER)).url,
             false => line.url.clone(),
         };
-        let price = self.compiler.price(plan, model).and_then(|price| Some((price, kept(body.value())?)));
+        let price = Live::new(&self.compiler, plan).price(model).and_then(|price| Some((price, kept(body.value())?)));
         let model = plan.model(model).into();
         Compiled { line, target, body, api: plan.api, wire: plan.wire, instance, model, price }
     }

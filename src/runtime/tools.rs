@@ -4,8 +4,8 @@
 //! business of the loops.
 
 mod arguments;
-mod mcp;
 mod process;
+mod mcp;
 mod typed;
 
 pub(super) use arguments::{mistakes, validator};

@@ -4,8 +4,8 @@
 //! along.
 
 mod backoff;
-mod client;
 mod http;
+mod client;
 
 use std::error::Error as _;
 use std::sync::{Arc, Mutex, PoisonError};

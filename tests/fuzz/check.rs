@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Explanation, PolicyOptions, Report, Selection};
+use reqc::compile::{Compiler, Explainer, Explanation, PolicyOptions, Report, Selection};
 use reqc::diag::Diagnostic;
 use reqc::repo::LoadOptions;
 use reqc::report::{Format as _, Human, Json, Layout, Short};
@@ -107,8 +107,10 @@ fn is_outside(compiler: &Compiler, span: Span) -> bool {
 /// What is said of the values of a body, if that is no place of a file. One body of the first agents: each is rendered again.
 fn unexplained(compiler: &Compiler) -> Option<String> {
     compiler.agents().iter().take(2).find_map(|(id, _)| {
-        let explained =
-            compiler.contexts().iter().find_map(|ready| compiler.explain(*id, &ready.context.name, None, None));
+        let explained = compiler
+            .contexts()
+            .iter()
+            .find_map(|ready| Explainer::new(&compiler).explain(*id, &ready.context.name, None, None));
         let explained = explained?.ok()?;
         let wrong = |value: &Explanation| {
             let sources = value.sources.iter().flat_map(|source| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, PromptEnvironment};
+use reqc::compile::{Compiler, Live, PromptEnvironment};
 use reqc::conversation::{Block, Conversation, Task};
 use reqc::golden::request_json;
 use reqc::repo::{LoadOptions, SecretRef};
@@ -61,7 +61,7 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
             let agent =
                 Agent::new(Arc::clone(&moved), plan.name(), PromptEnvironment::of(context)).expect("the same agents");
             let agent = agent.with_model(Some(model));
-            let conversation = original.conversation_for(&plan, context).expect("no findings");
+            let conversation = Live::new(&original, &plan).conversation_of(context).expect("no findings");
             let session = Session::new(agent, transport.clone(), conversation);
             let outcome = session.proceed().outcome().await;
             let received = server.received();
@@ -89,14 +89,15 @@ fn a_session_that_begins_with_turns_does_not_tell_again_what_came_in_them() {
     let mut agents = compiler.agents().iter().filter_map(|&(id, _)| compiler.plan(id));
     let context = |name: &str| &compiler.context(name).expect("it is bundled").context;
     let files = context("next-turn-other-files");
-    let is_told =
-        |plan: &Plan<'_>| compiler.conversation_for(plan, files).is_ok_and(|conversation| conversation.is_told);
+    let is_told = |plan: &Plan<'_>| {
+        Live::new(&compiler, plan).conversation_of(files).is_ok_and(|conversation| conversation.is_told)
+    };
     let plan = agents.find(is_told).expect("a bundled agent has surroundings");
     for name in ["next-turn-other-files", "next-turn-other-language"] {
         let context = context(name);
         let agent =
             Agent::new(Arc::clone(&compiler), plan.name(), PromptEnvironment::of(context)).expect("it can be used");
-        let conversation = compiler.conversation_for(&plan, context).expect("no findings");
+        let conversation = Live::new(&compiler, &plan).conversation_of(context).expect("no findings");
         let length = |conversation: &Conversation| match &conversation.task {
             Task::Chat(history) => history.len(),
             Task::Completion { .. } => 0,

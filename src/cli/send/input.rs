@@ -7,7 +7,7 @@ use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
 use super::output::shortened;
 use super::tools::Tools;
-use crate::compile::PromptEnvironment;
+use crate::compile::{Live, PromptEnvironment};
 use crate::context::{self, Context};
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
@@ -242,7 +242,7 @@ fn from_context(
 ) -> Result<(PromptEnvironment, Conversation), Unusable> {
     let context = context(options, opened, wanted, terminal)?;
     let plan = opened.compiler.plan(opened.agent(agent)?).expect("it can be used");
-    let conversation = opened.compiler.conversation_for(&plan, &context).map_err(Unusable::Findings)?;
+    let conversation = Live::new(&opened.compiler, &plan).conversation_of(&context).map_err(Unusable::Findings)?;
     Ok((PromptEnvironment::of(&context), conversation))
 }
 
@@ -260,7 +260,7 @@ fn context(options: &Options, opened: &mut Opened, wanted: &str, terminal: &Term
             return Err(failure.help(help.unwrap_or_else(|| "`reqc contexts` shows every context".to_owned())).into());
         }
     };
-    let file = opened.compiler_mut().add_source(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
+    let file = opened.compiler.sources().add(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
     let text = opened.compiler.sources().get(file).text().to_owned();
     let origins = provider::origins(opened.compiler.repo().instances.values());
     let mut found = Vec::new();

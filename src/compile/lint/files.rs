@@ -1,55 +1,24 @@
 //! Files of request bodies, one after the other, and the report of all of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::LintTarget;
-use super::judge::{Judge, Judged, Told, problem};
-use crate::compile::policy::MOST_OF_A_RULE;
-use crate::compile::{Compiler, LeftOut, PolicyOptions, Report, STACK_BYTES, Selection};
-use crate::diag::{Diagnostic, Severity, count};
+use super::document::{DocumentJudge, Judged, Told, problem};
+use crate::compile::compiler::{Compiler, STACK_BYTES};
+use crate::compile::judge::LintTarget;
+use crate::compile::policy::{LeftOut, MOST_OF_A_RULE, PolicyOptions};
+use crate::compile::report::{LintedBodies, Report, Reporter};
+use crate::compile::selection::Selection;
+use crate::diag::{Diagnostic, Severity};
 use crate::lint::{Batch, BatchPlace, Content, Envelope, Input, InputError, Line, Lines, Places, content, rules};
 use crate::provider::WireFormat;
 use crate::repo::rules::NOT_TEXT;
 use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
-
-/// The bodies that files held.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LintedBodies {
-    /// How many bodies of each wire format were judged, in the order of [`WireFormat::ALL`].
-    pub formats: Vec<(WireFormat, usize)>,
-    /// How many requests went to endpoints that take no body of these formats.
-    pub passed_over: usize,
-}
-
-impl fmt::Display for LintedBodies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bodies = self.formats.iter().map(|(_, bodies)| bodies).sum();
-        let formats: Vec<String> =
-            self.formats.iter().map(|(wire, bodies)| format!("{bodies} {}", wire.name())).collect();
-        match formats.is_empty() {
-            true => f.write_str(&count(bodies, "body")),
-            false => write!(f, "{} ({})", count(bodies, "body"), formats.join(", ")),
-        }
-    }
-}
-
-impl LintedBodies {
-    /// Returns what the figures end with.
-    pub(crate) fn left_out(&self) -> String {
-        match self.passed_over {
-            0 => String::new(),
-            more => format!(", {} passed over", count(more, "other request")),
-        }
-    }
-}
 
 /// Files of request bodies, judged one after the other. What is kept is bounded by the largest document or line, and by what is found.
 ///
@@ -69,7 +38,7 @@ impl LintedBodies {
 /// # Ok::<(), reqc::lint::InputError>(())
 /// ```
 pub struct Linting<'c> {
-    judge: Judge<'c>,
+    judge: DocumentJudge<'c>,
     pool: Option<rayon::ThreadPool>,
     sources: Sources,
     findings: Vec<Diagnostic>,
@@ -87,7 +56,7 @@ impl<'c> Linting<'c> {
     /// Begins; `wire` is the format of all bodies, if it is known.
     pub fn new(compiler: &'c Compiler, wire: Option<WireFormat>, target: LintTarget<'c>) -> Linting<'c> {
         Linting {
-            judge: Judge { compiler, wire, target },
+            judge: DocumentJudge { compiler, wire, target },
             pool: rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build().ok(),
             sources: compiler.sources().clone(),
             findings: Vec::new(),
@@ -126,7 +95,8 @@ impl<'c> Linting<'c> {
 
     /// Returns what was found, after the policy of the repository.
     pub fn report(self, options: &PolicyOptions) -> Report {
-        let mut report = self.judge.compiler.report_of(self.sources, self.findings, &Selection::default(), options);
+        let mut report =
+            Reporter::new(self.judge.compiler, &Selection::default(), options).of(self.sources, self.findings);
         let mut left_out = Vec::new();
         for (code, found) in self.found {
             let more = found.saturating_sub(MOST_OF_A_RULE);
@@ -331,7 +301,7 @@ impl Skipped {
     }
 }
 
-impl Judge<'_> {
+impl DocumentJudge<'_> {
     /// Returns what is found in a line, and the line; nothing, if it is text. Text before a document is blanked, so that places stay.
     fn line(&self, line: &Line) -> Result<(Option<Judged>, SourceText), TextError> {
         let text = SourceText::from_bytes(&line.bytes)?;

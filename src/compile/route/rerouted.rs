@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Compiler, match_patterns, matcher};
+use super::router::{Router, match_patterns, matcher};
+use crate::compile::compiler::Compiler;
 use crate::repo::{FileToRoute, Matcher, Roster, examples};
 
 /// Files that another agent of a roster gets now.
@@ -33,26 +34,26 @@ const MOST_ASKED: usize = 1_000;
 /// The most questions to one agent.
 const MOST_QUESTIONS: usize = 500_000;
 
-impl Compiler {
-    /// Files that go elsewhere than on an older side, by roster. `older_names` has what agents were called there, by their names of today.
-    /// A roster that only one side has is left out.
-    pub fn rerouted(&self, older: &Compiler, older_names: &BTreeMap<Arc<str>, Arc<str>>) -> Vec<Rerouted> {
-        let newer_names: BTreeMap<&Arc<str>, &Arc<str>> = older_names.iter().map(|(new, old)| (old, new)).collect();
-        let mut all = Vec::new();
-        for roster in &self.repo().rosters {
-            let before = older.repo().rosters.iter().find(|it| it.name.value == roster.name.value);
-            let Some(before) = before else { continue };
-            let now = Table::of(self, roster);
-            let mut before = Table::of(older, before);
-            for stop in &mut before.0 {
-                stop.agent = newer_names.get(&stop.agent).map_or_else(|| Arc::clone(&stop.agent), |it| Arc::clone(it));
-            }
-            if now.0.iter().map(Stop::key).ne(before.0.iter().map(Stop::key)) {
-                all.extend(between(&roster.name.value, &before, &now));
+/// Returns the files that go elsewhere than on an older side, by roster. `older_names` has what agents were called there, by their
+/// names of today. A roster that only one side has is left out.
+pub fn rerouted(now: &Compiler, older: &Compiler, older_names: &BTreeMap<Arc<str>, Arc<str>>) -> Vec<Rerouted> {
+    let newer_names: BTreeMap<&Arc<str>, &Arc<str>> = older_names.iter().map(|(new, old)| (old, new)).collect();
+    let mut all = Vec::new();
+    for roster in &now.repo().rosters {
+        let before = older.repo().rosters.iter().find(|it| it.name.value == roster.name.value);
+        let Some(before) = before else { continue };
+        let now = Table::of(now, roster);
+        let mut before = Table::of(older, before);
+        for stop in &mut before.0 {
+            if let Some(newer) = newer_names.get(&stop.agent) {
+                stop.agent = Arc::clone(newer);
             }
         }
-        all
+        if now.0.iter().map(Stop::key).ne(before.0.iter().map(Stop::key)) {
+            all.extend(between(&roster.name.value, &before, &now));
+        }
     }
+    all
 }
 
 /// The agents of a roster that can get something, in order.
@@ -66,6 +67,12 @@ struct Stop {
 }
 
 impl Stop {
+    fn of(side: &Compiler, agent: &Arc<str>) -> Option<Stop> {
+        let (_, profile) = Router::new(side).candidate(agent)?;
+        let patterns = match_patterns(&profile).map(|list| list.into_iter().map(Arc::from).collect());
+        Some(Stop { agent: Arc::clone(agent), patterns, matcher: matcher(&profile) })
+    }
+
     fn key(&self) -> (&Arc<str>, &[Vec<Arc<str>>; 3]) {
         (&self.agent, &self.patterns)
     }
@@ -73,12 +80,7 @@ impl Stop {
 
 impl Table {
     fn of(side: &Compiler, roster: &Roster) -> Table {
-        let stop = |agent: &Arc<str>| {
-            let (_, profile) = side.candidate(agent)?;
-            let patterns = match_patterns(&profile).map(|list| list.into_iter().map(Arc::from).collect());
-            Some(Stop { agent: Arc::clone(agent), patterns, matcher: matcher(&profile) })
-        };
-        Table(roster.agents.iter().filter_map(|agent| stop(&agent.value)).collect())
+        Table(roster.agents.iter().filter_map(|agent| Stop::of(side, &agent.value)).collect())
     }
 
     fn route(&self, file: &FileToRoute) -> Option<&Arc<str>> {
@@ -120,19 +122,20 @@ fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
 
 /// Paths made from the patterns of both sides: [`OTHER`] first, of each alone, and names of files in folders of paths.
 fn paths(before: &Table, now: &Table) -> Vec<String> {
-    let made = |at: usize| -> BTreeSet<String> {
-        let patterns: BTreeSet<&Arc<str>> = [before, now].iter().flat_map(|side| side.patterns(at)).collect();
-        patterns.into_iter().flat_map(|pattern| examples(pattern)).collect()
-    };
-    let (files, folders) = (made(0), made(1));
-    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let (files, folders) = (made(before, now, 0), made(before, now, 1));
     let both = folders.iter().flat_map(|folder| {
         let folder = folder.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        files.iter().map(move |file| format!("{folder}{}", name(file))).collect::<Vec<_>>()
+        files.iter().map(move |file| format!("{folder}{}", file.rsplit('/').next().unwrap_or_default()))
     });
     let mut known = BTreeSet::new();
     let all = std::iter::once(OTHER.to_owned()).chain(files.iter().cloned()).chain(folders.iter().cloned()).chain(both);
     all.filter(|path| known.insert(path.clone())).collect()
+}
+
+/// Returns names made from the patterns of files, or of paths, of both sides.
+fn made(before: &Table, now: &Table, at: usize) -> BTreeSet<String> {
+    let patterns: BTreeSet<&Arc<str>> = [before, now].iter().flat_map(|side| side.patterns(at)).collect();
+    patterns.into_iter().flat_map(|pattern| examples(pattern)).collect()
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@
 //! A server offers what it offers when it starts: later changes of its list are passed over, because the tools of a conversation
 //! stay what they were. It may ask for nothing: no samples of the model, no questions to the person, no files.
 
-mod call;
 mod lines;
 mod names;
 mod result;
+mod call;
 
 use std::error::Error as StdError;
 use std::fmt;

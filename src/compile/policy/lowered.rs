@@ -1,14 +1,12 @@
 //! The checks that a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
 //! report, and what a change adds to it in the diff.
 
-mod change;
-
 use std::sync::Arc;
 
-use super::policy::matches;
-use super::rules::all_rules;
-use super::{Compiler, Policy};
+use super::levels::{Policy, matches};
 use crate::check::schema::is_built_in;
+use crate::compile::compiler::Compiler;
+use crate::compile::rules::all_rules;
 use crate::provider::WireFormat;
 use crate::repo::{Allow, Extension, LayerFile, LayerKind, Level, Repo};
 use crate::source::{SourceText, Span};
@@ -36,8 +34,8 @@ pub struct Lowered {
     pub expires: Option<String>,
     /// Where it is said: a path and a one-based line; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
-    /// The text of a schema file.
-    text: Option<Arc<SourceText>>,
+    /// What a schema says.
+    pub(super) text: Option<Arc<SourceText>>,
 }
 
 /// The places of a repository that lower findings.
@@ -134,14 +132,14 @@ impl Lowered {
         }
     }
 
-    fn at(mut self, repo: &Repo, span: Span) -> Lowered {
+    pub(super) fn at(mut self, repo: &Repo, span: Span) -> Lowered {
         let file = repo.sources.get(span.file);
         self.place = Some((Arc::clone(file.path()), file.position(span.start as usize).line));
         self
     }
 
     /// Returns what it lowers, wherever that is said.
-    fn key(&self) -> String {
+    pub(super) fn key(&self) -> String {
         let Lowered { kind, what, to, value, agent, path, fields, reason, expires, place: _, text } = self;
         let text = text.as_ref().map(|text| text.as_str());
         format!("{:?}", (kind, what, to, value, agent, path, fields, reason, expires, text))
@@ -150,7 +148,7 @@ impl Lowered {
 
 impl Policy<'_> {
     /// Returns what is lowered in this run, in the order in which it is written.
-    pub(super) fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
+    pub(in crate::compile) fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
         let repo = &compiler.repo;
         let rules = self.config.levels.iter().filter_map(|(code, level)| {
             let lowered = Lowered::new(LoweredKind::Rule, &code.value).at(repo, code.span);
@@ -208,7 +206,7 @@ fn layer(repo: &Repo) -> Lowered {
     Lowered { to: lacks.then_some(LoweredTo::Removed), ..Lowered::new(LoweredKind::Layer, "bundled") }
 }
 
-fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
+pub(super) fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
     // In a root that is the bundled layer, what differs from the program's own schemas may be anybody's.
     let own = repo.schemas.values().flatten().filter(|source| {
         source.layer == LayerKind::Own

@@ -3,21 +3,22 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Lowered, LoweredKind, LoweredTo, schemas};
-use crate::compile::policy::matches;
+use super::levels::{Policy, PolicyOptions, matches};
+use super::lowered::{Lowered, LoweredKind, LoweredTo, schemas};
+use crate::compile::compiler::Compiler;
+use crate::compile::contexts::LoadedContext;
 use crate::compile::rules::all_rules;
-use crate::compile::{Compiler, LoadedContext, Policy};
 use crate::diag::{Rule, Severity};
 use crate::repo::{Dialect, Level};
 
+/// Returns what a side lowers and an older one did not.
+pub fn newly_lowered(now: &Compiler, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
+    Policy::of(now, options, false).newly_lowered(now, &Policy::of(older, options, false), older)
+}
+
 impl Policy<'_> {
     /// Returns what this side, of `now`, lowers and an older side, of `before`, did not.
-    pub(in crate::compile) fn newly_lowered(
-        &self,
-        now: &Compiler,
-        older: &Policy<'_>,
-        before: &Compiler,
-    ) -> Vec<Lowered> {
+    fn newly_lowered(&self, now: &Compiler, older: &Policy<'_>, before: &Compiler) -> Vec<Lowered> {
         let known: HashSet<String> = older.lowered(before).iter().map(Lowered::key).collect();
         let mut told: Vec<Lowered> = self.lowered(now).into_iter().filter(|it| !known.contains(&it.key())).collect();
         told.extend(self.no_errors(older));

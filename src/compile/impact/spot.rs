@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
-use super::Compiler;
-use crate::source::FileId;
+use crate::compile::compiler::Compiler;
+use crate::profile::Profile;
+use crate::source::{FileId, Span};
 use crate::toml::{self, Kind, Table};
 use crate::unit::Plan;
 
@@ -17,114 +18,141 @@ const TEMPLATES: [&str; 2] = ["system_prompt", "surroundings"];
 const PUTS_TOGETHER: &str = "controls how the agent is assembled, which is not traced";
 const DECIDES: &str = "controls what is written, which is not traced";
 
-impl Compiler {
-    /// Returns what a place does that wrote nothing in an agent's bodies; `None` if it does nothing there. `unknown` says why not all is
-    /// known of the bodies.
-    pub(super) fn unfollowed(
-        &self,
-        plan: &Plan<'_>,
-        (file, range): (FileId, &Range<usize>),
-        unknown: Option<&'static str>,
-    ) -> Option<&'static str> {
-        let source = self.sources().get(file);
-        let (text, path) = (source.text(), source.path());
-        let is_profile = plan.profile.chain.iter().any(|profile| profile.file == file);
-        let is_instance = plan.instance.name.span.file == file;
-        let is_read = path.trim_start_matches("bundled:").starts_with("roles/");
-        if is_comment(path, text, range) || !(is_profile || is_instance || is_read || self.includes(plan, file)) {
+/// A place of a file, seen from an agent.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a> {
+    pub(super) compiler: &'a Compiler,
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) file: FileId,
+    pub(super) range: &'a Range<usize>,
+}
+
+impl Spot<'_> {
+    /// Returns what a place does that wrote nothing in the agent's bodies; `None` if it does nothing there. `unknown` says why not
+    /// all is known of the bodies.
+    pub(super) fn unfollowed(&self, unknown: Option<&'static str>) -> Option<&'static str> {
+        let text = self.text();
+        let is_profile = self.is_of_profile();
+        let is_instance = self.plan.instance.name.span.file == self.file;
+        let is_read = self.path().trim_start_matches("bundled:").starts_with("roles/");
+        if self.is_comment() || !(is_profile || is_instance || is_read || self.is_included()) {
             return None;
         }
-        if text[range.clone()].trim().is_empty() {
+        let asked = &text[self.range.clone()];
+        if asked.trim().is_empty() {
             return unknown;
         }
         match is_profile {
-            true if self.is_replaced(plan, file, range) => None,
-            true if puts_together(plan, text, file, range) => Some(PUTS_TOGETHER),
+            true if self.is_replaced() => None,
+            true if self.puts_together() => Some(PUTS_TOGETHER),
             _ if is_instance => Some(PUTS_TOGETHER),
-            _ if !is_read && (text[range.clone()].contains("{%") || is_in_statement(&text[..range.start])) => {
+            _ if !is_read && (asked.contains("{%") || is_in_statement(&text[..self.range.start])) => {
                 unknown.or(Some(DECIDES))
             }
             _ => unknown,
         }
     }
 
-    /// Returns `true` if a place stands in what an agent is made of, and is no comment.
-    pub(super) fn takes_part(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> bool {
-        let source = self.sources().get(file);
-        let is_profile = plan.profile.chain.iter().any(|profile| profile.file == file);
-        !is_comment(source.path(), source.text(), range)
-            && match is_profile {
-                true => !self.is_replaced(plan, file, range),
-                false => self.includes(plan, file),
-            }
+    /// Returns `true` if the place stands in what the agent is made of, and is no comment.
+    pub(super) fn takes_part(&self) -> bool {
+        let takes_part = match self.is_of_profile() {
+            true => !self.is_replaced(),
+            false => self.is_included(),
+        };
+        takes_part && !self.is_comment()
     }
 
-    /// The places that a place belongs to: of a tag that ends or parts a block, the tag that begins it; of a key or the quotes of a
-    /// text, the whole text; of the head of a table, what stands in the table.
-    pub(super) fn belongs_to(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> Vec<Range<usize>> {
-        let text = self.sources().get(file).text();
-        let mut around = openers(text, range);
-        for profile in plan.profile.chain.iter().filter(|profile| profile.file == file) {
-            hold(text, &profile.settings, range, &mut around);
+    /// Returns the places that this one belongs to: of a tag that ends or parts a block, the tag that begins it; of a key or the
+    /// quotes of a text, the whole text; of the head of a table, what stands in the table.
+    pub(super) fn belongs_to(&self) -> Vec<Range<usize>> {
+        let mut around = openers(self.text(), self.range);
+        for profile in self.profiles() {
+            hold(self.text(), &profile.settings, self.range, &mut around);
         }
         around
     }
 
-    /// Returns `true` if a place of a profile is for people, or a descendant says something else instead.
-    pub(super) fn is_aside(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> bool {
-        let is_profile = plan.profile.chain.iter().any(|profile| profile.file == file);
-        is_profile && self.is_replaced(plan, file, range)
+    /// Returns `true` if the place is one of a profile that is for people, or for which a descendant says something else.
+    pub(super) fn is_aside(&self) -> bool {
+        self.is_of_profile() && self.is_replaced()
     }
 
-    /// Returns `true` if a template of an agent includes a partial, directly or not.
-    fn includes(&self, plan: &Plan<'_>, file: FileId) -> bool {
+    fn text(&self) -> &str {
+        self.compiler.sources().get(self.file).text()
+    }
+
+    fn path(&self) -> &str {
+        self.compiler.sources().get(self.file).path()
+    }
+
+    fn is_comment(&self) -> bool {
+        is_comment(self.path(), self.text(), self.range)
+    }
+
+    /// Returns the profiles of the agent's chain that stand in the file.
+    fn profiles(&self) -> impl Iterator<Item = &Profile> {
+        self.plan.profile.chain.iter().copied().filter(|profile| profile.file == self.file)
+    }
+
+    fn is_of_profile(&self) -> bool {
+        self.profiles().next().is_some()
+    }
+
+    /// Returns `true` if a template of the agent includes the file, directly or not.
+    fn is_included(&self) -> bool {
         let mut left = usize::MAX;
-        let files = plan.profile.chain.iter().map(|profile| profile.file);
-        let mut names =
-            files.flat_map(|file| self.engine.partials_of_file(file, &mut left)).collect::<Vec<_>>().into_iter();
-        names.any(|name| self.repo.partials.get(&name).is_some_and(|partial| partial.file == file))
+        for profile in &self.plan.profile.chain {
+            for name in self.compiler.engine.partials_of_file(profile.file, &mut left) {
+                if self.compiler.repo.partials.get(&name).is_some_and(|partial| partial.file == self.file) {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Returns `true` if a descendant of the profile says something else instead, or the key is for people.
-    fn is_replaced(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> bool {
-        let settings = plan.profile.chain.iter().filter(|profile| profile.file == file);
-        let mut entries = settings.flat_map(|profile| &profile.settings.entries);
+    fn is_replaced(&self) -> bool {
+        let mut entries = self.profiles().flat_map(|profile| &profile.settings.entries);
         let asked = entries.find(|(key, node)| {
-            overlaps(&key.span, range) || overlaps(&node.span, range) && self.is_alone(file, &node.span, range)
+            overlaps(&key.span, self.range) || overlaps(&node.span, self.range) && self.is_inside(&node.span)
         });
         let Some((key, _)) = asked else { return false };
-        let merged = plan.profile.merged.get(&key.name);
-        let is_older = merged.is_none_or(|merged| merged.file != file && merged.table().is_none());
+        let merged = self.plan.profile.merged.get(&key.name);
+        let is_older = merged.is_none_or(|merged| merged.file != self.file && merged.table().is_none());
         ASIDE.contains(&key.name.as_str()) || is_older
     }
 
-    /// Returns `true` if a range is inside of a value.
-    fn is_alone(&self, file: FileId, value: &Range<usize>, range: &Range<usize>) -> bool {
-        let asked = self.sources().get(file).text()[range.clone()].trim();
-        range.start >= value.start && range.start + asked.len() <= value.end
+    /// Returns `true` if the place is inside of a value.
+    fn is_inside(&self, value: &Range<usize>) -> bool {
+        let asked = self.text()[self.range.clone()].trim();
+        self.range.start >= value.start && self.range.start + asked.len() <= value.end
     }
-}
 
-/// Returns `true` if a place of a profile says what the agent is made of: its parent, what is removed, a table's head, or a setting.
-fn puts_together(plan: &Plan<'_>, text: &str, file: FileId, range: &Range<usize>) -> bool {
-    let of_file = plan.profile.chain.iter().filter(|profile| profile.file == file);
-    let mut said = of_file.flat_map(|profile| {
-        let extends = profile.extends.iter().map(|extends| extends.span);
-        extends.chain(profile.unset.iter().map(|path| path.span))
-    });
-    let is_head = text[range.clone()].trim_start().starts_with('[');
-    let is_setting = plan.profile.merged.iter().any(|(name, merged)| {
-        let [key, value] = [merged.key_span(), merged.span()];
-        name != "body"
-            && !TEMPLATES.contains(&name)
-            && [key, value].iter().any(|span| span.file == file && overlaps(&span.range(), range))
-    });
-    is_head
-        || is_setting
-        || said.any(|span| {
-            let line = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1)..span.end as usize;
-            overlaps(&line, range)
+    /// Returns `true` if the place of a profile says what the agent is made of: its parent, what is removed, a table's head, or a
+    /// setting.
+    fn puts_together(&self) -> bool {
+        self.text()[self.range.clone()].trim_start().starts_with('[')
+            || self.is_of_setting()
+            || self.profiles().any(|profile| {
+                let extends = profile.extends.iter().map(|extends| extends.span);
+                extends.chain(profile.unset.iter().map(|path| path.span)).any(|span| self.is_on_line_of(span))
+            })
+    }
+
+    fn is_of_setting(&self) -> bool {
+        self.plan.profile.merged.iter().any(|(name, merged)| {
+            let places = [merged.key_span(), merged.span()];
+            name != "body"
+                && !TEMPLATES.contains(&name)
+                && places.iter().any(|span| span.file == self.file && overlaps(&span.range(), self.range))
         })
+    }
+
+    fn is_on_line_of(&self, span: Span) -> bool {
+        let start = self.text()[..span.start as usize].rfind('\n').map_or(0, |at| at + 1);
+        overlaps(&(start..span.end as usize), self.range)
+    }
 }
 
 /// Adds what stands in the values whose key, quotes or head is asked for.
@@ -217,8 +245,8 @@ pub(super) fn is_comment(path: &str, text: &str, range: &Range<usize>) -> bool {
     let asked = text[range.clone()].trim();
     let before = &text[..range.start];
     let is_inside = before.rfind("{#").is_some_and(|open| !before[open..].contains("#}"));
-    let ends = |asked: &str| asked.find("#}").is_none_or(|end| end + 2 == asked.len());
+    let is_to_the_end = asked.find("#}").is_none_or(|end| end + 2 == asked.len());
     let begin = range.start + text[range.clone()].len() - text[range.clone()].trim_start().len();
     let is_of_toml = asked.starts_with('#') && path.ends_with(".toml") && toml::begins_comment(text, begin);
-    is_of_toml || asked.starts_with("{#") && ends(asked) || is_inside && ends(asked)
+    is_of_toml || (asked.starts_with("{#") || is_inside) && is_to_the_end
 }

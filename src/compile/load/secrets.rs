@@ -9,7 +9,7 @@ use crate::diag::Diagnostic;
 use crate::repo::Repo;
 use crate::repo::rules::LITERAL_SECRET;
 use crate::secret;
-use crate::source::{FileId, Sources, Span};
+use crate::source::{FileId, Span};
 
 /// How many keys of one file are told.
 const MOST: usize = 20;
@@ -27,26 +27,6 @@ pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
     }
     told.iter().chain(&found).for_each(|span| repo.sources.mask(*span));
     found.into_iter().filter(|span| !is_told(*span)).map(finding).collect()
-}
-
-/// Masks pieces of keys in what findings say: a template, for instance, reads a key without quotes as a difference of names, and calls
-/// one of them undefined. The keys are those of the files that a finding points into.
-pub(super) fn hide_pieces(findings: &mut [Diagnostic], sources: &Sources) {
-    for finding in findings {
-        let labels = std::iter::once(&finding.primary).chain(&finding.related);
-        let files: HashSet<FileId> = labels.map(|label| label.span.file).collect();
-        for piece in files.into_iter().flat_map(|file| sources.get(file).masked_pieces()) {
-            hide(finding, piece);
-        }
-    }
-}
-
-fn hide(finding: &mut Diagnostic, piece: &str) {
-    let labels = std::iter::once(&mut finding.primary).chain(&mut finding.related);
-    let said = labels.map(|label| &mut label.message).chain([&mut finding.message]).chain(&mut finding.help);
-    for text in said.filter(|text| text.contains(piece)) {
-        *text = text.replace(piece, &"*".repeat(piece.len()));
-    }
 }
 
 fn finding(span: Span) -> Diagnostic {

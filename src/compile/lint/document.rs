@@ -5,9 +5,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use super::{LintTarget, api};
 use crate::check::{About, Problem};
-use crate::compile::Compiler;
+use crate::compile::compiler::Compiler;
+use crate::compile::finding;
+use crate::compile::judge::{Judge, LintTarget, api};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
 use crate::lint::{Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Unrecognised, find, recognise_among, rules};
@@ -43,9 +44,7 @@ impl Told {
         let Told { range, problem, .. } = self;
         let span =
             problem.place.unwrap_or_else(|| Span::new(file, range.start - start..range.end.max(range.start) - start));
-        let mut finding = Diagnostic::new(problem.rule, span, problem.message).maybe_help(problem.help);
-        finding.severity = problem.severity.unwrap_or(finding.severity);
-        finding.in_sense(problem.sense)
+        finding::finding(problem, span)
     }
 }
 
@@ -74,14 +73,14 @@ impl Told {
     }
 }
 
-/// The rules and schemas that bodies are judged by.
-pub(super) struct Judge<'c> {
+/// What bodies are judged by.
+pub(super) struct DocumentJudge<'c> {
     pub(super) compiler: &'c Compiler,
     pub(super) wire: Option<WireFormat>,
     pub(super) target: LintTarget<'c>,
 }
 
-impl Judge<'_> {
+impl DocumentJudge<'_> {
     pub(super) fn judge(&self, text: &str) -> Judged {
         let document = match json::parse(text) {
             Ok(document) => document,
@@ -121,7 +120,7 @@ impl Judge<'_> {
             let wire = wire.map_or_else(|| self.recognised(&value, has_model_elsewhere), Ok)?;
             let target = self.target_of(wire, endpoint, has_model_elsewhere);
             let headers = (!headers.is_unknown()).then_some(headers).or(target.headers);
-            self.compiler.lint(&value, Some(wire), &LintTarget { headers, ..target })
+            Judge::new(self.compiler).lint(&value, Some(wire), &LintTarget { headers, ..target })
         });
         let (wire, problems) = match linted {
             Ok(Ok(linted)) => (Some(linted.wire), linted.problems),
@@ -147,7 +146,7 @@ impl Judge<'_> {
     /// Where a body goes: what was named counts, then its URL.
     fn target_of<'t>(&'t self, wire: WireFormat, endpoint: Option<&'t Endpoint>, has_model: bool) -> LintTarget<'t> {
         let named = self.target.instance.filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)));
-        let instance = named.or_else(|| self.compiler.instance_at(&endpoint?.host, wire));
+        let instance = named.or_else(|| Judge::new(self.compiler).instance_at(&endpoint?.host, wire));
         let of_url = || endpoint.filter(|_| named.is_none()).and_then(|endpoint| endpoint.server);
         let model = self.target.model.or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
         // An instance that the host alone tells says nothing of the headers that somebody else's program sent.

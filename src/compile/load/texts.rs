@@ -6,30 +6,12 @@
 
 use std::collections::HashSet;
 
-use crate::diag::{Diagnostic, Severity, rules};
+use crate::compile::rules::{CONFLICT, INVISIBLE};
+use crate::diag::{Diagnostic, Severity};
 use crate::repo::{LayerKind, Repo};
 use crate::resolve::Hierarchy;
 use crate::source::{FileId, SourceText, Span, Spanned};
 use crate::text::{Hidden, hidden, name_of};
-
-rules! {
-    INVISIBLE = Warning "text/invisible", "an invisible character",
-        "A model reads marks that change the direction of text, zero-width characters, tags, blank symbols and control \
-         characters, but a reviewer of a pull request cannot see them: what is reviewed is not what is sent. In names, they make \
-         two different things look the same.\n\n\
-         Characters in their proper place are not reported: right-to-left letters, joiners in scripts that need them, and joiners \
-         and selectors in emoji. Neither are the conversations of contexts.\n\n\
-         * wrong: `name = \"Re<U+200B>viewer\"`, where `<U+200B>` is the character itself\n\
-         * right: `name = \"Reviewer\"`\n\n\
-         If the character is intended, write it as an escape, so that it can be seen: `\"\\u202E\"` in a TOML string, \
-         `{{ \"\\u202E\" }}` in a template.";
-    CONFLICT = Error[lowerable] "text/conflict-marks", "a file has the marks of an unfinished merge",
-        "git writes `<<<<<<<`, `=======` and `>>>>>>>` around two versions of some lines that it could not merge. In a prompt or a \
-         partial nothing complains: the model reads both versions and the marks.\n\n\
-         * wrong: a role with `<<<<<<< HEAD` at the start of a line\n\
-         * right: the version that is meant\n\n\
-         A prompt that explains merge conflicts may show them: indent them, or allow the file with an `[[allow]]` entry.";
-}
 
 /// How much of all roles is looked at, in bytes: those that do not fit are passed over.
 const MAX_ROLE_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 //! The facts known of a model where the body of somebody goes.
 
+use super::compiler::Compiler;
 use crate::check::families::{ModelFacts, Route};
-use crate::compile::Compiler;
 use crate::provider::{ApiHeaders, Server, WireFormat};
 use crate::repo::{Price, Property};
 
@@ -18,11 +18,11 @@ pub(crate) struct ModelKnowledge {
     pub(crate) binds_thinking: bool,
 }
 
-impl Compiler {
+impl ModelKnowledge {
     /// Returns what is known of a model at a server.
-    pub(crate) fn knowledge(&self, wire: WireFormat, server: Server, model: &str) -> ModelKnowledge {
+    pub(crate) fn of(compiler: &Compiler, wire: WireFormat, server: Server, model: &str) -> ModelKnowledge {
         let headers = ApiHeaders::default();
-        let facts = ModelFacts::of(&self.repo.families, Route { wire, server, headers: &headers }, Some(model));
+        let facts = ModelFacts::of(&compiler.repo.families, Route { wire, server, headers: &headers }, Some(model));
         ModelKnowledge {
             context_window: facts.value(|family| family.context_window).map(|(window, _)| window),
             cache_minimum: facts.value(|family| family.cache_minimum).map(|(tokens, _)| tokens),

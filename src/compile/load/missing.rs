@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::is_agent;
+use crate::compile::compiler::is_agent;
 use crate::diag::Diagnostic;
 use crate::profile::{Profile, below_header, misplaced_below};
 use crate::repo::{Repo, rules as repo_rules};

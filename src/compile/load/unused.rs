@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use super::rules;
+use crate::compile::rules;
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::{LayerKind, Repo};
 use crate::resolve::{Hierarchy, ProfileId};

@@ -1,0 +1,151 @@
+//! Who wrote a run of a value's text, in terms of files.
+
+use super::places::{Arrived, Piece, Places};
+use crate::json::Pointer;
+use crate::render::{By, ReadPlace, Step, Written};
+use crate::source::Span;
+
+/// Who wrote a run of a value's text.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ValueSource {
+    /// What kind of source it is.
+    pub kind: SourceKind,
+    /// The text to edit, if it is in a file.
+    pub span: Option<Span>,
+    /// The template's text or tag that wrote it.
+    pub tag: Option<Span>,
+    /// The steps that led there, the innermost first.
+    pub steps: Vec<Step>,
+    /// The place in the template data, for values of a conversation.
+    pub data: Option<Pointer>,
+    /// What a computed text was made of.
+    pub made_of: Vec<Span>,
+    /// How many bytes of the rendered JSON these are.
+    pub len: usize,
+}
+
+/// A kind of source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SourceKind {
+    /// Literal text of a template.
+    Template,
+    /// A value of the conversation.
+    Data,
+    /// A file that a prompt read.
+    File,
+    /// A tag, with what it writes around values.
+    Tag,
+    /// Computed by a tag: an inferred place.
+    Computed,
+}
+
+impl SourceKind {
+    /// Returns `true` if the place is inferred: what stands there takes part, but is not what was written.
+    pub fn is_inferred(self) -> bool {
+        self == SourceKind::Computed
+    }
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            SourceKind::Template => "template",
+            SourceKind::Data => "data",
+            SourceKind::File => "file",
+            SourceKind::Tag => "tag",
+            SourceKind::Computed => "computed",
+        }
+    }
+}
+
+impl Places<'_> {
+    /// Who wrote a run; what came with a turn has its own template, or its text in the context.
+    pub(super) fn sources_of(&self, written: Written) -> Vec<ValueSource> {
+        let arrived = match &written.by {
+            By::Data { path, bytes } => self.arrived(path, bytes.clone()),
+            _ => None,
+        };
+        match arrived {
+            Some(Arrived::Rendered(turn, runs)) => runs.into_iter().map(|it| self.source_in_turn(turn, it)).collect(),
+            Some(Arrived::Joined(pieces)) => {
+                let source = self.source(written);
+                pieces.iter().map(|piece| source.piece(piece)).collect()
+            }
+            None => vec![self.source(written)],
+        }
+    }
+
+    /// Who wrote a run of what surroundings say in a turn.
+    fn source_in_turn(&self, turn: usize, written: Written) -> ValueSource {
+        let context = self.file();
+        let span = match &written.by {
+            By::Data { path, .. } => context.and_then(|it| it.setting_span(path, turn)),
+            By::File { file, .. } if file.place == ReadPlace::Project => {
+                context.and_then(|it| it.project_file_span(&file.path, turn))
+            }
+            _ => None,
+        };
+        let source = self.source(written);
+        ValueSource { span: span.or(source.span), ..source }
+    }
+
+    fn source(&self, written: Written) -> ValueSource {
+        let mut source = ValueSource {
+            kind: SourceKind::Template,
+            span: Some(written.span),
+            tag: Some(written.statement()),
+            steps: written.steps,
+            data: None,
+            made_of: Vec::new(),
+            len: written.output.len(),
+        };
+        match written.by {
+            By::Template => {}
+            By::Tag => source.kind = SourceKind::Tag,
+            // Which role the message gets that stands for an item is the program's matter.
+            By::Data { path, .. } if self.is_role_of_item(&path) => {
+                source.kind = SourceKind::Computed;
+                source.made_of.extend(self.data_span(&path));
+            }
+            By::Data { path, .. } => {
+                source.kind = SourceKind::Data;
+                source.span = self.data_span(&path);
+                source.data = Some((*path).clone());
+            }
+            By::File { file, bytes } => {
+                source.kind = SourceKind::File;
+                source.span = self.file_span(&file, Some(bytes));
+            }
+            By::Computed(from) => {
+                source.kind = SourceKind::Computed;
+                source.made_of = from.iter().filter_map(|from| self.span_of(from)).collect();
+            }
+        }
+        source
+    }
+
+    /// Returns the one value of the context that a provider step wrote.
+    pub(super) fn source_of_step(&self, path: Pointer) -> ValueSource {
+        ValueSource {
+            kind: SourceKind::Data,
+            span: self.data_span(&path),
+            tag: None,
+            steps: Vec::new(),
+            data: Some(path),
+            made_of: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
+impl ValueSource {
+    /// The source of a part of a text that was joined; what no file says is written by the tag.
+    fn piece(&self, piece: &Piece) -> ValueSource {
+        let (kind, span) = match piece.span {
+            Some(span) => (SourceKind::Data, Some(span)),
+            None => (SourceKind::Tag, self.tag),
+        };
+        ValueSource { kind, span, len: piece.len, ..self.clone() }
+    }
+}

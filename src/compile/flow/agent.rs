@@ -1,0 +1,227 @@
+//! The losses of one agent's bodies, each kind told once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::judged::{content_members, judged_members};
+use super::nearest::{Nearest, nearest};
+use crate::compare::limits;
+use crate::compile::compiler::Compiler;
+use crate::compile::contexts::LoadedContext;
+use crate::compile::explain::entrance::at_entrance;
+use crate::compile::explain::places::Places;
+use crate::compile::leaves_out::{Declarations, Declared};
+use crate::compile::pairing::Compiled;
+use crate::conversation::{ContentKind, KindSet};
+use crate::diag::{Diagnostic, Findings, Rule, Severity};
+use crate::flow::{Fate, Judged, Loss, rules};
+use crate::unit::{MemberRef, Plan};
+
+/// The losses of one agent's bodies.
+pub(in crate::compile) struct AgentFlow<'c> {
+    compiler: &'c Compiler,
+    limits: KindSet,
+    pub(super) declared: Vec<Declared>,
+    held: KindSet,
+    /// `true` if some body could not be made.
+    is_partial: bool,
+    lost: BTreeMap<LossKind, Lost<'c>>,
+}
+
+/// A kind of content, and what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct LossKind {
+    content: ContentKind,
+    fate: &'static str,
+}
+
+/// A kind of loss, over all contexts of an agent.
+struct Lost<'c> {
+    contexts: BTreeSet<Arc<str>>,
+    smallest: Loss,
+    shown_by: &'c LoadedContext,
+}
+
+impl<'c> AgentFlow<'c> {
+    pub(in crate::compile) fn new(compiler: &'c Compiler, plan: &Plan<'_>) -> AgentFlow<'c> {
+        AgentFlow {
+            compiler,
+            limits: limits::of(plan.wire, plan.api),
+            declared: Declared::of(plan),
+            held: KindSet::default(),
+            is_partial: false,
+            lost: BTreeMap::new(),
+        }
+    }
+
+    /// Notes that a body could not be made: nobody knows what it would have lost.
+    pub(in crate::compile) fn lacks_a_body(&mut self) {
+        self.is_partial = true;
+    }
+
+    /// Judges what a body carries of its conversation; `loaded` is the context of it.
+    pub(in crate::compile) fn judge(&mut self, compiled: &Compiled<'_>, loaded: &'c LoadedContext) {
+        let Compiled { plan, request, body, prompt, .. } = *compiled;
+        let names = content_members(plan.wire);
+        let usual: Vec<MemberRef<'_>> = body.members().filter(|member| names.contains(&member.name)).collect();
+        let mut judged = judged_members(plan, request, prompt, &usual);
+        // Content may stand in members that are no usual place for it.
+        if judged.losses.iter().any(|loss| !self.is_accepted(loss, &Declarations::default())) {
+            judged = judged_members(plan, request, prompt, &body.members().collect::<Vec<_>>());
+        }
+        self.add(&judged, loaded);
+    }
+
+    fn add(&mut self, judged: &Judged, loaded: &'c LoadedContext) {
+        self.held = self.held.and(judged.held);
+        for loss in &judged.losses {
+            if self.is_accepted(loss, &self.compiler.declarations) {
+                continue;
+            }
+            let kind = LossKind { content: loss.kind, fate: loss.fate.name() };
+            let lost = self.lost.entry(kind).or_insert_with(|| Lost {
+                contexts: BTreeSet::new(),
+                smallest: loss.clone(),
+                shown_by: loaded,
+            });
+            lost.contexts.insert(Arc::clone(&loaded.context.name));
+            if loss.size < lost.smallest.size {
+                (lost.smallest, lost.shown_by) = (loss.clone(), loaded);
+            }
+        }
+    }
+
+    /// Returns `true` if a format or the author accounts for a loss.
+    fn is_accepted(&self, loss: &Loss, declarations: &Declarations) -> bool {
+        if !matches!(loss.fate, Fate::Dropped | Fate::Altered(_)) {
+            return false;
+        }
+        if kinds(loss).any(|kind| self.limits.has(kind)) {
+            return true;
+        }
+        let covering = self.declaration(loss);
+        if let Some(declared) = covering {
+            declarations.note(declared, true);
+        }
+        covering.is_some()
+    }
+
+    /// Returns the entry of `leaves_out` that covers a loss.
+    pub(super) fn declaration(&self, loss: &Loss) -> Option<&Declared> {
+        self.declared.iter().find(|declared| kinds(loss).any(|kind| declared.kind.covers(kind)))
+    }
+
+    /// Tells what the bodies of the agent lose.
+    pub(in crate::compile) fn tell(&self, plan: &Plan<'_>, model: Option<&str>, findings: &mut Findings) {
+        for declared in &self.declared {
+            self.compiler.declarations.note(declared, self.is_partial);
+        }
+        for (kind, lost) in &self.lost {
+            // Who never writes images writes none by URL.
+            if self.is_told_by_another(*kind, lost) {
+                continue;
+            }
+            let is_never = !self.held.has(kind.content);
+            let places = Places::new(self.compiler, plan, lost.shown_by);
+            let mut finding = lost.finding(kind.content, is_never, &places, model);
+            for context in &lost.contexts {
+                finding = finding.reaching(plan.name(), Some(context));
+            }
+            findings.push(at_entrance(self.compiler.sources(), finding, &plan.profile));
+        }
+    }
+
+    /// Returns `true` if a loss of a wider kind of content says as much.
+    fn is_told_by_another(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
+        self.lost.iter().any(|(other, wider)| {
+            let is_wider =
+                other.content != kind.content && other.fate == kind.fate && other.content.covers(kind.content);
+            is_wider
+                && !self.held.has(other.content)
+                && (lost.contexts.is_subset(&wider.contexts) || !self.held.has(kind.content))
+        })
+    }
+}
+
+/// Returns the kinds of content that a loss is of.
+pub(super) fn kinds(loss: &Loss) -> impl Iterator<Item = ContentKind> {
+    [Some(loss.kind), loss.also].into_iter().flatten()
+}
+
+impl Fate {
+    fn name(&self) -> &'static str {
+        match self {
+            Fate::Dropped => "dropped",
+            Fate::Altered(_) => "altered",
+            Fate::Duplicated => "duplicated",
+            Fate::Reordered => "reordered",
+        }
+    }
+}
+
+impl Lost<'_> {
+    fn finding(&self, kind: ContentKind, is_never: bool, places: &Places<'_>, model: Option<&str>) -> Diagnostic {
+        let Lost { smallest, shown_by, .. } = self;
+        let (rule, message) = told(kind, &smallest.fate, is_never);
+        let Nearest { span, how } = nearest(places, smallest, model);
+        // What is told of an agent must not depend on which others are compiled.
+        let sense = Some(format!("{} {message}", kind.name()));
+        let mut finding = Diagnostic::new(rule, span, message).label(how).in_sense(sense);
+        if let Some(place) = places.data_span(&smallest.at) {
+            let context = &shown_by.context.name;
+            finding = finding.related(place, format!("for instance this, of the context `{context}`"));
+        }
+        let is_slight = match &smallest.fate {
+            Fate::Altered(how) => how.contains("white space") || kind.is_optional(),
+            Fate::Dropped | Fate::Duplicated | Fate::Reordered => kind.is_optional(),
+        };
+        if is_slight {
+            finding = finding.at_most(Severity::Warning);
+        }
+        finding.help(help(kind, &smallest.fate))
+    }
+}
+
+/// Returns the rule of a loss, and what is said of it; `is_never` if no body holds such content.
+fn told(kind: ContentKind, fate: &Fate, is_never: bool) -> (&'static Rule, String) {
+    let (what, is_one) = kind.phrase();
+    let verb = Verb { is_one };
+    match fate {
+        Fate::Dropped if is_never => {
+            (&rules::DROPPED, format!("{what} never {} the body", verb.of("reaches", "reach")))
+        }
+        Fate::Dropped => (&rules::DROPPED, format!("{what} {} not always reach the body", verb.of("does", "do"))),
+        Fate::Altered(how) => (&rules::ALTERED, format!("{what} {} altered on the way: {how}", verb.of("is", "are"))),
+        Fate::Duplicated => (&rules::DUPLICATED, format!("{what} {} in the body twice", verb.of("is", "are"))),
+        Fate::Reordered => {
+            (&rules::REORDERED, format!("{what} {} behind what was said later", verb.of("stands", "stand")))
+        }
+    }
+}
+
+/// The number in which a verb stands.
+struct Verb {
+    is_one: bool,
+}
+
+impl Verb {
+    fn of(&self, one: &'static str, many: &'static str) -> &'static str {
+        if self.is_one { one } else { many }
+    }
+}
+
+fn help(kind: ContentKind, fate: &Fate) -> String {
+    let name = kind.name();
+    match fate {
+        Fate::Dropped => {
+            format!("write it into the body, or say in the profile that it is left out: `leaves_out = [\"{name}\"]`")
+        }
+        Fate::Altered(_) => {
+            format!(
+                "write it once, as it is: `{{{{ tojson(value) }}}}`; what is altered on purpose goes into `leaves_out = [\"{name}\"]`"
+            )
+        }
+        Fate::Duplicated => "write it at one place only".to_owned(),
+        Fate::Reordered => "go over `ctx.history` once, from its beginning".to_owned(),
+    }
+}

@@ -1,0 +1,119 @@
+//! The place of a template that comes nearest to writing some content that a body lacks.
+
+use serde_json::Value;
+
+use crate::check::history;
+use crate::compile::explain::leaves;
+use crate::compile::explain::places::Places;
+use crate::compile::surroundings;
+use crate::conversation::ContentKind;
+use crate::flow::{Fate, Loss};
+use crate::import::forms;
+use crate::json::Pointer;
+use crate::render::DataRead;
+use crate::source::Span;
+use crate::unit::{Author, Body, Plan, Record};
+
+/// The place that comes nearest, and how near.
+pub(super) struct Nearest {
+    pub(super) span: Span,
+    pub(super) how: &'static str,
+}
+
+/// How near a value that is read is to some content.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Closeness {
+    /// The number of steps that both have in common.
+    shared: usize,
+    /// `true` if it is the content, what holds it or a member beside it, and nothing deep in another value.
+    is_beside: bool,
+    /// How much the value has to do with the content: a role says only who speaks, a type only which kind of content there is.
+    weight: u8,
+}
+
+/// Returns the place of a template that comes nearest to writing some content.
+pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> Nearest {
+    let plan = places.plan;
+    let member = member_of(plan, loss.kind);
+    let Looked { reads, writer } = looked(places, model, member).unwrap_or_default();
+    let best = reads.iter().map(|read| closeness(&read.path, &loss.at)).max();
+    if let Some(best) = best.filter(|best| best.shared > 0)
+        && let Some(read) = reads.iter().rev().find(|read| closeness(&read.path, &loss.at) == best)
+    {
+        let how = match best.shared == loss.at.tokens().count() {
+            true if loss.fate == Fate::Dropped => "it is read here, and not written",
+            true => "it is read here",
+            false => "nothing more is read of it than this",
+        };
+        return Nearest { span: read.span, how };
+    }
+    let written_in = plan.member_at(member);
+    // A prompt stands in the profile, or has a file of its own that writes nothing of the body's form.
+    let is_of_body = !matches!(loss.kind, ContentKind::SystemPrompt | ContentKind::Files);
+    let of_partial = writer.filter(|span| is_of_body && span.file != written_in.file);
+    Nearest { span: of_partial.unwrap_or(written_in), how: "nothing here reads it" }
+}
+
+/// What the templates of a body did.
+#[derive(Default)]
+struct Looked {
+    reads: Vec<DataRead>,
+    /// The template's place that wrote the last text of a member.
+    writer: Option<Span>,
+}
+
+/// Makes a body again and looks at what its templates read, and at what wrote the last text of a member.
+fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Looked> {
+    let Places { compiler, plan, loaded } = *places;
+    let renderer = loaded.renderer(&compiler.engine);
+    let version = surroundings::version(compiler, plan, loaded, &renderer).result.ok()?;
+    let request = loaded.request(plan, &version, model);
+    let body = plan.body(compiler.sources(), &renderer, &request).ok()?;
+    let record = Record::new(plan, compiler.sources(), &renderer, &request, &body);
+    let writer = last_text(&body, member).and_then(|at| match record.author(&at) {
+        Author::Template { written, .. } => written.last().map(|written| written.span),
+        Author::Literal { .. } | Author::Step { .. } => None,
+    });
+    let reads = plan.data_reads(compiler.sources(), &renderer, &request, &body);
+    Some(Looked { reads, writer })
+}
+
+/// Returns the last text below a member of a body, one without content first: that is where content may be missing.
+fn last_text(body: &Body, member: &str) -> Option<Pointer> {
+    let value = body.value().get(member)?;
+    let texts: Vec<Pointer> =
+        leaves(value).into_iter().filter(|at| value.pointer(at.as_str()).is_some_and(Value::is_string)).collect();
+    let blank = texts.iter().rev().find(|at| value.pointer(at.as_str()) == Some(&Value::from("")));
+    let last = blank.or(texts.last())?;
+    Some(Pointer::root().member(member).join(last))
+}
+
+fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {
+    let shared = path.tokens().zip(wanted.tokens()).take_while(|(one, other)| one == other).count();
+    let last = path.tokens().last();
+    let is_beside = path.tokens().count() <= shared + 1;
+    let weight = match last.as_deref() {
+        Some("role") => 0,
+        Some(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => 1,
+        Some("type") => 2,
+        _ => 3,
+    };
+    Closeness { shared, is_beside, weight }
+}
+
+/// Returns the member of the body that should hold what is nowhere.
+fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
+    let of_kind = match kind {
+        ContentKind::Suffix => first(plan, &["suffix", "input_suffix"]),
+        ContentKind::SystemPrompt | ContentKind::Files => first(plan, forms::prompt_members(plan.wire)),
+        _ => None,
+    };
+    let usual = of_kind.or_else(|| history::member_of(plan.wire));
+    usual.or_else(|| first(plan, &["prompt", "input_prefix"])).unwrap_or("prompt")
+}
+
+/// Returns the first of some members that the profile sets.
+fn first(plan: &Plan<'_>, names: &[&'static str]) -> Option<&'static str> {
+    let body = plan.profile.body()?;
+    names.iter().find(|name| body.get(name).is_some()).copied()
+}

@@ -1,0 +1,78 @@
+//! Reading and checking a repository: everything that depends on no conversation, once.
+
+mod missing;
+mod agents;
+mod secrets;
+mod texts;
+mod unused;
+
+use std::sync::Arc;
+
+use self::agents::Preparing;
+use super::compiler::Compiler;
+use super::contexts::{LoadedContext, Readable};
+use super::leaves_out::Declarations;
+use super::reach::users::note_on_findings;
+use super::route::rosters;
+use super::{policy, rules};
+use crate::check::{Schemas, check_families};
+use crate::context;
+use crate::diag::Diagnostic;
+use crate::memory::Memory;
+use crate::profile;
+use crate::provider;
+use crate::render::Engine;
+use crate::repo::{self, LoadOptions, Repo};
+use crate::resolve::Hierarchy;
+use crate::world::World;
+
+/// Reads and checks a repository. Without `wanted` all agents are prepared; with it those whose names are wanted, and the others too if
+/// something was found on the way.
+pub(super) fn load(
+    own: Arc<dyn World>,
+    bundled: Arc<dyn World>,
+    options: LoadOptions,
+    wanted: Option<&dyn Fn(&str) -> bool>,
+) -> Compiler {
+    let loaded = repo::load(own, bundled, options);
+    let (mut repo, mut findings) = (loaded.repo, loaded.findings);
+    let (profiles, more) = profile::read_all(&repo);
+    findings.extend(more);
+    // What looks like a key is shown nowhere, not even where it stands.
+    findings.extend(secrets::check(&mut repo, &findings));
+    let (hierarchy, more) = Hierarchy::build(profiles, repo.config.dialect);
+    findings.extend(more);
+    let (contexts, more) = context::read_all(&repo, &provider::origins(repo.instances.values()));
+    findings.extend(more);
+    let memory = Arc::new(Memory::default());
+    let (engine, more) = Engine::new(&repo, &memory);
+    findings.extend(more);
+    findings.extend(provider::check_instances(&repo));
+    let (schemas, more) = Schemas::new(&repo, &memory);
+    findings.extend(more);
+    findings.extend(check_families(&repo));
+    if repo.is_empty() && !findings.iter().any(|finding| is_unlisted(&repo, finding)) {
+        findings.push(rules::empty(&mut repo.sources));
+    }
+    findings.extend(texts::check(&mut repo, &hierarchy, &findings));
+    findings.extend(policy::check_codes(&repo.config));
+    findings.extend(rules::unknown_agents(&repo, &hierarchy));
+    findings.extend(rosters::check(&repo, &hierarchy));
+    findings.extend(rules::unknown_contexts(&repo, &contexts));
+    findings.extend(rules::unknown_instances(&repo));
+    let readable = Readable::of(&repo);
+    let contexts = contexts.into_iter().map(|context| LoadedContext::new(&repo, context, &readable)).collect();
+    let (schemas, agents) = (Arc::new(schemas), Vec::new());
+    let declarations = Declarations::default();
+    let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, memory, declarations, agents, findings };
+    Preparing::new(&mut compiler).all(wanted);
+    let unused = unused::check(&compiler.repo, &compiler.hierarchy, &compiler.findings);
+    compiler.findings.extend(unused);
+    note_on_findings(&mut compiler);
+    compiler
+}
+
+/// Returns `true` if the folder of agents could not be listed.
+fn is_unlisted(repo: &Repo, finding: &Diagnostic) -> bool {
+    &**repo.sources.get(finding.primary.span.file).path() == repo::folders::AGENTS
+}

@@ -1,0 +1,106 @@
+//! The agents that use a file: their chain, the partials that their templates include, and their provider instance.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::compile::compiler::Compiler;
+use crate::resolve::ProfileId;
+use crate::source::FileId;
+
+/// Finds the agents that use files.
+pub(in crate::compile) struct Users<'a> {
+    compiler: &'a Compiler,
+}
+
+impl<'a> Users<'a> {
+    pub(in crate::compile) fn of(compiler: &'a Compiler) -> Users<'a> {
+        Users { compiler }
+    }
+
+    /// Returns for each of some paths the agents that use the file there, or any of them that have it; `None` if too many includes would have to
+    /// be followed to know all.
+    pub(in crate::compile) fn by_path(&self, paths: &BTreeSet<&str>) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
+        let asked = self.compiler.sources().iter().filter(|(_, file)| paths.contains(&**file.path()));
+        let files: BTreeMap<FileId, String> = asked.map(|(id, file)| (id, file.path().to_string())).collect();
+        let reached = self.by_file(&files.keys().copied().collect())?;
+        let mut agents: BTreeMap<String, BTreeSet<Arc<str>>> = BTreeMap::new();
+        for (file, names) in reached {
+            agents.entry(files[&file].clone()).or_default().extend(names);
+        }
+        Some(agents)
+    }
+
+    /// Returns for each of some files the names of the agents that use it, sorted; `None` if there are more includes than are followed.
+    pub(in crate::compile) fn by_file(&self, files: &BTreeSet<FileId>) -> Option<BTreeMap<FileId, Vec<Arc<str>>>> {
+        let (reached, left) = self.by_some(files);
+        (left > 0).then_some(reached)
+    }
+
+    /// Returns the same as far as includes are followed, and how many more would have been.
+    fn by_some(&self, files: &BTreeSet<FileId>) -> (BTreeMap<FileId, Vec<Arc<str>>>, usize) {
+        let mut reached: BTreeMap<FileId, Vec<Arc<str>>> = BTreeMap::new();
+        let mut known: HashMap<FileId, BTreeSet<FileId>> = HashMap::new();
+        let mut left = MAX_INCLUDES;
+        for (id, _) in &self.compiler.agents {
+            let name = &self.compiler.hierarchy.get(*id).name.value;
+            for file in self.files_of(*id, files, &mut known, &mut left) {
+                reached.entry(file).or_default().push(Arc::clone(name));
+            }
+        }
+        (reached, left)
+    }
+
+    /// Returns those of some files that an agent uses: of its chain, the partials that its templates reach, and its provider instance.
+    /// `known` keeps those of profile files.
+    fn files_of(
+        &self,
+        id: ProfileId,
+        files: &BTreeSet<FileId>,
+        known: &mut HashMap<FileId, BTreeSet<FileId>>,
+        left: &mut usize,
+    ) -> BTreeSet<FileId> {
+        let mut used = BTreeSet::new();
+        for profile in self.compiler.hierarchy.lineage(id) {
+            let file = self.compiler.hierarchy.get(profile).file;
+            used.extend(known.entry(file).or_insert_with(|| self.files_of_file(file, files, left)).iter().copied());
+        }
+        used.extend(files_of_instance(self.compiler, id).iter().copied().filter(|file| files.contains(file)));
+        used
+    }
+
+    /// Returns those of some files that a profile file uses, itself included.
+    fn files_of_file(&self, file: FileId, files: &BTreeSet<FileId>, left: &mut usize) -> BTreeSet<FileId> {
+        let partials = self.compiler.engine.partials_of_file(file, left);
+        let partials = partials.iter().filter_map(|partial| self.compiler.repo.partial_file(partial));
+        partials.chain([file]).filter(|file| files.contains(file)).collect()
+    }
+}
+
+/// Returns the files of the provider instance that an agent names.
+pub(in crate::compile) fn files_of_instance(compiler: &Compiler, id: ProfileId) -> &[FileId] {
+    let resolved = compiler.resolve(id);
+    let name = resolved.as_ref().and_then(|profile| profile.string("provider_instance"));
+    name.map_or(&[], |name| compiler.repo.instance_files(name.value))
+}
+
+/// Notes on each finding of loading the agents that it reaches: those whose chain or templates use the file. Once very many
+/// names were noted, findings are left without: they concern the repository.
+pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
+    let files: BTreeSet<FileId> = compiler.findings.iter().map(|finding| finding.primary.span.file).collect();
+    if files.is_empty() {
+        return;
+    }
+    let (reached, _) = Users::of(compiler).by_some(&files);
+    let mut left = MAX_NAMES;
+    for finding in compiler.findings.iter_mut().filter(|finding| finding.agents.is_empty()) {
+        let Some(agents) = reached.get(&finding.primary.span.file) else { continue };
+        let Some(rest) = left.checked_sub(agents.len()) else { continue };
+        left = rest;
+        finding.agents.clone_from(agents);
+    }
+}
+
+/// The most includes that are followed for that, in all.
+const MAX_INCLUDES: usize = 5_000_000;
+/// The most names of agents that are noted on findings of loading, in all.
+const MAX_NAMES: usize = 1_000_000;

@@ -1,0 +1,317 @@
+//! The parallel loop over agents: every selected body, and what is found in it.
+//!
+//! Results are ordered by agent, whatever the threads do.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::budget::{self, Ledger};
+use super::compiler::{Compiler, STACK_BYTES};
+use super::contexts::{LoadedContext, Renderers};
+use super::explain::entrance::at_entrance;
+use super::explain::places::Places;
+use super::finding::Teller;
+use super::flow::AgentFlow;
+use super::growth;
+use super::pairing::Compiled;
+use super::rules;
+use super::selection::Chosen;
+use super::surroundings;
+use super::turns::Version;
+use crate::check::Checks;
+use crate::conversation::TaskKind;
+use crate::diag::{Diagnostic, Findings};
+use crate::panics::{Panic, caught};
+use crate::render::{Renderer, rules as render_rules};
+use crate::resolve::{Hierarchy, ProfileId};
+use crate::unit::{Body, Plan, Record, Request, SystemPrompt};
+
+/// All bodies of one agent.
+#[non_exhaustive]
+pub struct AgentBodies<'c> {
+    /// The agent.
+    pub plan: Plan<'c>,
+    /// Its bodies, sorted by context.
+    pub bodies: Vec<(&'c LoadedContext, Body)>,
+    /// The findings in them, and why some could not be made; before any policy.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// The results of a run.
+#[non_exhaustive]
+pub struct Run<R> {
+    /// The answers of the visitor, ordered by the agent's name.
+    pub results: Vec<R>,
+    /// Findings of this run, without those of loading.
+    pub findings: Findings,
+    /// How many bodies were made.
+    pub bodies: usize,
+}
+
+impl<R> Run<R> {
+    fn add(&mut self, agent: Done<R>) {
+        self.results.extend(agent.result);
+        self.findings.extend(agent.findings);
+        self.bodies += agent.bodies;
+    }
+}
+
+/// The results of one agent.
+pub(super) struct Done<R> {
+    /// `None` if it could not be compiled.
+    result: Option<R>,
+    pub(super) findings: Vec<Diagnostic>,
+    pub(super) bodies: usize,
+    /// Units of work.
+    pub(super) cost: u64,
+}
+
+impl<R> Done<R> {
+    /// An agent of which nothing was made.
+    fn nothing() -> Done<R> {
+        Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 }
+    }
+}
+
+/// Returns the finding of an agent on which we failed ourselves.
+pub(super) fn lost(hierarchy: &Hierarchy, id: ProfileId, panic: &Panic) -> Diagnostic {
+    let name = &hierarchy.get(id).name;
+    panic.finding(&format!("the agent `{}`", name.value), name.span).reaching(&name.value, None)
+}
+
+/// Compiles agents.
+#[derive(Clone, Copy)]
+pub(super) struct Runner<'a> {
+    chosen: Chosen<'a>,
+    compiler: &'a Compiler,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(chosen: Chosen<'a>) -> Runner<'a> {
+        Runner { chosen, compiler: chosen.compiler }
+    }
+
+    /// Makes every selected body, with findings that were made before.
+    pub(super) fn run<R: Send>(&self, findings: Findings, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> Run<R> {
+        let agents = self.chosen.usable();
+        let renderers = Renderers::new(&self.compiler.engine, &self.compiler.contexts);
+        let limit = budget::run_limit(agents.len().saturating_mul(self.chosen.contexts().count()));
+        let ledger = Ledger::new(limit);
+        let compile_all = || -> Vec<Option<Done<R>>> {
+            let numbered = agents.par_iter().enumerate();
+            numbered.map(|(index, id)| self.compile_within(&ledger, index, *id, &renderers, &visit)).collect()
+        };
+        let done = match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
+            Ok(pool) => pool.install(compile_all),
+            Err(_) => compile_all(),
+        };
+        let run = Run { results: Vec::new(), findings, bodies: 0 };
+        self.put_together(run, &agents, done, limit)
+    }
+
+    /// Puts the agents together that have a place in the run, in their order.
+    fn put_together<R>(&self, mut run: Run<R>, agents: &[ProfileId], done: Vec<Option<Done<R>>>, limit: u64) -> Run<R> {
+        let places = budget::places(done.iter().map(|done| done.as_ref().map(|done| done.cost)), limit);
+        done.into_iter().take(places).flatten().for_each(|done| run.add(done));
+        if let Some(&first) = agents.get(places) {
+            let left = agents.len() - places;
+            run.findings.extend([rules::run_too_much_work(&self.compiler.hierarchy, first, left)]);
+        }
+        run
+    }
+
+    /// Compiles an agent, unless those before it spent all; `None` then.
+    fn compile_within<R>(
+        &self,
+        ledger: &Ledger,
+        index: usize,
+        id: ProfileId,
+        renderers: &Renderers<'a>,
+        visit: &impl Fn(&AgentBodies<'_>) -> R,
+    ) -> Option<Done<R>> {
+        if ledger.is_spent() {
+            return None;
+        }
+        let done = caught(|| self.compile(id, renderers, visit)).unwrap_or_else(|panic| {
+            let findings = vec![lost(&self.compiler.hierarchy, id, &panic)];
+            Done { findings, cost: budget::AGENT_LIMIT, ..Done::nothing() }
+        });
+        ledger.enter(index, done.cost);
+        Some(done)
+    }
+
+    pub(super) fn compile<R>(
+        &self,
+        id: ProfileId,
+        renderers: &Renderers<'a>,
+        visit: &impl Fn(&AgentBodies<'_>) -> R,
+    ) -> Done<R> {
+        let Some(plan) = self.compiler.plan(id) else { return Done::nothing() };
+        let mut agent = AgentRun::new(self.chosen, &plan);
+        let mut bodies = Vec::new();
+        for loaded in self.chosen.contexts_of(plan.name()).filter(|loaded| loaded.context.kind() == plan.kind) {
+            if agent.spent.is_too_much() {
+                let finding = agent.spent.finding(&plan, &loaded.context.name);
+                agent.findings.extend(finding);
+                break;
+            }
+            if let Some(body) = agent.compile(loaded, renderers.get(loaded)) {
+                // What is found in a body does not make it go away: a repository may lower such findings.
+                bodies.push((loaded, body.checked()));
+            }
+        }
+        let (cost, findings) = agent.finish();
+        let agent = AgentBodies { plan, bodies, findings };
+        let result = visit(&agent);
+        Done { result: Some(result), bodies: agent.bodies.len(), findings: agent.findings, cost }
+    }
+}
+
+/// One agent while its bodies are made.
+struct AgentRun<'a> {
+    compiler: &'a Compiler,
+    plan: &'a Plan<'a>,
+    checks: Checks,
+    model: Option<&'a str>,
+    without_memo: bool,
+    findings: Findings,
+    spent: Spent,
+    flow: AgentFlow<'a>,
+}
+
+impl<'a> AgentRun<'a> {
+    fn new(chosen: Chosen<'a>, plan: &'a Plan<'a>) -> AgentRun<'a> {
+        let (compiler, selection) = (chosen.compiler, chosen.selection);
+        let model = selection.model.as_deref();
+        let client_model = compiler.repo.client_model(plan.name(), model);
+        AgentRun {
+            compiler,
+            plan,
+            checks: Checks::of(plan, &compiler.schemas, &compiler.repo.families, client_model),
+            model,
+            without_memo: selection.without_memo,
+            findings: Findings::default(),
+            spent: Spent { static_values: plan.static_values(), ..Spent::default() },
+            flow: AgentFlow::new(compiler, plan),
+        }
+    }
+
+    /// Makes the body of a context, and notes what is found in it; `None` if it cannot be made.
+    fn compile(&mut self, loaded: &'a LoadedContext, renderer: &Renderer<'_>) -> Option<Body> {
+        let version = surroundings::version(self.compiler, self.plan, loaded, renderer);
+        self.spent.add(version.cost);
+        let version = match version.result {
+            Ok(version) => version,
+            Err(finding) => {
+                self.findings.push(finding.reaching(self.plan.name(), Some(&loaded.context.name)));
+                return None;
+            }
+        };
+        let memory = (!self.without_memo).then_some(&self.compiler.memory);
+        let request = Request { memory, ..loaded.request(self.plan, &version, self.model) };
+        let Some((body, prompt)) = self.make(loaded, renderer, &request) else {
+            self.flow.lacks_a_body();
+            return None;
+        };
+        self.look_at(loaded, renderer, &version, &request, &body, prompt.as_ref());
+        Some(body)
+    }
+
+    /// Makes a body, and tells what schemas and rules find in it.
+    fn make(
+        &mut self,
+        loaded: &LoadedContext,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+    ) -> Option<(Body, Option<SystemPrompt>)> {
+        let (plan, sources) = (self.plan, self.compiler.sources());
+        let made = plan.made(sources, renderer, request);
+        self.spent.add(made.cost);
+        match made.body {
+            Ok(body) => {
+                self.spent.held = self.spent.held.saturating_add(body.weight());
+                let problems = self.checks.problems(&body);
+                self.spent.add(budget::of_body(self.spent.static_values, problems.len()));
+                if !problems.is_empty() {
+                    let record = Record::new(plan, sources, renderer, request, &body);
+                    let places = Places::new(self.compiler, plan, loaded);
+                    Teller { places }.tell_all(&record, problems, &mut self.spent.cost, &mut self.findings);
+                }
+                Some((body, made.prompt))
+            }
+            Err(found) => {
+                self.spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
+                for finding in found {
+                    let finding = at_entrance(sources, finding, &plan.profile);
+                    self.findings.push(finding.reaching(plan.name(), Some(&loaded.context.name)));
+                }
+                None
+            }
+        }
+    }
+
+    /// Looks at a body beside the requests that came before it, and beside its conversation.
+    fn look_at(
+        &mut self,
+        loaded: &'a LoadedContext,
+        renderer: &Renderer<'_>,
+        version: &Version,
+        request: &Request<'_>,
+        body: &Body,
+        prompt: Option<&SystemPrompt>,
+    ) {
+        let made = Compiled {
+            compiler: self.compiler,
+            plan: self.plan,
+            checks: &self.checks,
+            loaded,
+            version,
+            renderer,
+            request,
+            body,
+            prompt,
+        };
+        if self.plan.kind == TaskKind::Chat {
+            growth::prove(&made, &mut self.spent.cost, &mut self.findings);
+        }
+        self.flow.judge(&made, loaded);
+    }
+
+    /// Tells what the bodies lose, and returns what all of them cost and all findings.
+    fn finish(mut self) -> (u64, Vec<Diagnostic>) {
+        self.flow.tell(self.plan, self.model, &mut self.findings);
+        (self.spent.cost, self.findings.into_vec())
+    }
+}
+
+/// The account of the bodies of one agent.
+#[derive(Default)]
+struct Spent {
+    /// Units of work.
+    cost: u64,
+    /// Bytes of bodies.
+    held: usize,
+    /// Values of each body that no template renders.
+    static_values: usize,
+    /// `true` if a finding says that a template works too much.
+    is_told: bool,
+}
+
+impl Spent {
+    fn add(&mut self, cost: u64) {
+        self.cost = self.cost.saturating_add(cost);
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.held > budget::MAX_HELD || self.cost > budget::AGENT_LIMIT
+    }
+
+    /// Tells why the agent is not compiled from a context on, unless that is told.
+    fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
+        match self.held > budget::MAX_HELD {
+            true => Some(rules::agent_too_large(plan, context)),
+            false => (!self.is_told).then(|| rules::agent_too_much_work(plan, context)),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The conversation of a context as an agent gets it.
+//!
+//! For most agents that is the file's. One with `surroundings` gets what these say, and attached files, as messages of the turns in
+//! which they came.
+
+use std::sync::{Arc, Weak};
+
+use super::compiler::Compiler;
+use super::contexts::LoadedContext;
+use super::turns::Version;
+use crate::conversation::TaskKind;
+use crate::diag::Diagnostic;
+use crate::memory::{Identity, Question};
+use crate::render::{PromptScope, Renderer, TemplateId};
+use crate::repo::LayerKind;
+use crate::unit::{Costed, Plan};
+
+/// Asks what surroundings say in each turn of a context; the layer is whose files they see.
+#[derive(PartialEq, Eq, Hash)]
+struct TextsOf(Identity, TemplateId, LayerKind);
+
+impl Question for TextsOf {
+    type Answer = Costed<Result<Texts, Box<Diagnostic>>>;
+
+    fn weight(&self, answer: &Self::Answer) -> usize {
+        256 + answer.result.as_ref().map_or(0, bytes)
+    }
+}
+
+/// Asks for the version of a context that agents get whose surroundings say some texts.
+#[derive(PartialEq, Eq, Hash, Clone)]
+struct VersionOf(Identity, Texts);
+
+impl Question for VersionOf {
+    type Answer = Arc<Version>;
+
+    fn weight(&self, version: &Arc<Version>) -> usize {
+        version.weight() + bytes(&self.1)
+    }
+}
+
+/// Asks for such a version while somebody works with it: one of a very long conversation is too large to be remembered, and all places
+/// of its bodies ask for it.
+#[derive(PartialEq, Eq, Hash)]
+struct VersionInUse(VersionOf);
+
+impl Question for VersionInUse {
+    type Answer = Weak<Version>;
+
+    fn weight(&self, _: &Weak<Version>) -> usize {
+        1024 + bytes(&self.0.1)
+    }
+}
+
+/// The texts of surroundings, by turn.
+type Texts = Vec<Arc<str>>;
+
+fn bytes(texts: &Texts) -> usize {
+    texts.iter().map(|text| text.len()).sum()
+}
+
+/// A version, and the units of work that its surroundings took.
+pub(super) type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
+
+/// Returns the conversation of a context as an agent gets it.
+pub(super) fn version(compiler: &Compiler, plan: &Plan<'_>, loaded: &LoadedContext, renderer: &Renderer<'_>) -> Sent {
+    let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else {
+        return Costed { result: Ok(Arc::clone(&loaded.plain)), cost: 0 };
+    };
+    let layer = plan.profile.profile.layer;
+    let asked = TextsOf(loaded.id, template, layer);
+    let Costed { result, cost } = compiler.memory.ask(asked, || texts(compiler, template, layer, loaded, renderer));
+    Costed { result: result.map(|texts| version_with(compiler, texts, loaded)), cost }
+}
+
+/// Returns the version of a context whose surroundings say some texts.
+fn version_with(compiler: &Compiler, texts: Texts, loaded: &LoadedContext) -> Arc<Version> {
+    let (memory, asked) = (&compiler.memory, VersionOf(loaded.id, texts));
+    let in_use = VersionInUse(asked.clone());
+    if let Some(known) = memory.recall(&asked).or_else(|| memory.recall(&in_use)?.upgrade()) {
+        return known;
+    }
+    let version = Arc::new(Version::told(&loaded.plain.states, &asked.1));
+    memory.note(in_use, Arc::downgrade(&version));
+    memory.note(asked, Arc::clone(&version));
+    version
+}
+
+/// Returns what surroundings say in each turn.
+fn texts(
+    compiler: &Compiler,
+    template: TemplateId,
+    layer: LayerKind,
+    loaded: &LoadedContext,
+    renderer: &Renderer<'_>,
+) -> Costed<Result<Texts, Box<Diagnostic>>> {
+    let scopes = loaded.turns.iter().chain([&loaded.scopes]).map(|scopes| &scopes[&layer]);
+    if loaded.context.conversation.omit_system_prompt {
+        return Costed { result: Ok(scopes.map(|_| Arc::from("")).collect()), cost: 0 };
+    }
+    let mut cost = 0_u64;
+    let texts = scopes.map(|scope: &Arc<PromptScope>| {
+        let prompt = renderer.prompt(compiler.sources(), template, scope);
+        cost = cost.saturating_add(prompt.cost);
+        prompt.text.map(|text| Arc::from(text.trim()))
+    });
+    let result = texts.collect();
+    Costed { result, cost }
+}

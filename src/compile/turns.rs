@@ -1,0 +1,114 @@
+//! The turns of a context: the conversation in each as agents get it, with attached files and what they say of their surroundings as
+//! messages of the turns in which these came.
+
+mod earlier;
+
+use std::sync::{Arc, OnceLock};
+
+pub(super) use self::earlier::Earlier;
+use super::environment::Scopes;
+use crate::context::State;
+use crate::conversation::{
+    Arrival, AttachedFile, Conversation, Item, Message, Task, arrived_before, turn_from, with_arrivals,
+};
+use crate::provider::ClientApi;
+use crate::unit::{NormalisedConversation, normal_form};
+
+/// The conversation of a context as some agents get it, with everything that is made of it once.
+pub(super) struct Version {
+    pub(super) normalised: NormalisedConversation,
+    /// The conversation of each turn.
+    pub(super) states: Vec<State>,
+    earlier: OnceLock<Vec<Earlier>>,
+    arrivals: Vec<Arrival>,
+    /// By client API, the history of the file as its templates see it, made when places in it are first asked for.
+    normal: Vec<(ClientApi, OnceLock<Arc<[Message]>>)>,
+}
+
+impl Version {
+    pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>) -> Version {
+        let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
+        let (normalised, earlier) = (NormalisedConversation::new(last), OnceLock::new());
+        let normal = ClientApi::ALL.into_iter().map(|api| (api, OnceLock::new())).collect();
+        Version { normalised, states, earlier, arrivals, normal }
+    }
+
+    /// Returns about how many bytes it holds, with the earlier requests that are made of it.
+    pub(super) fn weight(&self) -> usize {
+        2 * self.states.iter().map(|state| 4096 + 2048 * state.conversation.block_count()).sum::<usize>()
+    }
+
+    /// Returns the requests that came before; `turns` is what prompts saw in the earlier turns.
+    pub(super) fn earlier(&self, turns: &[Arc<Scopes>]) -> &[Earlier] {
+        self.earlier.get_or_init(|| earlier::requests(&self.states, turns))
+    }
+
+    /// Returns the history of the context's file with the messages of this version, in the normal form of a client API.
+    pub(super) fn normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
+        match self.normal.iter().find(|(of, _)| *of == api) {
+            Some((_, history)) => Arc::clone(history.get_or_init(|| self.make_normal(of_file, api))),
+            None => self.make_normal(of_file, api),
+        }
+    }
+
+    fn make_normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
+        let bound_from = self.normalised.conversation.bound_from;
+        normal_form(&with_arrivals(of_file, &self.arrivals), bound_from, api).history.into()
+    }
+
+    /// Returns the version of a file in whose turns surroundings say some texts.
+    pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Version {
+        let Told { states, arrivals } = told(states, texts);
+        Version::new(states, arrivals)
+    }
+}
+
+/// The states of a file with what came in each, and all that came.
+pub(super) struct Told {
+    pub(super) states: Vec<State>,
+    pub(super) arrivals: Vec<Arrival>,
+}
+
+/// Tells in each turn what came with it: `texts` is what surroundings say, by turn.
+pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
+    let mut arrivals: Vec<Arrival> = Vec::new();
+    let mut told = Vec::with_capacity(states.len());
+    let (mut files, mut said, mut length): (&[AttachedFile], &str, usize) = (&[], "", 0);
+    for (state, text) in states.iter().zip(texts) {
+        let messages = state.history();
+        let items = items(&Seen { files, said }, &state.conversation.files, text);
+        if !items.is_empty() {
+            arrivals.push(Arrival { at: turn_from(messages, length), items });
+        }
+        (files, said, length) = (&state.conversation.files, text, messages.len());
+        told.push(with(state, &arrivals));
+    }
+    Told { states: told, arrivals }
+}
+
+/// What was told in the turns before.
+#[derive(Default)]
+pub(super) struct Seen<'s> {
+    files: &'s [AttachedFile],
+    /// The text of the surroundings.
+    said: &'s str,
+}
+
+/// Returns what comes with a turn: the text of the surroundings and attached files, as far as they are new.
+pub(super) fn items(before: &Seen<'_>, files: &[AttachedFile], text: &Arc<str>) -> Vec<Item> {
+    let surroundings = (!text.is_empty() && before.said != &**text).then(|| Item::surroundings(Arc::clone(text)));
+    let files = files.iter().filter(|file| !before.files.contains(file)).map(Item::attached);
+    surroundings.into_iter().chain(files).collect()
+}
+
+/// Returns a state with what came up to it.
+pub(super) fn with(state: &State, arrivals: &[Arrival]) -> State {
+    let bound_from = state.conversation.bound_from;
+    let conversation = Conversation {
+        task: Task::Chat(with_arrivals(state.history(), arrivals)),
+        files: Vec::new(),
+        bound_from: bound_from + arrived_before(bound_from, arrivals),
+        ..state.conversation.clone()
+    };
+    State { conversation, ..state.clone() }
+}
