@@ -9,15 +9,15 @@ mod data;
 mod place;
 mod said;
 
-use data::Hint;
+use data::{GENERAL, Hint};
 pub use data::{Provider, Reason, Refusal, Unruled};
 pub use said::{Exchange, exchanges, objects};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
-use pattern::{Found, Plain};
+use pattern::{Found, Pattern, Plain};
 use serde_json::Value;
 
 use crate::json::Pointer;
@@ -28,8 +28,17 @@ pub struct Dictionary {
     providers: Vec<Provider>,
     /// Finds the longest words of every sentence in one pass: only sentences whose words are there are looked at closer.
     words: AhoCorasick,
-    /// For each of these words the provider and the sentence, by number.
-    places: Vec<(usize, usize)>,
+    /// For each of these words the pattern that they are of.
+    places: Vec<Place>,
+}
+
+/// A pattern of the dictionary.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    provider: usize,
+    refusal: usize,
+    /// Which of its shorter forms it is; `None` for the whole sentence.
+    shorter: Option<usize>,
 }
 
 static BUNDLED: LazyLock<Dictionary> = LazyLock::new(|| Dictionary::new(data::bundled()));
@@ -56,13 +65,8 @@ pub struct Explanation {
 
 impl Dictionary {
     fn new(providers: Vec<Provider>) -> Dictionary {
-        let (mut words, mut places) = (Vec::new(), Vec::new());
-        for (of, provider) in providers.iter().enumerate() {
-            for (number, refusal) in provider.refusals.iter().enumerate() {
-                words.push(refusal.pattern.longest_words().to_owned());
-                places.push((of, number));
-            }
-        }
+        let places = places(&providers);
+        let words: Vec<&str> = places.iter().map(|place| pattern_at(&providers, *place).longest_words()).collect();
         let words = AhoCorasick::new(words).expect("a few hundred sentences are no large automaton");
         Dictionary { providers, words, places }
     }
@@ -96,13 +100,34 @@ impl Dictionary {
     pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
         let lower = text.to_lowercase();
         let hints: Vec<Hint> = self.providers.iter().map(|provider| provider.hint(&lower)).collect();
+        let candidates = said::candidates(text);
+        let mut explained = self.explain_all(&candidates, &hints, None);
+        for general in GENERAL {
+            if explained.is_empty() {
+                explained = self.explain_all(&candidates, &hints, Some(general));
+                // A code says more than words that stand around any answer.
+                explained.sort_by_key(|it| it.refusal.sentence.starts_with("Provider"));
+                explained.truncate(1);
+            }
+        }
+        if explained.is_empty() {
+            explained.extend(said::status(text).and_then(|status| self.of_status(status)));
+        }
+        if explained.is_empty() && text.len() <= LONGEST_NEAR {
+            explained.extend(self.nearest(text, &hints));
+        }
+        explained
+    }
+
+    /// Finds the sentences of some texts: those of providers, or those of a general file.
+    fn explain_all(&'static self, candidates: &[String], hints: &[Hint], general: Option<&str>) -> Vec<Explanation> {
         let mut explained: Vec<Explanation> = Vec::new();
-        for candidate in said::candidates(text) {
+        for candidate in candidates {
             if explained.len() >= MOST_EXPLAINED {
                 break;
             }
-            let plain = Plain::of(&candidate);
-            for explanation in self.explain_one(&plain, &hints) {
+            let plain = Plain::of(candidate);
+            for explanation in self.explain_one(&plain, hints, general) {
                 let is_new = !explained.iter().any(|known| known.said.contains(&explanation.said));
                 if is_new {
                     explained.retain(|known| !explanation.said.contains(&known.said));
@@ -111,10 +136,16 @@ impl Dictionary {
             }
         }
         explained.sort_by_key(|it| std::cmp::Reverse(it.refusal.pattern.letters()));
-        if explained.is_empty() && text.len() <= LONGEST_NEAR {
-            explained.extend(self.nearest(text, &hints));
-        }
         explained
+    }
+
+    /// Returns what an HTTP status says, if it says something by itself.
+    fn of_status(&'static self, status: u16) -> Option<Explanation> {
+        let sentence = format!("HTTP {status}");
+        let general = self.providers.iter().filter(|provider| provider.general().is_some());
+        let mut entries = general.flat_map(|provider| provider.refusals.iter().map(move |refusal| (provider, refusal)));
+        let (provider, refusal) = entries.find(|(_, refusal)| refusal.sentence == sentence)?;
+        Some(Explanation::of(provider, refusal, sentence, false))
     }
 
     /// Finds the sentence that a text comes nearest to, if it comes near.
@@ -122,7 +153,8 @@ impl Dictionary {
         let mut best: Option<(usize, Explanation)> = None;
         for candidate in said::candidates(text) {
             let plain = Plain::of(&candidate);
-            for (provider, hint) in self.providers.iter().zip(hints) {
+            let known = self.providers.iter().zip(hints).filter(|(provider, _)| provider.general().is_none());
+            for (provider, hint) in known {
                 for refusal in &provider.refusals {
                     let nearness = refusal.pattern.nearness(&plain);
                     let rank = nearness + usize::from(hint.is_named);
@@ -136,20 +168,26 @@ impl Dictionary {
     }
 
     /// Finds the sentences of one candidate; the hints are those of the text that it was found in, by provider.
-    fn explain_one(&'static self, plain: &Plain, hints: &[Hint]) -> Vec<Explanation> {
+    fn explain_one(&'static self, plain: &Plain, hints: &[Hint], general: Option<&str>) -> Vec<Explanation> {
         let mut fitting: Vec<Hit> = Vec::new();
         let met: BTreeSet<_> =
             self.words.find_overlapping_iter(plain.folded()).map(|it| it.pattern().as_usize()).collect();
-        for (of, number) in met.into_iter().map(|met| self.places[met]) {
-            let provider = &self.providers[of];
-            let refusal = &provider.refusals[number];
-            if let Some(found) = refusal.pattern.find(plain) {
-                fitting.push(Hit { provider, refusal, found, hint: hints[of] });
+        for place in met.into_iter().map(|met| self.places[met]) {
+            let provider = &self.providers[place.provider];
+            if provider.general() != general {
+                continue;
+            }
+            let pattern = pattern_at(&self.providers, place);
+            // What is left out may not stand there in other words.
+            let is_whole = |found: &Found| place.shorter.is_none() || pattern::ends_at(plain, found.range.end);
+            if let Some(found) = pattern.find(plain).filter(is_whole) {
+                let (refusal, hint) = (&provider.refusals[place.refusal], hints[place.provider]);
+                fitting.push(Hit { provider, refusal, letters: pattern.letters(), found, hint });
             }
         }
         let mut explained = Vec::new();
-        while let Some(best) = fitting.iter().max_by_key(|hit| hit.refusal.pattern.letters()).map(Hit::letters) {
-            let near: Vec<&Hit> = fitting.iter().filter(|hit| hit.letters() * 10 >= best * 8).collect();
+        while let Some(best) = fitting.iter().max_by_key(|hit| hit.letters).map(|hit| hit.letters) {
+            let near: Vec<&Hit> = fitting.iter().filter(|hit| hit.letters * 10 >= best * 8).collect();
             let chosen = near.iter().max_by_key(|hit| hit.rank()).expect("one is the best");
             explained.push(chosen.explanation(plain, &fitting));
             let taken = chosen.found.range.clone();
@@ -157,6 +195,29 @@ impl Dictionary {
         }
         explained
     }
+}
+
+fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {
+    let refusal = &providers[place.provider].refusals[place.refusal];
+    place.shorter.map_or(&refusal.pattern, |at| &refusal.shorter[at])
+}
+
+/// Returns every pattern that is looked for: the sentences, and those of their shorter forms that mean one thing only.
+fn places(providers: &[Provider]) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (provider, known) in providers.iter().enumerate() {
+        for (refusal, entry) in known.refusals.iter().enumerate() {
+            let forms = std::iter::once(None).chain((0..entry.shorter.len()).map(Some));
+            places.extend(forms.map(|shorter| Place { provider, refusal, shorter }));
+        }
+    }
+    let mut reasons: HashMap<String, BTreeSet<&str>> = HashMap::new();
+    for place in &places {
+        let reason = providers[place.provider].refusals[place.refusal].reason.name();
+        reasons.entry(pattern_at(providers, *place).shown()).or_default().insert(reason);
+    }
+    places.retain(|place| place.shorter.is_none() || reasons[&pattern_at(providers, *place).shown()].len() == 1);
+    places
 }
 
 /// The longest text in which a changed sentence is looked for, in bytes: each sentence is held against each of its lines.
@@ -172,25 +233,23 @@ const NEAR: usize = 65;
 struct Hit {
     provider: &'static Provider,
     refusal: &'static Refusal,
+    /// How many letters of it there are.
+    letters: usize,
     found: Found,
     hint: Hint,
 }
 
 impl Hit {
-    fn letters(&self) -> usize {
-        self.refusal.pattern.letters()
-    }
-
     /// Returns what decides among sentences that fit equally well: whether the text names the provider, what the sentence says, and
     /// how much is known of the provider, as the one that is met most.
     fn rank(&self) -> (Hint, usize, usize) {
-        (self.hint, self.letters(), self.provider.refusals.len())
+        (self.hint, self.letters, self.provider.refusals.len())
     }
 
     fn explanation(&self, plain: &Plain, fitting: &[Hit]) -> Explanation {
         let mut also: Vec<&'static Provider> = Vec::new();
         for hit in fitting {
-            let is_same = hit.letters() == self.letters() && hit.found.range == self.found.range;
+            let is_same = hit.letters == self.letters && hit.found.range == self.found.range;
             let is_new = hit.provider.id != self.provider.id && !also.iter().any(|it| it.id == hit.provider.id);
             if is_same && is_new {
                 also.push(hit.provider);
@@ -210,8 +269,11 @@ impl Hit {
 
 impl Explanation {
     fn near(provider: &'static Provider, refusal: &'static Refusal, plain: &Plain) -> Explanation {
-        let said = plain.text.trim().to_owned();
-        Explanation { provider, refusal, said, holes: Vec::new(), path: None, is_near: true, also: Vec::new() }
+        Explanation::of(provider, refusal, plain.text.trim().to_owned(), true)
+    }
+
+    fn of(provider: &'static Provider, refusal: &'static Refusal, said: String, is_near: bool) -> Explanation {
+        Explanation { provider, refusal, said, holes: Vec::new(), path: None, is_near, also: Vec::new() }
     }
 
     /// Returns the place in a body that the sentence names: by its path, else by an id or a name that it quotes.

@@ -10,7 +10,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the files")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,10 +61,120 @@ fn main() {
 fn of_evidence(compiler: &Arc<Compiler>, root: &Path) -> Vec<Trial> {
     let (compiler, root) = (Arc::clone(compiler), root.to_owned());
     let bodies = root.clone();
+    let covered = (Arc::clone(&compiler), root.clone());
     vec![
         Trial::test("evidence/each body names its source", move || each_has_a_source(&bodies)),
         Trial::test("evidence/recorded both ways", move || recorded_both_ways(&compiler, &root)),
+        Trial::test("evidence/coverage of rules", move || coverage_is_up_to_date(&covered.0, &covered.1)),
     ]
+}
+
+/// Formats that continue one text: they have neither messages nor tools.
+const COMPLETIONS: [WireFormat; 3] = [WireFormat::MistralFim, WireFormat::OllamaGenerate, WireFormat::LlamaCppInfill];
+
+/// Rules that a format of completions can break too.
+const OF_ANY_FORMAT: [&str; 7] = [
+    "protocol/context-window",
+    "protocol/exclusive-members",
+    "protocol/limit",
+    "protocol/missing-companion",
+    "protocol/model-media",
+    "protocol/model-parameter",
+    "protocol/sampling",
+];
+
+/// Rules of what some formats alone have a place for: blocks with breakpoints, items with ids, caches that a request names.
+const OF_FORMATS: [(&str, &[WireFormat]); 8] = [
+    ("protocol/cache-breakpoints", &[WireFormat::AnthropicMessages, WireFormat::OpenAiChat]),
+    ("protocol/late-breakpoint", &[WireFormat::AnthropicMessages, WireFormat::OpenAiChat]),
+    ("protocol/cached-content", &[WireFormat::GoogleGenerateContent]),
+    ("protocol/citations", &[WireFormat::AnthropicMessages]),
+    ("protocol/continued-response", &[WireFormat::OpenAiResponses]),
+    ("protocol/item-id", &[WireFormat::OpenAiResponses]),
+    ("protocol/empty-error-result", &[WireFormat::AnthropicMessages]),
+    ("protocol/participant-name", &[WireFormat::OpenAiChat, WireFormat::MistralChat]),
+];
+
+/// Returns `true` if no body of a format can break a rule.
+fn cannot_happen(code: &str, wire: WireFormat) -> bool {
+    let is_completion = COMPLETIONS.contains(&wire) && !OF_ANY_FORMAT.contains(&code);
+    is_completion || OF_FORMATS.iter().any(|(of, wires)| *of == code && !wires.contains(&wire))
+}
+
+/// The hosts at which a wrong body shows a rule, by its code and the format.
+type Covered = BTreeMap<(&'static str, WireFormat), BTreeSet<&'static str>>;
+
+fn covered(compiler: &Compiler, root: &Path) -> Result<Covered, Failed> {
+    let mut covered = Covered::new();
+    for (wire, file) in files(&root.join("wrong")) {
+        let case = read(&file)?;
+        let host = host(&case, wire);
+        let at = text(&case, "at")?;
+        let mut found = problems(compiler, wire, &case)?;
+        found.retain(|it| it.rule.code.starts_with("protocol/") && is_near(it.pointer.as_str(), at));
+        for problem in found {
+            covered.entry((problem.rule.code, wire)).or_default().insert(host);
+        }
+    }
+    Ok(covered)
+}
+
+/// What people call the server that a case goes to.
+fn host(case: &Value, wire: WireFormat) -> &'static str {
+    match case.get("provider").and_then(Value::as_str).map(server) {
+        Some(Server::Unknown) => "compatible servers",
+        Some(server) => server.name(),
+        None => match wire {
+            WireFormat::AnthropicMessages => Server::Anthropic.name(),
+            WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Server::OpenAi.name(),
+            WireFormat::GoogleGenerateContent => Server::Google.name(),
+            WireFormat::MistralChat | WireFormat::MistralFim => Server::Mistral.name(),
+            WireFormat::OllamaChat | WireFormat::OllamaGenerate => Server::Ollama.name(),
+            WireFormat::LlamaCppInfill => Server::LlamaCpp.name(),
+        },
+    }
+}
+
+/// `docs/coverage.md`: for each rule and wire format the hosts at which a body shows it.
+fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed> {
+    let covered = covered(compiler, root)?;
+    let mut table = String::from(
+        "# Rules, wire formats and hosts\n\n<!-- Written by tests/bodies.rs from tests/bodies/. Add bodies there, then run \
+         REQC_UPDATE_DOCS=1 cargo test --test bodies -->\n\n\
+         A cell names the hosts at which a wrong body of `tests/bodies/` shows that the rule is *checked*. *Cannot happen*: the format has \
+         no place for what the rule is about. *Not yet*: no body shows it; the rule may look there all the same.\n\n| rule |",
+    );
+    for wire in WireFormat::ALL {
+        table.push_str(&format!(" `{}` |", wire.name()));
+    }
+    table.push_str(&format!("\n| --- |{}\n", " --- |".repeat(WireFormat::ALL.len())));
+    let mut codes: Vec<&str> = all_rules().into_iter().map(|rule| rule.code).collect();
+    codes.retain(|code| code.starts_with("protocol/"));
+    codes.sort_unstable();
+    for code in codes {
+        table.push_str(&format!("| [`{code}`](rules/protocol.md#{}) |", code.replace('/', "")));
+        for wire in WireFormat::ALL {
+            let cell = match covered.get(&(code, wire)) {
+                Some(hosts) => format!("checked: {}", hosts.iter().copied().collect::<Vec<_>>().join(", ")),
+                None if cannot_happen(code, wire) => "cannot happen".to_owned(),
+                None => "not yet".to_owned(),
+            };
+            table.push_str(&format!(" {cell} |"));
+        }
+        table.push('\n');
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/coverage.md");
+    if std::env::var_os("REQC_UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &table)?;
+    }
+    let contradicted = covered.keys().find(|(code, wire)| cannot_happen(code, *wire));
+    match (std::fs::read_to_string(&path).unwrap_or_default() == table, contradicted) {
+        (true, None) => Ok(()),
+        (_, Some((code, wire))) => {
+            Err(format!("{code} is said to be impossible in {}, and a body shows it", wire.name()).into())
+        }
+        (false, None) => Err("docs/coverage.md is out of date: run REQC_UPDATE_DOCS=1 cargo test --test bodies".into()),
+    }
 }
 
 /// The files of all wire formats, sorted.

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use reqc::compile::rule;
+use reqc::compile::{all_rules, rule};
+use reqc::diag::Severity;
 use reqc::refusal::{Dictionary, Explanation, Reason};
 use reqc::toml::{self, Kind, Table};
 
@@ -106,6 +107,20 @@ fn no_sentence_is_there_twice() {
         .collect();
     assert!(twice.is_empty(), "{}", twice.join("\n"));
     assert!(entries.len() >= 500, "{} sentences", entries.len());
+}
+
+/// A rule of bodies that says that a provider refuses something names what the provider says, or is listed as not recorded.
+#[test]
+fn rules_that_claim_a_refusal_name_a_sentence() {
+    let named: BTreeSet<String> = entries().iter().filter_map(|entry| entry.text("rule").map(str::to_owned)).collect();
+    let claims = |rule: &&reqc::diag::Rule| rule.code.starts_with("protocol/") && rule.severity == Severity::Error;
+    let codes = all_rules().into_iter().filter(claims).map(|rule| rule.code.to_owned());
+    let unnamed: Vec<String> =
+        codes.filter(|code| !named.contains(code)).collect::<BTreeSet<_>>().into_iter().collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/refusals-not-recorded.txt");
+    let listed = fs::read_to_string(path).expect("a text");
+    let listed: Vec<&str> = listed.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(unnamed, listed, "tests/refusals-not-recorded.txt lists the rules without a sentence");
 }
 
 /// Returns the sentence with something in its holes.

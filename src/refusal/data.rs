@@ -2,7 +2,7 @@
 
 use include_dir::{Dir, include_dir};
 
-use super::pattern::Pattern;
+use super::pattern::{self, Pattern};
 use crate::toml::{self, Kind, Node, Table};
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/refusals");
@@ -28,6 +28,8 @@ pub struct Refusal {
     /// The sentence as the provider writes it; `{name}` stands for what varies.
     pub sentence: String,
     pub(super) pattern: Pattern,
+    /// What is left of it where a class of errors in front or advice behind is left out.
+    pub(super) shorter: Vec<Pattern>,
     /// The HTTP status, if it is known.
     pub status: Option<i64>,
     /// The type or code that the envelope names.
@@ -51,6 +53,16 @@ pub enum Reason {
     Rule(String),
     /// None.
     Unruled(Unruled),
+}
+
+impl Reason {
+    /// Returns the code of the rule, or the name that the data uses.
+    pub fn name(&self) -> &str {
+        match self {
+            Reason::Rule(code) => code,
+            Reason::Unruled(unruled) => unruled.name(),
+        }
+    }
 }
 
 /// Why no rule finds a refusal.
@@ -120,7 +132,16 @@ pub(super) struct Hint {
     words: usize,
 }
 
+/// The names of files whose sentences count only where none of a provider is known, in the order in which they are looked at: what
+/// validators say that many servers share, and what types, codes and statuses say, whatever the sentence.
+pub(super) const GENERAL: [&str; 2] = ["validators", "envelopes"];
+
 impl Provider {
+    /// Returns the name of the general file that it is, if it is one.
+    pub(super) fn general(&self) -> Option<&str> {
+        GENERAL.into_iter().find(|name| *name == self.id)
+    }
+
     /// Returns how well a text in lower case names the provider.
     pub(super) fn hint(&self, lower: &str) -> Hint {
         let name = self.name.split(" (").next().unwrap_or_default().to_lowercase();
@@ -166,6 +187,7 @@ fn refusal(node: &Node) -> Refusal {
     };
     Refusal {
         pattern: Pattern::parse(&sentence),
+        shorter: pattern::shorter(&sentence).into_iter().map(Pattern::parse).filter(Pattern::is_telling).collect(),
         sentence,
         status: match table.get("status").map(|node| &node.kind) {
             Some(Kind::Integer(status)) => Some(*status),

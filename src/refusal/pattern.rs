@@ -92,6 +92,34 @@ const WIDEST_HOLE: usize = 1_000;
 /// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
 const FEWEST_LETTERS: usize = 18;
 
+/// What a class of errors is called in front of a sentence: some servers and clients leave it out, or write another.
+const CLASSES: [&str; 9] = [
+    "<400> InternalError.Algo.InvalidParameter: ",
+    "InternalError.Algo.InvalidParameter: ",
+    "Failed to deserialize the JSON body into the target type: ",
+    "Invalid JSON payload received. ",
+    "Invalid request content: ",
+    "Invalid request: ",
+    "Malformed input request: ",
+    "Jinja Exception: ",
+    "Value error, ",
+];
+
+/// Returns the parts of a sentence that say enough alone: it without the class of errors in front, and either without the advice behind
+/// its first full stop.
+pub(super) fn shorter(sentence: &str) -> Vec<&str> {
+    let bare = CLASSES.iter().find_map(|class| sentence.strip_prefix(class));
+    let cut = |whole: &'_ str| whole.find(". ").map(|end| end + 1).filter(|end| *end < whole.len());
+    let mut shorter: Vec<&str> = bare.into_iter().collect();
+    for whole in bare.into_iter().chain([sentence]) {
+        shorter.extend(cut(whole).map(|end| &whole[..end]));
+    }
+    shorter
+}
+
+/// A part of a sentence with fewer letters than this may be part of another one.
+const FEWEST_TELLING: usize = 24;
+
 impl Pattern {
     /// Reads a sentence: `{name}` is a hole, `{{` and `}}` are braces.
     pub(super) fn parse(sentence: &str) -> Pattern {
@@ -119,6 +147,20 @@ impl Pattern {
         Pattern { letters: letters.sum(), parts }
     }
 
+    /// Returns `true` if its words are enough to look for in a text when the sentence has more.
+    pub(super) fn is_telling(&self) -> bool {
+        self.letters >= FEWEST_TELLING
+    }
+
+    /// Returns its words, with a mark for each hole.
+    pub(super) fn shown(&self) -> String {
+        let shown = self.parts.iter().map(|part| match part {
+            Part::Words(words) => words.as_str(),
+            Part::Hole(_) => "{}",
+        });
+        shown.collect()
+    }
+
     /// Returns how many letters it has outside its holes.
     pub(super) fn letters(&self) -> usize {
         self.letters
@@ -143,7 +185,19 @@ impl Pattern {
         starts
             .filter(|start| self.may_begin(plain, *start))
             .filter_map(|start| self.at(plain, start))
-            .find(|found| self.letters >= FEWEST_LETTERS || found.is_all(&plain.text))
+            .find(|found| self.is_enough(plain, found))
+    }
+
+    /// Returns `true` if what was found is long enough to be no chance, or is all that was said.
+    fn is_enough(&self, plain: &Plain, found: &Found) -> bool {
+        self.letters >= FEWEST_LETTERS || found.is_all(&plain.text) || self.is_of_path(plain, found)
+    }
+
+    /// Returns `true` for a few words behind a path of several steps: `messages.0.content: Field required`.
+    fn is_of_path(&self, plain: &Plain, found: &Found) -> bool {
+        let begins_with_path = matches!(self.parts.first(), Some(Part::Hole(name)) if name == "path");
+        let path = found.holes.first().map_or("", |(_, range)| &plain.text[range.clone()]);
+        begins_with_path && path.trim_matches('.').contains(['.', '[']) && ends_at(plain, found.range.end)
     }
 
     /// Returns `true` if a sentence may begin at a place: not in the middle of a word or a path.
@@ -238,6 +292,12 @@ fn after(text: &str, start: usize) -> usize {
     let rest = &text[start..text.floor_char_boundary(start + WIDEST_HOLE)];
     let ends = [rest.find('\''), rest.find(". "), rest.find('}')];
     start + ends.into_iter().flatten().filter(|end| *end > 0).min().unwrap_or(rest.len())
+}
+
+/// Returns `true` if no further word of the same sentence follows a place.
+pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
+    let rest = plain.text[end..].trim_start_matches([')', ']']);
+    rest.is_empty() || rest.starts_with(['.', ',', ';', ':', '\'', '(', '<', '}', '!']) || rest.starts_with(" (")
 }
 
 /// Where a sentence stands in a text.

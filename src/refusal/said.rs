@@ -88,6 +88,26 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
+/// What stands in front of a status, as it is compared: without spaces and quotes, in lower case.
+const BEFORE_STATUS: [&str; 8] =
+    ["errorcode:", "statuscode:", "code:", "status:", "apierror:", "error(", "http", "http/1.1"];
+
+/// Returns the HTTP status that a text names: at its beginning, or behind what SDKs write in front of one.
+pub(super) fn status(text: &str) -> Option<u16> {
+    let folded: String = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`')).collect();
+    let folded = folded.to_ascii_lowercase();
+    let first = text.split_whitespace().next().filter(|word| word.len() == 3).and_then(|word| word.parse().ok());
+    let behind = |before: &&str| folded.match_indices(*before).find_map(|(at, _)| number(&folded[at + before.len()..]));
+    let named = BEFORE_STATUS.iter().find_map(behind);
+    first.or(named).filter(|status| (400..600).contains(status))
+}
+
+/// The number of three digits that a text begins with.
+fn number(text: &str) -> Option<u16> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    if digits == 3 { text[..digits].parse().ok() } else { None }
+}
+
 /// Returns `true` for what begins as a request to a model.
 fn is_request(members: &serde_json::Map<String, Value>) -> bool {
     ["messages", "contents", "input"].iter().any(|name| members.get(*name).is_some_and(Value::is_array))
@@ -163,6 +183,17 @@ mod tests {
         let dump = "> POST /v1/messages\n{\"model\": \"m\"}\n< HTTP/1.1 400\n{\"error\": {\"message\": \"no\"}}\n";
         assert_eq!(objects(dump), [json!({"model": "m"}), json!({"error": {"message": "no"}})]);
         assert!(objects("{'error': {'message': 'no'}}").is_empty());
+    }
+
+    #[test]
+    fn a_status_is_read_where_it_is_one() {
+        for text in
+            ["401 Authentication Failed", "Error code: 401 - {}", r#"{"error": {"code": 401}}"#, "API Error (401 {})"]
+        {
+            assert_eq!(status(text), Some(401), "{text}");
+        }
+        assert_eq!(status("these are 401 tokens of code"), None);
+        assert_eq!(status(r#"{"code": 40100}"#), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Kind, Part, Role, elements};
+use crate::check::history::{Entry, Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
@@ -59,7 +59,7 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         WireFormat::OpenAiResponses if subject.server == Server::OpenAi => empty_messages(subject, found),
         WireFormat::OpenAiChat => {
             empty_prompt(subject, found);
-            if subject.server == Server::XAi {
+            if matches!(subject.server, Server::XAi | Server::Moonshot) {
                 empty_text(subject, found);
             }
         }
@@ -91,12 +91,20 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Messages that say nothing, at xAI.
+/// Messages that say nothing, at xAI and Moonshot.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    for entry in subject.history().entries.iter().filter(|entry| matches!(entry.role, Role::System | Role::User)) {
+    let is_asked = |role| matches!(role, Role::System | Role::User);
+    let is_told = |entry: &&Entry<'_>| {
+        is_asked(entry.role) || entry.role == Role::Assistant && subject.server == Server::Moonshot
+    };
+    for entry in subject.history().entries.iter().filter(is_told) {
         let is_empty = entry.parts.iter().all(|part| matches!(part.kind, Kind::Text("")));
         if is_empty && entry.value.get("content").is_some() {
-            let note = found.at_member(entry.value, "content", "a report says that xAI refuses a message without text");
+            let note = found.at_member(
+                entry.value,
+                "content",
+                format!("a report says that {} refuses a message without text", subject.server.name()),
+            );
             note.warning().help("leave the message out");
         }
     }
