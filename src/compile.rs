@@ -7,6 +7,7 @@
 
 mod arrived;
 mod baseline;
+mod budget;
 mod compare;
 mod coverage;
 mod explain;
@@ -484,6 +485,7 @@ impl Compiler {
         let mut findings = Findings::default();
         let mut spent = Spent { static_values: plan.static_values(), ..Spent::default() };
         let mut flow = flow::AgentFlow::new(&plan);
+        let mut budgets = budget::AgentBudgets::default();
         let mut agent = AgentBodies { plan, bodies: Vec::new(), findings: Vec::new() };
         let contexts = self.chosen_contexts_of(selection, agent.plan.name());
         for loaded in contexts.filter(|loaded| loaded.context.kind() == agent.plan.kind) {
@@ -514,6 +516,9 @@ impl Compiler {
             match &body {
                 Some((body, prompt)) => {
                     self.judge_flow(&mut flow, (&agent.plan, loaded), &request, (body, prompt.as_ref()));
+                    let record = || Record::new(&agent.plan, &self.repo.sources, renderer, &request, body);
+                    let model = selection.model.as_deref();
+                    budgets.hold(self, (&agent.plan, loaded), (body, model), &record);
                 }
                 None => flow.lacks_a_body(),
             }
@@ -522,6 +527,7 @@ impl Compiler {
             agent.bodies.extend(body.map(|body| (loaded, body)));
         }
         self.tell_flow(&flow, &agent.plan, selection.model.as_deref(), &mut findings);
+        budgets.tell(&agent.plan, &mut findings);
         agent.findings = findings.into_vec();
         let bodies = agent.bodies.len();
         let result = visit(&agent);

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::policy::Judgement;
-use super::{AgentBodies, Compiler, LeftOut, LintedBodies, Lowered, Policy, PolicyOptions, Selection, rules};
+use super::{AgentBodies, Compiler, LeftOut, LintedBodies, Lowered, Policy, PolicyOptions, Selection, budget, rules};
 use crate::diag::{Diagnostic, Findings, Severity, count};
 use crate::flow;
 use crate::golden;
@@ -137,11 +137,13 @@ impl Compiler {
     }
 
     /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files are left alone.
-    /// What its bodies lose does not count: they are sent so, and golden files and reviews are there to show it.
+    /// What its bodies lose, and what they cost, does not count: they are sent so, and golden files and reviews are there to show it.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>, options: &PolicyOptions) -> bool {
         let mut findings = Findings::default();
-        let is_loss = |finding: &&Diagnostic| flow::rules::RULES.contains(&finding.rule);
-        findings.extend(agent.findings.iter().filter(|finding| !is_loss(finding)).cloned());
+        let is_kept = |finding: &&Diagnostic| {
+            !flow::rules::RULES.contains(&finding.rule) && !budget::rules::RULES.contains(&finding.rule)
+        };
+        findings.extend(agent.findings.iter().filter(is_kept).cloned());
         let name = agent.plan.name();
         let errors = self.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let reaching = errors.filter(|finding| finding.agents.binary_search(name).is_ok());
@@ -168,6 +170,7 @@ impl Compiler {
         let Found { sources, mut findings, agents, bodies } = found;
         if options.complete.unwrap_or(selection.is_everything()) && agents == self.agents.len() {
             findings.extend(self.schemas.unused().map(rules::unused_extension));
+            findings.extend(self.unused_budgets());
             findings.extend(self.declarations.unused(|span| !self.is_bundled(span)));
         }
         let policy = self.policy(options, selection.is_everything());

@@ -85,6 +85,7 @@ pub fn all_rules() -> Vec<&'static Rule> {
 static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     let families = [
         RULES,
+        super::budget::rules::RULES,
         super::texts::RULES,
         repo_rules::RULES,
         crate::profile::RULES,
