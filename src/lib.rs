@@ -122,6 +122,7 @@ pub mod tokens;
 #[doc(hidden)]
 pub mod toml;
 pub mod tool_list;
+pub mod traffic;
 #[doc(hidden)]
 pub mod unit;
 pub mod world;

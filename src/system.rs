@@ -123,6 +123,11 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
 
+/// Returns the size of a regular file in bytes; 0 of anything else.
+pub(crate) fn size(path: &Path) -> u64 {
+    open(path).and_then(|file| file.metadata().map_err(|why| why.to_string().into())).map_or(0, |data| data.len())
+}
+
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
 ///
 /// # Errors
@@ -188,8 +193,7 @@ pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> 
 /// Where a folder lies below the top of its checkout, the nearest folder around that holds a `.git`; `None` if there is none.
 pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
-    let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
-    let top = folder.ancestors().find(is_top)?;
+    let top = folder.ancestors().find(|folder| std::fs::symlink_metadata(folder.join(".git")).is_ok())?;
     Some(relative(top, &folder))
 }
 

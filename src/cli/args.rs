@@ -151,7 +151,7 @@ pub(super) enum Command {
     Why400(Why400),
     /// Judge a list of tools for each provider
     Tools {
-        /// What to do
+        /// The action
         #[command(subcommand)]
         action: ToolsAction,
     },
@@ -272,6 +272,8 @@ pub(super) enum Writes {
     Reviews,
     /// The losses between two bodies.
     Comparisons,
+    /// The stories of conversations.
+    Stories,
     /// The answers that `reqc send` gets.
     Answers,
     /// Results of any other kind.
@@ -279,12 +281,14 @@ pub(super) enum Writes {
 }
 
 impl Writes {
-    const ALL: &[Writes] = &[Writes::Reports, Writes::Reviews, Writes::Comparisons, Writes::Answers, Writes::Others];
+    const ALL: &[Writes] =
+        &[Writes::Reports, Writes::Reviews, Writes::Comparisons, Writes::Stories, Writes::Answers, Writes::Others];
 }
 
 impl Command {
     pub(super) fn writes(&self) -> Writes {
         match self {
+            Command::Lint(lint) if lint.session => Writes::Stories,
             Command::Check(_) | Command::Lint(_) => Writes::Reports,
             Command::Compare(_) | Command::Tools { .. } => Writes::Comparisons,
             Command::Compile(compile) if compile.diff.is_some() || compile.staged => Writes::Reviews,
@@ -487,6 +491,9 @@ pub(super) struct Lint {
     /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
+    /// Tell the story of each conversation in the files: where the cache was lost, what it cost, what makes requests fail
+    #[arg(long, conflicts_with = "provider")]
+    pub(super) session: bool,
     /// The wire format of all bodies, for instance openai-chat; otherwise URLs and shapes decide
     #[arg(long, value_name = "W", value_parser = filled)]
     pub(super) wire: Option<String>,
@@ -619,7 +626,7 @@ pub(super) enum Format {
     Junit,
     /// For a comment or a summary
     Markdown,
-    /// One page that needs no network: changes of `compile --diff`
+    /// One page that needs no network: changes of `compile --diff`, stories of `lint --session`
     Html,
     /// One JSON object per event of `reqc send`
     #[cfg(feature = "runtime")]
@@ -632,7 +639,7 @@ impl Format {
         match self {
             Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => writes == Writes::Reports,
             Format::Markdown => !matches!(writes, Writes::Answers | Writes::Others),
-            Format::Html => writes == Writes::Reviews,
+            Format::Html => matches!(writes, Writes::Reviews | Writes::Stories),
             #[cfg(feature = "runtime")]
             Format::Events => writes == Writes::Answers,
             Format::Human | Format::Short | Format::Json => true,

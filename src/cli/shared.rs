@@ -34,7 +34,7 @@ const TABLE: &[Uses] = &[
         options: &["agents", "contexts", "model", "bundled", "no_bundled", "allow"],
         writes: &[Writes::Comparisons],
     },
-    Uses { command: "lint", options: &["model", "deny", "allow"], writes: &[Writes::Reports] },
+    Uses { command: "lint", options: &["model", "deny", "allow"], writes: &[Writes::Reports, Writes::Stories] },
     Uses { command: "why400", options: &["model"], writes: &[Writes::Others] },
     Uses { command: "tools", options: LAYERS, writes: &[Writes::Comparisons] },
     Uses { command: "list", options: AGENTS, writes: &[Writes::Others] },

@@ -12,7 +12,7 @@ use super::{Kind, Node, SyntaxError, Table, parse};
 /// The mistake that the parser found, and the text around it.
 struct Mistake<'t> {
     text: &'t str,
-    /// What the parser said, on one line.
+    /// The message of the parser, on one line.
     detail: String,
     span: Range<usize>,
     /// Where the line of the mistake starts.
@@ -120,10 +120,12 @@ impl Mistake<'_> {
 
     fn comment(&self) -> Option<SyntaxError> {
         let rest = self.rest();
-        let begins = |text: &&str| FOREIGN_COMMENTS.iter().any(|mark| text.starts_with(mark));
         // Behind a value without quotes the parser takes it for part of the value.
         let behind = rest.match_indices(' ').map(|(space, _)| &rest[space + 1..]).take(MOST_WORDS);
-        let found = [self.line.trim_start(), rest.trim_start()].into_iter().chain(behind).find(begins)?;
+        let found = [self.line.trim_start(), rest.trim_start()]
+            .into_iter()
+            .chain(behind)
+            .find(|text| FOREIGN_COMMENTS.iter().any(|mark| text.starts_with(mark)))?;
         let mark = FOREIGN_COMMENTS.iter().find(|it| found.starts_with(**it))?;
         let start = self.line.len() - found.len();
         let message = format!("`{mark}` begins no comment in TOML");
@@ -257,10 +259,10 @@ impl Mistake<'_> {
 const COMMA_MISSING: &str = "a comma is missing before this";
 const ONE_COMMA_TOO_MANY: &str = "one comma too many";
 
-/// What may be said of any mistake.
+/// The advice for any mistake.
 const GENERAL: &str = "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings stand in quotes";
 
-/// What a message of the parser begins with, what we say, and what to do.
+/// The beginning of a parser's message, our message, and the advice.
 const BY_MESSAGE: [(&str, &str, &str); 16] = [
     ("missing escaped value", "no escape begins like this", BACKSLASH),
     ("too few unicode value digits", "`\\u` and `\\U` need the number of a character", BACKSLASH),
@@ -289,7 +291,7 @@ const BACKSLASH: &str = "write `\\\\` for a backslash, or put the text between `
 /// The longest word that a message repeats, in bytes: keys of providers are longer.
 const LONGEST_SHOWN: usize = 15;
 
-/// What begins comments elsewhere.
+/// The beginnings of comments elsewhere.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
 
 /// How many words of a line are looked at for a comment.

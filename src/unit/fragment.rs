@@ -1,4 +1,4 @@
-//! What one template of a body gives, and what is wrong with it.
+//! The output of one template of a body, and the mistakes in it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct Fragments<'a> {
     pub(super) input: &'a BodyInput<'a>,
 }
 
-/// What one template gave: a value, nothing, or a finding.
+/// The output of one template: a value, nothing, or a finding.
 pub(super) type Fragment<V> = Costed<Result<Option<V>, Box<Diagnostic>>>;
 
 /// A fragment that several bodies hold.
@@ -79,14 +79,14 @@ impl Question for HollowOf {
     }
 }
 
-/// What a template wrote.
+/// The text that a template wrote.
 pub(super) struct Written {
     pub(super) member: Member,
     /// The value's text, without trailing commas.
     pub(super) text: String,
 }
 
-/// What a template gives for any system prompt.
+/// The output of a template for any system prompt.
 #[derive(Debug, Clone)]
 pub(super) enum Hollow {
     /// A value, with a hole wherever it holds the prompt; or nothing.
@@ -123,8 +123,7 @@ impl Measured {
 impl Fragments<'_> {
     /// Returns what a template gives for this request, whether other agents use the template or not.
     pub(super) fn shared(&self, memory: &Memory, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
-        let read = |text: String| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error));
-        self.make((template, literal, at), read)
+        self.make((template, literal, at), |text| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error)))
     }
 
     /// Returns what a template gives for this request, which no other agent uses: another may write the same.
@@ -227,8 +226,9 @@ impl Fragments<'_> {
             }
         };
         // Whatever stands behind a quote in a text is taken for what comes after the text.
-        let ends_early = |help| help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule;
-        let what = match help.is_some_and(ends_early) {
+        let what = match help
+            .is_some_and(|help| help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule)
+        {
             true => "a quote in this value ends the string around it".to_owned(),
             false => error.problem.message(),
         };

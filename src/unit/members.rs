@@ -59,7 +59,7 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
-/// What tells values apart that several bodies may hold: those that are the same are equal, but for the system prompts in them.
+/// The identity of values that several bodies may hold: those that are the same are equal, but for the system prompts in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sameness {
     /// A value that is shared.
@@ -77,7 +77,7 @@ pub(crate) struct CheckId(pub(crate) u16);
 pub(crate) struct Check {
     pub(crate) id: CheckId,
     pub(crate) accepts: fn(&Value) -> bool,
-    /// What it can tell of texts; `None` if that is not known.
+    /// The classes of its texts; `None` if they are not known.
     pub(crate) texts: Option<Texts>,
 }
 
@@ -392,12 +392,13 @@ impl Members {
 
     /// About how many bytes the members of this body alone hold.
     pub(super) fn weight(&self) -> usize {
-        let own = |(_, member): (&str, &Member)| match member {
-            Member::Own(value) => weight(value),
-            Member::Shared(_) => 0,
-            Member::Spliced(spliced) => spliced.weight(),
-        };
-        self.iter().map(own).sum()
+        self.iter()
+            .map(|(_, member)| match member {
+                Member::Own(value) => weight(value),
+                Member::Shared(_) => 0,
+                Member::Spliced(spliced) => spliced.weight(),
+            })
+            .sum()
     }
 
     /// About how many bytes a member holds that other bodies hold too.

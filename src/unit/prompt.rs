@@ -43,11 +43,10 @@ impl SystemPrompt {
 
     /// The text as it stands in a JSON string.
     pub(super) fn escaped(&self) -> &str {
-        let escape = || {
+        self.0.escaped.get_or_init(|| {
             let json = serde_json::to_string(self.as_str()).expect("a string serialises into memory");
             json[1..json.len() - 1].into()
-        };
-        self.0.escaped.get_or_init(escape)
+        })
     }
 }
 
@@ -96,7 +95,7 @@ pub(super) struct KnownPrompts {
     whole: Mutex<Option<SystemPrompt>>,
 }
 
-/// What a prompt says in every context in which it may take so many steps.
+/// A prompt that says the same in every context in which it may take so many steps.
 struct Constant {
     text: String,
     cost: u64,

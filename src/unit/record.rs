@@ -23,7 +23,7 @@ use crate::render::{BodyInput, By, ComputedFrom, ReadFile, Recording, Renderer, 
 use crate::repo::Repo;
 use crate::source::{Sources, Span};
 
-/// What the provider steps did to a body.
+/// The changes of the provider steps to a body.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps {
     pub(super) has_model: bool,
@@ -66,7 +66,7 @@ pub enum Author {
     Literal {
         /// The literal.
         span: Span,
-        /// What it replaced.
+        /// The places that it replaced.
         overrode: Vec<Span>,
     },
     /// A template.
@@ -109,7 +109,7 @@ pub(crate) struct Provenance {
     pub(crate) literals: Vec<Span>,
     /// `true` if that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
-    /// What a computed text was made of first.
+    /// The value that a computed text was made of first.
     pub(crate) made_of: Option<ComputedFrom>,
     /// The file of a prompt that was written, and where in it.
     pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
@@ -164,7 +164,7 @@ struct TakenOver {
     path: Pointer,
 }
 
-/// What is known of what one template wrote.
+/// The record of one template's output.
 #[derive(Default)]
 struct Recorded {
     text: OnceCell<Option<Text>>,
@@ -174,7 +174,7 @@ struct Recorded {
     whole: OnceCell<Recording>,
 }
 
-/// What one template wrote, without trailing commas.
+/// The output of one template, without trailing commas.
 struct Text {
     text: String,
     tree: Tree,
@@ -199,7 +199,7 @@ impl Question for PlaceOf {
     }
 }
 
-/// What a pointer leads to.
+/// The owner of the value at a pointer.
 enum Owner<'b> {
     Step(ProviderStep, Option<Pointer>),
     /// The number of the splice, and the place in what it wrote.
@@ -525,8 +525,8 @@ impl<'a> Record<'a> {
         inner: &Pointer,
         start: usize,
     ) -> Option<TakenOver> {
-        let starts_there = |at: &Pointer| text.tree.locate(at).is_some_and(|it| it.span.start == start);
-        let at = std::iter::successors(Some(inner.clone()), Pointer::parent).find(starts_there)?;
+        let at = std::iter::successors(Some(inner.clone()), Pointer::parent)
+            .find(|at| text.tree.locate(at).is_some_and(|it| it.span.start == start))?;
         let tree = text.tree.locate(&at)?;
         let runs = self.renderer.written(self.sources, recording, tree.span.clone());
         // What a template put together has keys of its own.
@@ -538,15 +538,17 @@ impl<'a> Record<'a> {
 
     /// Returns what a template wrote.
     fn text(&self, index: usize) -> Option<&Text> {
-        let written = || {
-            let splice = &self.body.splices()[index];
-            if let Some(text) = &splice.text {
-                return Text::new(text.clone());
-            }
-            let prompt = self.system_prompt();
-            self.written(splice, &self.plan.input(self.renderer, self.request, prompt.as_ref()))
-        };
-        self.recorded[index].text.get_or_init(written).as_ref()
+        self.recorded[index]
+            .text
+            .get_or_init(|| {
+                let splice = &self.body.splices()[index];
+                if let Some(text) = &splice.text {
+                    return Text::new(text.clone());
+                }
+                let prompt = self.system_prompt();
+                self.written(splice, &self.plan.input(self.renderer, self.request, prompt.as_ref()))
+            })
+            .as_ref()
     }
 
     fn written(&self, splice: &Splice, input: &BodyInput<'_>) -> Option<Text> {
@@ -558,13 +560,12 @@ impl<'a> Record<'a> {
     fn whole(&self, index: usize) -> Option<&Recording> {
         let splice = &self.body.splices()[index];
         self.text(index)?;
-        let follow = || {
+        Some(self.recorded[index].whole.get_or_init(|| {
             let prompt = self.system_prompt();
             let recorded = self.renderer.reads_prompt(splice.template).then(|| self.prompt()).flatten();
             let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
             self.follow(splice, &input, recorded)
-        };
-        Some(self.recorded[index].whole.get_or_init(follow))
+        }))
     }
 
     fn follow(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Recording {
@@ -576,21 +577,21 @@ impl<'a> Record<'a> {
     }
 
     fn prompt(&self) -> Option<&Arc<Recording>> {
-        let record = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
-        self.prompt.get_or_init(record).as_ref()
+        self.prompt
+            .get_or_init(|| self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new))
+            .as_ref()
     }
 }
 
 /// The value of the conversation that something was made of.
 fn value_in(run: &Written) -> Option<Arc<Pointer>> {
-    let computed = || match &run.by {
+    data_of(run).or_else(|| match &run.by {
         By::Computed(from) => from.iter().find_map(|from| match from {
             ComputedFrom::Data(path) => Some(Arc::clone(path)),
             _ => None,
         }),
         _ => None,
-    };
-    data_of(run).or_else(computed)
+    })
 }
 
 impl Plan<'_> {
@@ -646,7 +647,7 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
     }
 }
 
-/// What a recording costs, compared with a plain render.
+/// The cost of a recording, compared with a plain render.
 const RECORDED: u64 = 4;
 
 /// The parts of a range that are no white space.

@@ -18,21 +18,32 @@ pub(super) fn is_setting(name: &str) -> bool {
     [ANTHROPIC, CHAT, RESPONSES].iter().any(|settings| settings.contains(&name))
 }
 
+/// Returns the settings on which a server's cache depends.
+pub(crate) fn cache_settings(wire: WireFormat, server: Server) -> &'static [&'static str] {
+    match (wire, server) {
+        (WireFormat::AnthropicMessages, Server::Anthropic) => ANTHROPIC,
+        (WireFormat::OpenAiChat, Server::OpenAi) => CHAT,
+        (WireFormat::OpenAiResponses, Server::OpenAi) => RESPONSES,
+        _ => &[],
+    }
+}
+
 impl Checks {
     /// A setting that a later request of a conversation changes, if the server keeps something for the one it had.
     pub(super) fn setting_problem(&self, earlier: &Body, later: &Body) -> Option<Broken> {
-        let (settings, rule): (_, &'static Rule) = match (self.wire, self.server) {
-            (WireFormat::AnthropicMessages, Server::Anthropic) => (ANTHROPIC, &rules::VOLATILE),
-            (WireFormat::OpenAiChat, Server::OpenAi) => (CHAT, &rules::UNSTABLE_PREFIX),
-            (WireFormat::OpenAiResponses, Server::OpenAi) => (RESPONSES, &rules::UNSTABLE_PREFIX),
-            _ => return None,
+        let settings = cache_settings(self.wire, self.server);
+        let rule: &'static Rule = match self.wire {
+            WireFormat::AnthropicMessages => &rules::VOLATILE,
+            _ => &rules::UNSTABLE_PREFIX,
         };
         // Anthropic keeps what a breakpoint asks for.
         if self.wire == WireFormat::AnthropicMessages && !keeps_messages(later) {
             return None;
         }
-        let change = |name: &&'static str| difference(&setting(earlier, name), &setting(later, name));
-        settings.iter().find_map(change).map(|found| broken(rule, found))
+        settings
+            .iter()
+            .find_map(|name| difference(&setting(earlier, name), &setting(later, name)))
+            .map(|found| broken(rule, found))
     }
 }
 
