@@ -275,8 +275,8 @@ fn a_server_that_misbehaves_is_told_as_what_it_is() {
     assert!(said("tools() { yes noise; }").contains("more than 1 MiB"));
     assert!(said(r#"tools() { answer '{"tools":[],"nextCursor":"again"}'; }"#).contains("on more than 100 pages"));
     let refuses = r#"tools() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no \\u001b[31mtools"}}\n' "$id"; }"#;
-    let refused = said(refuses);
-    assert!(refused.contains("it does not say what it offers") && !refused.contains('\u{1b}'), "{refused}");
+    let told = said(refuses);
+    assert!(told.contains("it does not say what it offers") && !told.contains('\u{1b}'), "{told}");
     assert!(said("echo 'no database' >&2; exit 3").contains("no database"));
     assert!(said(r#"tools() { answer '{"tools":[]}'; }"#).contains("lists no tools"));
     assert!(said("hello() { answer 1; }").contains("cannot be used"));

@@ -32,7 +32,11 @@ pub(super) fn of(changes: &[ChangedFile], newer: &Compiler, selection: &Selectio
     for file in changes.iter().filter(|file| file.subject.context.is_some()) {
         let agent = &file.subject.agent;
         let known = spoken.entry(agent).or_insert_with(|| spoken_by(agent, newer, selection));
-        let (Some((wire, model)), Some(old), Some(new)) = (known, value(&file.old), value(&file.new)) else { continue };
+        let (Some((wire, model)), Some(old), Some(new)) =
+            (known, value(file.old.as_deref()), value(file.new.as_deref()))
+        else {
+            continue;
+        };
         let (before, after) = (TokenEstimate::of(&old, *wire, model), TokenEstimate::of(&new, *wire, model));
         let more = i64::try_from(after.total()).unwrap_or(i64::MAX) - i64::try_from(before.total()).unwrap_or(i64::MAX);
         growth.tokens += more;
@@ -48,6 +52,6 @@ fn spoken_by(agent: &Arc<str>, newer: &Compiler, selection: &Selection) -> Spoke
     Some((plan.wire, plan.model(model).to_owned()))
 }
 
-fn value(text: &Option<String>) -> Option<Value> {
-    serde_json::from_str(text.as_deref()?).ok()
+fn value(text: Option<&str>) -> Option<Value> {
+    serde_json::from_str(text?).ok()
 }
