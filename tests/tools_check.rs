@@ -98,7 +98,7 @@ fn each_refusal_names_its_evidence() {
     assert_eq!(of("ollama").split(' ').nth(7), Some("weakened"));
     let mut refusals = 0;
     for verdict in
-        document["tools"].as_array().into_iter().flatten().flat_map(|tool| tool["verdicts"].as_array()).flatten()
+        document["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["verdicts"].as_array()).flatten()
     {
         for objection in verdict["objections"].as_array().into_iter().flatten().filter(|it| it["status"] == "refused") {
             let code = objection["code"].as_str().expect("a code");
