@@ -29,6 +29,7 @@ mod explain;
 mod finding;
 mod flow;
 mod growth;
+mod budgets;
 mod run;
 mod report;
 mod baseline;

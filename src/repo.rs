@@ -19,7 +19,9 @@ pub(crate) mod rules;
 mod tools;
 mod unread;
 
-pub use config::{ALLOW_KEYS, Allow, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level};
+pub use config::{
+    ALLOW_KEYS, Allow, BUDGET_KEYS, Budget, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level,
+};
 pub use families::{
     Condition, Demand, FAMILIES_KEYS, FAMILY_KEYS, Fact, Family, Kept, MemberPath, ModelName, ModelPattern, Origin,
     PRICE_KEYS, Price, Property, REFUSES_KEYS, State, TAKES_KEYS, normal_name,

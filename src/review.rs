@@ -5,6 +5,7 @@
 //! [`report`](crate::report)'s business, and where sides come from is the caller's.
 
 mod features;
+mod growth;
 mod keys;
 mod edit;
 mod prefix;
@@ -15,6 +16,7 @@ mod breaks;
 mod upgrade;
 
 pub use edit::{Edit, EditKind, Hunk};
+pub use growth::Growth;
 pub use prefix::PrefixLoss;
 pub use proof::Load;
 use roll::OlderNames;
@@ -87,6 +89,8 @@ pub struct Review {
     pub changes: Vec<ChangedFile>,
     /// `true` if the older side's sources are known: if not, there are no causes.
     pub has_sources: bool,
+    /// How many tokens more or less bodies take; `None` if none does.
+    pub growth: Option<Growth>,
 }
 
 /// Edits, and what they do to bodies.
@@ -276,7 +280,8 @@ impl Review {
         lowered.retain(|it| it.kind != LoweredKind::Context || !unread.contains(&it.what));
         let broken: BTreeSet<&Arc<str>> = review.broken.iter().map(|it| &it.agent).collect();
         lowered.retain(|it| it.kind != LoweredKind::Agent || !broken.contains(&it.what));
-        Review { rerouted, lowered, ..review }
+        let growth = growth::of(&review.changes, &newer.compiler, reviewing.selection);
+        Review { rerouted, lowered, growth, ..review }
     }
 
     /// Returns what the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
@@ -286,7 +291,8 @@ impl Review {
         let Some(older) = older else {
             let unexplained = grouped(&newer.compiler, &drifts);
             let broken = broken_by_report(&report);
-            return Review { report, unexplained, broken, changes: drifts, ..Review::default() };
+            let growth = growth::of(&drifts, &newer.compiler, reviewing.selection);
+            return Review { report, unexplained, broken, changes: drifts, growth, ..Review::default() };
         };
         let between = Review::between(older, newer, reviewing);
         let parted = Parted::of(&drifts, &between);
@@ -300,7 +306,8 @@ impl Review {
         review.causes.extend(upgrade);
         review.takes_verdicts(between);
         review.sort();
-        Review { changes: drifts, ..review }
+        let growth = growth::of(&drifts, &newer.compiler, reviewing.selection);
+        Review { changes: drifts, growth, ..review }
     }
 
     /// Takes over which agents two sides of sources break and mend, and why: golden files do not tell.

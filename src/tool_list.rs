@@ -374,10 +374,9 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
 /// Why a tool is refused, if it is.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
-    found
-        .iter()
-        .find(|problem| problem.severity.unwrap_or(problem.rule.severity) == Severity::Error)
-        .map(|problem| problem.message.clone())
+    let told = found.into_iter().filter_map(|problem| Some(objection(target, of_tool(target, &problem)?, problem)));
+    let mut refusals = told.filter(|objection| objection.status == Status::Refused);
+    refusals.next().map(|objection| objection.message)
 }
 
 /// A name that the provider takes and no other tool has: with `_` for every sign that it refuses.

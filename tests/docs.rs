@@ -439,7 +439,7 @@ fn copied(example: &str) -> Result<(), String> {
         () if has(&["[[family]]"]) => "model-families.toml",
         () if has(&["[[tool]]", "[[server]]"]) => "tools.toml",
         () if has(&["[[roster]]"]) => "rosters.toml",
-        () if has(&["[golden]", "[[extension]]", "[[allow]]", "[rules]", "[reqc]"]) => "reqc.toml",
+        () if has(&["[golden]", "[[budget]]", "[[extension]]", "[[allow]]", "[rules]", "[reqc]"]) => "reqc.toml",
         () if has(&["client_api"]) => "providers/local.toml",
         () if has(&["\"Reviewer\""]) => "models.toml",
         () if has(&["name"]) => "agents/example.toml",

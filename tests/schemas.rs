@@ -17,8 +17,8 @@ use reqc::conversation::{ContentKind, ItemKind};
 use reqc::profile::{self, Breakpoint, MATCH_KEYS};
 use reqc::provider::{ClientApi, Server, WireFormat, check_instances};
 use reqc::repo::{
-    self, ALLOW_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS, INSTANCE_KEYS, LayerKind, LoadOptions,
-    PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
+    self, ALLOW_KEYS, BUDGET_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS, INSTANCE_KEYS, LayerKind,
+    LoadOptions, PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
 };
 use reqc::source::{SourceText, Sources};
 use reqc::system::Embedded;
@@ -152,6 +152,7 @@ fn the_schemas_have_the_keys_of_the_code() {
     assert_eq!(properties(&reqc, ""), sorted(CONFIG_KEYS));
     assert_eq!(properties(&reqc, "/definitions/allow"), sorted(ALLOW_KEYS));
     assert_eq!(properties(&reqc, "/definitions/extension"), sorted(EXTENSION_KEYS));
+    assert_eq!(properties(&reqc, "/definitions/budget"), sorted(BUDGET_KEYS));
     let rosters = schema("rosters");
     assert_eq!(properties(&rosters, ""), sorted(ROSTERS_KEYS));
     assert_eq!(properties(&rosters, "/definitions/roster"), sorted(ROSTER_KEYS));
@@ -347,6 +348,7 @@ fn schema_and_code_take_the_same_values() {
     compare("reqc.toml", allow, &ALLOW_KEYS, codes);
     let extension = "[[extension]]\nprovider_instance = \"x\"\nfields = [\"/a\"]\nreason = \"x\"";
     compare("reqc.toml", extension, &EXTENSION_KEYS, dates);
+    compare("reqc.toml", "[[budget]]\ntokens = 1", &BUDGET_KEYS, dates);
     compare("rosters.toml", "", &ROSTERS_KEYS, dates);
     compare("tools.toml", "", &TOOLS_KEYS, dates);
     compare("model-families.toml", "", &FAMILIES_KEYS, dates);

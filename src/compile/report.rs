@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::budgets;
 use super::compiler::Compiler;
 use super::explain::entrance::is_bundled;
 use super::policy::{Judgement, LeftOut, Lowered, Policy, PolicyOptions};
@@ -167,11 +168,10 @@ impl<'a> Reporter<'a> {
     }
 
     /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files
-    /// are left alone. What its bodies lose does not count: they are sent so, and golden files and reviews are there to show it.
+    /// are left alone. What its bodies lose, and what they cost, does not count: they are sent so, and golden files and reviews are there to show it.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>) -> bool {
         let mut findings = Findings::default();
-        let of_bodies = agent.findings.iter().filter(|finding| !flow::rules::RULES.contains(&finding.rule));
-        findings.extend(of_bodies.cloned());
+        findings.extend(agent.findings.iter().filter(|finding| !is_kept_aside(finding)).cloned());
         let name = agent.plan.name();
         let errors = self.compiler.findings.iter().filter(|finding| finding.severity == Severity::Error);
         let reaching = errors.filter(|finding| finding.agents.binary_search(name).is_ok());
@@ -197,6 +197,7 @@ impl<'a> Reporter<'a> {
         if self.options.complete.unwrap_or(is_everything) && agents == self.compiler.agents.len() {
             let compiler = self.compiler;
             findings.extend(compiler.schemas.unused().map(rules::unused_extension));
+            findings.extend(budgets::unused(compiler));
             findings.extend(compiler.declarations.unused(|span| !is_bundled(compiler.sources(), span)));
         }
         let Judgement { mut findings, left_out } = self.policy(is_everything).judge(&sources, findings);
@@ -255,4 +256,9 @@ mod tests {
         assert_eq!(of(&LintedBodies::default()).to_string(), "0 bodies: 1 error");
         assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
     }
+}
+
+/// Returns `true` for a finding about a body that is sent as it is.
+fn is_kept_aside(finding: &Diagnostic) -> bool {
+    flow::rules::RULES.contains(&finding.rule) || finding.rule == &rules::BUDGET_EXCEEDED
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::budget::{self, Ledger};
+use super::budgets::AgentBudgets;
 use super::compiler::{Compiler, STACK_BYTES};
 use super::contexts::{LoadedContext, Renderers};
 use super::explain::entrance::at_entrance;
@@ -178,6 +179,7 @@ struct AgentRun<'a> {
     findings: Findings,
     spent: Spent,
     flow: AgentFlow<'a>,
+    budgets: AgentBudgets,
 }
 
 impl<'a> AgentRun<'a> {
@@ -194,6 +196,7 @@ impl<'a> AgentRun<'a> {
             findings: Findings::default(),
             spent: Spent { static_values: plan.static_values(), ..Spent::default() },
             flow: AgentFlow::new(compiler, plan),
+            budgets: AgentBudgets::default(),
         }
     }
 
@@ -275,12 +278,14 @@ impl<'a> AgentRun<'a> {
         if self.plan.kind == TaskKind::Chat {
             growth::prove(&made, &mut self.spent.cost, &mut self.findings);
         }
+        self.budgets.hold(&made, self.model);
         self.flow.judge(&made, loaded);
     }
 
     /// Tells what the bodies lose, and returns what all of them cost and all findings.
     fn finish(mut self) -> (u64, Vec<Diagnostic>) {
         self.flow.tell(self.plan, self.model, &mut self.findings);
+        self.budgets.tell(self.plan, &mut self.findings);
         (self.spent.cost, self.findings.into_vec())
     }
 }

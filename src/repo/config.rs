@@ -1,5 +1,7 @@
 //! `reqc.toml`.
 
+mod budget;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,10 +11,11 @@ use super::{Glob, Known, MAX_GLOBS, Reader, Special, rules};
 use crate::diag::{Diagnostic, Severity};
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::Table;
+pub use budget::{BUDGET_KEYS, Budget};
 
 /// Every key of `reqc.toml`.
-pub const CONFIG_KEYS: [&str; 8] =
-    ["schema_version", "reqc", "layer", "dialect", "golden", "rules", "allow", "extension"];
+pub const CONFIG_KEYS: [&str; 9] =
+    ["schema_version", "reqc", "layer", "dialect", "golden", "rules", "allow", "extension", "budget"];
 
 /// Every key of an `[[allow]]` entry.
 pub const ALLOW_KEYS: [&str; 5] = ["code", "agent", "file", "reason", "expires"];
@@ -23,7 +26,13 @@ pub const EXTENSION_KEYS: [&str; 5] = ["provider_instance", "fields", "values", 
 const CONFIG: Known = Known {
     what: "reqc.toml",
     keys: &CONFIG_KEYS,
-    inner: &[("reqc", &REQC_KEYS), ("golden", &GOLDEN_KEYS), ("allow", &ALLOW_KEYS), ("extension", &EXTENSION_KEYS)],
+    inner: &[
+        ("reqc", &REQC_KEYS),
+        ("golden", &GOLDEN_KEYS),
+        ("allow", &ALLOW_KEYS),
+        ("extension", &EXTENSION_KEYS),
+        ("budget", &BUDGET_KEYS),
+    ],
 };
 const GOLDEN_KEYS: [&str; 1] = ["contexts"];
 const REQC_KEYS: [&str; 1] = ["version"];
@@ -43,6 +52,8 @@ pub struct Config {
     pub allows: Vec<Allow>,
     /// `[[extension]]`.
     pub extensions: Vec<Extension>,
+    /// `[[budget]]`.
+    pub budgets: Vec<Budget>,
 }
 
 /// The most `[[allow]]` entries: each is held against each finding.
@@ -51,6 +62,8 @@ const MAX_ALLOWS: usize = 1_000;
 const MAX_LEVELS: usize = 1_000;
 /// The most `[[extension]]` entries.
 const MAX_EXTENSIONS: usize = 1_000;
+/// The most `[[budget]]` entries: each is held against each body.
+const MAX_BUDGETS: usize = 100;
 /// The most fields of one list of an `[[extension]]` entry.
 const MAX_FIELDS: usize = 1_000;
 
@@ -133,6 +146,10 @@ impl Config {
         let levels = reader.table("rules");
         let allows = reader.tables("allow");
         let extensions = reader.tables("extension");
+        let budgets = reader.tables("budget");
+        if let Some(one) = budgets.get(MAX_BUDGETS) {
+            reader.too_many("budget", "entries", MAX_BUDGETS, one.span);
+        }
         if let Some(one) = allows.get(MAX_ALLOWS) {
             reader.too_many("allow", "entries", MAX_ALLOWS, one.span);
         }
@@ -150,6 +167,9 @@ impl Config {
             levels: levels.map(|levels| read_levels(file, levels.value, findings)).unwrap_or_default(),
             extensions: extensions.filter_map(|entry| Extension::read(file, entry, findings)).collect(),
             allows: allows.filter_map(|entry| Allow::read(file, entry, findings)).collect(),
+            budgets: { budgets.into_iter().take(MAX_BUDGETS) }
+                .filter_map(|entry| Budget::read(file, entry, findings))
+                .collect(),
         }
     }
 }

@@ -99,7 +99,8 @@ fn place_of(block: &Block<'_>, pointer: &str) -> String {
     }
 }
 
-/// `2 agents no longer compile · 3 causes · 40 of 52 agents · 360 bodies: 1 request, 2 values, 31 texts · prefix of 12 agents lost`.
+/// `2 agents no longer compile · 3 causes · 40 of 52 agents · 360 bodies: 1 request, 2 values, 31 texts · prefix of 12 agents lost
+/// · +1,240 tokens in 22 bodies`.
 fn summary(review: &Review) -> String {
     let mut parts = verdicts(review);
     if review.changes.is_empty() {
@@ -118,7 +119,17 @@ fn summary(review: &Review) -> String {
         0 => {}
         agents => parts.push(format!("prefix of {} lost", count(agents, "agent"))),
     }
+    parts.extend(growth(review));
     parts.join(" · ")
+}
+
+/// `+1,240 tokens in 22 bodies`, if a body takes more or fewer.
+fn growth(review: &Review) -> Option<String> {
+    let growth = review.growth?;
+    let about = if growth.is_tokenized { "" } else { "about " };
+    let sign = if growth.tokens < 0 { "−" } else { "+" };
+    let tokens = thousands(usize::try_from(growth.tokens.unsigned_abs()).unwrap_or(usize::MAX));
+    Some(format!("{about}{sign}{tokens} tokens in {}", count(growth.bodies, "body")))
 }
 
 /// How many agents compile on one side alone, or on neither.

@@ -66,11 +66,11 @@ impl Group<'_> {
     /// The names of the tools, as many as are shown.
     fn named(&self, matrix: &Matrix) -> String {
         let names = self.tools.iter().take(MOST_NAMED).map(|index| matrix.tools[*index].name.as_str());
-        let mut named = names.collect::<Vec<_>>().join(", ");
+        let mut shown = names.collect::<Vec<_>>().join(", ");
         if self.tools.len() > MOST_NAMED {
-            named.push_str(&format!(" and {} more", self.tools.len() - MOST_NAMED));
+            shown.push_str(&format!(" and {} more", self.tools.len() - MOST_NAMED));
         }
-        named
+        shown
     }
 
     /// Where it is known from.
@@ -139,11 +139,11 @@ pub fn tools_text(source: &str, matrix: &Matrix) -> Text {
     }
     let widest = matrix.tools.iter().map(|tool| Text::line(&tool.name).cut(WIDEST_NAME).width()).max();
     let widest = widest.unwrap_or_default().max("tool".len());
-    let letters: String = (0..matrix.columns.len()).map(|index| format!(" {}", letter(index))).collect();
+    let letters: String = (0..matrix.columns.len()).flat_map(|index| [' ', letter(index)]).collect();
     shown.push(&text!("\n  {} {}  tokens\n", text!("tool").padded(widest), letters));
     for (index, tool) in matrix.tools.iter().enumerate() {
         let verdicts = || matrix.columns.iter().map(|column| &column.verdicts[index]);
-        let marks: String = verdicts().map(|verdict| format!(" {}", mark(verdict.status))).collect();
+        let marks: String = verdicts().flat_map(|verdict| [" ", mark(verdict.status)]).collect();
         let tokens = verdicts().map(|verdict| verdict.tokens).max().unwrap_or_default();
         let name = Text::line(&tool.name).cut(WIDEST_NAME).padded(widest);
         shown.push(&text!("  {} {}  {:>6}\n", name, marks, usize::try_from(tokens).unwrap_or(usize::MAX)));

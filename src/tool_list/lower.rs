@@ -88,6 +88,7 @@ fn attempt(schema: &Value, speech: &Speech, keeps_refs: bool) -> Result<Lowered,
             Map::new()
         }
     };
+    let root = if speech.is_plain_root { lowering.led_by_root(root) } else { root };
     let mut lowered = lowering.node(&root, &Pointer::root(), 0);
     if speech.is_plain_root {
         lowering.root(&mut lowered);
@@ -112,6 +113,28 @@ impl Lowering<'_> {
         if !self.losses.contains(&loss) {
             self.losses.push(loss);
         }
+    }
+
+    /// The schema that the root refers to in its place, with the root's definitions.
+    fn led_by_root(&mut self, root: Map<String, Value>) -> Map<String, Value> {
+        if !root.contains_key("$ref") {
+            return root;
+        }
+        let at = Pointer::root();
+        let is_definition = |name: &str| matches!(name, "$defs" | "definitions");
+        let checks = root.keys().filter(|name| !speech::is_annotation(name) && !speech::says_nothing(name));
+        for name in checks.filter(|name| *name != "$ref").cloned().collect::<Vec<_>>() {
+            self.lose(&at, &name, "stands beside `$ref`, and is not checked");
+        }
+        let mut found = match self.refs.resolved(&Value::Object(root.clone())) {
+            Value::Object(found) if !found.is_empty() => found,
+            _ => {
+                self.lose(&at, "$ref", "leads to no schema that can be followed, and is not checked");
+                Map::new()
+            }
+        };
+        found.extend(root.into_iter().filter(|(name, _)| is_definition(name)));
+        found
     }
 
     /// A schema in any place.
@@ -374,9 +397,6 @@ impl Lowering<'_> {
     /// The root without what may stand below it alone.
     fn root(&mut self, out: &mut Map<String, Value>) {
         let at = Pointer::root();
-        if self.keeps_refs && out.contains_key("$ref") {
-            return;
-        }
         for name in ["enum", "not", "const"] {
             if self.speech.refuses_at_root.contains(&name) && out.remove(name).is_some() {
                 self.lose(&at, name, "cannot stand at the root, and is not checked");

@@ -32,7 +32,7 @@ pub enum Form {
     Plain,
     /// With `strict`: the server holds the model to the schema.
     Strict,
-    /// In Gemini's own kind of schemas, a part of OpenAPI.
+    /// In Gemini's own kind of schemas, a part of `OpenAPI`.
     OpenApi,
 }
 

@@ -32,6 +32,7 @@ pub fn review_json(review: &Review, base: Option<&Text>) -> Text {
             "all_agents": review.report.summary.agents,
             "bodies": review.bodies(),
             "agents_losing_prefix": review.agents_losing_prefix().len(),
+            "tokens": review.growth.map(|it| json!({"more": it.tokens, "bodies": it.bodies, "is_tokenized": it.is_tokenized})),
             "broken_agents": review.newly_broken().count(),
             "mended_agents": review.mended.len(),
             "uncompared_agents": review.uncompared().count(),

@@ -103,7 +103,7 @@ pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
         let own = properties(schema).into_iter().flat_map(Map::keys);
         own.for_each(|name| {
             if !names.contains(&name) {
-                names.push(name)
+                names.push(name);
             }
         });
     }
@@ -119,7 +119,7 @@ pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
     let mut all = required(out);
     shared.for_each(|name| {
         if !all.contains(&name) {
-            all.push(name)
+            all.push(name);
         }
     });
     if !all.is_empty() {

@@ -10,6 +10,7 @@ use crate::tool_list::target::{Form, ToolTarget};
 
 /// The abilities of a provider's form of schemas.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Speech {
     keywords: Keywords,
     pub(super) takes_refs: bool,

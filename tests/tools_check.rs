@@ -1,0 +1,298 @@
+//! `reqc tools check`: tool lists of every form, and MCP servers as they should be and as they should not.
+
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "the test itself writes files and runs the binary")]
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reqc::compile::{Compiler, LoadOptions};
+use reqc::system::Embedded;
+use reqc::tool_list::{Form, ListedTool, Matrix, Status, ToolTarget, lowered};
+use reqc::world::MemoryWorld;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn reqc(folder: &Path, arguments: &[&str], input: &str) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+    command.args(["tools", "check"]).args(arguments).current_dir(folder).env("NO_COLOR", "1");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// The document of a list that is given on standard input.
+fn checked(list: &Value, arguments: &[&str]) -> (i32, Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = reqc(folder.path(), &[&["-", "--format", "json"], arguments].concat(), &list.to_string());
+    assert_eq!(ran.err, "");
+    (ran.code, serde_json::from_str(&ran.out).expect("JSON"))
+}
+
+/// The status of each tool at a provider.
+fn statuses(document: &Value, provider: &str) -> Vec<String> {
+    let tools = document["tools"].as_array().expect("tools");
+    let of = |tool: &Value| {
+        let verdicts = tool["verdicts"].as_array().expect("verdicts");
+        let verdict = verdicts.iter().find(|verdict| verdict["provider"] == provider).expect("the provider");
+        verdict["status"].as_str().expect("a word").to_owned()
+    };
+    tools.iter().map(of).collect()
+}
+
+fn tool(name: &str, schema: &Value) -> Value {
+    json!({"name": name, "description": "Does something.", "inputSchema": schema})
+}
+
+fn object(properties: &Value) -> Value {
+    json!({"type": "object", "properties": properties})
+}
+
+#[test]
+fn a_plain_tool_is_taken_everywhere_and_costs_something() {
+    let (code, document) =
+        checked(&json!([tool("search", &object(&json!({"q": {"type": "string"}})))]), &["--provider", "all"]);
+    for target in ToolTarget::ALL.iter().filter(|target| target.form != Form::Strict) {
+        assert_eq!(statuses(&document, target.name), ["taken"], "{}", target.name);
+    }
+    let tokens = document["tools"][0]["verdicts"][0]["tokens"].as_u64().expect("a number");
+    // Strict tools are asked for by name here, and objects that are open are none.
+    assert!((20..100).contains(&tokens) && code == 1, "{tokens} {code}");
+    assert_eq!(checked(&json!([tool("search", &object(&json!({})))]), &[]).0, 0);
+}
+
+#[test]
+fn each_refusal_names_its_evidence() {
+    let list = json!([
+        tool("a.b", &object(&json!({}))),
+        tool("root", &json!({"type": "object", "properties": {}, "anyOf": [{"required": ["x"]}]})),
+        tool("true", &json!(true)),
+        tool("list", &json!({"type": "object", "properties": ["x"]})),
+        tool("empty", &json!({})),
+        tool("nullable", &object(&json!({"x": {"type": ["string", "null"]}}))),
+        tool("array", &object(&json!({"x": {"type": "array"}}))),
+        tool("pattern", &object(&json!({"x": {"type": "string", "pattern": "^a"}}))),
+        tool("nullable", &object(&json!({}))),
+    ]);
+    let (code, document) = checked(&list, &[]);
+    assert_eq!(code, 1);
+    let of = |provider: &str| statuses(&document, provider).join(" ");
+    let (no, yes) = ("refused", "taken");
+    assert_eq!(of("anthropic"), [no, no, no, no, no, yes, yes, yes, no].join(" "));
+    assert_eq!(of("openai"), [no, no, no, no, no, yes, no, yes, "doubtful"].join(" "));
+    assert_eq!(of("gemini-openapi").split(' ').nth(5), Some(no), "a list of types");
+    assert_eq!(of("ollama").split(' ').nth(7), Some("weakened"));
+    let mut refusals = 0;
+    for verdict in
+        document["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["verdicts"].as_array()).flatten()
+    {
+        for objection in verdict["objections"].as_array().into_iter().flatten().filter(|it| it["status"] == "refused") {
+            let code = objection["code"].as_str().expect("a code");
+            let rule = reqc::compile::rule(code).expect("a rule");
+            let has_evidence = objection["evidence"].as_array().is_some_and(|it| !it.is_empty());
+            assert!(has_evidence || rule.evidence.is_empty(), "{objection}");
+            assert!(!objection["message"].as_str().unwrap_or_default().contains("/tools/"), "{objection}");
+            refusals += 1;
+        }
+    }
+    assert!(refusals > 20);
+}
+
+#[test]
+fn five_hundred_tools_are_too_many_for_some() {
+    let tools: Vec<Value> = (0..500).map(|number| tool(&format!("t{number}"), &object(&json!({})))).collect();
+    let (code, document) = checked(&json!(tools), &[]);
+    let provider = |name: &str| {
+        let all = document["providers"].as_array().expect("providers");
+        all.iter().find(|it| it["provider"] == name).expect("there").clone()
+    };
+    assert_eq!((code, &provider("openai")["list"][0]["code"]), (1, &json!("protocol/limit")));
+    assert_eq!(provider("anthropic")["refused"], false);
+    assert!(statuses(&document, "openai").iter().all(|status| status == "taken"));
+}
+
+#[test]
+fn what_a_list_says_cannot_act_on_a_terminal_or_in_markdown() {
+    let hostile = "a\u{1b}[2J\n::error::x|<img src=x>";
+    let list = json!([
+        tool(hostile, &json!({"type": hostile})),
+        tool("b", &object(&json!({hostile: {"type": "strin\u{1b}"}})))
+    ]);
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in [&["-"][..], &["-", "--format", "markdown"], &["-", "--lower", "gemini-openapi"]] {
+        let ran = reqc(folder.path(), arguments, &list.to_string());
+        let shown = format!("{}{}", if arguments.contains(&"--lower") { "" } else { &ran.out }, ran.err);
+        assert!(!shown.contains('\u{1b}') && !shown.contains("\n::error"), "{shown}");
+        assert!(!arguments.contains(&"markdown") || !shown.contains("<img"), "{shown}");
+    }
+}
+
+#[test]
+fn what_is_no_list_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = |arguments: &[&str], input: &str| {
+        let ran = reqc(folder.path(), arguments, input);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+        ran.err
+    };
+    assert!(said(&["-"], "{}").contains("`<stdin>` has no tools"));
+    assert!(said(&["-"], "const tools = [];").contains("code is not read"));
+    assert!(said(&[], "").contains("nothing is named that has tools"));
+    assert!(said(&["-", "--provider", "antropic"], "[]").contains("did you mean `anthropic`?"));
+    assert!(said(&["none.json"], "").contains("none.json"));
+    assert!(said(&["x.json", "--mcp-command", "--", "cat"], "").contains("cannot be used with"));
+}
+
+#[test]
+fn a_tools_toml_has_its_programs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let toml = "[[tool]]\nname = \"now\"\ndescription = \"The time.\"\ncommand = [\"date\"]\n\n[[server]]\nname = \"s\"\nurl = \"https://h.example/mcp\"\n";
+    fs::write(folder.path().join("tools.toml"), toml).expect("written");
+    let ran = reqc(folder.path(), &["tools.toml"], "");
+    assert!(ran.code == 0 && ran.out.contains("1 tool of tools.toml"), "{} {}", ran.out, ran.err);
+    assert!(ran.err.contains("servers are not asked here: s"), "{}", ran.err);
+}
+
+/// Tools that providers refuse, and some that they take.
+fn difficult() -> Vec<ListedTool> {
+    let tree = json!({"type": "object", "properties": {"name": {"type": "string"}, "below": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+        "required": ["name"], "additionalProperties": false});
+    let schemas = [
+        json!(true),
+        json!({}),
+        json!({"type": "object", "properties": ["a"]}),
+        json!({"type": "string"}),
+        json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree"}}, "$defs": {"tree": tree}, "additionalProperties": false}),
+        json!({"oneOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "array"}}}]}),
+        json!({"type": "object", "properties": {"filter[id]": {"type": ["string", "null"]}}, "required": ["filter[id]"], "additionalProperties": false}),
+        json!({"type": "object", "properties": {"n": {"type": "integer", "exclusiveMinimum": 0}, "l": {"type": "array", "uniqueItems": true,
+            "items": {"type": "string", "format": "uri"}}}, "additionalProperties": false}),
+        json!({"type": "object", "properties": {"x": {"allOf": [{"type": "object"}, {"properties": {"y": {"const": 1}}}]}}}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"q": {"not": {"type": "null"}}}}}}),
+        json!({"type": "obj", "required": "a"}),
+    ];
+    let tool = |(index, schema): (usize, Value)| ListedTool {
+        name: ["a.b", "a/b", "a b", "ok", "ok"][index % 5].to_owned(),
+        description: "d".repeat(index * 200),
+        schema,
+    };
+    schemas.into_iter().enumerate().map(tool).collect()
+}
+
+#[test]
+fn lowered_tools_are_taken() {
+    let nothing = Arc::new(MemoryWorld::default());
+    let compiler = Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default());
+    let tools = difficult();
+    for target in ToolTarget::ALL {
+        let list = lowered(&compiler, &tools, target);
+        assert!(list.told.iter().all(|tool| tool.refused.is_none()), "{}: {:#?}", target.name, list.told);
+        let names: std::collections::BTreeSet<&str> =
+            list.told.iter().map(|tool| tool.renamed.as_deref().unwrap_or(&tool.name)).collect();
+        assert_eq!(names.len(), tools.len(), "{}", target.name);
+        for told in &list.told {
+            let form = told.instead.as_ref().map_or(target, |(form, _)| *form);
+            let name = told.renamed.clone().unwrap_or_else(|| told.name.clone());
+            let one = ListedTool { name, description: "d".to_owned(), schema: told.schema.clone() };
+            let matrix = Matrix::of(&compiler, vec![one], &[form]);
+            let verdict = &matrix.columns[0].verdicts[0];
+            assert_ne!(verdict.status, Status::Refused, "{} {:?}: {:#?}", target.name, told.schema, verdict.objections);
+        }
+    }
+}
+
+/// An MCP server as a shell script; `$id` is the request's.
+const SERVER: &str = r#"#!/bin/sh
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+hello() { answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}'; }
+tools() { answer '{"tools":[{"name":"a.b","inputSchema":{"type":"object","anyOf":[{}]}},{"name":"env","description":"'"$SECRET$PLAIN"'","inputSchema":{"type":"object"}}]}'; }
+OVERRIDES
+while IFS= read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case $line in
+    *'"method":"initialize"'*) hello;;
+    *'"method":"tools/list"'*) tools;;
+  esac
+done
+"#;
+
+fn server(overrides: &str) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("server");
+    fs::write(&path, SERVER.replace("OVERRIDES", overrides)).expect("written");
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("ours");
+    folder
+}
+
+/// What is said of a server that does some things differently.
+fn asked(overrides: &str, more: &[&str]) -> Ran {
+    let folder = server(overrides);
+    let arguments = [more, &["--timeout", "3", "--mcp-command", "--", "./server"]].concat();
+    let began = Instant::now();
+    let ran = reqc(folder.path(), &arguments, "");
+    assert!(began.elapsed() < Duration::from_secs(30), "it is bounded");
+    ran
+}
+
+#[test]
+fn a_server_is_asked_as_it_is() {
+    let ran = asked("", &["--format", "json"]);
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(
+        (ran.code, statuses(&document, "openai")),
+        (1, vec!["refused".to_owned(), "refused".to_owned()]),
+        "{}",
+        ran.err
+    );
+    assert_eq!(statuses(&document, "ollama")[1], "taken");
+    let logs = asked("echo 'Starting ...'", &[]);
+    assert!(logs.out.contains("2 tools of ./server"), "{} {}", logs.out, logs.err);
+}
+
+#[test]
+fn a_server_that_misbehaves_is_told_as_what_it_is() {
+    let said = |overrides: &str| {
+        let ran = asked(overrides, &[]);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+        ran.err
+    };
+    assert!(said("tools() { sleep 60; }").contains("it is not ready after 3 seconds"));
+    assert!(said("hello() { :; }").contains("it is not ready after 3 seconds"));
+    assert!(said("tools() { yes noise; }").contains("more than 1 MiB"));
+    assert!(said(r#"tools() { answer '{"tools":[],"nextCursor":"again"}'; }"#).contains("on more than 100 pages"));
+    let refuses = r#"tools() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no \\u001b[31mtools"}}\n' "$id"; }"#;
+    let told = said(refuses);
+    assert!(told.contains("it does not say what it offers") && !told.contains('\u{1b}'), "{told}");
+    assert!(said("echo 'no database' >&2; exit 3").contains("no database"));
+    assert!(said(r#"tools() { answer '{"tools":[]}'; }"#).contains("lists no tools"));
+    assert!(said("hello() { answer 1; }").contains("cannot be used"));
+}
+
+#[test]
+fn a_server_gets_only_the_variables_that_are_named() {
+    let folder = server("");
+    let arguments = |more: &[&'static str]| [more, &["--lower", "compatible", "--mcp-command"]].concat();
+    let run = |more: &[&'static str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
+        command.args(["tools", "check"]).args(arguments(more)).args(["--", "./server"]).current_dir(folder.path());
+        command.env("SECRET", "from-my-shell").env("PLAIN", "-and-more");
+        String::from_utf8(command.output().expect("it runs").stdout).expect("UTF-8")
+    };
+    assert!(!run(&[]).contains("from-my-shell"));
+    let named = run(&["--mcp-env", "SECRET"]);
+    assert!(named.contains("from-my-shell") && !named.contains("-and-more"), "{named}");
+}
