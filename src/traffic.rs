@@ -166,11 +166,35 @@ impl<'c> Traffic<'c> {
     fn document(&mut self, file: &Arc<str>, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let place = Place { file: Arc::clone(file), line: 1 };
-        let taken = match forms::cassette(&text) {
-            Some(cassette) => self.work().requests(cassette, &place),
-            None => self.work().line(&text, &place),
-        };
+        if let Some(cassette) = forms::cassette(&text) {
+            let taken = self.work().requests(cassette, &place);
+            return self.take(taken, &place);
+        }
+        let trimmed = text.trim_start_matches('\u{feff}').trim();
+        if trimmed.contains('\n') && !trimmed.starts_with(['{', '[']) {
+            return self.text(file, &text);
+        }
+        let taken = self.work().line(&text, &place);
         self.take(taken, &place);
+    }
+
+    /// Reads lines of text, some of which may hold a request in a form of their own.
+    fn text(&mut self, file: &Arc<str>, text: &str) {
+        let mut is_found = false;
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let place = Place { file: Arc::clone(file), line: at + 1 };
+            let taken = self.work().line(line, &place);
+            match taken {
+                Taken::Requests(_) | Taken::Transcript(..) => {
+                    is_found = true;
+                    self.take(taken, &place);
+                }
+                Taken::Text | Taken::Unreadable => {}
+            }
+        }
+        if !is_found {
+            self.take(Taken::Unreadable, &Place { file: Arc::clone(file), line: 1 });
+        }
     }
 
     fn lines(&mut self, file: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), InputError> {

@@ -192,7 +192,8 @@ impl Conversations {
         self.open.get(&id).is_some_and(|open| is_same_agent(&open.pieces, sent))
     }
 
-    /// Finds a conversation that shares at least half of its messages with a request, by their sizes.
+    /// Finds a conversation that shares at least half of its messages with a request, by their sizes. What follows a summary may be any
+    /// part of them.
     fn by_messages(&self, sent: &Sent) -> Option<usize> {
         let mut shared: Fast<usize, u64> = Fast::default();
         for piece in sent.history().iter().filter(|piece| piece.tokens >= LEAST_TOKENS) {
@@ -201,12 +202,13 @@ impl Conversations {
         }
         let size = |pieces: &[Piece]| pieces.iter().map(|piece| piece.tokens).sum::<u64>();
         let own = size(sent.history());
+        let is_summary = says_summary(sent, 0);
         let mut fitting: Vec<(u64, usize)> = shared
             .into_iter()
             .filter(|(id, shared)| {
                 let Some(open) = self.open.get(id) else { return false };
                 let smaller = own.min(size(&open.pieces[fixed(&open.pieces)..]));
-                shared * 2 >= smaller && self.fits(*id, sent) && relation(&open.pieces, sent).is_some()
+                (is_summary || shared * 2 >= smaller) && self.fits(*id, sent) && relation(&open.pieces, sent).is_some()
             })
             .map(|(id, shared)| (shared, id))
             .collect();
