@@ -245,18 +245,22 @@ impl Checks {
     /// Returns what the rules of protocols find. They look at values as bodies share them, with a placeholder for an agent's own
     /// system prompt; only those that find something there, at the values of this body.
     fn protocol_problems(&self, body: &Body, own: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
-        let shared = || self.subject(body.members().map(|member| (member.name, member.shared_value())));
-        let loud = body.memory().map(|memory| self.known(memory).loud(body, shared, memory));
+        let loud = body.memory().map(|memory| {
+            self.known(memory).loud(
+                body,
+                || self.subject(body.members().map(|member| (member.name, member.shared_value()))),
+                memory,
+            )
+        });
         protocol::check(loud.unwrap_or(protocol::EVERY), own, is_readable)
     }
 
     /// Returns what is known of the rules where bodies go.
     fn known(&self, memory: &Memory) -> &Known {
-        let ask = || {
+        self.known.get_or_init(|| {
             let (wire, server, headers) = (self.wire, self.server, self.headers.clone());
             memory.ask(RouteOf { wire, server, headers, model: self.model.clone() }, || Arc::new(Known::new()))
-        };
-        self.known.get_or_init(ask)
+        })
     }
 
     /// Returns `true` if the history is what its schema says.

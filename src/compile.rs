@@ -267,8 +267,7 @@ impl Compiler {
         findings.extend(rules::unknown_contexts(&repo, &contexts));
         findings.extend(rules::unknown_instances(&repo));
         let readable = readable(&repo);
-        let loaded = |context| LoadedContext::new(&repo, context, &readable);
-        let contexts = contexts.into_iter().map(loaded).collect();
+        let contexts = contexts.into_iter().map(|context| LoadedContext::new(&repo, context, &readable)).collect();
         let (schemas, agents) = (Arc::new(schemas), Vec::new());
         let declarations = flow::Declarations::default();
         let mut compiler =
@@ -435,16 +434,21 @@ impl Compiler {
         let renderers = Renderers::new(self);
         let limit = work::run_limit(agents.len().saturating_mul(self.chosen_contexts(selection).count()));
         let ledger = Ledger::new(limit);
-        let compile = |(index, &id): (usize, &ProfileId)| {
-            if ledger.is_spent() {
-                return None;
-            }
-            let done = caught(|| self.compile(id, selection, &renderers, &visit));
-            let done = done.unwrap_or_else(|panic| self.lost(id, &panic));
-            ledger.enter(index, done.cost);
-            Some(done)
+        let all = || {
+            agents
+                .par_iter()
+                .enumerate()
+                .map(|(index, &id)| {
+                    if ledger.is_spent() {
+                        return None;
+                    }
+                    let done = caught(|| self.compile(id, selection, &renderers, &visit));
+                    let done = done.unwrap_or_else(|panic| self.lost(id, &panic));
+                    ledger.enter(index, done.cost);
+                    Some(done)
+                })
+                .collect::<Vec<_>>()
         };
-        let all = || agents.par_iter().enumerate().map(compile).collect::<Vec<_>>();
         let done = match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
             Ok(pool) => pool.install(all),
             Err(_) => all(),
@@ -618,8 +622,7 @@ impl Compiler {
         let file = self.add_source(path, text);
         let origins = provider::origins(self.repo.instances.values());
         let read = context::read_live(file, self.sources().get(file).text(), &origins, &mut findings);
-        let is_mistake = |finding: &Diagnostic| finding.rule != &context::rules::NOT_NORMAL;
-        let read = read.filter(|_| !findings.iter().any(is_mistake));
+        let read = read.filter(|_| !findings.iter().any(|finding| finding.rule != &context::rules::NOT_NORMAL));
         let context = read.ok_or(findings)?;
         Ok((self.conversation_for(plan, &context)?, PromptEnvironment::of(&context)))
     }
@@ -785,16 +788,15 @@ impl Compiler {
     /// Returns `true` if every file said what it defines. If not, there may be agents and contexts that nobody knows of.
     pub fn is_fully_read(&self) -> bool {
         let profiles: HashSet<FileId> = self.hierarchy.ids().map(|id| self.hierarchy.get(id).file).collect();
-        let hides = |finding: &Diagnostic| {
-            finding.severity == Severity::Error && !profiles.contains(&finding.primary.span.file)
-        };
-        !self.findings.iter().any(hides)
+        !self
+            .findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error && !profiles.contains(&finding.primary.span.file))
     }
 
     /// How many of the selected agents cannot be compiled.
     pub fn skipped(&self, selection: &Selection) -> usize {
-        let is_skipped = |(id, is_usable): &&(ProfileId, bool)| !is_usable && self.chosen_agent(selection, *id);
-        self.agents.iter().filter(is_skipped).count()
+        self.agents.iter().filter(|(id, is_usable)| !is_usable && self.chosen_agent(selection, *id)).count()
     }
 }
 

@@ -112,8 +112,12 @@ pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(St
     let named = left_out.map(|source| {
         let file = repo.sources.get(source.file);
         let said = || json::parse(file.text()).ok()?.get("name")?.as_str().map(str::to_owned);
-        let stem = || file.path().rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned();
-        (said().unwrap_or_else(stem), source.file)
+        (
+            said().unwrap_or_else(|| {
+                file.path().rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned()
+            }),
+            source.file,
+        )
     });
     named.collect()
 }
@@ -304,8 +308,10 @@ impl ContextSource {
     /// The same, of the first turns: 0 stands for what the file says before any.
     fn below_until(&self, turn: usize, member: &str, rest: &[&str]) -> Pointer {
         let turns = Pointer::root().member("turns");
-        let said = |index: &usize| self.tree.locate(&turns.element(*index).member(member)).is_some();
-        let turn = (0..turn.min(self.turns)).rev().find(said).map(|index| turns.element(index));
+        let turn = (0..turn.min(self.turns))
+            .rev()
+            .find(|index| self.tree.locate(&turns.element(*index).member(member)).is_some())
+            .map(|index| turns.element(index));
         rest.iter().fold(turn.unwrap_or_else(Pointer::root).member(member), |at, token| at.member(token))
     }
 }

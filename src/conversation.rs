@@ -143,12 +143,15 @@ impl Message {
 
     /// Returns what it says in words: its texts, and those in a provider's own form, without thinking, calls and results.
     pub fn text(&self) -> String {
-        let words = |block: &Block| match block {
-            Block::Text(text) => Some(Arc::clone(text)),
-            Block::Provider(own) => own.text.clone(),
-            _ => None,
-        };
-        self.blocks.iter().filter_map(words).map(|text| text.to_string()).collect()
+        self.blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(Arc::clone(text)),
+                Block::Provider(own) => own.text.clone(),
+                _ => None,
+            })
+            .map(|text| text.to_string())
+            .collect()
     }
 }
 
@@ -334,8 +337,10 @@ impl ProviderBlock {
 }
 
 fn kind_of(data: &Value) -> &str {
-    let first = || data.as_object().and_then(|members| members.keys().next()).map(String::as_str);
-    data.get("type").and_then(Value::as_str).or_else(first).unwrap_or_default()
+    data.get("type")
+        .and_then(Value::as_str)
+        .or_else(|| data.as_object().and_then(|members| members.keys().next()).map(String::as_str))
+        .unwrap_or_default()
 }
 
 /// An image: base64 data or a URL.

@@ -108,10 +108,10 @@ pub fn export(layout: Layout, requests: &[Request], root: &Path) -> Exported {
             let lines: Vec<String> = requests.iter().map(|it| line(&object(it))).collect();
             all(vec![("requests.jsonl".to_owned(), lines.concat())])
         }
-        Layout::Curl => {
-            let script = |it: &Request| (it.path("sh"), format!("#!/bin/sh\n{}", curl(&it.line, &it.body, root)));
-            all(requests.iter().map(script).collect())
-        }
+        Layout::Curl => all(requests
+            .iter()
+            .map(|it| (it.path("sh"), format!("#!/bin/sh\n{}", curl(&it.line, &it.body, root))))
+            .collect()),
         Layout::Har => all(vec![("requests.har".to_owned(), Text::json_data(&har::archive(requests)).to_string())]),
         Layout::BatchOpenAi => batch::openai(requests),
         Layout::BatchAnthropic => batch::anthropic(requests),
@@ -138,6 +138,8 @@ fn line(value: &Value) -> String {
 
 /// Returns what the name of a file may hold: everything else becomes a dash.
 fn file_name(text: &str) -> String {
-    let fit = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };
-    text.trim_matches('/').chars().map(fit).collect()
+    text.trim_matches('/')
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' })
+        .collect()
 }

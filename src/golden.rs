@@ -99,11 +99,12 @@ impl From<&Drift> for ChangedFile {
 pub fn files<'b>(plan: &Plan<'_>, bodies: impl Iterator<Item = (&'b Arc<str>, &'b Body)>) -> Vec<GoldenFile> {
     let slug = slug(plan.name());
     let request = GoldenFile { path: format!("{slug}/{REQUEST}"), context: None, text: request_json(plan, None) };
-    let body = |(context, body): (&Arc<str>, &Body)| {
-        let path = format!("{slug}/{context}.json");
-        GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() }
-    };
-    std::iter::once(request).chain(bodies.map(body)).collect()
+    std::iter::once(request)
+        .chain(bodies.map(|(context, body)| {
+            let path = format!("{slug}/{context}.json");
+            GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() }
+        }))
+        .collect()
 }
 
 /// `request.json`: everything of a request but its body.

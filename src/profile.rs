@@ -88,12 +88,11 @@ pub struct Profile {
 pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let fields = LazyCell::new(|| body_fields(repo));
-    let is_field = |key: &str| fields.contains(key);
     let mut profiles = Vec::with_capacity(repo.profiles.len() + repo.unreadable_profiles.len());
     for source in &repo.profiles {
         let text = repo.sources.get(source.file).text();
         let read = caught(|| match toml::parse(text) {
-            Ok(table) => Profile::read(source.file, source.layer, table, &is_field, &mut findings),
+            Ok(table) => Profile::read(source.file, source.layer, table, &|key| fields.contains(key), &mut findings),
             Err(error) => {
                 findings.push(not_toml(source.file, error));
                 Profile::salvage(*source, text)

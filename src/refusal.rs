@@ -149,8 +149,7 @@ impl Dictionary {
         }
         let mut explained = Vec::new();
         while let Some(best) = fitting.iter().max_by_key(|hit| hit.refusal.pattern.letters()).map(Hit::letters) {
-            let is_near = |hit: &&Hit| hit.letters() * 10 >= best * 8;
-            let near: Vec<&Hit> = fitting.iter().filter(is_near).collect();
+            let near: Vec<&Hit> = fitting.iter().filter(|hit| hit.letters() * 10 >= best * 8).collect();
             let chosen = near.iter().max_by_key(|hit| hit.rank()).expect("one is the best");
             explained.push(chosen.explanation(plain, &fitting));
             let taken = chosen.found.range.clone();
@@ -218,10 +217,9 @@ impl Explanation {
     /// Returns the place in a body that the sentence names: by its path, else by an id or a name that it quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self.path.as_deref().and_then(|path| place::of_path(body, path));
-        let quoted = || {
+        by_path.or_else(|| {
             let telling = self.holes.iter().filter(|(name, _)| matches!(name.as_str(), "id" | "ids" | "tool"));
             telling.flat_map(|(_, value)| place::words(value)).find_map(|word| place::of_value(body, word))
-        };
-        by_path.or_else(quoted)
+        })
     }
 }

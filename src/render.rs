@@ -243,11 +243,10 @@ impl Engine {
     /// A template of a profile, ready to be evaluated.
     fn tree(&self, id: TemplateId) -> Arc<eval::Template> {
         let template = &self.templates[id.0 as usize];
-        let make = || {
+        self.memory.ask(TreeOf { engine: self.id, id, len: template.text.len() }, || {
             let made = self.lowered(&template.name, template.number, &template.text);
             Arc::new(made.expect("a template that is usable was parsed"))
-        };
-        self.memory.ask(TreeOf { engine: self.id, id, len: template.text.len() }, make)
+        })
     }
 
     /// Checks and compiles a template string of a profile; the same string is compiled once, however many
@@ -445,14 +444,12 @@ impl Engine {
             self.check_unexpanded(sources, name, &analysis, findings);
         }
         if !template.is_prompt() {
-            let is_asked = |it: &&slips_of_data::Impossible| !it.is_of_inja || self.dialect == Dialect::Inja;
-            let impossible = analysis.impossible.iter().filter(is_asked);
+            let impossible = analysis.impossible.iter().filter(|it| !it.is_of_inja || self.dialect == Dialect::Inja);
             findings.extend(impossible.map(|asked| self.impossible(sources, name, asked)));
             let text = &rewritten.text;
             findings.extend(analysis.unescaped.iter().map(|it| self.unescaped(sources, name, text, it)));
         }
-        let span = |range| self.span(sources, name, range);
-        findings.extend(dialect::findings(rewritten, &analysis, self.dialect, span));
+        findings.extend(dialect::findings(rewritten, &analysis, self.dialect, |range| self.span(sources, name, range)));
         analysis.pair_loops.clone_from(&rewritten.pair_loops);
         self.analyses.insert(Arc::clone(name), Box::new(analysis));
         is_sound.then(|| rewritten.text.clone())
@@ -470,8 +467,10 @@ impl Engine {
         let no = if *object == "ctx" { "no " } else { "" };
         let message = format!("{what} {no}`{}`: the guard hides that", crate::text::cut(member, 60));
         let finding = Diagnostic::new(&rules::IMPOSSIBLE_MEMBER, self.span(sources, name, range.clone()), message);
-        let known = || format!("it has {}", listed(members.iter().copied()));
-        let finding = finding.help(did_you_mean(member, members.iter().copied()).unwrap_or_else(known));
+        let finding = finding.help(
+            did_you_mean(member, members.iter().copied())
+                .unwrap_or_else(|| format!("it has {}", listed(members.iter().copied()))),
+        );
         if *is_guess { finding.at_most(Severity::Warning) } else { finding }
     }
 
@@ -537,8 +536,9 @@ impl Engine {
         match self.places.get(name) {
             Some(TemplateOrigin::File(file)) => Span::new(*file, range),
             Some(TemplateOrigin::Toml(literal)) => {
-                let decode = || Arc::new(toml::decode_map(sources.slice(*literal), literal.start as usize));
-                let map = self.memory.ask(MapOf(self.id, *literal), decode);
+                let map = self.memory.ask(MapOf(self.id, *literal), || {
+                    Arc::new(toml::decode_map(sources.slice(*literal), literal.start as usize))
+                });
                 Span::new(literal.file, map.to_source_range(range))
             }
             None => unreachable!("every template is registered with its place"),

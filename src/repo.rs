@@ -139,8 +139,11 @@ impl Repo {
     /// Returns what stands behind a full partial name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         let leads_outside = || self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside));
-        let is_below = |folder: &String| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        let is_unlisted = || self.unlisted_partials.iter().any(is_below);
+        let is_unlisted = || {
+            self.unlisted_partials
+                .iter()
+                .any(|folder| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')))
+        };
         match self.partials.contains_key(name) {
             true => PartialState::Found,
             false if self.unreadable_partials.contains_key(name) || is_unlisted() || leads_outside() => {

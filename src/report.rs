@@ -25,6 +25,7 @@ mod review;
 mod sarif;
 mod short;
 mod stories;
+mod tools;
 
 pub use comparison::{comparison_json, comparison_markdown, comparison_text};
 pub use diff::changes_text;
@@ -45,6 +46,7 @@ pub use review::{review_broken, review_html, review_items, review_json, review_m
 pub use sarif::Sarif;
 pub use short::Short;
 pub use stories::{stories_html, stories_json, stories_markdown, stories_text};
+pub use tools::{losses_text, lowered_json, tools_json, tools_markdown, tools_text};
 
 use std::ops::Range;
 
@@ -86,11 +88,14 @@ fn figures(summary: &Summary) -> Text {
 /// `1,234,567`.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
-    let commas = |(at, digit): (usize, char)| {
-        let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
-        [comma.then_some(','), Some(digit)].into_iter().flatten()
-    };
-    digits.chars().enumerate().flat_map(commas).collect()
+    digits
+        .chars()
+        .enumerate()
+        .flat_map(|(at, digit)| {
+            let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
+            [comma.then_some(','), Some(digit)].into_iter().flatten()
+        })
+        .collect()
 }
 
 /// How many characters of a message, a help text or a label are shown to people; programs get all of it.

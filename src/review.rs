@@ -428,16 +428,18 @@ impl Explained<'_> {
     }
 
     fn cause(&self, cluster: &Cluster, claims: Claims, bodies: &[ChangedFile]) -> Cause {
-        let claimed = |(body, text): (usize, Option<String>)| ChangedFile { new: text, ..bodies[body].clone() };
-        Cause::of(self.edits(cluster), claims.into_iter().map(claimed).collect())
+        Cause::of(
+            self.edits(cluster),
+            claims.into_iter().map(|(body, text)| ChangedFile { new: text, ..bodies[body].clone() }).collect(),
+        )
     }
 }
 
 /// Which edits break agents, and which mend them.
 fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
     let mut codes = breaks::codes_of(&compared.report, trials.nameless);
-    let is_new = |it: &&BrokenAgent| it.before != Before::Broken;
-    let broken: BTreeSet<&Arc<str>> = compared.broken.iter().filter(is_new).map(|it| &it.agent).collect();
+    let broken: BTreeSet<&Arc<str>> =
+        compared.broken.iter().filter(|it| it.before != Before::Broken).map(|it| &it.agent).collect();
     codes.retain(|agent, _| broken.contains(agent));
     (trials.causes(Wanted::Errors(&codes)), trials.causes(Wanted::NoError(&compared.mended)))
 }

@@ -147,9 +147,12 @@ pub(crate) fn is_key_in_path(part: &str) -> bool {
 /// Returns `true` if a text that should be a reference is the key itself, as a whole or in a part: what begins like a key is one, and so is
 /// what no person names anything.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
-    let ends_part = |c: char| c.is_whitespace() || "\"':/=${}".contains(c);
-    let is_it = |part: &str| is_token(part) || is_random(part, 16, 3) || FORMS.iter().any(|form| form.begins(part));
-    is_login(text) || is_private_key(text) || is_uuid(text) || text.split(ends_part).any(is_it)
+    is_login(text)
+        || is_private_key(text)
+        || is_uuid(text)
+        || text
+            .split(|c: char| c.is_whitespace() || "\"':/=${}".contains(c))
+            .any(|part| is_token(part) || is_random(part, 16, 3) || FORMS.iter().any(|form| form.begins(part)))
 }
 
 /// The places of a text that are keys for certain.
@@ -205,15 +208,16 @@ fn key_behind_letters(word: &str) -> Option<usize> {
     let is_it = |at: usize, form: &Form| {
         is_behind_letters(at) && form.is_whole_key(&word[at..]) && is_random(&word[at + form.start.len()..], 16, 6)
     };
-    let at_sign = |sign: usize| {
-        let forms = FORMS.iter().filter(|form| form.is_unmistakable && word[..sign].ends_with(form.start));
-        forms.map(|form| (sign - form.start.len(), form)).find(|(at, form)| is_it(*at, form)).map(|(at, _)| at)
-    };
     let mut signs = memchr::memchr2_iter(b'_', b'-', word.as_bytes()).map(|sign| sign + 1).take(MOST_PARTS);
-    let found = signs.find_map(at_sign).or_else(|| {
-        let google = FORMS.iter().find(|form| form.start == "AIza")?;
-        memchr::memmem::find_iter(word.as_bytes(), google.start).take(MOST_PARTS).find(|at| is_it(*at, google))
-    });
+    let found = signs
+        .find_map(|sign| {
+            let forms = FORMS.iter().filter(|form| form.is_unmistakable && word[..sign].ends_with(form.start));
+            forms.map(|form| (sign - form.start.len(), form)).find(|(at, form)| is_it(*at, form)).map(|(at, _)| at)
+        })
+        .or_else(|| {
+            let google = FORMS.iter().find(|form| form.start == "AIza")?;
+            memchr::memmem::find_iter(word.as_bytes(), google.start).take(MOST_PARTS).find(|at| is_it(*at, google))
+        });
     found.or_else(token)
 }
 
@@ -230,14 +234,15 @@ fn is_whole_key(word: &str) -> bool {
 
 /// The passwords of URLs, with the names before them: `user:password` of `https://user:password@host`.
 fn logins(text: &str) -> Vec<Range<usize>> {
-    let login = |scheme: usize| {
-        let start = scheme + "://".len();
-        let rest = &text.as_bytes()[start..];
-        let end = rest.iter().position(|byte| !byte.is_ascii_graphic() || b"/?#@\"\\<>`".contains(byte))?;
-        let is_login = rest[end] == b'@' && rest[..end].contains(&b':');
-        is_login.then_some(start..start + end)
-    };
-    memchr::memmem::find_iter(text.as_bytes(), "://").filter_map(login).collect()
+    memchr::memmem::find_iter(text.as_bytes(), "://")
+        .filter_map(|scheme| {
+            let start = scheme + "://".len();
+            let rest = &text.as_bytes()[start..];
+            let end = rest.iter().position(|byte| !byte.is_ascii_graphic() || b"/?#@\"\\<>`".contains(byte))?;
+            let is_login = rest[end] == b'@' && rest[..end].contains(&b':');
+            is_login.then_some(start..start + end)
+        })
+        .collect()
 }
 
 /// The shortest word that can be a key for certain, in bytes.
@@ -262,17 +267,22 @@ fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
 /// Where a text that cannot be read holds what looks like a key, or the login of a URL, in quotes or not: whatever is wrong around
 /// it, it must not be shown.
 pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
-    let ends_word = |c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c);
     let begins_key = |part: &str| FORMS.iter().any(|form| form.begins(part)) || is_token(part);
     // A long word with dots is more likely a host.
-    let is_it = |word: &&str| begins_key(word) || is_random(word, 16, 2) && !word.contains('.');
-    let hidden = |word: &'_ str| {
-        let login = word.rsplit_once('@').map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
-        // The parts of a URL.
-        let part = || word.split([':', '/', '?', '&', ';']).find(|part| begins_key(part));
-        Some(word).filter(is_it).or(login).or_else(part).map(|part| place(text, part))
-    };
-    text.split(ends_word).filter_map(hidden).chain(private_keys(text)).collect()
+    text.split(|c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c))
+        .filter_map(|word| {
+            let login =
+                word.rsplit_once('@').map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
+            // The parts of a URL.
+            let part = || word.split([':', '/', '?', '&', ';']).find(|part| begins_key(part));
+            Some(word)
+                .filter(|word| begins_key(word) || is_random(word, 16, 2) && !word.contains('.'))
+                .or(login)
+                .or_else(part)
+                .map(|part| place(text, part))
+        })
+        .chain(private_keys(text))
+        .collect()
 }
 
 /// Returns `true` if a header, a parameter or a field of this name carries a secret, however it is spelled: `PRIVATE-TOKEN`, `x_goog_api_key`,
@@ -423,12 +433,11 @@ fn is_token(word: &str) -> bool {
 fn is_random(word: &str, least: usize, changes: usize) -> bool {
     let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
     let has_both = |run: &str| run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic());
-    let is_it = |run: &str| {
+    word.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
         let turns = run.as_bytes().windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count();
         let is_hexadecimal = run.len() >= 32 && run.bytes().all(is_hexadecimal);
         run.len() >= least && has_both(run) && (turns >= changes || is_hexadecimal)
-    };
-    word.split(|c: char| !c.is_ascii_alphanumeric()).any(is_it)
+    })
 }
 
 fn is_uuid(text: &str) -> bool {

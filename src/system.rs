@@ -193,8 +193,7 @@ pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> 
 /// Where a folder lies below the top of its checkout, the nearest folder around that holds a `.git`; `None` if there is none.
 pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
-    let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
-    let top = folder.ancestors().find(is_top)?;
+    let top = folder.ancestors().find(|folder| std::fs::symlink_metadata(folder.join(".git")).is_ok())?;
     Some(relative(top, &folder))
 }
 

@@ -58,8 +58,7 @@ impl NormalisedConversation {
     }
 
     fn data(&self, api: ClientApi) -> &ContextData {
-        let base = || self.base.get_or_init(|| ContextData::new(&self.conversation));
-        self.variant(api).unwrap_or_else(base)
+        self.variant(api).unwrap_or_else(|| self.base.get_or_init(|| ContextData::new(&self.conversation)))
     }
 
     /// Tells the template data for a client API apart in questions.

@@ -64,11 +64,15 @@ impl ModelFacts {
     /// the API: only one server has those.
     pub(crate) fn of(families: &[Arc<Family>], route: Route<'_>, model: Option<&str>) -> ModelFacts {
         let model = model.map(ModelName::new);
-        let fits = |family: &&Arc<Family>| {
-            is_named(&family.wires, route.wire.name()) && has(family, model.as_ref(), route.server)
-        };
-        let standing = |family: &Arc<Family>| Some((Arc::clone(family), Standing::of(family, route)?));
-        ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect() }
+        ModelFacts {
+            families: families
+                .iter()
+                .filter(|family| {
+                    is_named(&family.wires, route.wire.name()) && has(family, model.as_ref(), route.server)
+                })
+                .filter_map(|family| Some((Arc::clone(family), Standing::of(family, route)?)))
+                .collect(),
+        }
     }
 
     /// Returns whether it is so of the model, and how bad it is here to do otherwise.
@@ -239,12 +243,12 @@ pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     match demand {
         Demand::Absent { values, .. } => !values.is_empty() && !values.iter().any(|other| is_same(value, other)),
         Demand::Value { one_of, least, most } => {
-            let in_range = |number: f64| {
-                (least.is_some() || most.is_some())
-                    && least.is_none_or(|least| number >= least)
-                    && most.is_none_or(|most| number <= most)
-            };
-            one_of.iter().any(|other| is_same(value, other)) || value.as_f64().is_some_and(in_range)
+            one_of.iter().any(|other| is_same(value, other))
+                || value.as_f64().is_some_and(|number| {
+                    (least.is_some() || most.is_some())
+                        && least.is_none_or(|least| number >= least)
+                        && most.is_none_or(|most| number <= most)
+                })
         }
     }
 }
@@ -298,13 +302,13 @@ mod tests {
 
     /// Families by name, pattern and further keys.
     fn families(entries: &[(&str, &str, &str)]) -> Vec<Arc<Family>> {
-        let entry = |(name, models, more): &(&str, &str, &str)| {
-            format!(
+        let mut text = String::new();
+        for (name, models, more) in entries {
+            text.push_str(&format!(
                 "[[family]]\nname = \"{name}\"\nmodels = [\"{models}\"]\nwires = [\"openai-chat\"]\nsource = \"s\"\n\
                  seen = 2026-11-22\n{more}\n"
-            )
-        };
-        let text: String = entries.iter().map(entry).collect();
+            ));
+        }
         let own = MemoryWorld::from_iter([("model-families.toml", text.as_str())]);
         let loaded = load(Arc::new(own), Arc::new(MemoryWorld::default()), LoadOptions::default());
         assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);

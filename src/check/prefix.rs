@@ -66,8 +66,11 @@ pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<
         match member(name) {
             None | Some(Value::Null) => {}
             Some(Value::Array(elements)) => {
-                let part = |(index, value)| Part { member: name, index: Some(index), value };
-                parts.extend(elements.iter().enumerate().map(part));
+                parts.extend(elements.iter().enumerate().map(|(index, value)| Part {
+                    member: name,
+                    index: Some(index),
+                    value,
+                }));
             }
             Some(value) => parts.push(Part { member: name, index: None, value }),
         }
@@ -91,10 +94,8 @@ impl Checks {
     /// Returns what of an earlier request changed in a later one of the same conversation; `None` if that only added to it. Between the two
     /// the host may have renewed system prompt and tools: then only thinking is asked for that was made before.
     pub(crate) fn prefix_problem(&self, (earlier, later): (&Body, &Body), is_renewed: bool) -> Option<Broken> {
-        let beside = || {
-            let setting = || self.setting_problem(earlier, later).filter(|_| !is_renewed);
-            self.lookback(earlier, later).or_else(setting)
-        };
+        let beside =
+            || self.lookback(earlier, later).or_else(|| self.setting_problem(earlier, later).filter(|_| !is_renewed));
         if is_same_but_for_prompt(earlier, later) && is_shared_beginning(earlier, later) {
             return beside();
         }

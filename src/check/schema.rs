@@ -257,8 +257,13 @@ impl AgentSchemas {
     /// The body without each `null` that is a mistake, for a server that reads it as absent.
     fn without_nulls(&self, body: &Value, mistakes: &[Mistake]) -> Option<Value> {
         self.passes_over?;
-        let is_null = |mistake: &&Mistake| matches!(mistake.what, What::Unfit { found: "null", .. });
-        spelling::without_nulls(body, mistakes.iter().filter(is_null).map(|mistake| &mistake.pointer))
+        spelling::without_nulls(
+            body,
+            mistakes
+                .iter()
+                .filter(|mistake| matches!(mistake.what, What::Unfit { found: "null", .. }))
+                .map(|mistake| &mistake.pointer),
+        )
     }
 
     fn told(&self, mut mistakes: Vec<Mistake>, subject: Input<'_>, is_taken: IsTaken<'_>) -> Vec<Problem> {
@@ -369,8 +374,11 @@ mod tests {
         let run = compiler.run(&Selection::default(), |agent| {
             let schemas = schemas.of(agent.plan.wire, Some((agent.plan.instance, agent.plan.api)));
             assert_eq!(schemas.documents.all.len(), 1);
-            let is_bundled = |document: &Result<Document, Unusable>| document.as_ref().is_ok_and(Document::is_bundled);
-            assert!(schemas.documents.all.iter().all(is_bundled), "{}", agent.plan.name());
+            assert!(
+                schemas.documents.all.iter().all(|document| document.as_ref().is_ok_and(Document::is_bundled)),
+                "{}",
+                agent.plan.name()
+            );
         });
         assert!(!run.results.is_empty());
     }

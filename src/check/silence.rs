@@ -76,11 +76,13 @@ impl Learned {
         for (rule, members) in looks_at.iter().enumerate() {
             *groups.entry(members).or_default() |= bit(rule);
         }
-        let group = |(members, rules): (&BTreeSet<Arc<str>>, Rules)| Group {
-            members: members.iter().cloned().collect(),
-            rules,
-        };
-        Learned { groups: groups.into_iter().map(group).collect(), looks_at }
+        Learned {
+            groups: groups
+                .into_iter()
+                .map(|(members, rules)| Group { members: members.iter().cloned().collect(), rules })
+                .collect(),
+            looks_at,
+        }
     }
 }
 
@@ -137,11 +139,16 @@ impl Known {
         names: impl Iterator<Item = &'n Arc<str>>,
         members: &[(Arc<str>, Option<Sameness>)],
     ) -> Option<AreSilent> {
-        let member = |name: &Arc<str>| match members.iter().find(|(known, _)| known == name) {
-            Some((_, sameness)) => Some((Arc::clone(name), Some(sameness.clone()?))),
-            None => Some((Arc::clone(name), None)),
-        };
-        Some(AreSilent { route: self.route, rules, members: names.map(member).collect::<Option<_>>()? })
+        Some(AreSilent {
+            route: self.route,
+            rules,
+            members: names
+                .map(|name| match members.iter().find(|(known, _)| known == name) {
+                    Some((_, sameness)) => Some((Arc::clone(name), Some(sameness.clone()?))),
+                    None => Some((Arc::clone(name), None)),
+                })
+                .collect::<Option<_>>()?,
+        })
     }
 }
 

@@ -133,7 +133,7 @@ impl<'b> Subject<'b> {
 
     /// Returns `true` if the server holds a part of the history itself.
     pub(crate) fn is_continued(&self) -> bool {
-        let is_there = |name| self.member(name).is_some();
-        self.wire == WireFormat::OpenAiResponses && ["previous_response_id", "conversation"].into_iter().any(is_there)
+        self.wire == WireFormat::OpenAiResponses
+            && ["previous_response_id", "conversation"].into_iter().any(|name| self.member(name).is_some())
     }
 }

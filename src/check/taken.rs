@@ -65,9 +65,12 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
         Demand::Value { one_of: listed, least: lowest, most: highest } => {
             let in_range = Demand::Value { one_of: Vec::new(), least, most };
             one_of.retain(|value| is_met(other, value));
-            let missing = |value: &&Value| !one_of.iter().any(|known| is_same(known, value));
-            let more: Vec<Value> =
-                listed.iter().filter(missing).filter(|value| is_met(&in_range, value)).cloned().collect();
+            let more: Vec<Value> = listed
+                .iter()
+                .filter(|value| !one_of.iter().any(|known| is_same(known, value)))
+                .filter(|value| is_met(&in_range, value))
+                .cloned()
+                .collect();
             one_of.extend(more);
             let is_bounded = (least.is_some() || most.is_some()) && (lowest.is_some() || highest.is_some());
             let least = least.into_iter().chain(*lowest).reduce(f64::max).filter(|_| is_bounded);
@@ -278,10 +281,14 @@ mod tests {
     /// The errors of a mended body that the broken one has not. That a value wants a further member its finding says.
     fn more_errors<'p>(broken: &[Problem], mended: &'p [Problem]) -> Vec<&'p String> {
         let known: BTreeSet<(&str, &str)> = broken.iter().map(|it| (it.pointer.as_str(), it.rule.code)).collect();
-        let is_new = |it: &&Problem| {
-            it.rule.code != "schema/missing-field" && !known.contains(&(it.pointer.as_str(), it.rule.code))
-        };
-        mended.iter().filter(|it| is_error_at(it, &it.pointer)).filter(is_new).map(|it| &it.message).collect()
+        mended
+            .iter()
+            .filter(|it| is_error_at(it, &it.pointer))
+            .filter(|it| {
+                it.rule.code != "schema/missing-field" && !known.contains(&(it.pointer.as_str(), it.rule.code))
+            })
+            .map(|it| &it.message)
+            .collect()
     }
 
     /// Returns what of a message lists values that are taken.
@@ -302,8 +309,10 @@ mod tests {
             };
             asked += 1;
             let wrong = problems(&bundled, &case, &body(case.fact, &place, &case.model, json!(1024)));
-            let is_refused = |it: &&Problem| it.about == About::Presence || it.rule.code == "schema/unknown-field";
-            let refused = wrong.iter().filter(|it| it.pointer == place).find(is_refused);
+            let refused = wrong
+                .iter()
+                .filter(|it| it.pointer == place)
+                .find(|it| it.about == About::Presence || it.rule.code == "schema/unknown-field");
             assert!(refused.is_none(), "{}: {refused:?}", case.model);
         }
         assert!(asked > 5, "{asked}");

@@ -149,6 +149,12 @@ pub(super) enum Command {
     Lint(Lint),
     /// Explain why a provider refused a request
     Why400(Why400),
+    /// Judge a list of tools for each provider
+    Tools {
+        /// What to do
+        #[command(subcommand)]
+        action: ToolsAction,
+    },
     /// List agents
     List {
         /// Include hidden and abstract ones
@@ -284,7 +290,7 @@ impl Command {
         match self {
             Command::Lint(lint) if lint.session => Writes::Stories,
             Command::Check(_) | Command::Lint(_) => Writes::Reports,
-            Command::Compare(_) => Writes::Comparisons,
+            Command::Compare(_) | Command::Tools { .. } => Writes::Comparisons,
             Command::Compile(compile) if compile.diff.is_some() || compile.staged => Writes::Reviews,
             Command::Compile(compile) if compile.check => Writes::Reports,
             #[cfg(feature = "runtime")]
@@ -415,6 +421,50 @@ pub(super) struct Review {
     /// Bodies of every context, not only those that goldens are kept for
     #[arg(long)]
     pub(super) all_contexts: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolsAction {
+    /// Tell which provider takes which tools, and what they cost; exit with 1 if one is refused
+    Check(ToolsCheck),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ToolsCheck {
+    /// A file with tools: JSON (a list, a request body, an answer to `tools/list`, what an SDK writes) or tools.toml; `-` is standard
+    /// input
+    #[arg(value_name = "SOURCE")]
+    pub(super) source: Option<PathBuf>,
+    /// Only this provider (repeatable); `all` for those that few ask for, too
+    #[arg(long = "provider", value_name = "P", value_parser = filled)]
+    pub(super) providers: Vec<String>,
+    /// Write the nearest tools that this provider takes, and say what they no longer check
+    #[arg(long, value_name = "P", value_parser = filled, conflicts_with = "providers")]
+    pub(super) lower: Option<String>,
+    /// Start the MCP server behind `--`, and ask it for its tools
+    #[cfg(feature = "runtime")]
+    #[arg(long, requires = "command", conflicts_with_all = ["mcp_url", "source"])]
+    pub(super) mcp_command: bool,
+    /// Ask the MCP server at this URL for its tools
+    #[cfg(feature = "runtime")]
+    #[arg(long, value_name = "URL", value_parser = filled, conflicts_with = "source")]
+    pub(super) mcp_url: Option<String>,
+    /// With --mcp-command: a variable of this environment that the server gets (repeatable)
+    #[cfg(feature = "runtime")]
+    #[arg(long, value_name = "NAME", value_parser = filled, requires = "mcp_command")]
+    pub(super) mcp_env: Vec<String>,
+    /// With --mcp-url: where the key is found, for instance `env:NAME`
+    #[cfg(feature = "runtime")]
+    #[arg(long, value_name = "REF", value_parser = filled, requires = "mcp_url")]
+    pub(super) mcp_key: Option<String>,
+    /// How long an MCP server may take, in seconds
+    #[cfg(feature = "runtime")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub(super) timeout: u32,
+    /// The program of an MCP server and its arguments
+    #[cfg(feature = "runtime")]
+    #[arg(value_name = "COMMAND", last = true, requires = "mcp_command")]
+    pub(super) command: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -34,8 +34,8 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
 /// A name after that of a file, of what names may hold.
 fn name_of(file: &Path) -> String {
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let legal = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
-    let name: String = stem.chars().map(legal).collect();
+    let name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' }).collect();
     let name = name.trim_matches(['-', '.']);
     if name.is_empty() { "imported".to_owned() } else { name.to_owned() }
 }

@@ -145,12 +145,16 @@ fn fact_document(fact: &Fact) -> Value {
 }
 
 fn conditions(conditions: &[Condition]) -> Value {
-    let member = |condition: &Condition| {
-        let value = match &condition.is {
-            State::Present(is_there) => json!(is_there),
-            State::OneOf(values) => json!(values),
-        };
-        (condition.at.pointer.as_str().to_owned(), value)
-    };
-    Value::Object(conditions.iter().map(member).collect::<Map<_, _>>())
+    Value::Object(
+        conditions
+            .iter()
+            .map(|condition| {
+                let value = match &condition.is {
+                    State::Present(is_there) => json!(is_there),
+                    State::OneOf(values) => json!(values),
+                };
+                (condition.at.pointer.as_str().to_owned(), value)
+            })
+            .collect::<Map<_, _>>(),
+    )
 }

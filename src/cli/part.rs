@@ -52,8 +52,10 @@ fn in_repository_of(options: &Options, paths: &[PathBuf]) -> Result<Options, Fai
 
 /// The paths below the root; `None` if none was named.
 fn named(root: &Path, paths: &[PathBuf]) -> Result<Option<Named>, Failure> {
-    let below = |path: &PathBuf| system::below(root, path).map_err(Failure::from);
-    let named = paths.iter().map(below).collect::<Result<Vec<String>, Failure>>()?;
+    let named = paths
+        .iter()
+        .map(|path| system::below(root, path).map_err(Failure::from))
+        .collect::<Result<Vec<String>, Failure>>()?;
     Ok((!named.is_empty()).then_some(Named(named)))
 }
 

@@ -391,13 +391,16 @@ fn talk(
 
 /// The file that the session is written to, if any.
 fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<Option<JournalFile>, Failure> {
-    let create = |path: &std::path::PathBuf| {
-        let path = options.path(path);
-        crate::system::to_write(&path, Some(options.directory()))?;
-        let help = format!("`--resume {}` goes on with a session that is there", path.display());
-        JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
-    };
-    let saved = send.save.as_ref().map(create).transpose()?;
+    let saved = send
+        .save
+        .as_ref()
+        .map(|path| {
+            let path = options.path(path);
+            crate::system::to_write(&path, Some(options.directory()))?;
+            let help = format!("`--resume {}` goes on with a session that is there", path.display());
+            JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
+        })
+        .transpose()?;
     Ok(match (resumed, saved) {
         (None, saved) => saved,
         (Some(old), None) => Some(old.journal),

@@ -36,6 +36,7 @@ const TABLE: &[Uses] = &[
     },
     Uses { command: "lint", options: &["model", "deny", "allow"], writes: &[Writes::Reports, Writes::Stories] },
     Uses { command: "why400", options: &["model"], writes: &[Writes::Others] },
+    Uses { command: "tools", options: LAYERS, writes: &[Writes::Comparisons] },
     Uses { command: "list", options: AGENTS, writes: &[Writes::Others] },
     Uses { command: "tree", options: AGENTS, writes: &[Writes::Others] },
     Uses { command: "show", options: LAYERS, writes: &[Writes::Others] },

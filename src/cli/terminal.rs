@@ -193,6 +193,13 @@ impl Terminal {
         }
     }
 
+    /// Writes what is told of a result to standard error, unless `-q` was given.
+    pub(super) fn remark(&self, text: &Text) {
+        if !self.quiet {
+            print_aside(text);
+        }
+    }
+
     /// Asks on standard error whether to go on; without a person at a terminal the answer is no.
     #[cfg(feature = "runtime")]
     pub(super) fn asks(question: &Text) -> Result<bool, Failure> {

@@ -38,10 +38,9 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
 /// The selected agents and all their ancestors, sorted by name.
 fn shown(opened: &Opened) -> Result<Vec<ProfileId>, super::Failure> {
     let (compiler, hierarchy) = (&opened.compiler, opened.compiler.hierarchy());
-    let own = |id: &ProfileId| compiler.repo().is_compiled(hierarchy.get(*id).layer);
     let chosen: Vec<ProfileId> = match &opened.selection()?.agents {
         Some(ids) => ids.clone(),
-        None => hierarchy.ids().filter(own).collect(),
+        None => hierarchy.ids().filter(|id| compiler.repo().is_compiled(hierarchy.get(*id).layer)).collect(),
     };
     let mut seen: HashSet<ProfileId> = HashSet::new();
     for id in chosen {

@@ -91,8 +91,7 @@ impl Judge<'_> {
         let own = own.map(|text| Body { name: "the request".to_owned(), text });
         let body = given.or(own.as_ref());
         let value = body.and_then(|body| objects(&body.text).into_iter().next());
-        let place = |it: &Explanation| value.as_ref().and_then(|body| place_of(it, body));
-        let places = explained.iter().map(place).collect();
+        let places = explained.iter().map(|it| value.as_ref().and_then(|body| place_of(it, body))).collect();
         let report = body.and_then(|body| self.judged(body)).map(|report| narrowed(report, &explained));
         Told { explained, places, report }
     }

@@ -253,15 +253,17 @@ impl<'b> Notes<'b> {
         self.told.iter().filter_map(|note| note.second).for_each(|value| in_second.want(value));
         in_first.walk(first, &Pointer::root);
         in_second.walk(second, &Pointer::root);
-        let place = |note: Note<'b>| Difference {
-            kind: note.kind,
-            subject: note.subject,
-            message: note.message,
-            no_place: note.no_place,
-            first: note.first.and_then(|value| in_first.pointer(value).cloned()),
-            second: note.second.and_then(|value| in_second.pointer(value).cloned()),
-        };
-        self.told.into_iter().map(place).collect()
+        self.told
+            .into_iter()
+            .map(|note| Difference {
+                kind: note.kind,
+                subject: note.subject,
+                message: note.message,
+                no_place: note.no_place,
+                first: note.first.and_then(|value| in_first.pointer(value).cloned()),
+                second: note.second.and_then(|value| in_second.pointer(value).cloned()),
+            })
+            .collect()
     }
 }
 

@@ -75,14 +75,18 @@ impl Limit {
 
     fn read(table: &Table) -> Limit {
         let named = |key: &str, name: &str| format!("`{name}` in `{key}` of `wire-limits.toml`");
-        let wire = |name: &String| WireFormat::from_name(name).unwrap_or_else(|| panic!("{}", named("wires", name)));
         let api =
             |name: &String| ClientApi::from_name(name).unwrap_or_else(|| panic!("{}", named("client_apis", name)));
-        let kind = |name: &String| ContentKind::from_name(name).unwrap_or_else(|| panic!("{}", named("kinds", name)));
         Limit {
-            wires: texts(table, "wires").iter().map(wire).collect(),
+            wires: texts(table, "wires")
+                .iter()
+                .map(|name| WireFormat::from_name(name).unwrap_or_else(|| panic!("{}", named("wires", name))))
+                .collect(),
             apis: texts(table, "client_apis").iter().map(api).collect(),
-            kinds: texts(table, "kinds").iter().map(kind).collect(),
+            kinds: texts(table, "kinds")
+                .iter()
+                .map(|name| ContentKind::from_name(name).unwrap_or_else(|| panic!("{}", named("kinds", name))))
+                .collect(),
             is_without_cache_marks: matches!(
                 table.get("cache_marks").map(|node| &node.kind),
                 Some(Kind::Boolean(false))

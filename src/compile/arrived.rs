@@ -114,11 +114,13 @@ impl Compiler {
     /// The texts of a tool result that the file has as a list of blocks.
     fn texts_of_result(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Vec<Piece>> {
         let texts = self.in_context(plan, loaded, |source, normal| source.texts_in(path, normal))?;
-        let piece = |span: Span| {
-            let text: String = serde_json::from_str(self.sources().slice(span)).ok()?;
-            Some(Piece { len: text.len(), span: Some(span) })
-        };
-        texts.into_iter().map(piece).collect()
+        texts
+            .into_iter()
+            .map(|span| {
+                let text: String = serde_json::from_str(self.sources().slice(span)).ok()?;
+                Some(Piece { len: text.len(), span: Some(span) })
+            })
+            .collect()
     }
 
     /// The parts of what is said of an attached file, with which the file's path and content come.
@@ -130,11 +132,14 @@ impl Compiler {
         });
         let (turn, index, file) = files.find(|(.., file)| &**Item::attached(file).text() == text)?;
         let source = loaded.source(self)?;
-        let piece = |(member, part): (Option<&str>, &str)| {
-            let span = member.and_then(|member| source.file_span(turn, index, member));
-            Piece { len: part.len(), span }
-        };
-        Some(file.said().map(piece).into())
+        Some(
+            file.said()
+                .map(|(member, part)| {
+                    let span = member.and_then(|member| source.file_span(turn, index, member));
+                    Piece { len: part.len(), span }
+                })
+                .into(),
+        )
     }
 
     /// The runs of a text that surroundings wrote, if they did in this scope.

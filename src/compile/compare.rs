@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{AgentBodies, Body, Compiler, LoadedContext, Lowered, PolicyOptions, Report, Selection};
+use super::{AgentBodies, Compiler, Lowered, PolicyOptions, Report, Selection};
 use crate::diff::{self, BodyId, CausedGroup, Change, ChangeKind, ChangedFile};
 use crate::export::Request;
 use crate::golden::{self, Comparer, Comparison, GoldenFile, GoldenFolder};
 use crate::provider::Server;
 use crate::resolve::ProfileId;
-use crate::source::{FileId, SourceFile};
+use crate::source::FileId;
 use crate::world::AccessError;
 
 /// The purpose of a comparison with golden files.
@@ -152,7 +152,7 @@ impl AgentBodies<'_> {
     /// The agent's requests, of the same contexts.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
         let kept = self.bodies.iter().filter(|(loaded, _)| all_contexts || loaded.golden);
-        let request = |(loaded, body): &(&LoadedContext, Body)| Request {
+        kept.map(|(loaded, body)| Request {
             agent: Arc::clone(self.plan.name()),
             context: Arc::clone(&loaded.context.name),
             instance: Arc::clone(&self.plan.instance.name.value),
@@ -160,8 +160,8 @@ impl AgentBodies<'_> {
             server: Server::of(self.plan.instance, self.plan.api),
             line: self.plan.request_line(None),
             body: body.pretty(),
-        };
-        kept.map(request).collect()
+        })
+        .collect()
     }
 }
 
@@ -203,17 +203,18 @@ impl Compiler {
 
     /// The bundled files that golden files are made from, with fingerprints: of chains, includes, provider instances and contexts.
     fn bundled_prints(&self) -> BTreeMap<String, String> {
-        let is_bundled = |(_, file): &(FileId, &SourceFile)| file.path().starts_with("bundled:");
-        let bundled: BTreeSet<FileId> = self.sources().iter().filter(is_bundled).map(|(id, _)| id).collect();
+        let bundled: BTreeSet<FileId> =
+            self.sources().iter().filter(|(_, file)| file.path().starts_with("bundled:")).map(|(id, _)| id).collect();
         let reached = self.agents_by_file(&bundled).unwrap_or_default();
         let contexts = self.contexts.iter().filter(|loaded| loaded.golden).map(|loaded| loaded.context.file);
         let used: BTreeSet<FileId> =
             reached.into_keys().chain(contexts.filter(|file| bundled.contains(file))).collect();
-        let print = |id: FileId| {
-            let file = self.sources().get(id);
-            (file.path().to_string(), golden::fingerprint(file.source_text().as_str().as_bytes()))
-        };
-        used.into_iter().map(print).collect()
+        used.into_iter()
+            .map(|id| {
+                let file = self.sources().get(id);
+                (file.path().to_string(), golden::fingerprint(file.source_text().as_str().as_bytes()))
+            })
+            .collect()
     }
 
     /// Every selected request of agents without errors, by agent and context.
@@ -240,17 +241,15 @@ impl Compiler {
         all_contexts: bool,
         scope: &Scope<'_>,
     ) -> Compared {
-        let is_asked = |name: &Arc<str>| scope.is_reached(name);
-        let (report, after) = self.outcomes(selection, options, all_contexts, &is_asked);
+        let (report, after) = self.outcomes(selection, options, all_contexts, &|name| scope.is_reached(name));
         let is_broken = |name: &Arc<str>| matches!(after.get(name), Some(Outcome::Broken));
         let of_older: BTreeMap<&Arc<str>, &Arc<str>> =
             self.agent_names().map(|name| (scope.older_name(name), name)).collect();
-        let is_asked = |name: &Arc<str>| {
+        let chosen = older.selection_of(self, selection, scope);
+        let (_, mut before) = older.outcomes(&chosen, options, all_contexts, &|name| {
             scope.is_reached(name)
                 || of_older.get(name).is_some_and(|newer| scope.is_reached(newer) || is_broken(newer))
-        };
-        let chosen = older.selection_of(self, selection, scope);
-        let (_, mut before) = older.outcomes(&chosen, options, all_contexts, &is_asked);
+        });
         let mut compared = Compared { report, ..Compared::default() };
         for (name, outcome) in after {
             let older_name = scope.older_name(&name);
@@ -320,13 +319,12 @@ pub(crate) fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<G
             changes.push(ChangedFile { subject: subject(file.context), path: file.path, old, new: Some(file.text) });
         }
     }
-    let gone = |file: GoldenFile| ChangedFile {
+    changes.extend(known.into_iter().map(|file| ChangedFile {
         subject: subject(file.context),
         path: file.path,
         old: Some(file.text),
         new: None,
-    };
-    changes.extend(known.into_iter().map(gone));
+    }));
     changes
 }
 

@@ -36,8 +36,11 @@ impl Compiler {
             let is_mended_there = (place.is_in_data && is_own) || is_foreign;
             let path = place.data.as_ref().or(place.parts.first().filter(|_| is_foreign));
             let value = || self.data_span(path?, plan, loaded);
-            let member = || self.member_span(place.member.as_ref().filter(|_| is_foreign)?, plan, loaded);
-            let span = is_mended_there.then(|| value().or_else(member)).flatten()?;
+            let span = is_mended_there
+                .then(|| {
+                    value().or_else(|| self.member_span(place.member.as_ref().filter(|_| is_foreign)?, plan, loaded))
+                })
+                .flatten()?;
             // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
             Some(span).filter(|span| !is_foreign || !self.is_bundled(*span))
         };
@@ -214,8 +217,12 @@ impl Compiler {
         profile: &ResolvedProfile<'_>,
     ) -> Option<Entrance> {
         let is_own = |span: &Span| !self.is_bundled(*span);
-        let by_step = || steps.iter().map(|(span, _)| *span).find(is_own);
-        let entrance = || model.filter(is_own).or_else(by_step).or_else(|| profile.bundled_parent());
+        let entrance = || {
+            model
+                .filter(is_own)
+                .or_else(|| steps.iter().map(|(span, _)| *span).find(is_own))
+                .or_else(|| profile.bundled_parent())
+        };
         self.is_bundled(span).then(entrance).flatten().map(|entrance| Entrance { span: entrance, bundled: span })
     }
 }
@@ -280,12 +287,12 @@ pub(super) fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: 
         matches!(tokens.as_slice(), [ctx, _, blocks, _, ..] if ctx == "history" && blocks == "content_blocks");
     let is_signature = tokens.last().is_some_and(|member| member == "signature" || member == "data");
     let block = || history.get(index(1)?)?.blocks.get(index(3)?);
-    let is_own = |block: &Block| match block {
-        Block::Provider(_) => true,
-        Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } => is_signature && origin.is_some(),
-        _ => false,
-    };
-    is_block && block().is_some_and(is_own)
+    is_block
+        && block().is_some_and(|block| match block {
+            Block::Provider(_) => true,
+            Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } => is_signature && origin.is_some(),
+            _ => false,
+        })
 }
 
 /// A body, and who wrote its values.
@@ -438,12 +445,14 @@ impl Compiler {
         };
         let record = Record::new(plan, &self.repo.sources, &pairing.renderer, &request, &body);
         let pointers = pointer.map_or_else(|| leaves(body.value()), |pointer| vec![pointer.clone()]);
-        let explain = |pointer: Pointer| {
-            let value = body.value().pointer(pointer.as_str())?.clone();
-            let explanation = self.explanation(&record, pointer, value, plan, loaded);
-            Some(self.with_model(explanation, plan, model))
-        };
-        let values = pointers.into_iter().filter_map(explain).collect();
+        let values = pointers
+            .into_iter()
+            .filter_map(|pointer| {
+                let value = body.value().pointer(pointer.as_str())?.clone();
+                let explanation = self.explanation(&record, pointer, value, plan, loaded);
+                Some(self.with_model(explanation, plan, model))
+            })
+            .collect();
         let (branches, members) = match with_branches {
             true => (record.branches(), members(body.value())),
             false => (Vec::new(), Vec::new()),

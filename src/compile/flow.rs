@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::explain::leaves;
-use super::{Compiler, Explanation, LoadedContext, ProfileId, ValueSource};
+use super::{Compiler, Explanation, LoadedContext, ProfileId};
 use crate::check::history;
-use crate::compare::limits::{self, Limit};
+use crate::compare::limits::{self};
 use crate::conversation::{ContentKind, KindSet};
 use crate::diag::{Diagnostic, Findings, Severity};
 use crate::flow::{self, Expected, Fate, Judged, Loss, rules};
@@ -55,11 +55,12 @@ impl Declarations {
     pub(super) fn unused(&self, is_editable: impl Fn(Span) -> bool) -> Vec<Diagnostic> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = all.iter().filter(|(span, (_, is_used))| !is_used && is_editable(**span));
-        let finding = |(span, (kind, _)): (&Span, &(ContentKind, bool))| {
-            let message = format!("no agent leaves out `{}`, or none has to say so", kind.name());
-            Diagnostic::new(&rules::UNUSED_DECLARATION, *span, message).help("remove the entry")
-        };
-        unused.map(finding).collect()
+        unused
+            .map(|(span, (kind, _))| {
+                let message = format!("no agent leaves out `{}`, or none has to say so", kind.name());
+                Diagnostic::new(&rules::UNUSED_DECLARATION, *span, message).help("remove the entry")
+            })
+            .collect()
     }
 }
 
@@ -110,8 +111,11 @@ impl<'c> AgentFlow<'c> {
             if self.is_accepted(loss, declarations) {
                 continue;
             }
-            let new = || Lost { contexts: BTreeSet::new(), smallest: loss.clone(), shown_by: loaded };
-            let lost = self.lost.entry((loss.kind, loss.fate.name())).or_insert_with(new);
+            let lost = self.lost.entry((loss.kind, loss.fate.name())).or_insert_with(|| Lost {
+                contexts: BTreeSet::new(),
+                smallest: loss.clone(),
+                shown_by: loaded,
+            });
             lost.contexts.insert(Arc::clone(&loaded.context.name));
             if loss.size < lost.smallest.size {
                 (lost.smallest, lost.shown_by) = (loss.clone(), loaded);
@@ -128,8 +132,8 @@ impl<'c> AgentFlow<'c> {
         if kinds.into_iter().flatten().any(|kind| self.limits.has(kind)) {
             return true;
         }
-        let covers = |declared: &&Declared| kinds.into_iter().flatten().any(|kind| declared.kind.covers(kind));
-        let covering = self.declared.iter().find(covers);
+        let covering =
+            self.declared.iter().find(|declared| kinds.into_iter().flatten().any(|kind| declared.kind.covers(kind)));
         covering.into_iter().for_each(|declared| declarations.note(declared, true));
         covering.is_some()
     }
@@ -156,8 +160,7 @@ impl Compiler {
         (body, prompt): (&Body, Option<&SystemPrompt>),
     ) {
         let names = content_members(plan.wire);
-        let is_content = |member: &MemberRef<'_>| names.contains(&member.name);
-        let some: Vec<MemberRef<'_>> = body.members().filter(is_content).collect();
+        let some: Vec<MemberRef<'_>> = body.members().filter(|member| names.contains(&member.name)).collect();
         let judged = judged_members(plan, request, prompt, &some);
         // Content may stand in members that are no usual place for it.
         let is_loud = judged.losses.iter().any(|loss| !agent.is_accepted(loss, &Declarations::default()));
@@ -313,9 +316,15 @@ impl Compiler {
         let Some(place) = self.place_in_context(loaded, wanted) else {
             return Some(Ok(ContentFate { is_there: false, values: Vec::new(), lost: Vec::new() }));
         };
-        let is_inside = |span: &Span| place.contains(*span) || span.contains(place);
-        let is_of_it = |source: &ValueSource| source.span.iter().chain(&source.made_of).any(is_inside);
-        let values = explained.values.into_iter().filter(|value| value.sources.iter().any(is_of_it)).collect();
+        let values = explained
+            .values
+            .into_iter()
+            .filter(|value| {
+                value.sources.iter().any(|source| {
+                    source.span.iter().chain(&source.made_of).any(|span| place.contains(*span) || span.contains(place))
+                })
+            })
+            .collect();
         let lost = self.lost_of((&plan, loaded), model, &|at| {
             self.data_span(at, &plan, loaded).is_some_and(|span| place.contains(span))
         });
@@ -349,29 +358,37 @@ impl Compiler {
         let members: Vec<MemberRef<'_>> = body.members().collect();
         let judged = judged_members(plan, &request, made.prompt.as_ref(), &members);
         let agent = AgentFlow::new(plan);
-        let why = |loss: &Loss| {
-            let (what, is_one) = loss.kind.phrase();
-            let kinds = [Some(loss.kind), loss.also];
-            let has = |limit: &&Limit| kinds.into_iter().flatten().any(|kind| limit.kinds.contains(&kind));
-            let limit = limits::all().iter().filter(|limit| limit.holds(plan.wire, plan.api)).find(has);
-            let covers = |declared: &&Declared| kinds.into_iter().flatten().any(|kind| declared.kind.covers(kind));
-            let declared = agent.declared.iter().find(covers);
-            let fate = match (&loss.fate, is_one) {
-                (Fate::Altered(how), _) => format!("{what}: {how}"),
-                (Fate::Duplicated, _) => format!("{what}: it is there twice"),
-                (Fate::Reordered, _) => format!("{what}: it stands elsewhere"),
-                (Fate::Dropped, true) => format!("{what} is not in the body"),
-                (Fate::Dropped, false) => format!("{what} are not in the body"),
-            };
-            match (limit, declared) {
-                (Some(limit), _) => format!("{fate}. {} ({})", limit.reason, limit.source),
-                (None, Some(declared)) => {
-                    format!("{fate}: `leaves_out` at {}", self.sources().describe(declared.span))
+        judged
+            .losses
+            .iter()
+            .filter(|loss| is_wanted(&loss.at))
+            .map(|loss| {
+                let (what, is_one) = loss.kind.phrase();
+                let kinds = [Some(loss.kind), loss.also];
+                let limit = limits::all()
+                    .iter()
+                    .filter(|limit| limit.holds(plan.wire, plan.api))
+                    .find(|limit| kinds.into_iter().flatten().any(|kind| limit.kinds.contains(&kind)));
+                let declared = agent
+                    .declared
+                    .iter()
+                    .find(|declared| kinds.into_iter().flatten().any(|kind| declared.kind.covers(kind)));
+                let fate = match (&loss.fate, is_one) {
+                    (Fate::Altered(how), _) => format!("{what}: {how}"),
+                    (Fate::Duplicated, _) => format!("{what}: it is there twice"),
+                    (Fate::Reordered, _) => format!("{what}: it stands elsewhere"),
+                    (Fate::Dropped, true) => format!("{what} is not in the body"),
+                    (Fate::Dropped, false) => format!("{what} are not in the body"),
+                };
+                match (limit, declared) {
+                    (Some(limit), _) => format!("{fate}. {} ({})", limit.reason, limit.source),
+                    (None, Some(declared)) => {
+                        format!("{fate}: `leaves_out` at {}", self.sources().describe(declared.span))
+                    }
+                    (None, None) => fate,
                 }
-                (None, None) => fate,
-            }
-        };
-        judged.losses.iter().filter(|loss| is_wanted(&loss.at)).map(why).collect()
+            })
+            .collect()
     }
 }
 
@@ -472,8 +489,9 @@ fn content_members(wire: WireFormat) -> Vec<&'static str> {
 
 /// The member that should hold what is nowhere.
 fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
-    let has = |name: &&&str| plan.profile.body().is_some_and(|body| body.get(name).is_some());
-    let first = |names: &[&'static str]| names.iter().find(has).copied();
+    let first = |names: &[&'static str]| {
+        names.iter().find(|name| plan.profile.body().is_some_and(|body| body.get(name).is_some())).copied()
+    };
     let usual = || history::member_of(plan.wire).or_else(|| first(&["prompt", "input_prefix"])).unwrap_or("prompt");
     match kind {
         ContentKind::Suffix => first(&["suffix", "input_suffix"]).unwrap_or_else(usual),

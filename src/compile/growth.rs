@@ -45,8 +45,9 @@ const WRITTEN_BEFORE: &str = "written here in the request before";
 impl Version {
     /// The requests that came before.
     fn earlier(&self, loaded: &LoadedContext) -> &[Earlier] {
-        let cut = |(turn, length)| self.cut(loaded, turn, length);
-        self.earlier.get_or_init(|| cuts(&self.states).into_iter().filter_map(cut).collect())
+        self.earlier.get_or_init(|| {
+            cuts(&self.states).into_iter().filter_map(|(turn, length)| self.cut(loaded, turn, length)).collect()
+        })
     }
 
     /// The request of a turn after so many messages.
@@ -79,17 +80,18 @@ fn cuts(states: &[State]) -> Vec<(usize, usize)> {
         .map(|(turn, state)| (turn, length(state)))
         .collect();
     let turn_of = |cut: usize| {
-        let begins = |turn: &usize| *turn == 0 || turn_from(history(&states[*turn]), length(&states[turn - 1])) < cut;
-        (0..states.len()).rev().find(begins).unwrap_or(0)
+        (0..states.len())
+            .rev()
+            .find(|turn| *turn == 0 || turn_from(history(&states[*turn]), length(&states[turn - 1])) < cut)
+            .unwrap_or(0)
     };
     let messages = history(last);
-    let is_answered = |at: &usize| {
-        messages[*at].role == Role::Assistant
-            && messages[at - 1].role != Role::Assistant
-            && messages[*at].blocks.iter().any(goes_everywhere)
-    };
     let within: Vec<(usize, usize)> = (1..messages.len())
-        .filter(is_answered)
+        .filter(|at| {
+            messages[*at].role == Role::Assistant
+                && messages[at - 1].role != Role::Assistant
+                && messages[*at].blocks.iter().any(goes_everywhere)
+        })
         .map(|cut| (turn_of(cut), cut))
         .filter(|cut| !ends.contains(cut))
         .collect();

@@ -12,7 +12,6 @@ use super::unfollowed::is_comment;
 use super::{Compiler, Explanation, Reach};
 use crate::diag::did_you_mean;
 use crate::json::Pointer;
-use crate::profile::Profile;
 use crate::provider::MODEL_PLACEHOLDER;
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Span};
@@ -144,11 +143,13 @@ impl Compiler {
     pub fn impact(&self, asked: &ImpactQuery, agents: Option<&[ProfileId]>) -> Result<Vec<Reached>, ImpactError> {
         let chosen = self.agents().iter().filter(|(id, _)| agents.is_none_or(|ids| ids.contains(id)));
         let chosen: Vec<(ProfileId, bool)> = chosen.copied().collect();
-        let told = |(id, is_usable)| match is_usable {
-            true => self.reached_or_held(asked, id),
-            false => Found::Unmade(id),
-        };
-        let found: Vec<Found> = chosen.into_par_iter().map(told).collect();
+        let found: Vec<Found> = chosen
+            .into_par_iter()
+            .map(|(id, is_usable)| match is_usable {
+                true => self.reached_or_held(asked, id),
+                false => Found::Unmade(id),
+            })
+            .collect();
         let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
         // What cannot be made is followed by the files that it is made of.
         let may_reach = if unmade { self.reach(&Named(vec![asked.path.clone()]), false) } else { Reach::default() };
@@ -273,8 +274,12 @@ impl Compiler {
 
     /// The profiles that come in by the `extends` that is asked for.
     fn brought(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
-        let is_asked = |profile: &&Profile| profile.extends.as_ref().is_some_and(|name| self.hits(asked, name.span));
-        let at = plan.profile.chain.iter().position(is_asked).map_or(plan.profile.chain.len(), |at| at + 1);
+        let at = plan
+            .profile
+            .chain
+            .iter()
+            .position(|profile| profile.extends.as_ref().is_some_and(|name| self.hits(asked, name.span)))
+            .map_or(plan.profile.chain.len(), |at| at + 1);
         plan.profile.chain[at..].iter().map(|profile| profile.file).collect()
     }
 

@@ -99,8 +99,11 @@ impl Compiler {
     pub fn problems_of_body(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);
-        let of_instance = || instance.map(|(instance, api)| api.api_headers(instance, []));
-        let headers = target.headers.clone().or_else(of_instance).unwrap_or_default();
+        let headers = target
+            .headers
+            .clone()
+            .or_else(|| instance.map(|(instance, api)| api.api_headers(instance, [])))
+            .unwrap_or_default();
         let to = Recipient { wire, server, instance, model: target.model, headers };
         Checks::of_recipient(&self.schemas, &self.repo.families, to).problems_of(body)
     }
@@ -117,9 +120,11 @@ impl Compiler {
 
 /// The server that a body goes to.
 fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
-    let of_instance = || target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?)));
     let model = || target.model.or(body.get("model").and_then(Value::as_str));
-    target.server.or_else(of_instance).unwrap_or_else(|| usual_server(wire, model()))
+    target
+        .server
+        .or_else(|| target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?))))
+        .unwrap_or_else(|| usual_server(wire, model()))
 }
 
 fn api(instance: &Instance) -> Option<ClientApi> {

@@ -210,11 +210,10 @@ fn layer(repo: &Repo) -> Lowered {
 
 fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
     // In a root that is the bundled layer, what differs from the program's own schemas may be anybody's.
-    let is_own = |source: &&LayerFile| {
+    let own = repo.schemas.values().flatten().filter(|source| {
         source.layer == LayerKind::Own
             || repo.is_bundled_root && !is_built_in(repo.sources.get(source.file).source_text().as_str())
-    };
-    let own = repo.schemas.values().flatten().filter(is_own);
+    });
     own.map(|LayerFile { file, .. }| {
         let source = repo.sources.get(*file);
         let text = Arc::clone(source.source_text());

@@ -146,8 +146,8 @@ impl Bench<'_> {
         let sources = &state.report.sources;
         let mut texts = HashMap::new();
         let edits = state.report.findings.iter().filter_map(|finding| Some((finding, finding.fix(sources)?)));
-        let byte_edit = |(finding, edit): (&Diagnostic, Edit)| state.byte_edit(&mut texts, finding, &edit);
-        let mut edits: Vec<ByteEdit> = edits.filter_map(byte_edit).collect();
+        let mut edits: Vec<ByteEdit> =
+            edits.filter_map(|(finding, edit)| state.byte_edit(&mut texts, finding, &edit)).collect();
         edits.sort();
         edits.dedup_by(|a, b| (&a.path, a.start, a.end, &a.text) == (&b.path, b.start, b.end, &b.text));
         edits.retain(|it| !self.refused.contains(&(it.path.clone(), it.line.clone(), it.text.clone())));
@@ -213,8 +213,8 @@ impl Overlay {
     fn with(&self, edits: &[ByteEdit]) -> Overlay {
         let mut overlay = self.clone();
         for edit in edits.iter().rev() {
-            let read = || self.read(&edit.path).unwrap_or_default();
-            let bytes = overlay.files.entry(edit.path.clone()).or_insert_with(read);
+            let bytes =
+                overlay.files.entry(edit.path.clone()).or_insert_with(|| self.read(&edit.path).unwrap_or_default());
             bytes.splice(edit.start..edit.end, edit.text.bytes());
         }
         overlay

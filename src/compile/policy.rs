@@ -307,8 +307,8 @@ pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
 /// A media type that a context misspells is told once, as bad as it is to whoever refuses it: that servers do not take it says
 /// nothing more.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let is_misspelt = |finding: &Diagnostic| finding.rule == &context_rules::MEDIA_TYPE;
-    let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_misspelt);
+    let (mut misspelt, mut others): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.rule == &context_rules::MEDIA_TYPE);
     let by_place: HashMap<Span, usize> =
         misspelt.iter().enumerate().map(|(index, finding)| (finding.primary.span, index)).collect();
     others.retain(|other| match by_place.get(&other.primary.span) {

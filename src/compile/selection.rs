@@ -125,15 +125,14 @@ impl Selection {
     }
 
     fn takes_context(&self, name: &Arc<str>) -> bool {
-        let is_reached = |it: &Reach| !it.agents.is_empty() || it.contexts.contains(name);
-        self.contexts.as_ref().is_none_or(|names| names.contains(name)) && self.reached.as_ref().is_none_or(is_reached)
+        self.contexts.as_ref().is_none_or(|names| names.contains(name))
+            && self.reached.as_ref().is_none_or(|it| !it.agents.is_empty() || it.contexts.contains(name))
     }
 
     fn takes_agent(&self, id: ProfileId, name: &Arc<str>) -> bool {
-        let is_reached = |it: &Reach| !it.contexts.is_empty() || it.agents.contains(name);
         self.agents.as_ref().is_none_or(|ids| ids.contains(&id))
             && self.shard.is_none_or(|shard| shard.takes(name))
-            && self.reached.as_ref().is_none_or(is_reached)
+            && self.reached.as_ref().is_none_or(|it| !it.contexts.is_empty() || it.agents.contains(name))
     }
 }
 
@@ -165,12 +164,11 @@ impl Compiler {
             let in_shard = selection.shard.is_none_or(Shard::tells_of_repository);
             return in_shard && files.is_none_or(|files| files.contains(path));
         }
-        let takes = |name: &Arc<str>| {
+        finding.agents.iter().any(|name| {
             let id = self.hierarchy.by_name(name);
             let is_reached = selection.reached.as_ref().is_none_or(|it| it.agents.contains(name));
             is_reached && id.is_none_or(|id| selection.takes_agent(id, name))
-        };
-        finding.agents.iter().any(takes)
+        })
     }
 }
 

@@ -162,10 +162,12 @@ fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
             let Ok(bytes) = layer.world.read_within(&path, left) else { continue };
             left -= bytes.len() as u64;
             let text = SourceText::from_bytes(&bytes).ok();
-            let looks_odd = |text: &SourceText| {
-                runs(text.as_str()).next().is_some() || mark(text.as_str(), "<<<<<<< ", 0).is_some()
-            };
-            found.extend(text.filter(looks_odd).map(|text| (path, text)));
+            found.extend(
+                text.filter(|text| {
+                    runs(text.as_str()).next().is_some() || mark(text.as_str(), "<<<<<<< ", 0).is_some()
+                })
+                .map(|text| (path, text)),
+            );
         }
     }
     let mut findings = Vec::new();

@@ -10,7 +10,6 @@ use rayon::prelude::*;
 
 use super::{Compiler, LoadedContext, PromptEnvironment, Reach};
 use crate::context::Project;
-use crate::diag::Diagnostic;
 use crate::golden;
 use crate::profile::slug;
 use crate::repo::{Layer, LayerKind, folders};
@@ -135,22 +134,23 @@ impl Compiler {
             Some(reached) => reach.agents.extend(reached.into_values().flatten()),
             None => reach.agents.extend(self.agents().iter().map(|(id, _)| self.name(*id))),
         }
-        let stands_there = |finding: &&Diagnostic| {
+        let findings = self.findings().iter().filter(|finding| {
             let mut places = std::iter::once(&finding.primary).chain(&finding.related);
             places.any(|label| files.contains(&label.span.file))
-        };
-        let findings = self.findings().iter().filter(stands_there);
+        });
         reach.agents.extend(findings.flat_map(|finding| finding.agents.iter().cloned()));
     }
 
     /// For each of some sets of files the agents whose prompts ask for any of them.
     pub(crate) fn agents_by_prompts(&self, sets: &[&dyn Touched]) -> Vec<BTreeSet<Arc<str>>> {
         let asked = self.asked_by_prompts();
-        let agents = |touched: &&dyn Touched| {
-            let reached = asked.iter().filter(|(_, asked)| asked.iter().any(|question| question.is_about(*touched)));
-            reached.map(|(agent, _)| Arc::clone(agent)).collect()
-        };
-        sets.iter().map(agents).collect()
+        sets.iter()
+            .map(|touched| {
+                let reached =
+                    asked.iter().filter(|(_, asked)| asked.iter().any(|question| question.is_about(*touched)));
+                reached.map(|(agent, _)| Arc::clone(agent)).collect()
+            })
+            .collect()
     }
 
     /// The agents whose prompts ask for some files, and for which.
@@ -209,11 +209,14 @@ impl Compiler {
         noting: &Arc<Noting>,
     ) {
         let layer = plan.profile.profile.layer;
-        let world = |it: &Layer| match it.kind == own {
-            true => Arc::clone(noting) as Arc<dyn World>,
-            false => Arc::clone(&it.world),
-        };
-        let worlds = self.repo().readable_layers(layer).map(world).collect();
+        let worlds = self
+            .repo()
+            .readable_layers(layer)
+            .map(|it| match it.kind == own {
+                true => Arc::clone(noting) as Arc<dyn World>,
+                false => Arc::clone(&it.world),
+            })
+            .collect();
         let scope = environment.scope_of(self.repo(), layer, worlds);
         let normalised = &loaded.plain.normalised;
         let renderer = self.engine.renderer(LoadedContext::size_class(normalised));

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Compiler;
-use crate::source::{FileId, Span};
+use crate::source::FileId;
 use crate::toml::{self, Kind, Table};
 use crate::unit::Plan;
 
@@ -119,11 +119,12 @@ fn puts_together(plan: &Plan<'_>, text: &str, file: FileId, range: &Range<usize>
             && !TEMPLATES.contains(&name)
             && [key, value].iter().any(|span| span.file == file && overlaps(&span.range(), range))
     });
-    let is_line_of = |span: Span| {
-        let line = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1)..span.end as usize;
-        overlaps(&line, range)
-    };
-    is_head || is_setting || said.any(is_line_of)
+    is_head
+        || is_setting
+        || said.any(|span| {
+            let line = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1)..span.end as usize;
+            overlaps(&line, range)
+        })
 }
 
 /// Adds what stands in the values whose key, quotes or head is asked for.

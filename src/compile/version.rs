@@ -87,8 +87,7 @@ impl Version {
 
     /// About how many bytes it holds, with the earlier requests that are made of it.
     fn weight(&self) -> usize {
-        let state = |state: &State| 4096 + 2048 * state.conversation.block_count();
-        2 * self.states.iter().map(state).sum::<usize>()
+        2 * self.states.iter().map(|state| 4096 + 2048 * state.conversation.block_count()).sum::<usize>()
     }
 
     /// The history of the context's file with the messages of this version, in the normal form of a client API.
@@ -208,11 +207,14 @@ impl Compiler {
         }
         let states: Vec<State> = context.earlier.iter().cloned().chain([context.last()]).collect();
         let renderer = self.engine.renderer(context.conversation.block_count().next_power_of_two());
-        let text = |state: &State| {
-            let environment = PromptEnvironment::of_state(&state.project, &state.language);
-            self.surroundings(plan, &environment, &renderer, context.conversation.omit_system_prompt)
-        };
-        let texts = states.iter().map(text).collect::<Result<Vec<_>, _>>().map_err(|finding| vec![*finding])?;
+        let texts = states
+            .iter()
+            .map(|state| {
+                let environment = PromptEnvironment::of_state(&state.project, &state.language);
+                self.surroundings(plan, &environment, &renderer, context.conversation.omit_system_prompt)
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|finding| vec![*finding])?;
         let (told, arrivals) = told(&states, &texts);
         let conversation = told.into_iter().next_back().map(|state| state.conversation).unwrap_or_default();
         Ok(Conversation { is_told: true, known_items: placed(&arrivals), ..conversation })

@@ -84,11 +84,15 @@ pub(super) fn help_for(written: &str) -> Option<String> {
     if KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;
     }
-    let is_near = |known: &&str| match name.contains('/') {
-        true => is_misspelling(name, known),
-        false => known.split('/').any(|part| part.eq_ignore_ascii_case(name)) || is_misspelling(name, known),
-    };
-    let near: Vec<&str> = KNOWN.iter().copied().filter(is_near).take(3).collect();
+    let near: Vec<&str> = KNOWN
+        .iter()
+        .copied()
+        .filter(|known| match name.contains('/') {
+            true => is_misspelling(name, known),
+            false => known.split('/').any(|part| part.eq_ignore_ascii_case(name)) || is_misspelling(name, known),
+        })
+        .take(3)
+        .collect();
     match name.split_once('/') {
         Some((kind, subtype)) if !kind.is_empty() && !subtype.is_empty() => one_of(&near),
         _ => Some(one_of(&near).unwrap_or_else(|| "write it as `application/pdf` or `audio/wav`".to_owned())),

@@ -40,8 +40,11 @@ pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
 /// The first message of a new turn that the person wrote, at or after a message: what came with the turn came with it.
 pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
     let is_result = |message: &Message| message.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
-    let written = |message: &Message| message.role == Role::User && !is_result(message);
-    history.iter().skip(from).position(written).map_or(history.len(), |at| from + at)
+    history
+        .iter()
+        .skip(from)
+        .position(|message| message.role == Role::User && !is_result(message))
+        .map_or(history.len(), |at| from + at)
 }
 
 impl Item {

@@ -502,8 +502,7 @@ impl Log {
     /// program wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
         let is_answered = |at: usize| self.history.get(at).is_some_and(|answer| answer.role == Role::Assistant);
-        let bound = |(at, _): &&(usize, Sent)| *at >= self.bound.from && is_answered(*at);
-        self.bound.sent.iter().rev().find(bound).map(|(_, sent)| sent)
+        self.bound.sent.iter().rev().find(|(at, _)| *at >= self.bound.from && is_answered(*at)).map(|(_, sent)| sent)
     }
 
     /// The tokens of all answers.
@@ -583,9 +582,10 @@ impl Log {
             [] => return Vec::new(),
         };
         let answered: HashSet<&Arc<str>> = results.iter().filter_map(Block::result_id).collect();
-        let is_open = |block: &&Block| block.call_id().is_some_and(|id| !answered.contains(id));
         match answer.role {
-            Role::Assistant => answer.blocks.iter().filter(is_open).collect(),
+            Role::Assistant => {
+                answer.blocks.iter().filter(|block| block.call_id().is_some_and(|id| !answered.contains(id))).collect()
+            }
             Role::User | Role::System => Vec::new(),
         }
     }

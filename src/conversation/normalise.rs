@@ -251,13 +251,11 @@ pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
 
 /// Returns `true` if the normal form of a history may depend on where it goes.
 pub(crate) fn depends_on_target(history: &[Message]) -> bool {
-    let depends = |block: &Block| match block {
+    history.iter().flat_map(|message| &message.blocks).any(|block| match block {
         Block::Provider(_) => true,
         Block::ToolUse { name, .. } => !names::is_plain(name),
         block => block.is_thinking(),
-    };
-    history.iter().flat_map(|message| &message.blocks).any(depends)
-        || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
+    }) || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
 }
 
 /// A history on its way: each message with its index in the original one.

@@ -91,7 +91,7 @@ const RECORDED: &str = "recorded:";
 const PACKAGE: &str = "pkg:";
 
 /// Domains whose pages a provider writes, or the project that a rule is about.
-const PROVIDER_DOMAINS: [&str; 33] = [
+const PROVIDER_DOMAINS: [&str; 34] = [
     "ai.google.dev",
     "alibabacloud.com",
     "aliyun.com",
@@ -124,6 +124,7 @@ const PROVIDER_DOMAINS: [&str; 33] = [
     "x.ai",
     "xiaomimimo.com",
     "z.ai",
+    "bigmodel.cn",
     "minimax.io",
 ];
 

@@ -42,8 +42,7 @@ impl Diagnostic {
             let name = suggested(self.help.as_deref()?)?;
             renamed(self.primary.span, sources.slice(self.primary.span), name).or_else(|| self.on_line(name, sources))
         };
-        let renamed = || if self.is_elsewhere { None } else { renamed() };
-        is_editable.then(|| self.fix.clone().or_else(renamed)).flatten()
+        is_editable.then(|| self.fix.clone().or_else(|| if self.is_elsewhere { None } else { renamed() })).flatten()
     }
 
     /// The edit that writes a name in the place of the misspelt one that the message quotes, if that stands once on the line.

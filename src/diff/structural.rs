@@ -125,14 +125,16 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "tests build the values in place")]
     fn shown(old: Value, new: Value) -> Vec<String> {
-        let show = |change: &Change| {
-            format!(
-                "{} {:?}",
-                change.pointer.as_str(),
-                std::mem::discriminant(&change.kind) == std::mem::discriminant(&ChangeKind::Added(Value::Null))
-            )
-        };
-        structural(&old, &new).iter().map(show).collect()
+        structural(&old, &new)
+            .iter()
+            .map(|change| {
+                format!(
+                    "{} {:?}",
+                    change.pointer.as_str(),
+                    std::mem::discriminant(&change.kind) == std::mem::discriminant(&ChangeKind::Added(Value::Null))
+                )
+            })
+            .collect()
     }
 
     #[test]

@@ -8,13 +8,12 @@ pub(super) const ENCODED: &str = "it is encoded as JSON once more";
 /// Returns how a text was escaped, if one of some texts holds it in another form.
 pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     let encoded = encoded(text);
-    let of = |candidate: &&str| {
+    candidates.iter().find_map(|candidate| {
         if unescaped_html(candidate).is_some_and(|plain| plain.contains(text)) {
             return Some("it is escaped for HTML".to_owned());
         }
         (encoded != text && candidate.contains(&encoded)).then(|| ENCODED.to_owned())
-    };
-    candidates.iter().find_map(of)
+    })
 }
 
 /// Returns how one of some texts was made of a text, if one was: "it is cut off behind 10 of 20 characters".

@@ -38,8 +38,7 @@ pub(crate) type Members<'b> = [(&'b str, &'b Value)];
 
 /// Judges which content a body carries.
 pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected<'_>) -> Judged {
-    let member = |name: &str| members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let pieces = pieces_of(wire, &member);
+    let pieces = pieces_of(wire, &|name| members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
     let taken = vec![false; pieces.len()];
     let mut texts: HashMap<String, Vec<usize>> = HashMap::default();
     for (number, piece) in pieces.iter().enumerate() {
@@ -134,8 +133,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             self.members.iter().for_each(|(_, value)| collect(value, &mut leaves));
             if let Some(prompt) = self.system_prompt {
                 // It begins the text that holds it; short ones are in many a text by chance.
-                let behind = |leaf: &'b str| leaf.strip_prefix(prompt).unwrap_or(leaf);
-                leaves = leaves.into_iter().map(behind).collect();
+                leaves = leaves.into_iter().map(|leaf| leaf.strip_prefix(prompt).unwrap_or(leaf)).collect();
             }
             Leaves {
                 bytes: leaves.iter().map(|leaf| leaf.len()).sum(),
@@ -180,8 +178,12 @@ impl<'b, 'c> Judge<'b, 'c> {
     /// Returns how a text was altered, if something in the body was made of it.
     fn altered(&self, text: &str) -> Option<String> {
         let of_leaf = || alteration::escaped(text, &self.leaves().in_order);
-        let is_free = |(number, _): &(usize, &Piece<'b>)| !self.taken[*number];
-        let free = self.pieces.iter().enumerate().filter(is_free).filter_map(|(_, piece)| piece.text_of_any());
+        let free = self
+            .pieces
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| !self.taken[*number])
+            .filter_map(|(_, piece)| piece.text_of_any());
         of_leaf().or_else(|| alteration::find(text, free))
     }
 

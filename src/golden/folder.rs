@@ -206,10 +206,9 @@ impl Comparison {
         let span = self.golden.source(sources, &first.path, first.old.as_deref().unwrap_or_default());
         let finding = Diagnostic::new(&DRIFT, span, message)
             .help("`reqc compile --diff` shows what changed; `reqc compile` writes the files");
-        let reach = |finding: Diagnostic, drift: &Drift| match &drift.agent {
+        Some(self.drifts.iter().fold(finding, |finding, drift| match &drift.agent {
             Some(agent) => finding.reaching(agent, drift.context.as_ref()),
             None => finding,
-        };
-        Some(self.drifts.iter().fold(finding, reach))
+        }))
     }
 }

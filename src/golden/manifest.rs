@@ -152,8 +152,7 @@ impl Manifest {
         match proof {
             Proof::Names => Lines::Names(files.iter().filter_map(|file| file.context.clone()).collect()),
             Proof::Contents => {
-                let line = |file: &GoldenFile| (file.path.clone(), fingerprint(file.text.as_bytes()));
-                Lines::Prints(files.iter().map(line).collect())
+                Lines::Prints(files.iter().map(|file| (file.path.clone(), fingerprint(file.text.as_bytes()))).collect())
             }
         }
     }
@@ -251,8 +250,10 @@ fn bundled_line(line: &str) -> Option<(String, String)> {
 /// 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): it tells files apart whose bytes are not known to whoever
 /// writes a manifest, and hides nothing.
 pub fn fingerprint(bytes: &[u8]) -> String {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
+    format!(
+        "{:016x}",
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    )
 }
 
 #[cfg(test)]

@@ -148,9 +148,11 @@ fn words(data: &Value) -> Option<Arc<str>> {
 }
 
 fn said(content: &Value) -> String {
-    let words = |part: &Value| text_of(part, "text").or_else(|| text_of(part, "refusal")).map(str::to_owned);
     match content {
         Value::String(text) => text.clone(),
-        parts => elements(Some(parts)).iter().filter_map(words).collect(),
+        parts => elements(Some(parts))
+            .iter()
+            .filter_map(|part| text_of(part, "text").or_else(|| text_of(part, "refusal")).map(str::to_owned))
+            .collect(),
     }
 }

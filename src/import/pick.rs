@@ -5,7 +5,7 @@ use std::io::Read;
 
 use crate::diag::count;
 use crate::json;
-use crate::lint::{Endpoint, FoundBody, Input, InputError, Unrecognised, find, recognise};
+use crate::lint::{FoundBody, Input, InputError, Unrecognised, find, recognise};
 use crate::provider::WireFormat;
 use crate::source::SourceText;
 
@@ -154,8 +154,7 @@ impl Search {
             return Err(PickError::Session);
         }
         let Some(FoundBody { value, endpoint, .. }) = self.found else { return Err(self.nothing()) };
-        let of_url = |endpoint: &Endpoint| endpoint.wire;
-        let wire = self.wire.or(endpoint.as_ref().map(of_url)).map_or_else(|| recognise(&value), Ok);
+        let wire = self.wire.or(endpoint.as_ref().map(|endpoint| endpoint.wire)).map_or_else(|| recognise(&value), Ok);
         let wire = wire.map_err(PickError::Format)?;
         Ok(Picked { value, wire, bodies: self.bodies })
     }

@@ -243,12 +243,11 @@ fn is_capture(members: &Map<String, Value>) -> bool {
 
 /// The member that holds the body, if one may.
 pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
-    let may_hold = |name: &&str| match members.get(*name) {
+    WRAPPERS.into_iter().find(|name| match members.get(*name) {
         Some(Value::Object(_)) => true,
         Some(Value::String(text)) => text.trim_start().starts_with('{'),
         _ => false,
-    };
-    WRAPPERS.into_iter().find(may_hold)
+    })
 }
 
 /// Returns what an object says of the body that it wraps.
@@ -297,11 +296,14 @@ mod tests {
     use serde_json::json;
 
     fn places(document: Value) -> Vec<String> {
-        let place = |body: &FoundBody| match &body.string {
-            Some(string) => format!("{}{}", string.as_str(), body.at.as_str()),
-            None => body.at.as_str().to_owned(),
-        };
-        find(document, None).bodies.iter().map(place).collect()
+        find(document, None)
+            .bodies
+            .iter()
+            .map(|body| match &body.string {
+                Some(string) => format!("{}{}", string.as_str(), body.at.as_str()),
+                None => body.at.as_str().to_owned(),
+            })
+            .collect()
     }
 
     #[test]

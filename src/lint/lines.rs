@@ -216,10 +216,14 @@ mod tests {
                 assert_eq!(bytes, text.as_bytes());
                 None
             }
-            Input::Lines(mut lines) => {
-                let text = |line: Line| (line.number, String::from_utf8(line.bytes).expect("text"));
-                Some(lines.chunk().expect("read").into_iter().map(text).collect())
-            }
+            Input::Lines(mut lines) => Some(
+                lines
+                    .chunk()
+                    .expect("read")
+                    .into_iter()
+                    .map(|line| (line.number, String::from_utf8(line.bytes).expect("text")))
+                    .collect(),
+            ),
         }
     }
 

@@ -223,8 +223,7 @@ fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     }
     // A thing counts once, however often it is there.
     evidence.sort_unstable();
-    let counts_each = |(_, votes): &Evidence| *votes == 1;
-    let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) = evidence.into_iter().partition(counts_each);
+    let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) = evidence.into_iter().partition(|(_, votes)| *votes == 1);
     kinds.dedup();
     members.into_iter().chain(kinds).collect()
 }

@@ -161,8 +161,9 @@ fn collect_breakpoints<'v>(list: &'v Value, found: &mut Vec<&'v Value>) {
 
 impl Cacheable for Value {
     fn authored(&self, name: &str) -> usize {
-        let has = |value: &&Value| value.get("cache_control").is_some_and(|mark| !mark.is_null());
-        let count = |list: &Value| elements(list).iter().filter(has).count();
+        let count = |list: &Value| {
+            elements(list).iter().filter(|value| value.get("cache_control").is_some_and(|mark| !mark.is_null())).count()
+        };
         match name {
             "cache_control" => usize::from(!self.is_null()),
             "system" | "tools" => count(self),

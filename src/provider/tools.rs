@@ -91,7 +91,11 @@ fn named<'v>(wire: WireFormat, tool: &'v Value, at: &Pointer) -> Vec<(Pointer, &
 }
 
 fn definition(wire: WireFormat, tool: &Tool) -> Value {
-    let (name, description, schema) = (&*tool.name, &*tool.description, &tool.schema);
+    shaped(wire, &tool.name, &tool.description, &Value::Object(tool.schema.clone()))
+}
+
+/// A tool in the wire format's own shape, whatever its schema is.
+pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &Value) -> Value {
     match wire {
         WireFormat::AnthropicMessages => json!({"name": name, "description": description, "input_schema": schema}),
         WireFormat::OpenAiResponses => {

@@ -68,12 +68,21 @@ pub enum Unruled {
     Transport,
     /// It is about what the content says.
     Content,
+    /// It is about a wire format that is not read here.
+    Format,
 }
 
 impl Unruled {
     /// Every reason.
-    pub const ALL: [Unruled; 6] =
-        [Unruled::Gap, Unruled::Auth, Unruled::Quota, Unruled::Server, Unruled::Transport, Unruled::Content];
+    pub const ALL: [Unruled; 7] = [
+        Unruled::Gap,
+        Unruled::Auth,
+        Unruled::Quota,
+        Unruled::Server,
+        Unruled::Transport,
+        Unruled::Content,
+        Unruled::Format,
+    ];
 
     /// Returns the name that the data uses.
     pub fn name(self) -> &'static str {
@@ -84,6 +93,7 @@ impl Unruled {
             Unruled::Server => "server",
             Unruled::Transport => "transport",
             Unruled::Content => "content",
+            Unruled::Format => "format",
         }
     }
 
@@ -96,6 +106,7 @@ impl Unruled {
             Unruled::Server => "No body shows this: it is about the server and the models that it has.",
             Unruled::Transport => "No body shows this: it is about how the request was sent.",
             Unruled::Content => "No rule finds this: it is about what the content says.",
+            Unruled::Format => "No rule finds this: `reqc` does not read this wire format.",
         }
     }
 }
@@ -124,11 +135,13 @@ impl Provider {
 pub(super) fn bundled() -> Vec<Provider> {
     let mut files: Vec<_> = FILES.files().collect();
     files.sort_by_key(|file| file.path());
-    let read = |file: &&include_dir::File<'static>| {
-        let text = file.contents_utf8().expect("refusals are UTF-8");
-        provider(&toml::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.path().display())))
-    };
-    files.iter().map(read).collect()
+    files
+        .iter()
+        .map(|file| {
+            let text = file.contents_utf8().expect("refusals are UTF-8");
+            provider(&toml::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.path().display())))
+        })
+        .collect()
 }
 
 fn provider(table: &Table) -> Provider {
@@ -179,11 +192,13 @@ fn text(table: &Table, key: &str) -> Option<String> {
 }
 
 fn texts(table: &Table, key: &str) -> Vec<String> {
-    let text = |node: &Node| match &node.kind {
-        Kind::String(text) => Some(text.clone()),
-        _ => None,
-    };
-    elements(table, key).iter().filter_map(text).collect()
+    elements(table, key)
+        .iter()
+        .filter_map(|node| match &node.kind {
+            Kind::String(text) => Some(text.clone()),
+            _ => None,
+        })
+        .collect()
 }
 
 fn elements<'t>(table: &'t Table, key: &str) -> &'t [Node] {

@@ -140,8 +140,10 @@ impl Pattern {
     pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
         let first = self.words().next()?;
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
-        let is_enough = |found: &Found| self.letters >= FEWEST_LETTERS || found.is_all(&plain.text);
-        starts.filter(|start| self.may_begin(plain, *start)).filter_map(|start| self.at(plain, start)).find(is_enough)
+        starts
+            .filter(|start| self.may_begin(plain, *start))
+            .filter_map(|start| self.at(plain, start))
+            .find(|found| self.letters >= FEWEST_LETTERS || found.is_all(&plain.text))
     }
 
     /// Returns `true` if a sentence may begin at a place: not in the middle of a word or a path.
@@ -227,9 +229,8 @@ fn push_words(parts: &mut Vec<Part>, words: &mut String) {
 
 /// Returns where the word that ends at `end` begins.
 fn before(text: &str, end: usize) -> usize {
-    let is_end = |c: char| c == ' ' || c == '\'' || c == '{' || c == '(';
     let start = text.ceil_char_boundary(end.saturating_sub(WIDEST_HOLE));
-    start + text[start..end].trim_end().rfind(is_end).map_or(0, |at| at + 1)
+    start + text[start..end].trim_end().rfind([' ', '\'', '{', '(']).map_or(0, |at| at + 1)
 }
 
 /// Returns where what begins at `start` ends: at a quote, or at the end of a sentence.

@@ -35,8 +35,7 @@ fn is_same_name(name: &str, word: &str) -> bool {
 
 /// Returns the words of a list of ids or names.
 pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
-    let is_between = |c: char| c == ',' || c == ' ' || c == '\'' || c == '[' || c == ']';
-    list.split(is_between).map(|word| word.trim_end_matches('.')).filter(|word| word.len() > 2)
+    list.split([',', ' ', '\'', '[', ']']).map(|word| word.trim_end_matches('.')).filter(|word| word.len() > 2)
 }
 
 /// Returns the first place at which a text stands as a value.

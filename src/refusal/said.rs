@@ -31,11 +31,13 @@ const DEEPEST: usize = 6;
 
 /// Returns the objects of JSON that stand in a text, in order: the text itself, or what a log line or a dump shows.
 pub fn objects(text: &str) -> Vec<Value> {
-    let object = |part| match part {
-        Part::Object { value, .. } => Some(value),
-        Part::Text(_) => None,
-    };
-    parts(text).into_iter().filter_map(object).collect()
+    parts(text)
+        .into_iter()
+        .filter_map(|part| match part {
+            Part::Object { value, .. } => Some(value),
+            Part::Text(_) => None,
+        })
+        .collect()
 }
 
 /// A part of a text.

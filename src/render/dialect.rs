@@ -335,11 +335,14 @@ fn differing(rewritten: &Rewritten, analysis: &Analysis, span: &impl Fn(Range<us
     let last = rewritten.final_line_end.clone();
     let last =
         last.map(|range| (range, "the dialect that this prompt is written in keeps its last line end".to_owned()));
-    let finding = |(range, message): (Range<usize>, String)| {
-        let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
-        finding.help("set `dialect = \"inja\"` in reqc.toml, or change the spellings of inja in this prompt to Jinja's")
-    };
-    told.chain(last).map(finding).collect()
+    told.chain(last)
+        .map(|(range, message)| {
+            let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
+            finding.help(
+                "set `dialect = \"inja\"` in reqc.toml, or change the spellings of inja in this prompt to Jinja's",
+            )
+        })
+        .collect()
 }
 
 /// Functions of prompts, and how they differ.

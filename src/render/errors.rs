@@ -154,15 +154,15 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, kind: TemplateKind, fa
 
 /// A template that ran out of steps. Where exactly depends on the conversation; the outermost loop around does not.
 fn endless(engine: &Engine, sources: &Sources, failure: &Failure) -> Diagnostic {
-    let around = |place: Place| {
-        let loops = &engine.analyses.get(&engine.numbered[place.template as usize])?.loops;
-        let found = loops.iter().find(|range| range.contains(&place.range().start))?;
-        Some(engine.place_span(sources, Place::new(place.template, found)))
-    };
     let places = failure.steps.iter().rev().map(|step| step.at).chain([failure.at]);
     let outermost = failure.steps.last().map_or(failure.at, |step| step.at);
-    let start = || engine.place_span(sources, Place::new(outermost.template, &(0..0)));
-    let span = { places }.find_map(around).unwrap_or_else(start);
+    let span = { places }
+        .find_map(|place| {
+            let loops = &engine.analyses.get(&engine.numbered[place.template as usize])?.loops;
+            let found = loops.iter().find(|range| range.contains(&place.range().start))?;
+            Some(engine.place_span(sources, Place::new(place.template, found)))
+        })
+        .unwrap_or_else(|| engine.place_span(sources, Place::new(outermost.template, &(0..0))));
     let help = "look for a loop that grows with itself; a normal template needs a few hundred steps per message";
     Diagnostic::new(&rules::TOO_MANY_STEPS, span, "the template takes too many steps").help(help)
 }
@@ -387,8 +387,8 @@ fn member_of(expression: &str) -> Option<(String, String)> {
 
 /// Returns `true` if a text is a variable, with members and elements behind it, or a literal: nothing that is open.
 fn is_path(text: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-');
-    text.chars().all(is_part) && text.matches('[').count() == text.matches(']').count()
+    text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-'))
+        && text.matches('[').count() == text.matches(']').count()
 }
 
 fn is_name(text: &str) -> bool {

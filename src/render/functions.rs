@@ -264,10 +264,10 @@ pub(super) fn length(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
     match value.kind() {
         ValueKind::Undefined => Err(undefined()),
-        kind => {
-            let no_length = || Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no length"));
-            value.len().map(Tracked::plain).ok_or_else(no_length)
-        }
+        kind => value
+            .len()
+            .map(Tracked::plain)
+            .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no length"))),
     }
 }
 

@@ -129,8 +129,12 @@ impl Engine {
 
     /// The partials that an include may lead to.
     fn targets(&self, include: &Include) -> Vec<Arc<str>> {
-        let known = |name: &String| self.partial_names.get(includes::full_name(name).as_ref());
-        include.names.iter().filter_map(known).cloned().collect()
+        include
+            .names
+            .iter()
+            .filter_map(|name| self.partial_names.get(includes::full_name(name).as_ref()))
+            .cloned()
+            .collect()
     }
 
     /// The partials of a template's includes that see nothing of the template and of its other includes, and of which these see
@@ -146,8 +150,8 @@ impl Engine {
         let names = |partial: &Arc<str>| self.names_of_partials.get(partial).and_then(Option::as_ref);
         let is_apart = |at: usize, it: &Names| {
             let others = targets.iter().enumerate().filter(|(other, _)| *other != at).flat_map(|(_, others)| others);
-            let is_apart_from = |other: &Names| !it.sees(other) && !other.sees(it);
-            !own.sees(it) && others.map(names).all(|other| other.is_some_and(is_apart_from))
+            !own.sees(it)
+                && others.map(names).all(|other| other.is_some_and(|other| !it.sees(other) && !other.sees(it)))
         };
         let includes = analysis.includes.iter().zip(targets).enumerate();
         let found = includes.filter_map(|(at, (include, targets))| match targets.as_slice() {

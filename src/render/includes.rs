@@ -152,8 +152,10 @@ impl Engine {
 
     /// A partial and the place of its include of another.
     fn link(&self, names: &[Arc<str>], (from, to): (usize, usize)) -> Link {
-        let leads_there = |include: &&Include| include.names.iter().any(|name| *full_name(name) == *names[to]);
-        let include = self.analyses[&names[from]].includes.iter().find(leads_there);
+        let include = self.analyses[&names[from]]
+            .includes
+            .iter()
+            .find(|include| include.names.iter().any(|name| *full_name(name) == *names[to]));
         (Arc::clone(&names[from]), include.map_or(0..0, |include| include.range.clone()))
     }
 

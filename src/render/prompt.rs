@@ -163,8 +163,8 @@ const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
 
 /// Returns `true` if what a name stands for differs between conversations, or may change while a program runs.
 pub(super) fn differs(name: &str) -> bool {
-    let looks_at_files = |(known, function): &(&str, OwnFunction)| *known == name && function.looks_at_files();
-    VARIABLES.contains(&name) || OWN_FUNCTIONS.iter().any(looks_at_files)
+    VARIABLES.contains(&name)
+        || OWN_FUNCTIONS.iter().any(|(known, function)| *known == name && function.looks_at_files())
 }
 
 /// Where a path of a file function leads.
@@ -317,10 +317,6 @@ impl PromptScope {
 
     /// Returns whether a file stands there, or a folder if those count.
     fn exists(&self, path: &str, with_folders: bool) -> Result<bool, Refusal> {
-        let is_there = |kind| match kind {
-            EntryKind::File => true,
-            EntryKind::Folder => with_folders,
-        };
         match self.target(path) {
             ResolvedPath::In(worlds, inner) => {
                 let mut kinds = worlds.into_iter().map(|world| world.kind(&inner));
@@ -328,7 +324,12 @@ impl PromptScope {
                 match found {
                     Some(Err(ReadError::Outside)) => Err(outside(path)),
                     Some(Err(ReadError::Hidden)) => Err(hidden(path)),
-                    found => Ok(found.is_some_and(|kind| kind.is_ok_and(is_there))),
+                    found => Ok(found.is_some_and(|kind| {
+                        kind.is_ok_and(|kind| match kind {
+                            EntryKind::File => true,
+                            EntryKind::Folder => with_folders,
+                        })
+                    })),
                 }
             }
             ResolvedPath::Outside => Err(outside(path)),

@@ -291,11 +291,13 @@ impl Reader<'_, '_> {
         let missing: Vec<&str> = needed.iter().copied().filter(|key| !self.has(key)).collect();
         if !missing.is_empty() {
             let message = format!("{what} needs `{}`", missing.join("` and `"));
-            let line = |key: &&str| match LIST_KEYS.contains(key) {
-                true => format!("`{key} = [\"…\"]`"),
-                false => format!("`{key} = \"…\"`"),
-            };
-            let lines: Vec<String> = missing.iter().map(line).collect();
+            let lines: Vec<String> = missing
+                .iter()
+                .map(|key| match LIST_KEYS.contains(key) {
+                    true => format!("`{key} = [\"…\"]`"),
+                    false => format!("`{key} = \"…\"`"),
+                })
+                .collect();
             self.report(
                 Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
             );

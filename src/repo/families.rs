@@ -28,7 +28,7 @@ use crate::toml::{Kind, Node, Table};
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
 /// Every key of a `[[family]]` entry.
-pub const FAMILY_KEYS: [&str; 31] = joined(OWN_KEYS, PROPERTY_KEYS);
+pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] = joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// Keys of a family that are no properties.
 const OWN_KEYS: [&str; 16] = [
@@ -303,8 +303,10 @@ impl Family {
         let from_version = reader.string("from_version").map(|it| it.value);
         let without_beta = reader.string("without_beta").map(|it| it.value);
         let reasoned_calls = reader.level("reasoned_calls");
-        let said = |property: Property| Some((property, reader.boolean(property.key())?.value));
-        let properties = Property::ALL.into_iter().filter_map(said).collect();
+        let properties = Property::ALL
+            .into_iter()
+            .filter_map(|property| Some((property, reader.boolean(property.key())?.value)))
+            .collect();
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
         let context_window = reader.integer("context_window").map(|it| it.value);
         let price = Price::read(&mut reader);

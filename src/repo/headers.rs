@@ -62,8 +62,7 @@ pub(super) fn is_key_header(name: &str) -> bool {
 
 /// A token of RFC 9110, 5.6.2.
 fn is_name(name: &str) -> bool {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_token)
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 /// Why a header is not for repositories to set; `None` if it is.

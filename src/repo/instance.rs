@@ -199,8 +199,10 @@ type PlacedHeader = (Arc<str>, (Arc<str>, Span));
 fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<PlacedHeader> {
     let spans: BTreeMap<String, Span> =
         table.entries.iter().map(|(key, node)| (key.name.to_ascii_lowercase(), reader.span(node))).collect();
-    let placed = |(name, value): (Arc<str>, Arc<str>)| Some((Arc::clone(&name), (value, *spans.get(&*name)?)));
-    headers::read(reader, table).into_iter().filter_map(placed).collect()
+    headers::read(reader, table)
+        .into_iter()
+        .filter_map(|(name, value)| Some((Arc::clone(&name), (value, *spans.get(&*name)?))))
+        .collect()
 }
 
 pub(super) fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
@@ -283,17 +285,19 @@ fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
     let members: Vec<&RawInstance> = raw.values().collect();
     let parents: Vec<Option<usize>> =
         members.iter().map(|it| index.get(&it.extends.as_ref()?.value).copied()).collect();
-    let finding = |circle: &Vec<usize>| {
-        let names: Vec<&str> = circle.iter().map(|&at| members[at].name.value.as_ref()).collect();
-        let message = match names.as_slice() {
-            [only] => format!("provider instance `{only}` extends itself"),
-            _ => format!("provider instances extend each other in a circle: {}", crate::chain::describe(&names)),
-        };
-        let place = members[circle[0]].extends.as_ref()?.span;
-        let finding = Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message);
-        Some(finding.help("remove one `extends`, and say what it stood for"))
-    };
-    crate::chain::circles(&parents).iter().filter_map(finding).collect()
+    crate::chain::circles(&parents)
+        .iter()
+        .filter_map(|circle| {
+            let names: Vec<&str> = circle.iter().map(|&at| members[at].name.value.as_ref()).collect();
+            let message = match names.as_slice() {
+                [only] => format!("provider instance `{only}` extends itself"),
+                _ => format!("provider instances extend each other in a circle: {}", crate::chain::describe(&names)),
+            };
+            let place = members[circle[0]].extends.as_ref()?.span;
+            let finding = Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message);
+            Some(finding.help("remove one `extends`, and say what it stood for"))
+        })
+        .collect()
 }
 
 /// The finding of an instance that extends one that does not exist.

@@ -112,12 +112,12 @@ fn how_to_be_read(path: &str, like: Like) -> String {
 fn is_profile(text: &str) -> bool {
     const KEYS: [&str; 4] = ["extends", "provider_instance", "system_prompt", "body"];
     read(text, &KEYS).is_some_and(|table| {
-        let has_key = |key: &&str| match (table.get(key).map(|node| &node.kind), *key) {
-            (Some(Kind::Table(_)), "body") => true,
-            (Some(Kind::String(_)), key) => key != "body",
-            _ => false,
-        };
-        is_string(&table, "name") && KEYS.iter().any(has_key)
+        is_string(&table, "name")
+            && KEYS.iter().any(|key| match (table.get(key).map(|node| &node.kind), *key) {
+                (Some(Kind::Table(_)), "body") => true,
+                (Some(Kind::String(_)), key) => key != "body",
+                _ => false,
+            })
     })
 }
 

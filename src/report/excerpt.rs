@@ -196,8 +196,11 @@ impl SourceCode for Excerpt {
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let range = span.offset()..span.offset() + span.len();
         // A block ends with a new line, which no label covers: what ends there belongs to the next block.
-        let holds = |block: &&Block| block.range.start <= range.start && range.end < block.range.end;
-        let block = self.blocks.iter().find(holds).ok_or(MietteError::OutOfBounds)?;
+        let block = self
+            .blocks
+            .iter()
+            .find(|block| block.range.start <= range.start && range.end < block.range.end)
+            .ok_or(MietteError::OutOfBounds)?;
         let mark = self.marks.iter().find(|mark| before == 0 && mark.range == range);
         let contents = |shown: Range<usize>, line, column| {
             let span = SourceSpan::new(shown.start.into(), shown.len());

@@ -147,12 +147,15 @@ fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
         all = review.report.findings.iter().filter(|it| it.severity == Severity::Error).collect();
     }
     let sources = &review.report.sources;
-    let is_inside = |error: &&Diagnostic| {
-        let file = sources.get(error.primary.span.file);
-        let line = file.position(error.primary.span.start as usize).line;
-        cause.edits.iter().any(|edit| edit.path == *file.path() && edit.has_line(line))
-    };
-    let inside: Vec<&Diagnostic> = all.iter().copied().filter(is_inside).collect();
+    let inside: Vec<&Diagnostic> = all
+        .iter()
+        .copied()
+        .filter(|error| {
+            let file = sources.get(error.primary.span.file);
+            let line = file.position(error.primary.span.start as usize).line;
+            cause.edits.iter().any(|edit| edit.path == *file.path() && edit.has_line(line))
+        })
+        .collect();
     let told = if inside.is_empty() { all } else { inside };
     told.into_iter().take(MOST_ERRORS).collect()
 }
@@ -177,13 +180,16 @@ fn kinds(review: &Review) -> String {
     let blocks: Vec<Class> = groups.flat_map(blocks).map(|block| block.class).collect();
     let unexplained = review.unexplained.iter().map(|it| Class::of_group(&it.group));
     let classes: Vec<Class> = blocks.into_iter().chain(unexplained).collect();
-    let of = |(class, noun): (Class, &str)| match classes.iter().filter(|it| **it == class).count() {
-        0 => None,
-        many => Some(count(many, noun)),
-    };
     let nouns =
         [(Class::Request, "request"), (Class::Removed, "removal"), (Class::Value, "value"), (Class::Text, "text")];
-    nouns.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+    nouns
+        .into_iter()
+        .filter_map(|(class, noun)| match classes.iter().filter(|it| **it == class).count() {
+            0 => None,
+            many => Some(count(many, noun)),
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// How many files of a [`Rerouted`] are named.

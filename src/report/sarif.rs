@@ -58,8 +58,7 @@ fn is_used(rule: &Rule, findings: &[Diagnostic]) -> bool {
 }
 
 fn bases() -> Map<String, Value> {
-    let base = |(name, what): (&str, &str)| (name.to_owned(), json!({"description": {"text": what}}));
-    BASES.into_iter().map(base).collect()
+    BASES.into_iter().map(|(name, what)| (name.to_owned(), json!({"description": {"text": what}}))).collect()
 }
 
 fn driver(rules: &[&Rule]) -> Value {

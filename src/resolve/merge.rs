@@ -58,8 +58,11 @@ impl<'r> Merged<'r> {
     /// The level that a merged table begins at: the farthest of those that `takes`, without a break. Of any other value the nearest.
     pub fn beginning(&self, takes: impl Fn(FileId) -> bool) -> Level<'r> {
         let nearest = Level { file: self.file, key: self.key, node: self.node };
-        let is_part = |level: &&Level<'r>| matches!(level.node.kind, Kind::Table(_)) && takes(level.file);
-        let farther = self.overrode.iter().take_while(is_part).filter(|_| self.children.is_some());
+        let farther = self
+            .overrode
+            .iter()
+            .take_while(|level| matches!(level.node.kind, Kind::Table(_)) && takes(level.file))
+            .filter(|_| self.children.is_some());
         farther.last().copied().unwrap_or(nearest)
     }
 

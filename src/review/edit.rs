@@ -261,11 +261,16 @@ impl FileEdits {
         if self.pieces.is_empty() {
             return Some((path.clone(), old.clone()));
         }
-        let part = |piece: &Piece| match piece {
-            Piece::Edited { edit, new: range, .. } if chosen(*edit) => new[range.clone()].to_vec(),
-            Piece::Same(range) | Piece::Edited { old: range, .. } => old[range.clone()].to_vec(),
-        };
-        Some((path.clone(), self.pieces.iter().flat_map(part).collect()))
+        Some((
+            path.clone(),
+            self.pieces
+                .iter()
+                .flat_map(|piece| match piece {
+                    Piece::Edited { edit, new: range, .. } if chosen(*edit) => new[range.clone()].to_vec(),
+                    Piece::Same(range) | Piece::Edited { old: range, .. } => old[range.clone()].to_vec(),
+                })
+                .collect(),
+        ))
     }
 }
 
@@ -308,11 +313,14 @@ impl<'g> Gone<'g> {
         if self.files.len() > MOST_COMPARED {
             return None;
         }
-        let likeness = |(path, old): (&&'g str, &&[u8])| {
-            let likeness = similarity(std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
-            Some((likeness, *path)).filter(|_| likeness >= ALIKE)
-        };
-        self.files.iter().filter_map(likeness).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, path)| path)
+        self.files
+            .iter()
+            .filter_map(|(path, old)| {
+                let likeness = similarity(std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
+                Some((likeness, *path)).filter(|_| likeness >= ALIKE)
+            })
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, path)| path)
     }
 }
 
@@ -401,22 +409,23 @@ fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> V
 fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
     let is_edited = |run: &Run| {
         let mut pairs = run.old.clone().zip(run.new.clone());
-        let is_alike = |(old_line, new_line)| word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE;
-        !run.is_same && run.old.len() == run.new.len() && pairs.all(is_alike)
+        !run.is_same
+            && run.old.len() == run.new.len()
+            && pairs.all(|(old_line, new_line)| word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE)
     };
     let parts = |run: &Run| if is_edited(run) { run.old.len() } else { usize::from(!run.is_same) };
     if runs.iter().map(parts).sum::<usize>() > MOST_HUNKS {
         return runs;
     }
-    let split = |run: Run| -> Vec<Run> {
-        if !is_edited(&run) {
-            return vec![run];
-        }
-        let pairs = run.old.clone().zip(run.new.clone());
-        let one = |(old, new)| Run { old: old..old + 1, new: new..new + 1, is_same: false, key: None };
-        pairs.map(one).collect()
-    };
-    runs.into_iter().flat_map(split).collect()
+    runs.into_iter()
+        .flat_map(|run: Run| -> Vec<Run> {
+            if !is_edited(&run) {
+                return vec![run];
+            }
+            let pairs = run.old.clone().zip(run.new.clone());
+            pairs.map(|(old, new)| Run { old: old..old + 1, new: new..new + 1, is_same: false, key: None }).collect()
+        })
+        .collect()
 }
 
 fn gone(key: Option<&Arc<str>>, lines: &Range<usize>, at: usize) -> Run {
@@ -448,10 +457,10 @@ fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {
         Some(Arc::clone(headers.iter().find(|header| keys::is_in(key, header)).unwrap_or(&key)))
     };
     let mut first: HashMap<Option<Arc<str>>, usize> = HashMap::new();
-    let owner = |(at, run): (usize, &Run)| {
-        (!run.is_same).then(|| if is_one { *first.entry(group(run)).or_insert(at) } else { at })
-    };
-    runs.iter().enumerate().map(owner).collect()
+    runs.iter()
+        .enumerate()
+        .map(|(at, run)| (!run.is_same).then(|| if is_one { *first.entry(group(run)).or_insert(at) } else { at }))
+        .collect()
 }
 
 fn hunk(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> Hunk {

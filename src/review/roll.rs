@@ -191,7 +191,6 @@ impl Roll {
         let renamed =
             |(to, from): (&Arc<str>, &Arc<str>)| Renamed { from: Arc::clone(from), to: Arc::clone(to), path: path(to) };
         let path_of = |name: &Arc<str>| contexts_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
-        let renamed_context = |(to, from): (&Arc<str>, &Arc<str>)| Renamed { path: path_of(to), ..renamed((to, from)) };
         let mut counts = Counts::default();
         files.iter().for_each(|file| counts.add(file));
         let of_agent = |name: &Arc<str>| counts.agents.get(name).copied().unwrap_or_default();
@@ -202,7 +201,11 @@ impl Roll {
             renamed: names.agents.iter().map(renamed).collect(),
             contexts: only(&contexts_now, &contexts_then, of_context),
             gone_contexts: only(&contexts_then, &contexts_now, of_context),
-            renamed_contexts: names.contexts.iter().map(renamed_context).collect(),
+            renamed_contexts: names
+                .contexts
+                .iter()
+                .map(|(to, from)| Renamed { path: path_of(to), ..renamed((to, from)) })
+                .collect(),
             broken_contexts: Vec::new(),
             bodies: Vec::new(),
         };
@@ -214,8 +217,8 @@ impl Roll {
         let older: BTreeSet<&Arc<str>> = names.contexts.values().collect();
         roll.contexts.retain(|it| !names.contexts.contains_key(&it.name));
         roll.gone_contexts.retain(|it| !older.contains(&it.name));
-        let is_there = |it: &Listed| now.read(&it.path).is_ok();
-        (roll.broken_contexts, roll.gone_contexts) = roll.gone_contexts.into_iter().partition(is_there);
+        (roll.broken_contexts, roll.gone_contexts) =
+            roll.gone_contexts.into_iter().partition(|it| now.read(&it.path).is_ok());
         let all_names = |one: &[Listed], other: &[Listed]| -> BTreeSet<Arc<str>> {
             one.iter().chain(other).map(|it| Arc::clone(&it.name)).collect()
         };
@@ -237,12 +240,14 @@ impl Roll {
 
     /// The kind of change that this is.
     pub(super) fn class(&self) -> Option<Class> {
-        let has_bodies = |it: &Listed| it.bodies > 0;
         let gone = !self.gone_agents.is_empty()
             || !self.gone_contexts.is_empty()
             || self.bodies.iter().any(|file| file.new.is_none());
         let renamed = !self.renamed.is_empty() || !self.renamed_contexts.is_empty();
-        let new = renamed || !self.agents.is_empty() || self.contexts.iter().any(has_bodies) || !self.bodies.is_empty();
+        let new = renamed
+            || !self.agents.is_empty()
+            || self.contexts.iter().any(|it| it.bodies > 0)
+            || !self.bodies.is_empty();
         match (self.broken_contexts.is_empty(), gone, new) {
             (false, ..) => Some(Class::Broken),
             (true, true, _) => Some(Class::Removed),

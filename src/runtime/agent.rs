@@ -107,9 +107,10 @@ fn kept(body: &Value) -> Option<Kept> {
         return None;
     }
     let marks = breakpoints_of(body);
-    let is_hour = |mark: &&&Value| mark["ttl"] == "1h";
-    let is_default = |mark: &&&Value| mark.get("ttl").is_none_or(|ttl| ttl == "5m");
-    let (hours, defaults) = (marks.iter().filter(is_hour).count(), marks.iter().filter(is_default).count());
+    let (hours, defaults) = (
+        marks.iter().filter(|mark| mark["ttl"] == "1h").count(),
+        marks.iter().filter(|mark| mark.get("ttl").is_none_or(|ttl| ttl == "5m")).count(),
+    );
     Some(match (hours, defaults) {
         (0, defaults) if defaults == marks.len() => Kept::Default,
         (hours, _) if hours == marks.len() => Kept::Hour,
@@ -460,20 +461,22 @@ impl Agent {
     ) -> Result<Made, Error> {
         let (sender, receiver) = oneshot::channel();
         let agent = self.clone();
-        let work = move || {
-            let failed = |error: CompileError| error.into_error(&agent.compiler);
-            let compiled = agent.with_prompt(conversation).map_err(failed).and_then(|conversation| {
-                let prompt = conversation.known_prompt.clone();
-                let compiled = agent.compile_checked(conversation)?;
-                let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
-                let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
-                let tokens = compiled.estimate().total();
-                Ok(Made { compiled, prompt, sent, is_bound, tokens })
+        let spawned =
+            std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES).spawn(move || {
+                let compiled = agent
+                    .with_prompt(conversation)
+                    .map_err(|error| error.into_error(&agent.compiler))
+                    .and_then(|conversation| {
+                        let prompt = conversation.known_prompt.clone();
+                        let compiled = agent.compile_checked(conversation)?;
+                        let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
+                        let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
+                        let tokens = compiled.estimate().total();
+                        Ok(Made { compiled, prompt, sent, is_bound, tokens })
+                    });
+                // Nobody waits any more if the request was cancelled.
+                let _ = sender.send(compiled);
             });
-            // Nobody waits any more if the request was cancelled.
-            let _ = sender.send(compiled);
-        };
-        let spawned = std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES).spawn(work);
         spawned.map_err(|error| Error::new(Category::Config, format!("there is no thread to compile on: {error}")))?;
         receiver.await.unwrap_or_else(|_| Err(Error::new(Category::Config, "compiling the request panicked")))
     }
@@ -556,8 +559,8 @@ const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the p
 
 /// Returns `true` if the name of a model is one word in a URL, and no part of it leads elsewhere.
 fn is_plain(model: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    model.bytes().all(is_plain) && model.bytes().any(|byte| byte.is_ascii_alphanumeric())
+    model.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+        && model.bytes().any(|byte| byte.is_ascii_alphanumeric())
 }
 
 impl Compiled {

@@ -374,14 +374,13 @@ fn is_bad_key(error: &Value) -> bool {
 
 /// A code that is an HTTP status. Mistral's codes are its own; its `raw_status_code` is one.
 fn code(error: &Value) -> Option<u16> {
-    let status = |key| {
+    ["code", "raw_status_code", "status_code", "statusCode", "status"].into_iter().find_map(|key| {
         let code = match error.get(key)? {
             Value::String(text) => text.parse().ok()?,
             value => u16::try_from(value.as_u64()?).ok()?,
         };
         (300..600).contains(&code).then_some(code)
-    };
-    ["code", "raw_status_code", "status_code", "statusCode", "status"].into_iter().find_map(status)
+    })
 }
 
 /// Members that hold what a provider says of its error.

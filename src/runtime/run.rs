@@ -68,12 +68,13 @@ impl Run {
     /// Waits for the end; the text that was said, and how it ended.
     pub async fn answer(self) -> TextAnswer {
         let mut text = String::new();
-        let read = |event| match event {
-            Event::TurnStart { .. } => text.clear(),
-            Event::Text(piece) => text.push_str(&piece),
-            _ => {}
-        };
-        let outcome = self.outcome_with(read).await;
+        let outcome = self
+            .outcome_with(|event| match event {
+                Event::TurnStart { .. } => text.clear(),
+                Event::Text(piece) => text.push_str(&piece),
+                _ => {}
+            })
+            .await;
         TextAnswer { text, outcome }
     }
 

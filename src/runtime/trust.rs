@@ -105,9 +105,9 @@ impl Grant {
     ///
     /// The request's URL is none.
     pub fn of_request(request: &Compiled, key_file: Option<&Path>) -> Result<Grant, Error> {
-        let malformed = || Error::new(Category::Config, format!("`{}` is no URL", request.address()));
         let asker = Asker::Instance(Arc::clone(&request.instance));
-        server(asker, &request.line.headers, &request.target, key_file).ok_or_else(malformed)
+        server(asker, &request.line.headers, &request.target, key_file)
+            .ok_or_else(|| Error::new(Category::Config, format!("`{}` is no URL", request.address())))
     }
 
     /// Returns what requests by an agent ask for, if the model has a plain name; `None` if its URL is none.
@@ -198,10 +198,13 @@ impl fmt::Display for Grant {
 /// The headers that are worth telling: neither the type of every body nor the key.
 fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
     let usual = ("content-type", "application/json");
-    let is_told = |(name, value): &&(String, String)| {
-        (name.as_str(), value.as_str()) != usual && !key.is_some_and(|key| value.ends_with(&placeholder(key)))
-    };
-    headers.iter().filter(is_told).map(|(name, value)| format!("{name}: {value}")).collect()
+    headers
+        .iter()
+        .filter(|(name, value)| {
+            (name.as_str(), value.as_str()) != usual && !key.is_some_and(|key| value.ends_with(&placeholder(key)))
+        })
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect()
 }
 
 /// The grants that the program itself brings: the requests of its bundled agents, and those for lists of models of its instances.
@@ -226,11 +229,10 @@ impl Bundled {
         let Grant::Server { asker: Asker::Instance(_), url, headers, key, key_file: None } = grant else {
             return false;
         };
-        let gives = |own: &Grant| match own {
+        self.grants.iter().any(|own| match own {
             Grant::Server { url: a, headers: b, key: c, .. } => (a, b, c) == (url, headers, key),
             Grant::Program { .. } => false,
-        };
-        self.grants.iter().any(gives)
+        })
     }
 }
 

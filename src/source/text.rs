@@ -81,11 +81,10 @@ impl SourceText {
         let valid = memchr::memchr(0, &bytes[..valid]).unwrap_or(valid);
         let shown = &bytes[..bytes.len().min(valid.saturating_add(SALVAGED_BYTES))];
         if let Some(encoding) = utf_16(bytes).filter(|_| valid < bytes.len()) {
-            let unit = |pair: &[u8]| match encoding {
+            let units = shown.chunks_exact(2).map(|pair| match encoding {
                 "UTF-16BE" => u16::from_be_bytes([pair[0], pair[1]]),
                 _ => u16::from_le_bytes([pair[0], pair[1]]),
-            };
-            let units = shown.chunks_exact(2).map(unit);
+            });
             let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
             return SourceText::normalise(&text.replace('\0', "\u{fffd}"));
         }

@@ -270,8 +270,7 @@ mod tests {
         let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
         commit_all(&disk);
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let at = |name: &str| scratch.path().join(name);
-        let [tree, shallow, above] = ["tree", "shallow", "above"].map(at);
+        let [tree, shallow, above] = ["tree", "shallow", "above"].map(|name| scratch.path().join(name));
         let [tree_text, shallow_text, disk_text] =
             [&tree, &shallow, disk.root()].map(|path| path.display().to_string());
         must(&disk, &["worktree", "add", "-q", "--detach", &tree_text]);

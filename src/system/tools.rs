@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{Disk, SystemProcesses, SystemSecrets};
 use crate::diag::{Diagnostic, Severity};
-use crate::repo::{ProgramSpec, ServerConnection, ServerSpec, ToolSpec, ToolsFile, read_tools_below};
+use crate::repo::{ProgramSpec, ServerConnection, ToolsFile, read_tools_below};
 use crate::runtime::tools::{McpServer, ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::{Asker, Grant};
 use crate::runtime::{Category, Error, Transport};
@@ -73,16 +73,19 @@ impl OpenedTools {
     /// A phrase, if a program cannot be read, or if the URL of a server is none.
     pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, AccessError> {
         let program = |asker, program: &ProgramSpec| self.processes.grant(asker, program, root);
-        let tool = |spec: &ToolSpec| program(Asker::Tool(Arc::clone(&spec.definition.name)), &spec.program);
-        let server = |spec: &ServerSpec| match &spec.connection {
-            ServerConnection::Program(of) => program(Asker::Server(Arc::clone(&spec.name.value)), of),
-            ServerConnection::Http(http) => {
-                let file = http.key.as_ref().and_then(|key| secrets.file_of(&key.reference.value));
-                let grant = Grant::of_server(&spec.name.value, http, file.as_deref());
-                grant.ok_or_else(|| format!("`{}` is no URL", http.url.value).into())
-            }
-        };
-        self.file.tools.iter().map(tool).chain(self.file.servers.iter().map(server)).collect()
+        self.file
+            .tools
+            .iter()
+            .map(|spec| program(Asker::Tool(Arc::clone(&spec.definition.name)), &spec.program))
+            .chain(self.file.servers.iter().map(|spec| match &spec.connection {
+                ServerConnection::Program(of) => program(Asker::Server(Arc::clone(&spec.name.value)), of),
+                ServerConnection::Http(http) => {
+                    let file = http.key.as_ref().and_then(|key| secrets.file_of(&key.reference.value));
+                    let grant = Grant::of_server(&spec.name.value, http, file.as_deref());
+                    grant.ok_or_else(|| format!("`{}` is no URL", http.url.value).into())
+                }
+            }))
+            .collect()
     }
 
     /// The programs alone.

@@ -105,8 +105,11 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
 fn plain_length(bytes: &[u8]) -> usize {
     const BLOCK: usize = 64;
     let is_plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
-    let is_plain_block = |block: &&[u8]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
-    let blocks = BLOCK * bytes.chunks_exact(BLOCK).take_while(is_plain_block).count();
+    let blocks = BLOCK
+        * bytes
+            .chunks_exact(BLOCK)
+            .take_while(|block| block.iter().fold(true, |plain, byte| plain & is_plain(*byte)))
+            .count();
     blocks + bytes[blocks..].iter().take_while(|byte| is_plain(**byte)).count()
 }
 

@@ -197,6 +197,11 @@ impl Size {
     }
 }
 
+/// Returns the longer side of an image in base64 in pixels, if it says one.
+pub(super) fn longest_side(data: &str) -> Option<u32> {
+    size(data).map(|size| size.width.max(size.height))
+}
+
 /// The size of an image in base64, if it says one.
 fn size(data: &str) -> Option<Size> {
     let data = data.as_bytes();

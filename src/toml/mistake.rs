@@ -120,10 +120,12 @@ impl Mistake<'_> {
 
     fn comment(&self) -> Option<SyntaxError> {
         let rest = self.rest();
-        let begins = |text: &&str| FOREIGN_COMMENTS.iter().any(|mark| text.starts_with(mark));
         // Behind a value without quotes the parser takes it for part of the value.
         let behind = rest.match_indices(' ').map(|(space, _)| &rest[space + 1..]).take(MOST_WORDS);
-        let found = [self.line.trim_start(), rest.trim_start()].into_iter().chain(behind).find(begins)?;
+        let found = [self.line.trim_start(), rest.trim_start()]
+            .into_iter()
+            .chain(behind)
+            .find(|text| FOREIGN_COMMENTS.iter().any(|mark| text.starts_with(mark)))?;
         let mark = FOREIGN_COMMENTS.iter().find(|it| found.starts_with(**it))?;
         let start = self.line.len() - found.len();
         let message = format!("`{mark}` begins no comment in TOML");

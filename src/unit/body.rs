@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Request;
 use super::assembled::assemble;
 use super::costed::Costed;
-use super::fragment::{FragmentOf, Fragments, Hollow, HollowOf, Written};
+use super::fragment::{FragmentOf, Fragments, Hollow, HollowOf};
 use super::members::{Member, MemberRef, Members, Sameness, Shared};
 use super::plan::{KeyOrValue, Part, Plan};
 use super::prompt::{Prompt, PromptOf, SystemPrompt, placeholder};
@@ -69,8 +69,7 @@ impl Body {
 
     /// Returns what each member shares with the same one of other bodies; `None` for those that it has for itself.
     pub(crate) fn sameness(&self) -> Vec<(Arc<str>, Option<Sameness>)> {
-        let of = |(name, member): (&Arc<str>, &Member)| (Arc::clone(name), member.sameness());
-        self.members.named().map(of).collect()
+        self.members.named().map(|(name, member)| (Arc::clone(name), member.sameness())).collect()
     }
 
     /// Returns what knows of the members that other bodies hold too.
@@ -216,8 +215,9 @@ impl Plan<'_> {
     fn tools_twice(&self, at: &Pointer, name: &str, splices: &[Splice]) -> Diagnostic {
         let at = Pointer::root().member("tools").join(at);
         let splices = SpliceIndex::new(splices);
-        let literal = || self.literal(&at, KeyOrValue::Value, &splices);
-        let span = splices.around(&at).map_or_else(literal, |(_, splice, _)| splice.literal);
+        let span = splices
+            .around(&at)
+            .map_or_else(|| self.literal(&at, KeyOrValue::Value, &splices), |(_, splice, _)| splice.literal);
         let message = format!("a tool of the request is called `{}` too", crate::text::cut(name, 60));
         let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);
         let finding = match self.profile.switch("enable_tools") {
@@ -254,8 +254,9 @@ impl Plan<'_> {
         let render = || match template {
             None => Costed { result: Ok(whole(None)), cost: 0 },
             Some(template) => {
-                let make = || renderer.prompt(sources, template, request.scope);
-                let own = self.known_prompts.own(renderer.is_constant(template), renderer.most_for_steps(), make);
+                let own = self.known_prompts.own(renderer.is_constant(template), renderer.most_for_steps(), || {
+                    renderer.prompt(sources, template, request.scope)
+                });
                 own.map(|text| text.map(|own| whole(Some(&own))))
             }
         };
@@ -271,8 +272,8 @@ impl Plan<'_> {
         request: &'a Request<'_>,
         system_prompt: Option<&'a SystemPrompt>,
     ) -> BodyInput<'a> {
-        let is_of_others = |prompt: &SystemPrompt| *prompt == **placeholder() || !self.has_own_prompt(renderer);
-        let with_prompt = system_prompt.is_none_or(is_of_others);
+        let with_prompt =
+            system_prompt.is_none_or(|prompt| *prompt == **placeholder() || !self.has_own_prompt(renderer));
         let keep = request.memory.map(|_| Keep { with_prompt });
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids(), keep }
@@ -481,11 +482,12 @@ impl BodyBuilder<'_> {
                 made.map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
             None => fragments.own(template, literal, at).map(|result| {
-                let own = |written: Written| {
-                    *text = Some(written.text);
-                    written.member
-                };
-                result.map(|written| written.map(own))
+                result.map(|written| {
+                    written.map(|written| {
+                        *text = Some(written.text);
+                        written.member
+                    })
+                })
             }),
         };
         self.most = self.most.saturating_add(found.cost);

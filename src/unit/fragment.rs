@@ -123,8 +123,7 @@ impl Measured {
 impl Fragments<'_> {
     /// Returns what a template gives for this request, whether other agents use the template or not.
     pub(super) fn shared(&self, memory: &Memory, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
-        let read = |text: String| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error));
-        self.make((template, literal, at), read)
+        self.make((template, literal, at), |text| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error)))
     }
 
     /// Returns what a template gives for this request, which no other agent uses: another may write the same.
@@ -227,8 +226,9 @@ impl Fragments<'_> {
             }
         };
         // Whatever stands behind a quote in a text is taken for what comes after the text.
-        let ends_early = |help| help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule;
-        let what = match help.is_some_and(ends_early) {
+        let what = match help
+            .is_some_and(|help| help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule)
+        {
             true => "a quote in this value ends the string around it".to_owned(),
             false => error.problem.message(),
         };

@@ -392,12 +392,13 @@ impl Members {
 
     /// About how many bytes the members of this body alone hold.
     pub(super) fn weight(&self) -> usize {
-        let own = |(_, member): (&str, &Member)| match member {
-            Member::Own(value) => weight(value),
-            Member::Shared(_) => 0,
-            Member::Spliced(spliced) => spliced.weight(),
-        };
-        self.iter().map(own).sum()
+        self.iter()
+            .map(|(_, member)| match member {
+                Member::Own(value) => weight(value),
+                Member::Shared(_) => 0,
+                Member::Spliced(spliced) => spliced.weight(),
+            })
+            .sum()
     }
 
     /// About how many bytes a member holds that other bodies hold too.

@@ -455,11 +455,10 @@ fn check_settings(
     // Where an instance is named anew below an endpoint, the instance is what does not fit.
     let level = |span: Span| profile.chain.iter().position(|level| level.file == span.file);
     let is_new_instance = level(name.span) < level(endpoint.span);
-    let unserved = || {
+    findings.extend(doubled.or_else(|| {
         let finding = unserved(instance, api, &endpoint)?;
         Some(if is_new_instance { finding.told_at(name.span, "this is inherited") } else { finding })
-    };
-    findings.extend(doubled.or_else(unserved));
+    }));
     true
 }
 

@@ -43,11 +43,10 @@ impl SystemPrompt {
 
     /// The text as it stands in a JSON string.
     pub(super) fn escaped(&self) -> &str {
-        let escape = || {
+        self.0.escaped.get_or_init(|| {
             let json = serde_json::to_string(self.as_str()).expect("a string serialises into memory");
             json[1..json.len() - 1].into()
-        };
-        self.0.escaped.get_or_init(escape)
+        })
     }
 }
 

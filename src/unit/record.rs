@@ -525,8 +525,8 @@ impl<'a> Record<'a> {
         inner: &Pointer,
         start: usize,
     ) -> Option<TakenOver> {
-        let starts_there = |at: &Pointer| text.tree.locate(at).is_some_and(|it| it.span.start == start);
-        let at = std::iter::successors(Some(inner.clone()), Pointer::parent).find(starts_there)?;
+        let at = std::iter::successors(Some(inner.clone()), Pointer::parent)
+            .find(|at| text.tree.locate(at).is_some_and(|it| it.span.start == start))?;
         let tree = text.tree.locate(&at)?;
         let runs = self.renderer.written(self.sources, recording, tree.span.clone());
         // What a template put together has keys of its own.
@@ -538,15 +538,17 @@ impl<'a> Record<'a> {
 
     /// Returns what a template wrote.
     fn text(&self, index: usize) -> Option<&Text> {
-        let written = || {
-            let splice = &self.body.splices()[index];
-            if let Some(text) = &splice.text {
-                return Text::new(text.clone());
-            }
-            let prompt = self.system_prompt();
-            self.written(splice, &self.plan.input(self.renderer, self.request, prompt.as_ref()))
-        };
-        self.recorded[index].text.get_or_init(written).as_ref()
+        self.recorded[index]
+            .text
+            .get_or_init(|| {
+                let splice = &self.body.splices()[index];
+                if let Some(text) = &splice.text {
+                    return Text::new(text.clone());
+                }
+                let prompt = self.system_prompt();
+                self.written(splice, &self.plan.input(self.renderer, self.request, prompt.as_ref()))
+            })
+            .as_ref()
     }
 
     fn written(&self, splice: &Splice, input: &BodyInput<'_>) -> Option<Text> {
@@ -558,13 +560,12 @@ impl<'a> Record<'a> {
     fn whole(&self, index: usize) -> Option<&Recording> {
         let splice = &self.body.splices()[index];
         self.text(index)?;
-        let follow = || {
+        Some(self.recorded[index].whole.get_or_init(|| {
             let prompt = self.system_prompt();
             let recorded = self.renderer.reads_prompt(splice.template).then(|| self.prompt()).flatten();
             let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
             self.follow(splice, &input, recorded)
-        };
-        Some(self.recorded[index].whole.get_or_init(follow))
+        }))
     }
 
     fn follow(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Recording {
@@ -576,21 +577,21 @@ impl<'a> Record<'a> {
     }
 
     fn prompt(&self) -> Option<&Arc<Recording>> {
-        let record = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
-        self.prompt.get_or_init(record).as_ref()
+        self.prompt
+            .get_or_init(|| self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new))
+            .as_ref()
     }
 }
 
 /// The value of the conversation that something was made of.
 fn value_in(run: &Written) -> Option<Arc<Pointer>> {
-    let computed = || match &run.by {
+    data_of(run).or_else(|| match &run.by {
         By::Computed(from) => from.iter().find_map(|from| match from {
             ComputedFrom::Data(path) => Some(Arc::clone(path)),
             _ => None,
         }),
         _ => None,
-    };
-    data_of(run).or_else(computed)
+    })
 }
 
 impl Plan<'_> {

@@ -118,8 +118,10 @@ impl<'v> Difference<'v> {
     /// Returns `true` if the later request has a breakpoint of the cache at the place or behind it.
     pub(crate) fn has_breakpoint_behind(&self, newer: &[Part<'_>]) -> bool {
         let rank = |name: &str| super::ORDER.iter().position(|known| *known == name);
-        let is_behind = |part: &&Part<'_>| (rank(part.member), part.index) >= (rank(self.member), self.index);
-        newer.iter().filter(is_behind).any(|part| has_mark(part.value))
+        newer
+            .iter()
+            .filter(|part| (rank(part.member), part.index) >= (rank(self.member), self.index))
+            .any(|part| has_mark(part.value))
     }
 
     /// Returns `true` if the later request carries thinking of Anthropic's behind the place, in one of its first `end` messages.

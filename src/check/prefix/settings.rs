@@ -40,8 +40,10 @@ impl Checks {
         if self.wire == WireFormat::AnthropicMessages && !keeps_messages(later) {
             return None;
         }
-        let change = |name: &&'static str| difference(&setting(earlier, name), &setting(later, name));
-        settings.iter().find_map(change).map(|found| broken(rule, found))
+        settings
+            .iter()
+            .find_map(|name| difference(&setting(earlier, name), &setting(later, name)))
+            .map(|found| broken(rule, found))
     }
 }
 

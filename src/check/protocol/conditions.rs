@@ -96,11 +96,9 @@ impl Condition {
         let is_lenient = subject.wire == WireFormat::GoogleGenerateContent;
         let other = || is_lenient.then(|| subject.member(&in_snake_case(first))).flatten();
         let first = subject.member(first).or_else(other)?;
-        let inner = |value: &'b Value, name: &str| {
-            let other = || is_lenient.then(|| value.get(in_snake_case(name))).flatten();
-            value.get(name).or_else(other)
-        };
-        let value = names.try_fold(first, inner)?;
+        let value = names.try_fold(first, |value, name| {
+            value.get(name).or_else(|| is_lenient.then(|| value.get(in_snake_case(name))).flatten())
+        })?;
         (!value.is_null()).then_some(value)
     }
 }

@@ -133,8 +133,7 @@ fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
             image.get("url").unwrap_or(image)
         }
     };
-    let is_web = |url: &str| url.starts_with("http://") || url.starts_with("https://");
-    address.as_str().is_some_and(is_web).then_some(address)
+    address.as_str().is_some_and(|url| url.starts_with("http://") || url.starts_with("https://")).then_some(address)
 }
 
 /// Returns `true` if an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.

@@ -133,13 +133,12 @@ impl<'b> Pairs<'b> {
                 index.add(&call, pairs.calls.len());
                 pairs.calls.push(MatchedCall { entry: at, value: part.value, call, answer: None });
             } else if let Some(result) = part.outcome() {
-                let is_in_reach = |call: &MatchedCall<'_>| match answers {
+                pairs.answer(at, part.value, result, &index, |call| match answers {
                     Answers::Later | Answers::Anywhere => true,
                     Answers::Next | Answers::Following | Answers::BehindCalls => {
                         (turn.first..turn.start).contains(&call.entry) && at < turn.end
                     }
-                };
-                pairs.answer(at, part.value, result, &index, is_in_reach);
+                });
             }
         }
         pairs
@@ -219,12 +218,11 @@ impl<'b> Index<'b> {
             return newest(self.by_id.get(id));
         }
         // A call and a result that both have an id belong together by that alone.
-        let may_lack_id = |index: &usize| calls[*index].call.id.is_none() || result.id.is_none();
         let mut found = match result.name {
             Some(name) => newest(self.by_name.get(name)),
             None => (0..calls.len()).rev().take(MOST_CANDIDATES).collect(),
         };
-        found.retain(may_lack_id);
+        found.retain(|index| calls[*index].call.id.is_none() || result.id.is_none());
         found
     }
 }

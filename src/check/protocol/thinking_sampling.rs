@@ -39,8 +39,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         refused.iter().any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))
     };
     for (name, least, most, takes) in TAKEN {
-        let is_wrong = |value: &&Value| value.as_f64().is_some_and(|number| number < least || number > most);
-        let Some(value) = subject.member(name).filter(is_wrong).filter(|value| !is_refused(value)) else { continue };
+        let Some(value) = subject
+            .member(name)
+            .filter(|value| value.as_f64().is_some_and(|number| number < least || number > most))
+            .filter(|value| !is_refused(value))
+        else {
+            continue;
+        };
         let message = format!("`{name}` is {value}, and with thinking on the API takes {takes}");
         found.at(value, message).help("leave it out, or turn thinking off");
     }

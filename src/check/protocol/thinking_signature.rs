@@ -79,10 +79,12 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// The first call of each model content in the current turn must carry its signature.
 fn unsigned_steps<'b>(subject: &Subject<'b>, contents: &'b [Value], severity: Severity, found: &mut Found<'b>) {
-    let said = |content: &Value| {
-        !is_model(content) && elements(content.get("parts")).iter().any(|part| response(part).is_none())
-    };
-    let start = contents.iter().rposition(said).unwrap_or(0);
+    let start = contents
+        .iter()
+        .rposition(|content| {
+            !is_model(content) && elements(content.get("parts")).iter().any(|part| response(part).is_none())
+        })
+        .unwrap_or(0);
     for content in contents[start..].iter().filter(|content| is_model(content)) {
         let Some(first) = elements(content.get("parts")).iter().find(|part| call(part).is_some()) else { continue };
         if either(first, "thoughtSignature", "thought_signature").is_some_and(|signature| signature != "") {

@@ -78,8 +78,8 @@ impl Allowed {
     /// Returns `true` if a member of an object is let pass.
     fn takes_member(&self, at: &[String], object: &Pointer, body: &Value) -> bool {
         let object = body.pointer(object.as_str()).and_then(Value::as_object);
-        let is_taken = |name: &String| self.fields.iter().any(|place| place.is_member(at, name));
-        object.is_some_and(|members| members.keys().any(is_taken))
+        object
+            .is_some_and(|members| members.keys().any(|name| self.fields.iter().any(|place| place.is_member(at, name))))
     }
 
     fn takes_value(&self, at: &[String], pointer: &Pointer, body: &Value) -> bool {

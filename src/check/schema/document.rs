@@ -195,8 +195,8 @@ impl Document {
         names: &[String],
         memory: &Arc<Memory>,
     ) -> Result<Document, Unusable> {
-        let is_listed = |file: &&Arc<Extensions>| names.iter().any(|name| file.list(name));
-        let extensions: Vec<_> = extensions.iter().filter(is_listed).cloned().collect();
+        let extensions: Vec<_> =
+            extensions.iter().filter(|file| names.iter().any(|name| file.list(name))).cloned().collect();
         let of_format = Bundled::find(text.as_str(), None);
         let bundled = match (&extensions[..], names) {
             ([], _) => of_format,
@@ -373,14 +373,15 @@ impl Compiled {
     }
 
     fn validator(&self) -> &Validator {
-        let make = || validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}"));
-        self.validator.get_or_init(make)
+        self.validator
+            .get_or_init(|| validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}")))
     }
 
     /// A member whose elements are told apart by one of theirs.
     fn elements(&self, name: &str) -> Option<Arc<Elements>> {
-        let find = || Elements::of(&self.value, &self.graph, name).map(Arc::new);
-        self.known.memory.ask(ElementsOf(self.known.schema, name.into()), find)
+        self.known.memory.ask(ElementsOf(self.known.schema, name.into()), || {
+            Elements::of(&self.value, &self.graph, name).map(Arc::new)
+        })
     }
 
     #[cfg(test)]

@@ -227,14 +227,16 @@ impl<'s> Explaining<'s> {
 
 /// The fields of which an object needs one, if all that its alternatives ask for is a field each.
 fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
-    let asked = |errors: &Vec<ValidationError<'static>>| match errors.as_slice() {
-        [error] => match error.kind() {
-            Kind::Required { property } => property.as_str().map(str::to_owned),
+    context
+        .iter()
+        .map(|errors| match errors.as_slice() {
+            [error] => match error.kind() {
+                Kind::Required { property } => property.as_str().map(str::to_owned),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    };
-    context.iter().map(asked).collect()
+        })
+        .collect()
 }
 
 /// The longest value or name of which a hint is kept, in bytes.
@@ -334,8 +336,11 @@ fn meant(name: &str, known: &[String]) -> Option<Hint> {
 fn meant_or_known(value: &str, known: &[String]) -> Hint {
     // `null` is another way to leave a field out.
     let written = || known.iter().filter(|known| *known != "null").cloned().collect();
-    let all = || Hint::Known { words: "known: ", member: None, names: by_nearness(value, written()) };
-    meant(value, known).unwrap_or_else(all)
+    meant(value, known).unwrap_or_else(|| Hint::Known {
+        words: "known: ",
+        member: None,
+        names: by_nearness(value, written()),
+    })
 }
 
 impl Explaining<'_> {
@@ -370,9 +375,14 @@ impl Explaining<'_> {
                 )
             }
             Kind::Enum { options } => {
-                let known = || options.as_array().into_iter().flatten().map(plain).collect();
                 let message = format!("`{at}` cannot be `{}`", shown(found));
-                (&rules::INVALID_VALUE, message, self.value_hint(path, &plain(found), known))
+                (
+                    &rules::INVALID_VALUE,
+                    message,
+                    self.value_hint(path, &plain(found), || {
+                        options.as_array().into_iter().flatten().map(plain).collect()
+                    }),
+                )
             }
             Kind::Constant { expected_value } => {
                 let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));
@@ -461,16 +471,17 @@ impl Choice {
     pub(super) fn of(schema: &Value, node: Option<&Value>, keyword: &str) -> Choice {
         let text = |key: &str| node.and_then(|node| node.get(key)).and_then(Value::as_str).map(str::to_owned);
         let member = text(DISCRIMINATOR);
-        let values = |branch: &Value| -> Vec<String> {
-            let Some(member) = member.as_deref() else { return Vec::new() };
-            let property =
-                property_schema(Some(follow(schema, branch)), member).map(|property| follow(schema, property));
-            let constant = property.and_then(|property| property.get("const")).into_iter();
-            let listed =
-                property.and_then(|property| property.get("enum")).and_then(Value::as_array).into_iter().flatten();
-            constant.chain(listed).map(plain).collect()
-        };
-        let branches = branches(node, keyword).map(values).collect();
+        let branches = branches(node, keyword)
+            .map(|branch: &Value| -> Vec<String> {
+                let Some(member) = member.as_deref() else { return Vec::new() };
+                let property =
+                    property_schema(Some(follow(schema, branch)), member).map(|property| follow(schema, property));
+                let constant = property.and_then(|property| property.get("const")).into_iter();
+                let listed =
+                    property.and_then(|property| property.get("enum")).and_then(Value::as_array).into_iter().flatten();
+                constant.chain(listed).map(plain).collect()
+            })
+            .collect();
         Choice { default: text(DEFAULT), member, branches }
     }
 
@@ -479,8 +490,7 @@ impl Choice {
         let branch = |value: &str| self.branches.iter().position(|values| values.iter().any(|known| known == value));
         match members.get(member) {
             Some(value) => {
-                let unknown = || Pick::Unknown { member, value: shown(value) };
-                branch(&plain(value)).map_or_else(unknown, Pick::Branch)
+                branch(&plain(value)).map_or_else(|| Pick::Unknown { member, value: shown(value) }, Pick::Branch)
             }
             None => self.default.as_deref().and_then(branch).map_or(Pick::Missing { member }, Pick::Branch),
         }
@@ -689,20 +699,19 @@ fn shown(value: &Value) -> String {
 mod tests {
     use super::super::mistake::{absorb, drop_misspelt};
     use super::*;
-    use crate::check::Problem;
+
     use serde_json::json;
 
     /// Messages and helps of what is wrong with a body, one a line.
     fn told(schema: &Value, body: &Value) -> Vec<String> {
         let validator = jsonschema::draft202012::options().offline().build(schema).expect("a schema");
-        let line = |problem: Problem| match problem.help {
-            Some(help) => format!("{} ({help})", problem.message),
-            None => problem.message,
-        };
         mistakes((schema, &Known::default()), &validator, body, body)
             .into_iter()
             .map(|it| it.told(""))
-            .map(line)
+            .map(|problem| match problem.help {
+                Some(help) => format!("{} ({help})", problem.message),
+                None => problem.message,
+            })
             .collect()
     }
 

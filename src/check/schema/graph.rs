@@ -326,19 +326,20 @@ mod tests {
 
     #[test]
     fn schemas_that_double_are_refused() {
-        let level = |level: usize| {
-            let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
-            (level.to_string(), json!({"allOf": [next, next, next]}))
-        };
-        let mut levels: Map<String, Value> = (0..12).map(level).collect();
+        let mut levels: Map<String, Value> = (0..12)
+            .map(|level| {
+                let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
+                (level.to_string(), json!({"allOf": [next, next, next]}))
+            })
+            .collect();
         levels.insert("12".to_owned(), json!({"type": "string"}));
         assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("repeats others too often"));
     }
 
     #[test]
     fn long_chains_are_refused() {
-        let level = |level: usize| (level.to_string(), json!({"$ref": format!("#/$defs/{}", level + 1)}));
-        let mut levels: Map<String, Value> = (0..1000).map(level).collect();
+        let mut levels: Map<String, Value> =
+            (0..1000).map(|level| (level.to_string(), json!({"$ref": format!("#/$defs/{}", level + 1)}))).collect();
         levels.insert("1000".to_owned(), json!(true));
         assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("in turn"));
         // Also if the chain is met from its end.

@@ -233,8 +233,8 @@ impl Mistake {
             Hint::Other(help) => Some(help),
         };
         let told = help.as_deref().filter(|_| self.rule == &rules::INVALID_VALUE);
-        let words = || format!("{}\n{}", Problem::words(&message), told.unwrap_or_default());
-        let sense = Some(unfit.unwrap_or_else(words));
+        let sense =
+            Some(unfit.unwrap_or_else(|| format!("{}\n{}", Problem::words(&message), told.unwrap_or_default())));
         Problem {
             rule: self.rule,
             severity,

@@ -135,11 +135,13 @@ fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     if schema.get("x-reqc-free").is_some() {
         return false;
     }
-    let known = |name: &String| {
-        let camel = camel_case(name).filter(|_| !properties.contains_key(name))?;
-        (properties.contains_key(&camel) && !members.contains_key(&camel)).then_some((name.clone(), camel))
-    };
-    let renamed: Vec<(String, String)> = members.keys().filter_map(known).collect();
+    let renamed: Vec<(String, String)> = members
+        .keys()
+        .filter_map(|name| {
+            let camel = camel_case(name).filter(|_| !properties.contains_key(name))?;
+            (properties.contains_key(&camel) && !members.contains_key(&camel)).then_some((name.clone(), camel))
+        })
+        .collect();
     for (name, camel) in &renamed {
         if let Some(value) = members.shift_remove(name) {
             members.insert(camel.clone(), value);

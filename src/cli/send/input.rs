@@ -67,8 +67,7 @@ impl Input {
             None => (real_environment(options, opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
-        let read = |path: &std::path::PathBuf| Tools::read(options, opened, path, terminal);
-        let tools = send.tools.as_ref().map(read).transpose()?;
+        let tools = send.tools.as_ref().map(|path| Tools::read(options, opened, path, terminal)).transpose()?;
         if let Some(tools) = &tools {
             base.tools = tools.set.definitions();
         }

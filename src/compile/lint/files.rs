@@ -266,12 +266,13 @@ impl<'c> Linting<'c> {
 
     /// Of each rule the first findings: the others are counted.
     fn bounded(&mut self, told: Vec<Told>) -> Vec<Told> {
-        let is_kept = |told: &Told| {
-            let found = self.found.entry(told.problem.rule.code).or_default();
-            *found += 1;
-            *found <= MOST_OF_A_RULE
-        };
-        told.into_iter().filter(is_kept).collect()
+        told.into_iter()
+            .filter(|told| {
+                let found = self.found.entry(told.problem.rule.code).or_default();
+                *found += 1;
+                *found <= MOST_OF_A_RULE
+            })
+            .collect()
     }
 
     /// Bytes that are no text, from a line of a file on.

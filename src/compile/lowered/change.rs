@@ -125,12 +125,11 @@ fn models(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
 
 fn dialect(now: &Compiler, before: &Compiler) -> Option<Lowered> {
     let dialect = now.repo.config.dialect;
-    let lowered = || Lowered {
+    (dialect != before.repo.config.dialect).then(|| Lowered {
         value: Some(Arc::from(match dialect {
             Dialect::Jinja => "jinja",
             Dialect::Inja => "inja",
         })),
         ..Lowered::new(LoweredKind::Dialect, "dialect")
-    };
-    (dialect != before.repo.config.dialect).then(lowered)
+    })
 }

@@ -54,12 +54,12 @@ impl ProviderBlockKinds {
         let answered: Vec<String> = results
             .filter_map(|block| block.result_id().map(ToString::to_string).or_else(|| half(block).map(|(id, _)| id)))
             .collect();
-        let is_open = |block: &&Block| {
-            half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id)) && !waits_for_provider(block)
-        };
         let blocks = history[answer].blocks.iter().filter(|_| history[answer].role == Role::Assistant);
         blocks
-            .filter(is_open)
+            .filter(|block| {
+                half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id))
+                    && !waits_for_provider(block)
+            })
             .filter_map(|block| match block {
                 Block::Provider(own) => Some(own),
                 _ => None,

@@ -45,24 +45,32 @@ fn shown(history: &[Message]) -> (Vec<String>, Vec<String>) {
 
 fn shown_for(history: &[Message], rules: &NormalFormRules) -> (Vec<String>, Vec<String>) {
     let normal = normalise(history, rules);
-    let block = |block: &Block| match block {
-        Block::Text(text) => format!("{text:?}"),
-        Block::Thinking { .. } | Block::RedactedThinking { .. } => "thinking".to_owned(),
-        Block::ToolUse { id, .. } => format!("call {id}"),
-        Block::ToolResult { id, is_error: true, content, .. } => format!("error {id} {content:?}"),
-        Block::ToolResult { id, .. } => format!("result {id}"),
-        Block::Image(_) => "image".to_owned(),
-        Block::Document(_) => "document".to_owned(),
-        Block::Audio(_) => "audio".to_owned(),
-        Block::Stored(_) => "stored".to_owned(),
-        Block::Provider(own) => format!("own {}", own.data["type"].as_str().unwrap_or_default()),
-    };
-    let message = |message: &Message| {
-        let blocks: Vec<String> = message.blocks.iter().map(block).collect();
-        format!("{}: {}", message.role.name(), blocks.join(", "))
-    };
-    let told = |change: &NormalFormChange| format!("{}: {}", change.message(), change.describe());
-    (normal.history.iter().map(message).collect(), normal.changes.iter().map(told).collect())
+    (
+        normal
+            .history
+            .iter()
+            .map(|message| {
+                let blocks: Vec<String> = message
+                    .blocks
+                    .iter()
+                    .map(|block| match block {
+                        Block::Text(text) => format!("{text:?}"),
+                        Block::Thinking { .. } | Block::RedactedThinking { .. } => "thinking".to_owned(),
+                        Block::ToolUse { id, .. } => format!("call {id}"),
+                        Block::ToolResult { id, is_error: true, content, .. } => format!("error {id} {content:?}"),
+                        Block::ToolResult { id, .. } => format!("result {id}"),
+                        Block::Image(_) => "image".to_owned(),
+                        Block::Document(_) => "document".to_owned(),
+                        Block::Audio(_) => "audio".to_owned(),
+                        Block::Stored(_) => "stored".to_owned(),
+                        Block::Provider(own) => format!("own {}", own.data["type"].as_str().unwrap_or_default()),
+                    })
+                    .collect();
+                format!("{}: {}", message.role.name(), blocks.join(", "))
+            })
+            .collect(),
+        normal.changes.iter().map(|change| format!("{}: {}", change.message(), change.describe())).collect(),
+    )
 }
 
 #[test]

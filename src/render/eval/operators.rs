@@ -438,8 +438,8 @@ impl Picked {
         };
         let first = start.map_or(if step > 0 { lowest } else { highest }, clamped);
         let end = stop.map_or(if step > 0 { highest } else { lowest }, clamped);
-        let is_inside = move |index: &i64| if step > 0 { *index < end } else { *index > end };
-        let indices = std::iter::successors(Some(first), move |index| index.checked_add(step)).take_while(is_inside);
+        let indices = std::iter::successors(Some(first), move |index| index.checked_add(step))
+            .take_while(move |index| if step > 0 { *index < end } else { *index > end });
         indices.filter_map(move |index| usize::try_from(index).ok().filter(|index| *index < len))
     }
 }

@@ -33,11 +33,13 @@ pub enum Property {
     ResultImages,
     /// Texts of the user may carry citations.
     UserCitations,
+    /// Whether the longest answer that is asked for counts towards the context window too.
+    AnswerCounts,
 }
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 15] = [
+    pub const ALL: [Property; 16] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
@@ -53,6 +55,7 @@ impl Property {
         Property::MediaUrls,
         Property::ResultImages,
         Property::UserCitations,
+        Property::AnswerCounts,
     ];
 
     /// Its key in `model-families.toml`.
@@ -73,6 +76,7 @@ impl Property {
             Property::MediaUrls => "media_urls",
             Property::ResultImages => "result_images",
             Property::UserCitations => "user_citations",
+            Property::AnswerCounts => "answer_counts",
         }
     }
 
@@ -113,6 +117,10 @@ impl Property {
                 ("takes citations on texts of the user", "refuses citations on texts of the user")
             }
             Property::ResultImages => ("takes images in results of tools", "takes no images in results of tools"),
+            Property::AnswerCounts => (
+                "refuses a request whose longest answer does not fit into the context window beside it",
+                "takes a request whose longest answer does not fit into the context window beside it",
+            ),
         };
         if is { yes } else { no }
     }

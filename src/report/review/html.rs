@@ -207,7 +207,8 @@ fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> Str
         }
         _ => "<td class=\"n\"></td><td></td>".to_owned(),
     };
-    let row = |at: usize| {
+    let mut rows = String::new();
+    for at in 0..old.len().max(new.len()) {
         let (before, after) = match (old.get(at), new.get(at)) {
             (Some(old), Some(new)) => {
                 let (old, new) = words(old, new);
@@ -216,28 +217,32 @@ fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> Str
             (old, new) => (old.map(|line| vec![Word::whole(line)]), new.map(|line| vec![Word::whole(line)])),
         };
         let before = cell("old", old.get(at).map(|_| old_line + at), before);
-        format!("<tr>{before}{}</tr>\n", cell("new", new.get(at).map(|_| new_line + at), after))
-    };
-    (0..old.len().max(new.len())).map(row).collect()
+        let after = cell("new", new.get(at).map(|_| new_line + at), after);
+        rows.push_str(&format!("<tr>{before}{after}</tr>\n"));
+    }
+    rows
 }
 
 fn marked(words: &[Word]) -> String {
     let is_whole = words.len() == 1;
-    let word = |word: &Word| match word.is_changed && !is_whole {
-        true => format!("<mark>{}</mark>", html(&word.text)),
-        false => html(&word.text),
-    };
-    words.iter().map(word).collect()
+    words
+        .iter()
+        .map(|word| match word.is_changed && !is_whole {
+            true => format!("<mark>{}</mark>", html(&word.text)),
+            false => html(&word.text),
+        })
+        .collect()
 }
 
 fn rest(review: &Review) -> String {
     let mut all = String::new();
     if !review.unexplained.is_empty() {
-        let item = |it: &crate::diff::CausedGroup| {
+        let mut items = String::new();
+        for it in review.unexplained.iter().take(MOST_CAUSES) {
             let bodies = count(it.group.subjects.len(), "body");
-            format!("<li>{} {} ({bodies})</li>\n", code(&it.group.pointer), code(&it.group.change.kind.describe(200)))
-        };
-        let items: String = review.unexplained.iter().take(MOST_CAUSES).map(item).collect();
+            let change = code(&it.group.change.kind.describe(200));
+            items.push_str(&format!("<li>{} {change} ({bodies})</li>\n", code(&it.group.pointer)));
+        }
         all.push_str(&format!("<section>\n<h2>No edit is known to cause these</h2>\n<ul>\n{items}</ul>\n</section>\n"));
     }
     let beside: Vec<String> =

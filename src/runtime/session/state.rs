@@ -293,11 +293,10 @@ impl State {
 
     /// Returns what the session said in its last request beside the history, unless the host wants something else now.
     fn known_instructions(&self) -> Option<&Instructions> {
-        let is_same = |known: &&Instructions| {
+        self.log.instructions().filter(|_| !self.renews).filter(|known| {
             let said = (&known.agent, &known.tools, &known.layers);
             said == (&self.agent, &self.frame.tools, &self.frame.system_layers)
-        };
-        self.log.instructions().filter(|_| !self.renews).filter(is_same)
+        })
     }
 
     /// Keeps a system prompt that was rendered, with the tools and layers of its request.
@@ -447,11 +446,14 @@ impl State {
 
     /// Calls without results: their ids and the names of their tools.
     pub(super) fn open_calls(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let call = |block: &Block| match block {
-            Block::ToolUse { id, name, .. } => Some((Arc::clone(id), Arc::clone(name))),
-            _ => None,
-        };
-        self.log.open_calls().into_iter().filter_map(call).collect()
+        self.log
+            .open_calls()
+            .into_iter()
+            .filter_map(|block| match block {
+                Block::ToolUse { id, name, .. } => Some((Arc::clone(id), Arc::clone(name))),
+                _ => None,
+            })
+            .collect()
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), Error> {

@@ -402,12 +402,12 @@ impl Chat {
     /// Returns `true` if a call was there before, with its id, its name and all its arguments: some servers end a stream with what they sent.
     fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
         let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
-        let is_same = |open: &Open| {
-            open.index == index
-                && open.id == id
-                && answer.is_call(open.place, text(function, "name"), &function["arguments"])
-        };
-        !id.is_empty() && self.calls.iter().any(is_same)
+        !id.is_empty()
+            && self.calls.iter().any(|open| {
+                open.index == index
+                    && open.id == id
+                    && answer.is_call(open.place, text(function, "name"), &function["arguments"])
+            })
     }
 
     /// The call that a piece goes on with. By its index; servers that send none, or the same for all, are told by a new id,
@@ -415,8 +415,7 @@ impl Chat {
     fn known(&self, call: &Value, answer: &AnswerBuilder) -> Option<usize> {
         let (index, id, name) = (count(call, "/index"), id_of(call), text(&call["function"], "name"));
         let same_index = |open: &Open| index.is_none() || open.index.is_none() || open.index == index;
-        let same_id = |open: &Open| same_index(open) && open.id == id;
-        let by_id = self.calls.iter().rposition(same_id).filter(|_| !id.is_empty());
+        let by_id = self.calls.iter().rposition(|open| same_index(open) && open.id == id).filter(|_| !id.is_empty());
         let at = by_id.or_else(|| self.calls.iter().rposition(same_index))?;
         let open = &self.calls[at];
         let other_id = !id.is_empty() && !open.id.is_empty() && open.id != id;

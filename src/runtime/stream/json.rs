@@ -129,12 +129,13 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Vec<String> {
-        let shown = |item| match item {
-            Ok(Element::Value(value) | Element::Mended(value)) => value.to_string(),
-            Ok(Element::Done) => "done".to_owned(),
-            Err(problem) => format!("wrong: {problem}"),
-        };
-        values(text).map(shown).collect()
+        values(text)
+            .map(|item| match item {
+                Ok(Element::Value(value) | Element::Mended(value)) => value.to_string(),
+                Ok(Element::Done) => "done".to_owned(),
+                Err(problem) => format!("wrong: {problem}"),
+            })
+            .collect()
     }
 
     #[test]

@@ -333,8 +333,10 @@ impl Responses {
             _ => !id.is_empty() && item.id == id,
         };
         let is_unnamed = index.is_none() && id.is_empty();
-        let last = || self.items.iter().rposition(|item| item.kind == kind && !item.done).filter(|_| is_unnamed);
-        self.items.iter().rposition(same).or_else(last)
+        self.items
+            .iter()
+            .rposition(same)
+            .or_else(|| self.items.iter().rposition(|item| item.kind == kind && !item.done).filter(|_| is_unnamed))
     }
 
     /// The item of a kind that a piece belongs to; made if the provider never said that it begins.

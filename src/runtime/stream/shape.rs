@@ -392,6 +392,5 @@ impl Row {
 }
 
 fn quoted(names: &[&str]) -> Vec<String> {
-    let shown = |name: &&str| if name.is_empty() { "none".to_owned() } else { format!("`{name}`") };
-    names.iter().map(shown).collect()
+    names.iter().map(|name| if name.is_empty() { "none".to_owned() } else { format!("`{name}`") }).collect()
 }

@@ -131,14 +131,59 @@ impl McpServer {
         started.unwrap_or_else(|_| Err(late())).map_err(|error| transport.redactor().error(error))
     }
 
+    /// Asks a server what it lists, and ends it: each tool as the server describes it, in the words of the protocol, also what no
+    /// model could be offered. Time and size are bounded as in [`McpServer::start`].
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used, with the end of what it wrote to standard error.
+    pub async fn survey(
+        spec: &ServerSpec,
+        processes: &dyn Processes,
+        transport: &Transport,
+    ) -> Result<Vec<Value>, Error> {
+        let remote = Arc::new(Remote {
+            name: Arc::clone(&spec.name.value),
+            watch: Arc::default(),
+            complaint: Complaint::default(),
+        });
+        let reached = timeout(spec.time_limit, McpServer::reach(spec, processes, transport, &remote)).await;
+        let late = || remote.unusable(&format!("it is not ready after {}", seconds(spec.time_limit)));
+        let reached = reached.unwrap_or_else(|_| Err(late())).map_err(|error| transport.redactor().error(error));
+        let (Connected { mut service, program }, listed) = reached?;
+        let _ = service.close_with_timeout(FAREWELL).await;
+        if let Some(ended) = program {
+            let _ = timeout(FAREWELL, ended).await;
+        }
+        let clean = |tool: &rmcp::model::Tool| {
+            let text = serde_json::to_string(tool).ok()?;
+            serde_json::from_str(&transport.redactor().text(&text)).ok()
+        };
+        Ok(listed.iter().filter_map(clean).collect())
+    }
+
     async fn open(
         spec: &ServerSpec,
         processes: &dyn Processes,
         transport: &Transport,
         remote: &Arc<Remote>,
     ) -> Result<McpServer, Error> {
+        let (Connected { service, program }, listed) = McpServer::reach(spec, processes, transport, remote).await?;
+        let (offers, warnings) = choose(spec, listed);
+        let clean = |offer| without_keys(offer, transport);
+        let offers = offers.into_iter().filter_map(clean).collect();
+        Ok(McpServer { spec: spec.clone(), remote: Arc::clone(remote), service, program, offers, warnings })
+    }
+
+    /// Connects, and reads the list of tools.
+    async fn reach(
+        spec: &ServerSpec,
+        processes: &dyn Processes,
+        transport: &Transport,
+        remote: &Arc<Remote>,
+    ) -> Result<(Connected, Vec<rmcp::model::Tool>), Error> {
         let first = connect(spec, processes, transport, remote, ClientLifecycleMode::Initialize).await;
-        let Connected { service, program } = match first {
+        let connected = match first {
             Ok(connected) => connected,
             // It may know only the newest protocol, which has no handshake.
             Err(Failed::Refused(refused)) => {
@@ -151,11 +196,8 @@ impl McpServer {
             }
             Err(Failed::Otherwise(error)) => return Err(error),
         };
-        let listed = list(&service).await.map_err(|why| remote.unusable(&why))?;
-        let (offers, warnings) = choose(spec, listed);
-        let clean = |offer| without_keys(offer, transport);
-        let offers = offers.into_iter().filter_map(clean).collect();
-        Ok(McpServer { spec: spec.clone(), remote: Arc::clone(remote), service, program, offers, warnings })
+        let listed = list(&connected.service).await.map_err(|why| remote.unusable(&why))?;
+        Ok((connected, listed))
     }
 
     /// Returns what a person should know of it: tools that it does not have, or that cannot be offered.
@@ -265,10 +307,6 @@ async fn streamable(
 
 /// The headers of a server's requests, with the reference in place of the key.
 pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
-    let plain = |(name, value): &(Arc<str>, Arc<str>)| Header {
-        name: name.to_string(),
-        value: HeaderValue::Plain(value.to_string()),
-    };
     let key = http.key.as_ref().map(|key| Header {
         name: key.header.as_deref().unwrap_or("authorization").to_owned(),
         value: HeaderValue::Key {
@@ -276,7 +314,11 @@ pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
             key: key.reference.value.clone(),
         },
     });
-    http.headers.iter().map(plain).chain(key).collect()
+    http.headers
+        .iter()
+        .map(|(name, value)| Header { name: name.to_string(), value: HeaderValue::Plain(value.to_string()) })
+        .chain(key)
+        .collect()
 }
 
 /// All tools that a server offers, from all pages.

@@ -136,8 +136,10 @@ impl Strangers {
 
     /// These, and those that another canonical path lies in. A checkout that is the whole disk holds the system's programs.
     pub(super) fn and(mut self, path: &Path) -> Strangers {
-        let is_checkout = |folder: &&Path| fs::symlink_metadata(folder.join(".git")).is_ok();
-        let found = path.ancestors().filter(is_checkout).filter(|folder| folder.parent().is_some());
+        let found = path
+            .ancestors()
+            .filter(|folder| fs::symlink_metadata(folder.join(".git")).is_ok())
+            .filter(|folder| folder.parent().is_some());
         self.folders.extend(found.map(Path::to_owned));
         self
     }
@@ -146,8 +148,8 @@ impl Strangers {
     fn program(&self) -> Option<PathBuf> {
         let is_theirs = |path: PathBuf| self.folders.iter().any(|folder| path.starts_with(folder));
         let is_ours = |path: &Path| fs::canonicalize(path).is_ok_and(|real| !is_theirs(real));
-        let is_usable = |program: &PathBuf| program.parent().is_some_and(is_ours) && is_ours(program);
-        in_path("git", &[std::env::consts::EXE_SUFFIX]).find(is_usable)
+        in_path("git", &[std::env::consts::EXE_SUFFIX])
+            .find(|program| program.parent().is_some_and(is_ours) && is_ours(program))
     }
 }
 

@@ -151,12 +151,14 @@ impl StandIn {
             self.copy_file(repository.own(), &name, self.own)?;
         }
         let listed = self.git.run(&["ls-files", "--stage", "-z"])?;
-        let entry = |line: &str| {
-            let (about, path) = line.split_once('\t')?;
-            let mut about = about.split(' ');
-            Some((about.next()?.to_owned(), about.next()?.to_owned(), path.to_owned()))
-        };
-        Ok(String::from_utf8_lossy(&listed).split('\0').filter_map(entry).collect())
+        Ok(String::from_utf8_lossy(&listed)
+            .split('\0')
+            .filter_map(|line| {
+                let (about, path) = line.split_once('\t')?;
+                let mut about = about.split(' ');
+                Some((about.next()?.to_owned(), about.next()?.to_owned(), path.to_owned()))
+            })
+            .collect())
     }
 
     /// The name of the one object that a revision stands for.
@@ -277,8 +279,11 @@ impl StandIn {
     fn check_tables(&self, to: &str) -> Result<(), AccessError> {
         let list = self.folder.path().join(to).join("reftable/tables.list");
         let list = read(&list, MAX_REFS_BYTES)?.unwrap_or_default();
-        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-        let is_table = |name: &[u8]| name.ends_with(b".ref") && name[0] != b'.' && name.iter().all(is_plain);
+        let is_table = |name: &[u8]| {
+            name.ends_with(b".ref")
+                && name[0] != b'.'
+                && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+        };
         match list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty()).all(is_table) {
             true => Ok(()),
             false => Err("its `reftable/tables.list` names files elsewhere".into()),
@@ -333,11 +338,10 @@ fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, 
 fn is_ref(path: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.ends_with('.');
-    let is_allowed = |c: char| !c.is_control() && !" ~^:?*[\\".contains(c);
     path.starts_with("refs/")
         && !path.starts_with("refs/replace/")
         && !path.contains("..")
-        && path.chars().all(is_allowed)
+        && path.chars().all(|c| !c.is_control() && !" ~^:?*[\\".contains(c))
         && path.split('/').all(is_part)
 }
 

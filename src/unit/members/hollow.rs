@@ -140,21 +140,27 @@ impl Spliced {
     pub(super) fn is_accepted(&self, check: &Check, memory: &Memory) -> bool {
         let accepts = || (check.accepts)(self.value());
         let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else { return accepts() };
-        let class = |pieces: &Vec<Box<str>>| match pieces.as_slice() {
-            [before, behind] if before.is_empty() && behind.is_empty() => {
-                memory.ask(ClassOf(self.prompt.clone(), check.id), || texts.class(&self.prompt))
-            }
-            pieces => texts.class(&pieces.join(self.prompt.as_str())),
-        };
-        let classes = holes.texts.iter().map(class).collect();
+        let classes = holes
+            .texts
+            .iter()
+            .map(|pieces| match pieces.as_slice() {
+                [before, behind] if before.is_empty() && behind.is_empty() => {
+                    memory.ask(ClassOf(self.prompt.clone(), check.id), || texts.class(&self.prompt))
+                }
+                pieces => texts.class(&pieces.join(self.prompt.as_str())),
+            })
+            .collect();
         memory.ask(IsAcceptedWith(self.shared.id, check.id, classes), accepts)
     }
 
     /// The text of the value, indented as a member of a body.
     pub(super) fn pretty(&self) -> String {
         let (hollow, prompt, placeholder) = (self.shared.pretty(), self.prompt.escaped(), placeholder().escaped());
-        let find = || self::placeholder().found_escaped(hollow);
-        let cuts = self.shared.holes.iter().flat_map(|holes| holes.cuts.get_or_init(find));
+        let cuts = self
+            .shared
+            .holes
+            .iter()
+            .flat_map(|holes| holes.cuts.get_or_init(|| self::placeholder().found_escaped(hollow)));
         let holes = self.shared.holes();
         let mut text = String::with_capacity(hollow.len() + holes * prompt.len() - holes * placeholder.len());
         let mut from = 0;
