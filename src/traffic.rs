@@ -10,6 +10,7 @@ mod conversation;
 mod conversations;
 mod forms;
 mod piece;
+mod read;
 mod relation;
 mod sent;
 mod sizer;
@@ -38,6 +39,7 @@ use crate::diag::Severity;
 use crate::lint::{Input, InputError, Line, Lines, recognise};
 use crate::panics::caught;
 use crate::provider::{Server, WireFormat};
+use crate::world::MAX_FILE_BYTES;
 use conversations::{Conversations, Limits};
 use forms::Logged;
 use forms::transcript::{Agent, Ended, Transcript};
@@ -205,10 +207,10 @@ impl<'c> Traffic<'c> {
                 break;
             }
             // A cassette in YAML has lines that begin like documents.
-            if cassette.is_none() && chunk.iter().take(3).any(|line| line.bytes.ends_with(b"interactions:")) {
+            if cassette.is_none() && chunk.iter().take(3).any(|line| forms::begins_cassette(&line.bytes)) {
                 cassette = Some(Vec::new());
             }
-            if let Some(text) = &mut cassette {
+            if let Some(text) = cassette.as_mut().filter(|text| text.len() as u64 <= MAX_FILE_BYTES) {
                 chunk.iter().for_each(|line| {
                     text.extend_from_slice(&line.bytes);
                     text.push(b'\n');

@@ -235,7 +235,10 @@ const DAYS_AND_MONTHS: [&str; 19] = [
 pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     let (was, now) = (&old[..fixed(old)], &sent.pieces[..sent.fixed()]);
     if was.is_empty() || now.is_empty() {
-        return was.is_empty() && now.is_empty() || is_small(was) && is_small(now);
+        // Tools or a prompt may come later, if the conversation is the same so far.
+        let shared = super::relation::common(&old[fixed(old)..], sent.history());
+        let has_answer = sent.history()[..shared].iter().any(super::conversation::is_answer);
+        return has_answer || is_small(was) && is_small(now);
     }
     let hashes: BTreeSet<u64> = was.iter().filter(|piece| piece.tokens >= 8).map(|piece| piece.hash).collect();
     if now.iter().any(|piece| hashes.contains(&piece.hash)) {

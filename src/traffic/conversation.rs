@@ -19,10 +19,13 @@ use crate::tokens::Calibration;
 const MOST_BREAKS: usize = 50;
 
 /// The most points of a timeline.
-const MOST_POINTS: usize = 400;
+const MOST_POINTS: usize = 200;
 
 /// The most messages that are told as the steepest.
 const MOST_STEPS: usize = 5;
+
+/// The most models, summaries and losses of thinking that are told.
+const MOST_OTHERS: usize = 50;
 
 /// The most poisoned messages that are told.
 const MOST_POISON: usize = 20;
@@ -197,7 +200,7 @@ impl Conversation {
                 steepest(&mut self.story.growth.steepest, piece, number);
             }
         }
-        if !self.story.models.contains(&sent.model) {
+        if !self.story.models.contains(&sent.model) && self.story.models.len() < MOST_OTHERS {
             self.story.models.push(Arc::clone(&sent.model));
         }
         self.story.last = sent.place;
@@ -395,12 +398,9 @@ impl Conversation {
         if matches!(relation, Relation::Compacted | Relation::Earlier) || !self.story.has_bodies {
             return kept;
         }
-        let value = |settings: &[(&'static str, u64)], name: &str| {
-            settings.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
-        };
         let names =
             self.settings.iter().chain(&sent.settings).map(|(name, _)| *name).filter(|name| *name != super::WHOLE);
-        let changed = { names }.find(|name| value(&self.settings, name) != value(&sent.settings, name));
+        let changed = { names }.find(|name| setting(&self.settings, name) != setting(&sent.settings, name));
         let Some(name) = changed else { return kept };
         let from = match self.wire {
             // Tools and system prompt have entries of their own.
@@ -432,10 +432,11 @@ impl Conversation {
     }
 
     fn compacted(&mut self, sent: &Sent) {
-        let history = |pieces: &[Piece]| pieces[fixed(pieces)..].iter().map(|piece| piece.tokens).sum::<u64>();
-        let (before, after) = (history(&self.pieces), history(&sent.pieces));
+        let (before, after) = (of_history(&self.pieces), of_history(&sent.pieces));
         let request = self.number();
-        self.story.compactions.push(Compaction { request, before, after });
+        if self.story.compactions.len() < MOST_OTHERS {
+            self.story.compactions.push(Compaction { request, before, after });
+        }
     }
 
     /// Looks for thinking that is dropped, goes to another model or loses what it is bound to.
@@ -484,7 +485,7 @@ impl Conversation {
         let number = self.story.requests;
         if self.answered == number {
             // The provider took them: a recording outranks a rule.
-            flaws.iter().for_each(|flaw| {
+            flaws.iter().take(MOST_POISON).for_each(|flaw| {
                 self.taken.insert((flaw.rule, pieces[flaw.piece].hash));
             });
             return;
@@ -566,13 +567,11 @@ impl Conversation {
 
 /// Returns the fingerprints of a history, with all before each message.
 pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
-    let mut last = first_link(wire);
-    let history = &pieces[fixed(pieces)..];
-    let link = |piece: &Piece| {
-        last = chained(last, piece.hash);
-        last
-    };
-    history.iter().map(link).collect()
+    let mut links = Vec::new();
+    for piece in &pieces[fixed(pieces)..] {
+        links.push(chained(links.last().copied().unwrap_or_else(|| first_link(wire)), piece.hash));
+    }
+    links
 }
 
 /// What the rules predict of a cache.
@@ -593,6 +592,16 @@ fn pace(totals: &[u64]) -> Option<u64> {
     let (first, last) = (totals.first()?, totals.last()?);
     let steps = u64::try_from(totals.len()).ok()?.checked_sub(1).filter(|steps| *steps > 1)?;
     last.checked_sub(*first).map(|grown| grown / steps).filter(|pace| *pace > 0)
+}
+
+/// Returns the fingerprint of a setting.
+fn setting(settings: &[(&'static str, u64)], name: &str) -> Option<u64> {
+    settings.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+/// Returns the tokens of the history.
+fn of_history(pieces: &[Piece]) -> u64 {
+    pieces[fixed(pieces)..].iter().map(|piece| piece.tokens).sum()
 }
 
 fn by_share(pieces: &[Piece]) -> [u64; 4] {

@@ -13,7 +13,7 @@ use super::usage;
 use crate::lint::{Content, Endpoint, FoundBody, content, find};
 use crate::provider::{ApiHeaders, WireFormat};
 
-pub(super) use cassette::document as cassette;
+pub(super) use cassette::{document as cassette, is_beginning as begins_cassette};
 
 /// A request body of a log.
 pub(super) struct Logged {

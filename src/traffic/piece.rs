@@ -6,6 +6,7 @@ use std::sync::Arc;
 use foldhash::quality::FixedState;
 use serde_json::Value;
 
+use super::read::{holds, text};
 use crate::check::prefix::{Part, parts};
 use crate::provider::WireFormat;
 
@@ -151,10 +152,8 @@ fn is_system(message: &Value) -> bool {
 
 /// Returns `true` for a message that brings results of tools.
 fn is_result(message: &Value) -> bool {
-    let has = |name: &str, kinds: &[&str]| {
-        message.get(name).and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind))
-    };
-    if has("role", &["tool", "function"]) || has("type", &["function_call_output", "custom_tool_call_output"]) {
+    let is_of_tool = matches!(text(message, "role"), Some("tool" | "function"));
+    if is_of_tool || matches!(text(message, "type"), Some("function_call_output" | "custom_tool_call_output")) {
         return true;
     }
     blocks(message).iter().any(|block| {
@@ -180,13 +179,12 @@ fn label(value: &Value) -> String {
 /// Counts the blocks of thinking with a signature.
 fn signed(value: &Value) -> u32 {
     let is_signed = |block: &&Value| {
-        let holds = |name: &str| block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
         let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
         match kind {
-            "thinking" => holds("signature"),
-            "redacted_thinking" => holds("data"),
-            "reasoning" => holds("encrypted_content"),
-            _ => holds("thoughtSignature") || holds("thought_signature"),
+            "thinking" => holds(block, "signature"),
+            "redacted_thinking" => holds(block, "data"),
+            "reasoning" => holds(block, "encrypted_content"),
+            _ => holds(block, "thoughtSignature") || holds(block, "thought_signature"),
         }
     };
     let own = std::slice::from_ref(value).iter();

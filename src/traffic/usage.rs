@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::read::{count, holds};
 use super::sent::Answer;
 use crate::conversation::Usage;
 
@@ -73,40 +74,49 @@ fn later(first: Option<Usage>, second: Usage) -> Usage {
 
 /// Reads counts of tokens in any provider's form.
 pub(super) fn usage(value: &Value) -> Option<Usage> {
-    let count = |pointers: &[&str]| pointers.iter().find_map(|at| value.pointer(at)?.as_u64());
-    let written = count(&["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"]);
-    let read = count(&["/cache_read_input_tokens", "/cacheReadInputTokens"]);
+    let written =
+        count(value, &["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"]);
+    let read = count(value, &["/cache_read_input_tokens", "/cacheReadInputTokens"]);
     // Anthropic counts what came from the cache beside the rest, others within it.
     let is_within = ["/cached_input_tokens", "/prompt_tokens"].iter().any(|at| value.pointer(at).is_some());
     let beside = if is_within { 0 } else { written.unwrap_or_default() + read.unwrap_or_default() };
-    let input = count(&[
-        "/input_tokens",
-        "/prompt_tokens",
-        "/promptTokenCount",
-        "/prompt_token_count",
-        "/prompt_eval_count",
-        "/inputTokens",
-        "/promptTokens",
-        "/input",
-    ])?;
-    let within = count(&[
-        "/prompt_tokens_details/cached_tokens",
-        "/input_tokens_details/cached_tokens",
-        "/cached_input_tokens",
-        "/cachedInputTokens",
-        "/cachedContentTokenCount",
-        "/prompt_cache_hit_tokens",
-        "/cached",
-    ]);
-    let output = count(&[
-        "/output_tokens",
-        "/completion_tokens",
-        "/candidatesTokenCount",
-        "/eval_count",
-        "/outputTokens",
-        "/completionTokens",
-        "/output",
-    ]);
+    let input = count(
+        value,
+        &[
+            "/input_tokens",
+            "/prompt_tokens",
+            "/promptTokenCount",
+            "/prompt_token_count",
+            "/prompt_eval_count",
+            "/inputTokens",
+            "/promptTokens",
+            "/input",
+        ],
+    )?;
+    let within = count(
+        value,
+        &[
+            "/prompt_tokens_details/cached_tokens",
+            "/input_tokens_details/cached_tokens",
+            "/cached_input_tokens",
+            "/cachedInputTokens",
+            "/cachedContentTokenCount",
+            "/prompt_cache_hit_tokens",
+            "/cached",
+        ],
+    );
+    let output = count(
+        value,
+        &[
+            "/output_tokens",
+            "/completion_tokens",
+            "/candidatesTokenCount",
+            "/eval_count",
+            "/outputTokens",
+            "/completionTokens",
+            "/output",
+        ],
+    );
     Some(Usage {
         input: input + beside,
         output: output.unwrap_or_default(),
@@ -117,12 +127,11 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
 }
 
 fn is_signed(block: &Value) -> bool {
-    let holds = |name: &str| block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     match block.get("type").and_then(Value::as_str) {
-        Some("thinking") => holds("signature"),
-        Some("redacted_thinking") => holds("data"),
-        Some("reasoning") => holds("encrypted_content"),
-        _ => holds("thoughtSignature"),
+        Some("thinking") => holds(block, "signature"),
+        Some("redacted_thinking") => holds(block, "data"),
+        Some("reasoning") => holds(block, "encrypted_content"),
+        _ => holds(block, "thoughtSignature"),
     }
 }
 
