@@ -364,7 +364,8 @@ fn session() -> String {
             messages.push(json!({"role": "user", "content": format!("Question {at}.")}));
         }
         let system = json!({"role": "system", "content": system});
-        json!({"model": "<b>gpt-5</b>", "messages": [vec![system], messages].concat()})
+        let messages = [vec![system], messages].concat();
+        json!({"model": "<b>gpt-5</b>", "messages": messages})
     };
     (0..3).map(|turn| format!("{}\n", request(turn))).collect()
 }

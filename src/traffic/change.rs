@@ -30,8 +30,10 @@ impl Break {
     /// Returns `true` if a change is the same thing once more: the same kind at the same place. Messages move as the history grows.
     pub(super) fn is_like(&self, changed: &Changed) -> bool {
         match (&self.change, &changed.change) {
-            (Change::Removed(_), Change::Removed(_)) | (Change::Inserted(_), Change::Inserted(_)) => true,
-            (Change::Model { .. }, Change::Model { .. }) | (Change::Thinking, Change::Thinking) => true,
+            (Change::Removed(_), Change::Removed(_))
+            | (Change::Inserted(_), Change::Inserted(_))
+            | (Change::Model { .. }, Change::Model { .. })
+            | (Change::Thinking, Change::Thinking) => true,
             (one, other) => one == other && self.at == changed.at,
         }
     }

@@ -236,7 +236,7 @@ impl Conversation {
             self.totals.remove(0);
         }
         self.totals.push(total);
-        if number % self.stride == 0 || number == 1 {
+        if number.is_multiple_of(self.stride) || number == 1 {
             let cached = sent.answer.usage.map_or(predicted.tokens, |usage| usage.cache_read);
             self.point(Point { request: number, tokens: by_share(&sent.pieces), counted, cached });
         }
@@ -248,7 +248,7 @@ impl Conversation {
         if points.len() > MOST_POINTS {
             self.stride *= 2;
             let stride = self.stride;
-            points.retain(|point| point.request % stride == 0 || point.request == 1);
+            points.retain(|point| point.request.is_multiple_of(stride) || point.request == 1);
         }
     }
 
@@ -267,9 +267,9 @@ impl Conversation {
         if predicted.tokens < LEAST_PREDICTED || usage.cache_read >= predicted.tokens / 2 || !is_cached {
             return;
         }
-        let lost = predicted.tokens - usage.cache_read;
-        let dollars = self.known.price_of_loss(self.wire, lost, predicted.is_hour);
-        let loss = Loss { tokens: lost, requests: 1, dollars };
+        let tokens = predicted.tokens - usage.cache_read;
+        let dollars = self.known.price_of_loss(self.wire, tokens, predicted.is_hour);
+        let loss = Loss { tokens, requests: 1, dollars };
         if let Some(pause) = predicted.expired_after {
             let expired =
                 counted.expired.get_or_insert_with(|| Expired { request: number, pause, loss: Loss::default() });
@@ -475,7 +475,7 @@ impl Conversation {
         match self.story.thinking.iter_mut().find(|known| known.kind == kind) {
             Some(known) => known.requests += 1,
             None => {
-                self.story.thinking.push(ThinkingLoss { kind, request, place: sent.place.clone(), at, requests: 1 })
+                self.story.thinking.push(ThinkingLoss { kind, request, place: sent.place.clone(), at, requests: 1 });
             }
         }
     }

@@ -18,7 +18,8 @@ const MOST: usize = 300;
 pub fn stories_html(stories: &Stories) -> Text {
     let summary = summary(stories);
     let title = summary.first().map(|line| html(line)).unwrap_or_default();
-    let lines: String = summary.iter().map(|line| format!("<p>{}</p>\n", html(line))).collect();
+    let lines: Vec<String> = summary.iter().map(|line| format!("<p>{}</p>\n", html(line))).collect();
+    let lines = lines.concat();
     let sections: String = told(stories).take(MOST).map(|(at, story)| section(at, story)).collect();
     Text::lines(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -310,8 +310,8 @@ mod tests {
             })
         );
         assert_eq!(found["interactions"][0]["response"]["body"]["usage"]["input_tokens"], 5);
-        let deep =
-            format!("interactions:\n{}", (0..500).map(|at| format!("{}a:\n", " ".repeat(at))).collect::<String>());
+        let lines: Vec<String> = (0..500).map(|at| format!("{}a:\n", " ".repeat(at))).collect();
+        let deep = format!("interactions:\n{}", lines.concat());
         assert!(document(&deep).is_none());
         for broken in [
             "interactions:\n- a: 'x",

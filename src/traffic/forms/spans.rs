@@ -1,4 +1,4 @@
-//! Spans of OpenTelemetry with the conventions for generative AI, those of OpenLLMetry, and those of the Vercel AI SDK.
+//! Spans of OpenTelemetry with the conventions for generative AI, those of `OpenLLMetry`, and those of the Vercel AI SDK.
 //!
 //! Sources: <https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/> (`gen_ai.input.messages`,
 //! `gen_ai.system_instructions`, `gen_ai.tool.definitions`); `traceloop/openllmetry` (`gen_ai.prompt.0.content`); `vercel/ai`,
@@ -110,7 +110,7 @@ fn read(attributes: &Attributes, name: &str) -> Option<Value> {
     }
 }
 
-/// Reads OpenLLMetry's `gen_ai.prompt.3.role`.
+/// Reads `OpenLLMetry`'s `gen_ai.prompt.3.role`.
 fn numbered(attributes: &Attributes) -> Option<Value> {
     let mut messages: BTreeMap<usize, Map<String, Value>> = BTreeMap::new();
     for (name, value) in attributes {

@@ -327,7 +327,7 @@ impl Transcript {
                 match payload.get("replacement_history").and_then(Value::as_array) {
                     Some(items) => items.iter().for_each(|item| self.say(item.clone(), sizer)),
                     None => {
-                        self.say(json!({"type": "message", "role": "user", "content": payload.get("message")}), sizer)
+                        self.say(json!({"type": "message", "role": "user", "content": payload.get("message")}), sizer);
                     }
                 }
             }
