@@ -367,7 +367,7 @@ fn session() -> String {
         let messages = [vec![system], messages].concat();
         json!({"model": "<b>gpt-5</b>", "messages": messages})
     };
-    (0..3).map(|turn| format!("{}\n", request(turn))).collect()
+    (0..3).map(|turn| request(turn).to_string() + "\n").collect()
 }
 
 #[test]
@@ -400,10 +400,11 @@ fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
 
 #[test]
 fn a_session_with_nothing_to_mend_is_clean() {
-    let clean: String = session()
+    let clean: Vec<String> = session()
         .lines()
         .map(|line| format!("{}\n", line.replacen("10:00:01", "10:00:00", 1).replacen("10:00:02", "10:00:00", 1)))
         .collect();
+    let clean = clean.concat();
     let folder = folder(&[("log.jsonl", &clean)]);
     let ran = reqc(folder.path(), &["--session", "log.jsonl"], "");
     assert_eq!(ran.code, 0, "{}", ran.out);

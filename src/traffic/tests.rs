@@ -19,7 +19,12 @@ fn compiler() -> &'static Compiler {
 }
 
 fn told(lines: &[Value]) -> Stories {
-    told_text(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+    told_text(&written(lines))
+}
+
+/// Returns JSON Lines.
+fn written(lines: &[Value]) -> String {
+    lines.iter().map(|line| line.to_string() + "\n").collect()
 }
 
 fn told_text(text: &str) -> Stories {
@@ -285,7 +290,7 @@ fn two_formats_in_one_file_are_two_conversations() {
 
 #[test]
 fn a_file_that_is_cut_in_the_middle_of_a_line_is_read_up_to_there() {
-    let text: String = grown("a", 3).iter().map(|line| format!("{line}\n")).collect();
+    let text = written(&grown("a", 3));
     let stories = told_text(&text[..text.len() - 40]);
     assert_eq!((stories.requests(), stories.unreadable_lines), (2, 1));
     assert_eq!(stories.unreadable.map(|place| place.line), Some(3));
@@ -361,7 +366,7 @@ fn the_message_that_poisons_a_session_is_named() {
     assert!(taken.poison.is_empty());
 }
 
-fn counted(body: Value, read: u64, input: u64, time: &str) -> Value {
+fn counted(body: &Value, read: u64, input: u64, time: &str) -> Value {
     let usage = json!({
         "input_tokens": input - read, "cache_read_input_tokens": read, "cache_creation_input_tokens": 0, "output_tokens": 5,
     });
@@ -371,7 +376,7 @@ fn counted(body: Value, read: u64, input: u64, time: &str) -> Value {
 #[test]
 fn what_the_provider_counted_is_compared_with_what_the_rules_predict() {
     let all = grown("a", 4);
-    let at = |turn: usize, read: u64, time: &str| counted(all[turn].clone(), read, 5_000 + 100 * turn as u64, time);
+    let at = |turn: usize, read: u64, time: &str| counted(&all[turn], read, 5_000 + 100 * turn as u64, time);
     let (first, second) = ("2026-11-25T10:00:00Z", "2026-11-25T10:00:30Z");
     let hit = one(&[at(0, 0, first), at(1, 5_000, second), at(2, 5_100, "2026-11-25T10:01:00Z")]);
     assert!(hit.counted.missed.is_none() && hit.counted.answers == 3, "{:?}", hit.counted);
@@ -396,7 +401,7 @@ fn too_many_conversations_are_closed_and_told() {
     let mut traffic = Traffic::within(compiler(), None, Limits { open: 2, texts: 1 << 20, stories: 100 });
     let lines: Vec<Value> =
         ["a", "b", "c", "a"].iter().enumerate().map(|(turn, name)| claude(&long("s"), &talk(name, turn / 3))).collect();
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = written(&lines);
     traffic.read("log", text.as_bytes()).expect("read");
     let stories = traffic.end();
     assert_eq!((stories.stories.len(), stories.closed_early), (4, 2));
@@ -410,7 +415,7 @@ fn without_texts_a_change_is_still_told() {
     lines
         .iter_mut()
         .for_each(|body| body["tools"] = json!([tool("read", "Reads a file of this project, line by line.")]));
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = written(&lines);
     traffic.read("log", text.as_bytes()).expect("read");
     let stories = traffic.end().stories;
     assert_eq!(changes(&stories[0]), [("system", 2)]);
@@ -421,7 +426,7 @@ fn forms_of_logs_hold_the_same_story() {
     let system = format!("{}It is 10:00:0", long("a"));
     let bodies: Vec<Value> = (0..3).map(|turn| gpt(&format!("{system}{turn}"), &talk("a", turn))).collect();
     let url = "https://api.openai.com/v1/chat/completions";
-    let lines = |of: &dyn Fn(&Value) -> Value| bodies.iter().map(|body| format!("{}\n", of(body))).collect::<String>();
+    let lines = |of: &dyn Fn(&Value) -> Value| written(&bodies.iter().map(of).collect::<Vec<_>>());
     let text = |value: &Value| value.to_string();
     let entries: Vec<Value> = bodies.iter().map(|body| json!({
         "startedDateTime": "2026-11-25T10:00:00Z", "request": {"method": "POST", "url": url, "postData": {"text": text(body)}},
@@ -443,13 +448,13 @@ fn forms_of_logs_hold_the_same_story() {
             "DEBUG:openai._base_client:Request options: {{'method': 'post', 'url': '/chat/completions', 'json_data': {body}}}\n"
         )
     };
-    let cassette: String = bodies.iter().map(|body| format!(
+    let cassette: Vec<String> = bodies.iter().map(|body| format!(
         "- request:\n    body: '{}'\n    method: POST\n    uri: {url}\n  response:\n    body:\n      string: '{{}}'\n", text(body).replace('\'', "''")
     )).collect();
     let forms: Vec<(&str, String)> = vec![
         ("bodies", lines(&Value::clone)),
         ("HAR", json!({"log": {"entries": entries}}).to_string()),
-        ("VCR cassette", format!("interactions:\n{cassette}version: 1\n")),
+        ("VCR cassette", format!("interactions:\n{}version: 1\n", cassette.concat())),
         ("VCR cassette", json!({"interactions": bodies.iter().map(|body| json!({"request": {"uri": url, "body": text(body)}, "response": {}})).collect::<Vec<_>>()}).to_string()),
         ("nock cassette", Value::from(bodies.iter().map(|body| json!({"scope": "https://api.openai.com:443", "method": "POST", "path": "/v1/chat/completions", "body": body, "status": 200, "response": {}})).collect::<Vec<_>>()).to_string()),
         ("OpenTelemetry spans", lines(&span)),
