@@ -28,13 +28,13 @@ pub use target::{Form, ToolTarget};
 pub struct ListedTool {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// The description.
     pub description: String,
     /// The schema of its arguments, whatever stands there.
     pub schema: Value,
 }
 
-/// What becomes of a tool at a provider, the gravest last.
+/// The status of a tool at a provider, the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// No rule speaks against it.
@@ -68,11 +68,11 @@ impl Status {
 pub struct Objection {
     /// The rule that finds it.
     pub rule: &'static Rule,
-    /// What becomes of the tool because of it.
+    /// The status of the tool because of it.
     pub status: Status,
     /// Where in the declaration of the tool, in the provider's form; in the request if it is about the list.
     pub pointer: String,
-    /// What is wrong.
+    /// The mistake in words.
     pub message: String,
     /// The next step.
     pub help: Option<String>,
@@ -82,11 +82,11 @@ pub struct Objection {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Verdict {
-    /// What becomes of it.
+    /// The status of the tool.
     pub status: Status,
     /// Why.
     pub objections: Vec<Objection>,
-    /// What the provider passes over in silence.
+    /// The parts that the provider passes over in silence.
     pub dropped: Vec<Loss>,
     /// The tokens that its declaration takes.
     pub tokens: u64,
@@ -100,19 +100,19 @@ pub struct Column {
     pub target: ToolTarget,
     /// Each tool, in the order of the list.
     pub verdicts: Vec<Verdict>,
-    /// What is wrong with the list as a whole.
+    /// The objections to the list as a whole.
     pub of_list: Vec<Objection>,
     /// The tokens of the whole list.
     pub tokens: u64,
-    /// Whether the provider's own tokenizer counted them; else they are estimated.
+    /// `true` if the provider's own tokenizer counted them; else they are estimated.
     pub is_tokenized: bool,
 }
 
 impl Column {
-    /// Whether a request with these tools is refused.
+    /// Returns `true` if a request with these tools is refused.
     pub fn is_refused(&self) -> bool {
-        let is_refusal = |objection: &Objection| objection.status == Status::Refused;
-        self.of_list.iter().any(is_refusal) || self.verdicts.iter().any(|verdict| verdict.status == Status::Refused)
+        self.of_list.iter().any(|objection| objection.status == Status::Refused)
+            || self.verdicts.iter().any(|verdict| verdict.status == Status::Refused)
     }
 
     /// How many tools have a status.
@@ -155,7 +155,7 @@ impl Matrix {
         Matrix { tools, columns }
     }
 
-    /// Whether a provider refuses a tool or the list, in the form in which anybody's tools can be sent there. What strict modes and
+    /// Returns `true` if a provider refuses a tool or the list, in the form in which anybody's tools can be sent there. What strict modes and
     /// Gemini's own kind of schemas refuse need not be sent so.
     pub fn refuses(&self) -> bool {
         self.columns.iter().any(|column| column.target.form == Form::Plain && column.is_refused())
@@ -213,12 +213,12 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     verdict
 }
 
-/// What a server that passes over keywords does not hand to the model.
+/// Returns what a server that passes over keywords does not hand to the model.
 fn dropped(tool: &ListedTool, target: &ToolTarget) -> Vec<Loss> {
     lower(&tool.schema, &Speech::of(target)).map(|lowered| lowered.losses).unwrap_or_default()
 }
 
-/// What is wrong with a tool because of an earlier one of its name.
+/// Returns what is wrong with a tool because of an earlier one of its name.
 fn beside(
     compiler: &Compiler,
     earlier: &ListedTool,
@@ -287,11 +287,11 @@ pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
 pub struct LoweredList {
     /// The member `tools` of a request, with the tools that are taken.
     pub tools: Value,
-    /// What became of each tool, in the order of the list.
+    /// The result for each tool, in the order of the list.
     pub told: Vec<LoweredTool>,
 }
 
-/// What became of a tool.
+/// The result for a tool.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LoweredTool {
@@ -301,7 +301,7 @@ pub struct LoweredTool {
     pub renamed: Option<String>,
     /// The form that it has in the request, if the one that was asked for cannot say enough, and the reason.
     pub instead: Option<(ToolTarget, String)>,
-    /// What its schema no longer checks.
+    /// The checks that its schema lost.
     pub losses: Vec<Loss>,
     /// Why it is left out, if nothing that is taken was found.
     pub refused: Option<String>,
@@ -365,7 +365,7 @@ fn lowered_tool(compiler: &Compiler, tool: &ListedTool, target: ToolTarget) -> (
     }
 }
 
-/// Whether a tool is taken as it is, without any loss.
+/// Returns `true` if a tool is taken as it is, without any loss.
 fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> bool {
     let found = problems(compiler, target, &target.body(&[tool]));
     found.iter().all(|problem| of_tool(target, problem).is_none())
@@ -374,8 +374,10 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
 /// Why a tool is refused, if it is.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
-    let is_refusal = |problem: &&Problem| problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
-    found.iter().find(is_refusal).map(|problem| problem.message.clone())
+    found
+        .iter()
+        .find(|problem| problem.severity.unwrap_or(problem.rule.severity) == Severity::Error)
+        .map(|problem| problem.message.clone())
 }
 
 /// A name that the provider takes and no other tool has: with `_` for every sign that it refuses.
@@ -395,10 +397,12 @@ fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
 fn unique(name: &str, longest: usize, taken: &[String]) -> String {
     let cut = |room: usize| name.chars().take(longest.saturating_sub(room)).collect::<String>();
     let plain = cut(0);
-    let is_new = |candidate: &String| !taken.contains(candidate);
     let numbered = (2..).map(|number: usize| {
         let end = format!("_{number}");
         format!("{}{end}", cut(end.len()))
     });
-    std::iter::once(plain).chain(numbered).find(is_new).expect("there are more numbers than names")
+    std::iter::once(plain)
+        .chain(numbered)
+        .find(|candidate| !taken.contains(candidate))
+        .expect("there are more numbers than names")
 }

@@ -53,7 +53,7 @@ const WHOLE: &str = "cache_control";
 /// The most transcripts that may go on.
 const MOST_TRANSCRIPTS: usize = 64;
 
-/// What is known of a model where a request goes.
+/// The facts known of a model where a request goes.
 #[derive(Debug, Clone, Default)]
 struct Known {
     model: ModelKnowledge,
@@ -305,7 +305,7 @@ fn within<T: Send>(pool: Option<&rayon::ThreadPool>, work: impl FnOnce() -> T + 
     }
 }
 
-/// What takes lines apart, on any thread.
+/// The work of taking lines apart, on any thread.
 #[derive(Clone, Copy)]
 struct Work<'w> {
     compiler: &'w Compiler,

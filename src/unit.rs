@@ -101,10 +101,10 @@ pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi
 pub struct Request<'a> {
     /// The conversation.
     pub conversation: &'a NormalisedConversation,
-    /// What the system prompt may read.
+    /// The scope of the system prompt.
     pub scope: &'a Arc<PromptScope>,
     /// The model, if the client names one; else the profile's, else a placeholder.
     pub model: Option<&'a str>,
-    /// What was made for other agents, if it may be shared.
+    /// The answers for other agents, if they may be shared.
     pub memory: Option<&'a Arc<Memory>>,
 }

@@ -168,7 +168,7 @@ pub trait Output: Send + Sync {
     fn list(&self, folder: &str) -> Result<Vec<Entry>, AccessError>;
 }
 
-/// What time it is.
+/// The current time.
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> SystemTime;
@@ -234,16 +234,16 @@ impl From<AccessError> for String {
 pub struct Entry {
     /// Path relative to the root.
     pub path: String,
-    /// Whether it is a file or a folder.
+    /// The kind: a file or a folder.
     pub kind: EntryKind,
 }
 
-/// What a walk found.
+/// The entries that a walk found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walk {
     /// Files, sorted by path.
     pub entries: Vec<Entry>,
-    /// What could not be looked into, sorted by path: what is in there is not known.
+    /// The paths that could not be looked into, sorted by path: what is in there is not known.
     pub unread: Vec<Unread>,
     /// Hidden files that are called like source files, and hidden links to folders, sorted by path. They are only named: nothing
     /// reads them.
@@ -266,7 +266,7 @@ pub struct Unread {
     pub why: ReadError,
 }
 
-/// What stands at a path.
+/// The kind of thing at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A readable file, or a link to one inside the root.

@@ -151,7 +151,7 @@ pub(super) enum Command {
     Why400(Why400),
     /// Judge a list of tools for each provider
     Tools {
-        /// What to do
+        /// The action
         #[command(subcommand)]
         action: ToolsAction,
     },

@@ -1,4 +1,4 @@
-//! What an MCP server lists, asked because the command line says so.
+//! The list of an MCP server, asked because the command line says so.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl<'a> Server<'a> {
         (args.mcp_command || args.mcp_url.is_some()).then_some(Server { args })
     }
 
-    /// What the server is called.
+    /// Returns what the server is called.
     pub(super) fn shown(&self) -> String {
         match &self.args.mcp_url {
             Some(url) => url.clone(),

@@ -113,9 +113,8 @@ impl ComparedFiles {
         let unpaired = |count: usize, is_paired: &dyn Fn(usize) -> bool, all: &[PlacedBody]| -> Vec<usize> {
             (0..count).filter(|at| !is_paired(*at)).map(|at| all[at].first_line()).collect()
         };
-        let is_first = |at: usize| pairing.iter().any(|(first, _)| *first == at);
         let pairs = pairing.iter().map(|&(one, other)| compared(&bodies[one], &others[other], allowed)).collect();
-        let unpaired_first = unpaired(bodies.len(), &is_first, &bodies);
+        let unpaired_first = unpaired(bodies.len(), &|at| pairing.iter().any(|(first, _)| *first == at), &bodies);
         let unpaired_second = unpaired(others.len(), &|at| pairing.iter().any(|(_, second)| *second == at), &others);
         ComparedFiles { first, second, pairs, unpaired_first, unpaired_second }
     }

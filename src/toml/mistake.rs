@@ -12,7 +12,7 @@ use super::{Kind, Node, SyntaxError, Table, parse};
 /// The mistake that the parser found, and the text around it.
 struct Mistake<'t> {
     text: &'t str,
-    /// What the parser said, on one line.
+    /// The message of the parser, on one line.
     detail: String,
     span: Range<usize>,
     /// Where the line of the mistake starts.
@@ -259,10 +259,10 @@ impl Mistake<'_> {
 const COMMA_MISSING: &str = "a comma is missing before this";
 const ONE_COMMA_TOO_MANY: &str = "one comma too many";
 
-/// What may be said of any mistake.
+/// The advice for any mistake.
 const GENERAL: &str = "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings stand in quotes";
 
-/// What a message of the parser begins with, what we say, and what to do.
+/// The beginning of a parser's message, our message, and the advice.
 const BY_MESSAGE: [(&str, &str, &str); 16] = [
     ("missing escaped value", "no escape begins like this", BACKSLASH),
     ("too few unicode value digits", "`\\u` and `\\U` need the number of a character", BACKSLASH),
@@ -291,7 +291,7 @@ const BACKSLASH: &str = "write `\\\\` for a backslash, or put the text between `
 /// The longest word that a message repeats, in bytes: keys of providers are longer.
 const LONGEST_SHOWN: usize = 15;
 
-/// What begins comments elsewhere.
+/// The beginnings of comments elsewhere.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
 
 /// How many words of a line are looked at for a comment.

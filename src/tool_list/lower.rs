@@ -25,7 +25,7 @@ pub struct Loss {
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// What became of it, in a phrase.
+    /// The result, in a phrase.
     pub became: String,
 }
 
@@ -35,7 +35,7 @@ pub struct Loss {
 pub struct Lowered {
     /// The schema.
     pub schema: Value,
-    /// What it no longer checks.
+    /// The checks that it lost.
     pub losses: Vec<Loss>,
 }
 

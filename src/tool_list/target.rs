@@ -11,7 +11,7 @@ use crate::provider::{Server, WireFormat, shaped};
 pub struct ToolTarget {
     /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in a phrase.
+    /// A phrase that names it.
     pub what: &'static str,
     /// The wire format of its requests.
     pub wire: WireFormat,
@@ -21,7 +21,7 @@ pub struct ToolTarget {
     pub model: &'static str,
     /// How the schema is handed over.
     pub form: Form,
-    /// Whether it is judged unless others are named.
+    /// `true` if it is judged unless others are named.
     pub is_usual: bool,
 }
 

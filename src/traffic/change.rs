@@ -1,4 +1,4 @@
-//! What changed at the first place at which two requests differ.
+//! The change at the first place at which two requests differ.
 
 use std::collections::BTreeSet;
 
@@ -181,7 +181,7 @@ fn volatile(older: &str, newer: &str, from: usize) -> Option<Change> {
     around.iter().all(Around::is_id).then_some(Change::Id)
 }
 
-/// What stands around the first byte that differs.
+/// The text around the first byte that differs.
 struct Around<'t> {
     /// Up to the ends of the line, and not far.
     near: &'t str,

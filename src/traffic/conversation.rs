@@ -54,7 +54,7 @@ pub(super) struct Conversation {
     calibration: Calibration,
     /// Poisoned messages, by rule and fingerprint.
     poisoned: HashMap<(&'static str, u64), usize>,
-    /// What rules find, and the provider took.
+    /// The findings of rules that the provider took.
     taken: HashSet<(&'static str, u64)>,
     /// The number of the last request that was answered.
     answered: usize,
@@ -574,7 +574,7 @@ pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     links
 }
 
-/// What the rules predict of a cache.
+/// The prediction of the rules for a cache.
 #[derive(Debug, Clone, Copy, Default)]
 struct Prediction {
     /// The tokens that are read from it.

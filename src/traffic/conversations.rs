@@ -13,7 +13,7 @@ use super::sent::{Flaw, Sent, fixed};
 use super::story::{Origin, Story};
 use crate::provider::WireFormat;
 
-/// What may be held at a time.
+/// The limits on what is held at a time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Conversations that may go on.

@@ -23,7 +23,7 @@ pub(super) struct Logged {
     pub(super) answer: Answer,
     pub(super) time: Option<i64>,
     pub(super) form: &'static str,
-    /// Whether the log holds the conversation in a form of its own, from which the body was put together.
+    /// `true` if the log holds the conversation in a form of its own, from which the body was put together.
     pub(super) is_converted: bool,
 }
 

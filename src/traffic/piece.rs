@@ -17,7 +17,7 @@ pub enum Share {
     Tools,
     /// The system prompt.
     System,
-    /// What was said.
+    /// The messages so far.
     History,
     /// Results of tools.
     Results,
@@ -62,7 +62,7 @@ pub(super) struct Piece {
     pub(super) signed: u32,
     /// The role of a message, the name of a tool.
     pub(super) label: Arc<str>,
-    /// Whether a breakpoint of the cache stands in it, and whether it asks for an hour.
+    /// The breakpoint of the cache in it, if there is one, with its time to live.
     pub(super) mark: Option<Mark>,
     /// Its JSON, if that is kept.
     pub(super) text: Option<Arc<str>>,
@@ -178,17 +178,17 @@ fn label(value: &Value) -> String {
 
 /// Counts the blocks of thinking with a signature.
 fn signed(value: &Value) -> u32 {
-    let is_signed = |block: &&Value| {
-        let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
-        match kind {
-            "thinking" => holds(block, "signature"),
-            "redacted_thinking" => holds(block, "data"),
-            "reasoning" => holds(block, "encrypted_content"),
-            _ => holds(block, "thoughtSignature") || holds(block, "thought_signature"),
-        }
-    };
     let own = std::slice::from_ref(value).iter();
-    u32::try_from(own.chain(blocks(value)).filter(is_signed).count()).unwrap_or(u32::MAX)
+    u32::try_from(own.chain(blocks(value)).filter(|block| is_signed(block)).count()).unwrap_or(u32::MAX)
+}
+
+fn is_signed(block: &Value) -> bool {
+    match text(block, "type") {
+        Some("thinking") => holds(block, "signature"),
+        Some("redacted_thinking") => holds(block, "data"),
+        Some("reasoning") => holds(block, "encrypted_content"),
+        _ => holds(block, "thoughtSignature") || holds(block, "thought_signature"),
+    }
 }
 
 /// Returns the breakpoint of a piece; of several the last.

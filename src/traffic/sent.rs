@@ -23,11 +23,11 @@ pub(super) struct Sent {
     /// When it was sent, in milliseconds.
     pub(super) time: Option<i64>,
     pub(super) place: Place,
-    /// What makes the provider refuse it, in messages of the history.
+    /// The flaws for which the provider refuses it, in messages of the history.
     pub(super) flaws: Vec<Flaw>,
     /// The transcript that it belongs to, which is one conversation by itself.
     pub(super) thread: Option<u64>,
-    /// Whether the log says that a summary replaced the history.
+    /// `true` if the log says that a summary replaced the history.
     pub(super) is_compacted: bool,
     pub(super) form: &'static str,
 }
@@ -85,13 +85,13 @@ pub(super) fn fixed(pieces: &[Piece]) -> usize {
     pieces.iter().take_while(|piece| piece.share.is_fixed()).count()
 }
 
-/// What the log says of an answer.
+/// The facts that the log has of an answer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     pub(super) usage: Option<Usage>,
-    /// Whether it holds signed thinking.
+    /// `true` if it holds signed thinking.
     pub(super) is_signed: bool,
-    /// What the provider said when it refused the request.
+    /// The words of the provider when it refused the request.
     pub(super) refusal: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is told of a conversation.
+//! The story of a conversation.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub struct Story {
     pub earlier: usize,
     /// The requests that the provider refused, by the log.
     pub refused: usize,
-    /// What the first refusal said.
+    /// The words of the first refusal.
     pub refusal: Option<String>,
     /// How it began.
     pub origin: Origin,
@@ -80,7 +80,7 @@ pub struct Story {
     pub thinking: Vec<ThinkingLoss>,
     /// Messages for which every later request is refused.
     pub poison: Vec<Poison>,
-    /// What the provider counted, beside what the rules predict.
+    /// The tokens that the provider counted, beside what the rules predict.
     pub counted: Counted,
     /// Sizes over time.
     pub growth: Growth,
@@ -147,21 +147,21 @@ impl Loss {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Break {
-    /// What changed.
+    /// The change.
     pub change: Change,
     /// The place in the body: `system[0]`, `messages[3].content[0].text`.
     pub at: String,
     /// The first byte of the text that differs.
     pub byte: Option<usize>,
-    /// What stood there, from a little before the change.
+    /// The old text, from a little before the change.
     pub before: Option<String>,
-    /// What stands there now.
+    /// The new text.
     pub after: Option<String>,
     /// The number of the first request that differs; the conversation's first is 1.
     pub request: usize,
     /// Where that request stands.
     pub place: Place,
-    /// What it cost: requests, tokens, dollars.
+    /// The cost: requests, tokens, dollars.
     pub loss: Loss,
     /// Why nothing was lost, if so.
     pub unpriced: Option<Unpriced>,
@@ -265,7 +265,7 @@ pub struct Compaction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThinkingLoss {
-    /// What happened.
+    /// The kind of loss.
     pub kind: ThinkingLossKind,
     /// The number of the first request.
     pub request: usize,
@@ -289,7 +289,7 @@ pub enum ThinkingLossKind {
         /// The model that they are sent to.
         to: Arc<str>,
     },
-    /// What stands before the blocks changed, and the model binds them to that.
+    /// The blocks before it changed, and the model binds it to them.
     Unbound,
 }
 
@@ -299,9 +299,9 @@ pub enum ThinkingLossKind {
 pub struct Poison {
     /// The code of the rule that finds it.
     pub rule: &'static str,
-    /// What is wrong.
+    /// The flaw in words.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
     /// The place of the message in the body: `messages[3]`.
     pub at: String,
@@ -315,7 +315,7 @@ pub struct Poison {
     pub mended: Option<usize>,
 }
 
-/// What the provider counted.
+/// The tokens that the provider counted.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Counted {
@@ -343,9 +343,9 @@ pub struct Missed {
     pub request: usize,
     /// Where it stands.
     pub place: Place,
-    /// What the rules predict for it, in tokens.
+    /// The tokens that the rules predict for it.
     pub predicted: u64,
-    /// What the provider counted for it.
+    /// The tokens that the provider counted for it.
     pub counted: u64,
     /// All tokens that were read again, the requests and the price.
     pub loss: Loss,

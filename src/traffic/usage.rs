@@ -1,4 +1,4 @@
-//! What an answer says of itself: the tokens that were counted, whether it thought, what was refused.
+//! The facts that an answer gives of itself: the tokens that were counted, whether it thought, what was refused.
 
 use serde_json::Value;
 

@@ -30,7 +30,7 @@ pub struct Body {
     steps: Steps,
     /// About how many bytes members hold that were put together from what templates gave.
     weight: usize,
-    /// What knows of the members that other bodies hold too.
+    /// The memory that knows the members that other bodies hold too.
     memory: Option<Arc<Memory>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Splice {
     pub template: TemplateId,
     /// The units of work that it took.
     pub(super) cost: u64,
-    /// What it wrote, as long as the body is checked, if no other body holds that.
+    /// Its text, as long as the body is checked, if no other body holds that.
     pub(super) text: Option<String>,
 }
 
@@ -535,7 +535,7 @@ pub(super) fn cost_of_holes(holes: usize, prompt_len: usize) -> u64 {
     2 * (holes * prompt_len) as u64
 }
 
-/// What a template gave, as a member of a body.
+/// The output of a template, as a member of a body.
 type MemberFragment = Costed<Result<Option<Member>, Box<Diagnostic>>>;
 
 /// The templates of a body that are too much together: the one that is one too many.

@@ -22,7 +22,7 @@ pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
 pub(crate) struct Excerpt {
     text: Box<str>,
     marked: Range<usize>,
-    /// Whether there is more of the output before it, of what is marked, and behind it.
+    /// `true` for each side with more output: before it, inside the mark, and behind it.
     more: [bool; 3],
 }
 

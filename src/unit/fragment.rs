@@ -1,4 +1,4 @@
-//! What one template of a body gives, and what is wrong with it.
+//! The output of one template of a body, and the mistakes in it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct Fragments<'a> {
     pub(super) input: &'a BodyInput<'a>,
 }
 
-/// What one template gave: a value, nothing, or a finding.
+/// The output of one template: a value, nothing, or a finding.
 pub(super) type Fragment<V> = Costed<Result<Option<V>, Box<Diagnostic>>>;
 
 /// A fragment that several bodies hold.
@@ -79,14 +79,14 @@ impl Question for HollowOf {
     }
 }
 
-/// What a template wrote.
+/// The text that a template wrote.
 pub(super) struct Written {
     pub(super) member: Member,
     /// The value's text, without trailing commas.
     pub(super) text: String,
 }
 
-/// What a template gives for any system prompt.
+/// The output of a template for any system prompt.
 #[derive(Debug, Clone)]
 pub(super) enum Hollow {
     /// A value, with a hole wherever it holds the prompt; or nothing.

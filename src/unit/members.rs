@@ -59,7 +59,7 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
-/// What tells values apart that several bodies may hold: those that are the same are equal, but for the system prompts in them.
+/// The identity of values that several bodies may hold: those that are the same are equal, but for the system prompts in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sameness {
     /// A value that is shared.
@@ -77,7 +77,7 @@ pub(crate) struct CheckId(pub(crate) u16);
 pub(crate) struct Check {
     pub(crate) id: CheckId,
     pub(crate) accepts: fn(&Value) -> bool,
-    /// What it can tell of texts; `None` if that is not known.
+    /// The classes of its texts; `None` if they are not known.
     pub(crate) texts: Option<Texts>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of an agent before any conversation.
+//! The facts known of an agent before any conversation.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Plan<'r> {
     pub(super) endpoint: Spanned<&'r str>,
     default_model: Option<&'r str>,
     pub(super) prompt: Option<TemplateId>,
-    /// What enters the conversation when it changes.
+    /// The template of the text that enters the conversation when surroundings change.
     pub(crate) surroundings: Option<TemplateId>,
     pub(super) body: Vec<(Arc<str>, Part)>,
     pub(super) with_tools: bool,
@@ -46,7 +46,7 @@ pub struct Plan<'r> {
     pub(super) id: Identity,
 }
 
-/// What of a member a place is asked for.
+/// The part of a member that a place is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyOrValue {
     /// Its key.
@@ -270,7 +270,7 @@ impl<'r> Plan<'r> {
 struct Literal {
     key: Option<Span>,
     value: Span,
-    /// What the nearest level says of it.
+    /// The place of the nearest level.
     nearest: Span,
     overrode: Vec<Span>,
 }

@@ -95,7 +95,7 @@ pub(super) struct KnownPrompts {
     whole: Mutex<Option<SystemPrompt>>,
 }
 
-/// What a prompt says in every context in which it may take so many steps.
+/// A prompt that says the same in every context in which it may take so many steps.
 struct Constant {
     text: String,
     cost: u64,

@@ -23,7 +23,7 @@ use crate::render::{BodyInput, By, ComputedFrom, ReadFile, Recording, Renderer, 
 use crate::repo::Repo;
 use crate::source::{Sources, Span};
 
-/// What the provider steps did to a body.
+/// The changes of the provider steps to a body.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps {
     pub(super) has_model: bool,
@@ -66,7 +66,7 @@ pub enum Author {
     Literal {
         /// The literal.
         span: Span,
-        /// What it replaced.
+        /// The places that it replaced.
         overrode: Vec<Span>,
     },
     /// A template.
@@ -109,7 +109,7 @@ pub(crate) struct Provenance {
     pub(crate) literals: Vec<Span>,
     /// `true` if that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
-    /// What a computed text was made of first.
+    /// The value that a computed text was made of first.
     pub(crate) made_of: Option<ComputedFrom>,
     /// The file of a prompt that was written, and where in it.
     pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
@@ -164,7 +164,7 @@ struct TakenOver {
     path: Pointer,
 }
 
-/// What is known of what one template wrote.
+/// The record of one template's output.
 #[derive(Default)]
 struct Recorded {
     text: OnceCell<Option<Text>>,
@@ -174,7 +174,7 @@ struct Recorded {
     whole: OnceCell<Recording>,
 }
 
-/// What one template wrote, without trailing commas.
+/// The output of one template, without trailing commas.
 struct Text {
     text: String,
     tree: Tree,
@@ -199,7 +199,7 @@ impl Question for PlaceOf {
     }
 }
 
-/// What a pointer leads to.
+/// The owner of the value at a pointer.
 enum Owner<'b> {
     Step(ProviderStep, Option<Pointer>),
     /// The number of the splice, and the place in what it wrote.
@@ -647,7 +647,7 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
     }
 }
 
-/// What a recording costs, compared with a plain render.
+/// The cost of a recording, compared with a plain render.
 const RECORDED: u64 = 4;
 
 /// The parts of a range that are no white space.

@@ -108,7 +108,7 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// What a server surely reads of a value: reasoning of earlier turns is dropped by most, and a tool that is loaded later is not there yet.
+/// Returns what a server surely reads of a value: reasoning of earlier turns is dropped by most, and a tool that is loaded later is not there yet.
 fn read(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements.iter().filter(|element| !is_unread(element)).map(read).collect(),

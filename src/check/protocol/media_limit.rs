@@ -59,12 +59,15 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// The images and documents of the history, those of results included.
 fn media<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
-    let is_media = |block: &&Value| is_type(block, "image") || is_type(block, "document");
     let mut media = Vec::new();
     for (_, part) in subject.history().parts() {
         match part.kind {
             Kind::Media => media.push(part.value),
-            Kind::Result(_) => media.extend(elements(part.value.get("content")).iter().filter(is_media)),
+            Kind::Result(_) => media.extend(
+                elements(part.value.get("content"))
+                    .iter()
+                    .filter(|block| is_type(block, "image") || is_type(block, "document")),
+            ),
             _ => {}
         }
     }

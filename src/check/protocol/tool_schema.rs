@@ -84,7 +84,7 @@ type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 /// Keywords that say what a value is, and that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
-/// What Moonshot's own dialect does not take.
+/// Finds the keywords that Moonshot's own dialect does not take.
 fn check_moonshot<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let members = inner.as_object().into_iter().flatten();
     let beside = members.map(|(name, _)| name.as_str()).find(|name| !matches!(*name, "$ref" | "$defs" | "definitions"));

@@ -1,20 +1,20 @@
-//! What is known of a model where the body of somebody goes.
+//! The facts known of a model where the body of somebody goes.
 
 use crate::check::families::{ModelFacts, Route};
 use crate::compile::Compiler;
 use crate::provider::{ApiHeaders, Server, WireFormat};
 use crate::repo::{Price, Property};
 
-/// What is known of a model at a server.
+/// The facts known of a model at a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelKnowledge {
     /// The most tokens of a request and its answer together.
     pub(crate) context_window: Option<i64>,
     /// The shortest prefix that is cached, in tokens.
     pub(crate) cache_minimum: Option<i64>,
-    /// What tokens cost.
+    /// The price of tokens.
     pub(crate) price: Option<Price>,
-    /// Whether blocks of thinking are bound to what stands before them.
+    /// `true` if blocks of thinking are bound to what stands before them.
     pub(crate) binds_thinking: bool,
 }
 

@@ -33,7 +33,7 @@ pub enum Property {
     ResultImages,
     /// Texts of the user may carry citations.
     UserCitations,
-    /// Whether the longest answer that is asked for counts towards the context window too.
+    /// `true` if the longest answer that is asked for counts towards the context window too.
     AnswerCounts,
 }
 

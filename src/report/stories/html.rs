@@ -7,7 +7,7 @@ use crate::report::thousands;
 use crate::text::Text;
 use crate::traffic::{Point, Share, Stories, Story};
 
-/// What a page may do: it has a style, and nothing else.
+/// The content policy of a page: it has a style, and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("stories.css");
 

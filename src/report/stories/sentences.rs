@@ -1,4 +1,4 @@
-//! What is said of a conversation, sentence by sentence.
+//! The story of a conversation, sentence by sentence.
 
 use crate::diag::count;
 use crate::report::thousands;
@@ -10,7 +10,7 @@ use crate::traffic::{
 /// A sentence, and what is shown below it.
 #[derive(Debug, Default)]
 pub(super) struct Sentence {
-    /// Whether it ought to be mended.
+    /// `true` if it ought to be mended.
     pub(super) is_finding: bool,
     pub(super) text: String,
     pub(super) before: Option<String>,

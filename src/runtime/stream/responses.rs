@@ -327,15 +327,14 @@ impl Responses {
     /// The item of a kind that an event speaks of.
     fn known(&self, event: &Value, id: &str, kind: &str) -> Option<usize> {
         let index = count(event, "/output_index");
-        let same = |item: &OutputItem| match (index, item.index) {
-            _ if item.kind != kind => false,
-            (Some(index), Some(known)) => index == known,
-            _ => !id.is_empty() && item.id == id,
-        };
         let is_unnamed = index.is_none() && id.is_empty();
         self.items
             .iter()
-            .rposition(same)
+            .rposition(|item| match (index, item.index) {
+                _ if item.kind != kind => false,
+                (Some(index), Some(known)) => index == known,
+                _ => !id.is_empty() && item.id == id,
+            })
             .or_else(|| self.items.iter().rposition(|item| item.kind == kind && !item.done).filter(|_| is_unnamed))
     }
 

@@ -155,11 +155,13 @@ impl McpServer {
         if let Some(ended) = program {
             let _ = timeout(FAREWELL, ended).await;
         }
-        let clean = |tool: &rmcp::model::Tool| {
-            let text = serde_json::to_string(tool).ok()?;
-            serde_json::from_str(&transport.redactor().text(&text)).ok()
-        };
-        Ok(listed.iter().filter_map(clean).collect())
+        Ok(listed
+            .iter()
+            .filter_map(|tool| {
+                let text = serde_json::to_string(tool).ok()?;
+                serde_json::from_str(&transport.redactor().text(&text)).ok()
+            })
+            .collect())
     }
 
     async fn open(
@@ -170,8 +172,7 @@ impl McpServer {
     ) -> Result<McpServer, Error> {
         let (Connected { service, program }, listed) = McpServer::reach(spec, processes, transport, remote).await?;
         let (offers, warnings) = choose(spec, listed);
-        let clean = |offer| without_keys(offer, transport);
-        let offers = offers.into_iter().filter_map(clean).collect();
+        let offers = offers.into_iter().filter_map(|offer| without_keys(offer, transport)).collect();
         Ok(McpServer { spec: spec.clone(), remote: Arc::clone(remote), service, program, offers, warnings })
     }
 

@@ -89,10 +89,11 @@ pub(super) fn types(value: &Value) -> Vec<String> {
 
 /// Puts the properties of alternatives side by side: each may be there, and must be only if all alternatives ask for it.
 pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
-    let is_object = |schema: &&Map<String, Value>| {
-        schema.get("type").is_none_or(|it| types(it).iter().any(|name| name == "object"))
-    };
-    let objects: Vec<&Map<String, Value>> = any.iter().filter_map(Value::as_object).filter(is_object).collect();
+    let objects: Vec<&Map<String, Value>> = any
+        .iter()
+        .filter_map(Value::as_object)
+        .filter(|schema| schema.get("type").is_none_or(|it| types(it).iter().any(|name| name == "object")))
+        .collect();
     let is_open = any.contains(&Value::Bool(true));
     let mut names: Vec<&String> = Vec::new();
     for schema in &objects {
@@ -124,7 +125,7 @@ pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
     }
 }
 
-/// What a property may be, whichever alternative counts.
+/// Returns what a property may be, whichever alternative counts.
 fn alternative(name: &str, objects: &[&Map<String, Value>], is_open: bool) -> Value {
     let mut found: Vec<&Value> = Vec::new();
     let mut is_free = is_open;

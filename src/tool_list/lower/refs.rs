@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The schema that references lead into.
 pub(super) struct Refs<'s> {
     root: &'s Value,
-    /// Whether an inner schema has an address of its own, from which references in it are read.
+    /// `true` if an inner schema has an address of its own, from which references in it are read.
     is_rebased: bool,
 }
 
@@ -42,7 +42,7 @@ impl<'s> Refs<'s> {
         schema.clone()
     }
 
-    /// Whether a reference of a schema leads nowhere.
+    /// Returns `true` if a reference of a schema leads nowhere.
     pub(super) fn has_dangling(&self, schema: &Value) -> bool {
         let dangles = |value: &Value| {
             let target = value.get("$ref").and_then(Value::as_str);
@@ -52,17 +52,17 @@ impl<'s> Refs<'s> {
     }
 }
 
-/// Whether a schema, or one in it, refers to another.
+/// Returns `true` if a schema, or one in it, refers to another.
 pub(super) fn holds_any(schema: &Value) -> bool {
     any(schema, &mut |value| ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|name| value.get(*name).is_some()))
 }
 
-/// Whether a schema, or one in it, refers to the root.
+/// Returns `true` if a schema, or one in it, refers to the root.
 pub(super) fn holds_root(schema: &Value) -> bool {
     any(schema, &mut |value| value.get("$ref").is_some_and(|target| *target == "#" || *target == ""))
 }
 
-/// Whether a value or one in it is such a one.
+/// Returns whether a value or one in it is such a one.
 fn any(value: &Value, is_one: &mut dyn FnMut(&Value) -> bool) -> bool {
     is_one(value)
         || match value {

@@ -1,4 +1,4 @@
-//! What the forms of schemas of each provider can say.
+//! The abilities of each provider's form of schemas.
 
 use serde_json::{Map, Value, json};
 
@@ -8,15 +8,15 @@ use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
 use crate::tool_list::target::{Form, ToolTarget};
 
-/// What a provider's form of schemas can say.
+/// The abilities of a provider's form of schemas.
 #[derive(Debug, Clone, Copy)]
 pub struct Speech {
     keywords: Keywords,
     pub(super) takes_refs: bool,
     pub(super) takes_booleans: bool,
-    /// Whether nothing stands beside `$ref`.
+    /// `true` if nothing stands beside `$ref`.
     pub(super) has_lone_refs: bool,
-    /// Whether the root is an object with properties and little else.
+    /// `true` if the root is an object with properties and little else.
     pub(super) is_plain_root: bool,
     pub(super) refuses_at_root: &'static [&'static str],
     pub(super) needs_items: bool,
@@ -62,7 +62,7 @@ const WHOLE: Speech = Speech {
     finish: Finish::AsItIs,
 };
 
-/// What a schema around decides changes what these refuse, so they are kept only where nothing is left out.
+/// The keywords whose meaning a schema around them decides, so they are kept only where nothing is left out.
 const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 const CLAUDE: Speech = Speech {
@@ -173,7 +173,7 @@ const GEMINI_OPEN_API: Speech = Speech {
 };
 
 impl Speech {
-    /// What a target's form of schemas can say.
+    /// Returns what a target's form of schemas can say.
     pub fn of(target: &ToolTarget) -> Speech {
         match (target.wire, target.form, target.server) {
             (WireFormat::AnthropicMessages, Form::Strict, _) => CLAUDE_STRICT,
@@ -195,7 +195,7 @@ impl Speech {
         }
     }
 
-    /// Whether it has all of JSON Schema.
+    /// Returns `true` if it has all of JSON Schema.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.keywords, Keywords::All)
     }
@@ -219,11 +219,11 @@ impl Speech {
 
 /// Anthropic takes `^[a-zA-Z0-9_.-]{1,64}$` as the name of a property of the root.
 fn is_claude_property(name: &str) -> bool {
-    let is_in_names = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(is_in_names)
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
 }
 
-/// Whether a keyword tells something of values without checking them.
+/// Returns `true` if a keyword tells something of values without checking them.
 pub(super) fn is_annotation(keyword: &str) -> bool {
     const ANNOTATIONS: [&str; 14] = [
         "title",
@@ -244,7 +244,7 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
     ANNOTATIONS.contains(&keyword) || keyword.starts_with("x-")
 }
 
-/// Whether a keyword says nothing by itself: addresses and definitions.
+/// Returns `true` if a keyword says nothing by itself: addresses and definitions.
 pub(super) fn says_nothing(keyword: &str) -> bool {
     matches!(
         keyword,

@@ -207,7 +207,7 @@ fn validator(schema: &Value) -> Option<Validator> {
     jsonschema::draft202012::options().offline().build(schema).ok()
 }
 
-/// What a schema of Gemini's own kind means, in JSON Schema.
+/// Returns what a schema of Gemini's own kind means, in JSON Schema.
 fn meant(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! What is no JSON Schema: keywords with a value of the wrong kind.
+//! The keywords with a value of the wrong kind, which make a text no JSON Schema.
 
 use serde_json::{Map, Value};
 
@@ -74,11 +74,11 @@ impl Lowering<'_> {
     pub(super) fn tidy(&mut self, schema: &mut Map<String, Value>, at: &Pointer) {
         // Older drafts have a list there.
         let is_older = |name: &str, value: &Value| name == "items" && value.is_array() && self.speech.is_whole();
-        let is_wrong = |(name, value): &(&String, &Value)| {
-            kind(name).is_some_and(|kind| !kind.fits(value)) && !is_older(name, value)
-        };
-        let wrong: Vec<(String, &str)> =
-            schema.iter().filter(is_wrong).map(|(name, value)| (name.clone(), kind_of(value))).collect();
+        let wrong: Vec<(String, &str)> = schema
+            .iter()
+            .filter(|(name, value)| kind(name).is_some_and(|kind| !kind.fits(value)) && !is_older(name, value))
+            .map(|(name, value)| (name.clone(), kind_of(value)))
+            .collect();
         for (name, kind) in wrong {
             self.lose(at, &name, &format!("is {kind}, which is no JSON Schema"));
             if name == "items" && !self.speech.is_whole() {

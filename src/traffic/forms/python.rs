@@ -1,4 +1,4 @@
-//! What the Python SDKs of OpenAI and Anthropic log at the level `DEBUG`: `Request options: {'method': 'post', 'json_data': {…}}`.
+//! The logs of the Python SDKs of OpenAI and Anthropic at the level `DEBUG`: `Request options: {'method': 'post', 'json_data': {…}}`.
 //!
 //! Source: `openai/openai-python`, `src/openai/_base_client.py` (`log.debug("Request options: %s", …)`); the SDK of Anthropic has the
 //! same.

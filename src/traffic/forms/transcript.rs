@@ -422,7 +422,7 @@ impl Transcript {
     }
 }
 
-/// What a transcript leaves when it ends.
+/// The remains of a transcript that ends.
 pub(in crate::traffic) struct Ended {
     /// A request that waited for its usage.
     pub(in crate::traffic) last: Option<Sent>,

@@ -17,7 +17,7 @@ pub(super) struct Holes {
     cuts: OnceLock<Vec<usize>>,
 }
 
-/// What a check can tell of texts: nothing else of a text has a part in its verdict.
+/// The classes of texts that a check can tell apart: nothing else of a text has a part in its verdict.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Texts {
     /// Texts that it compares with, sorted.
@@ -28,7 +28,7 @@ pub(crate) struct Texts {
     pub(crate) patterns: &'static [fn(&str) -> bool],
 }
 
-/// What a check can tell of one text: those of one class are the same to it.
+/// The class of one text: those of one class are the same to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Class {
     literal: Option<usize>,
