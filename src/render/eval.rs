@@ -4,12 +4,6 @@
 //! or a [`Failure`] that knows its place. Values, filters and arithmetic are minijinja's; what statements do is written here once,
 //! and a differential test holds it to the engine. Where a value came from travels beside it, as its [`Origin`].
 
-#![expect(clippy::similar_names, reason = "`callee` and `caller`, `stop` and `step` are the terms of the language")]
-#![expect(clippy::unnecessary_box_returns, reason = "a failure travels in its box, so that an `Outcome` stays small")]
-#![expect(clippy::wrong_self_convention, reason = "`from_import` is the name of the tag")]
-#![expect(clippy::needless_pass_by_value, reason = "what runs a value takes it, as its neighbours do")]
-#![expect(clippy::unused_self, reason = "methods that evaluate stand together")]
-
 mod calls;
 mod charge;
 mod closure;
@@ -116,7 +110,7 @@ pub(super) struct Input<'e> {
 pub(super) struct Output<W> {
     /// What was written, up to a failure if there was one.
     pub(super) text: Told,
-    pub(super) outcome: Result<(), Box<Failure>>,
+    pub(super) outcome: Result<(), Failure>,
     pub(super) watch: W,
 }
 
@@ -215,7 +209,7 @@ struct Eval<'e, W> {
 
 impl<'e, W: Watch> Eval<'e, W> {
     /// Adds the object that lacks what a render failed for.
-    fn with_object(&mut self, mut failure: Box<Failure>) -> Box<Failure> {
+    fn with_object(&mut self, mut failure: Failure) -> Failure {
         failure.object = failure.missing.and_then(|absent| self.lacking.remove(&absent.at));
         failure
     }

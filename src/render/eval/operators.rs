@@ -11,6 +11,7 @@ use minijinja::{Error, ErrorKind, Value};
 use super::super::account;
 use super::super::rope::Told;
 use super::super::values::{self, Holder};
+use super::expressions::is_true;
 use super::failure::{Failure, Outcome, invalid, too_large, undefined};
 use super::tree::{Expr, ExprKind, Place, Slice, Target};
 use super::value::{Tracked, elements};
@@ -121,7 +122,7 @@ fn operated<W: Watch>(
     compared(eval, operator, [left, right], at).map(Tracked::plain)
 }
 
-fn of_operands(at: Place, error: Error, left: &Tracked, right: &Tracked) -> Box<Failure> {
+fn of_operands(at: Place, error: Error, left: &Tracked, right: &Tracked) -> Failure {
     let culprit = if left.value.is_undefined() { left } else { right };
     Failure::of(at, error, culprit)
 }
@@ -458,7 +459,7 @@ pub(super) fn kept<'e, W: Watch>(
     match &expression.kind {
         ExprKind::If(it) => {
             let test = eval.value(&it.test)?;
-            match (eval.is_true(&test, it.test.at)?, &it.otherwise) {
+            match (is_true(&test, it.test.at)?, &it.otherwise) {
                 (true, _) => kept(eval, &it.then, holder, target),
                 (false, Some(otherwise)) => kept(eval, otherwise, holder, target),
                 (false, None) => eval.value(expression),
