@@ -50,12 +50,12 @@ pub struct Problem {
     pub message: String,
     /// The next step.
     pub help: Option<String>,
-    /// What tells it apart from another problem of its rule at its place: formats, servers and models may ask different things of one
+    /// The sense in which it differs from another problem of its rule at its place: formats, servers and models may ask different things of one
     /// value.
     pub sense: Option<String>,
-    /// What of the value it is about.
+    /// The aspect of the value that it is about.
     pub(crate) about: About,
-    /// Whether it is one because of the model: what is wrong may be the model's name.
+    /// `true` if it is one because of the model: what is wrong may be the model's name.
     pub(crate) is_of_model: bool,
     /// The members whose absence it is, the first that counts.
     pub(crate) lacks: Vec<Pointer>,
@@ -63,19 +63,19 @@ pub struct Problem {
     pub place: Option<Span>,
 }
 
-/// What of a value a problem is about: of one value, one thing is told once.
+/// The aspect of a value that a problem is about: of one value, one thing is told once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     /// That it is there at all: whatever else is wrong with it goes when it is left out.
     Presence,
     /// Its form, as the schema sees it.
     Form,
-    /// What it means, beside other values or to a server.
+    /// Its meaning, beside other values or to a server.
     Meaning,
 }
 
 impl Problem {
-    /// What a message says, whatever the values in it: without what it quotes, and with the places of lists left open in pointers.
+    /// Returns what a message says, whatever the values in it: without what it quotes, and with the places of lists left open in pointers.
     pub(crate) fn words(message: &str) -> String {
         let parts = message.split('`').enumerate();
         let words = parts.map(|(index, part)| match index % 2 == 1 {
@@ -86,7 +86,7 @@ impl Problem {
         words.collect::<Vec<_>>().join("`")
     }
 
-    /// Whether the problem is the member's name rather than its value.
+    /// Returns `true` if the problem is the member's name rather than its value.
     pub fn is_about_key(&self) -> bool {
         self.rule.is_about_key
     }
@@ -94,9 +94,12 @@ impl Problem {
 
 /// A text with the numbers between separators left out.
 pub(crate) fn without_numbers(text: &str, separator: char) -> String {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = text.split(separator).map(|part| if is_number(part) { "#" } else { part }).collect();
     parts.join(&separator.to_string())
+}
+
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Drops what is told already: what the schema says inside a value that has to be left out, and what rules say of the form of values
@@ -108,17 +111,22 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
     let rules = problems[of_schema..].iter().filter(|problem| problem.about == About::Presence);
     let left_out: Vec<Pointer> = rules.filter(is_error).map(|it| it.pointer.clone()).collect();
-    let is_left_out = |problem: &Problem| left_out.iter().any(|value| problem.pointer.below(value).is_some());
-    let schema = problems[..of_schema].iter().filter(is_error).filter(|problem| !is_left_out(problem));
+    let schema = problems[..of_schema].iter().filter(is_error).filter(|problem| !is_left_out(problem, &left_out));
     let refused: HashSet<Pointer> = schema.map(|it| it.pointer.clone()).collect();
     let mut index = 0;
     problems.retain(|problem| {
         index += 1;
         match index <= of_schema {
-            true => !is_left_out(problem),
-            false => problem.about != About::Form || !(refused.contains(&problem.pointer) || is_left_out(problem)),
+            true => !is_left_out(problem, &left_out),
+            false => {
+                problem.about != About::Form || !(refused.contains(&problem.pointer) || is_left_out(problem, &left_out))
+            }
         }
     });
+}
+
+fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {
+    left_out.iter().any(|value| problem.pointer.below(value).is_some())
 }
 
 /// Where a body goes that no plan made.
@@ -135,7 +143,7 @@ pub struct Recipient<'r> {
     pub headers: ApiHeaders,
 }
 
-/// What bodies that go to one place are checked by.
+/// The checks of bodies that go to one place.
 pub struct Checks {
     schemas: AgentSchemas,
     wire: WireFormat,
@@ -143,9 +151,9 @@ pub struct Checks {
     model: Option<String>,
     headers: ApiHeaders,
     families: Vec<Arc<Family>>,
-    /// What is known of `model`.
+    /// The facts known of `model`.
     facts: ModelFacts,
-    /// What is known of the rules where bodies go.
+    /// The facts known of the rules where bodies go.
     known: OnceLock<Arc<Known>>,
 }
 
@@ -185,7 +193,7 @@ impl Checks {
         ModelFacts::of(&self.families, route, model.filter(|model| *model != MODEL_PLACEHOLDER))
     }
 
-    /// What is wrong with a body: what its schema does not take first, in the order of the schema.
+    /// Returns what is wrong with a body: what its schema does not take first, in the order of the schema.
     ///
     /// A body is not marked as checked: whether one with problems may be used is decided by the policy of a run, which may
     /// lower what was found.
@@ -223,7 +231,7 @@ impl Checks {
         problems
     }
 
-    /// What is known of the model that a body names, if it is another one than the client's.
+    /// Returns what is known of the model that a body names, if it is another one than the client's.
     fn facts_of_body(&self, body: &Value) -> Option<ModelFacts> {
         let named = body.get("model").and_then(Value::as_str);
         named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)))
@@ -236,34 +244,37 @@ impl Checks {
         Subject::new(Destination { model, ..destination }, facts, members)
     }
 
-    /// What the rules of protocols find in a body that no plan made, or that its schema spells in another way.
+    /// Returns what the rules of protocols find in a body that no plan made, or that its schema spells in another way.
     fn protocol_problems_of(&self, body: &Value, is_readable: bool) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
         protocol::check(protocol::EVERY, &self.subject_of(body, facts.as_ref().unwrap_or(&self.facts)), is_readable)
     }
 
-    /// What the rules of protocols find. They look at values as bodies share them, with a placeholder for an agent's own
+    /// Returns what the rules of protocols find. They look at values as bodies share them, with a placeholder for an agent's own
     /// system prompt; only those that find something there, at the values of this body.
     fn protocol_problems(&self, body: &Body, own: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
-        let shared = || self.subject(body.members().map(|member| (member.name, member.shared_value())));
-        let loud = body.memory().map(|memory| self.known(memory).loud(body, shared, memory));
+        let loud = body.memory().map(|memory| {
+            self.known(memory).loud(
+                body,
+                || self.subject(body.members().map(|member| (member.name, member.shared_value()))),
+                memory,
+            )
+        });
         protocol::check(loud.unwrap_or(protocol::EVERY), own, is_readable)
     }
 
-    /// What is known of the rules where bodies go.
+    /// Returns what is known of the rules where bodies go.
     fn known(&self, memory: &Memory) -> &Known {
-        let ask = || {
+        self.known.get_or_init(|| {
             let (wire, server, headers) = (self.wire, self.server, self.headers.clone());
             memory.ask(RouteOf { wire, server, headers, model: self.model.clone() }, || Arc::new(Known::new()))
-        };
-        self.known.get_or_init(ask)
+        })
     }
 
-    /// Whether the history is what its schema says.
+    /// Returns `true` if the history is what its schema says.
     fn is_readable(&self, problems: &[Problem]) -> bool {
         let Some(name) = history::member_of(self.wire) else { return true };
-        let is_in_history = |problem: &Problem| problem.pointer.tokens().next().is_some_and(|token| token == name);
-        !problems.iter().any(|problem| problem.severity != Some(Severity::Warning) && is_in_history(problem))
+        !problems.iter().any(|problem| problem.severity != Some(Severity::Warning) && is_in_history(problem, &name))
     }
 
     fn subject<'b>(&'b self, members: impl Iterator<Item = (&'b str, &'b Value)>) -> Subject<'b> {
@@ -273,6 +284,10 @@ impl Checks {
     fn destination(&self) -> Destination<'_> {
         Destination { wire: self.wire, server: self.server, model: self.model.as_deref() }
     }
+}
+
+fn is_in_history(problem: &Problem, name: &&str) -> bool {
+    problem.pointer.tokens().next().is_some_and(|token| token == *name)
 }
 
 /// Problems of a respelt body, at the places of the body as it was written.

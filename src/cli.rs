@@ -20,6 +20,8 @@ mod installed;
 mod lint;
 mod list;
 mod man;
+#[cfg(feature = "runtime")]
+mod mcp_list;
 mod models;
 mod options;
 mod part;
@@ -36,13 +38,14 @@ mod send;
 mod shared;
 mod show;
 mod terminal;
+mod tools;
 mod tree;
 mod why400;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use args::{Args, Command, ContextAction};
+use args::{Args, Command, ContextAction, ToolsAction};
 use options::Options;
 use render::Shape;
 use terminal::Terminal;
@@ -87,7 +90,7 @@ impl Failure {
         Failure { message: message.into(), help: None }
     }
 
-    /// What an error says.
+    /// Returns what an error says.
     fn of(error: impl std::error::Error) -> Failure {
         Failure::new(error.to_string())
     }
@@ -200,6 +203,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Compare(args) => compare::run(&options, &args, terminal),
         Command::Lint(lint) => lint::run(&options, &lint, terminal),
         Command::Why400(args) => why400::run(&options, &args, terminal),
+        Command::Tools { action: ToolsAction::Check(args) } => tools::check(&options, &args, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
         Command::Explain { agent, pointer, content } => {
             let wanted = explain::Wanted { pointer: pointer.as_deref(), content: content.as_deref() };

@@ -8,6 +8,7 @@ mod align;
 mod bodies;
 mod differ;
 mod files;
+pub(crate) mod limits;
 mod piece;
 mod read;
 mod settings;
@@ -35,7 +36,7 @@ pub struct Side<'b> {
     pub wire: WireFormat,
 }
 
-/// What two bodies have in common, and where they differ.
+/// The common content and the differences of two bodies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -62,6 +63,8 @@ pub struct Difference {
     pub subject: &'static str,
     /// One sentence without a full stop.
     pub message: String,
+    /// Why the second body's wire format has no place for the thing, as a sentence; `None` if it has one, or if nobody knows.
+    pub no_place: Option<&'static str>,
     /// The place in the first body, if it holds the thing.
     pub first: Option<Pointer>,
     /// The place in the second body, if it holds the thing.

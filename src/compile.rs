@@ -40,6 +40,7 @@ pub use explain::{Explained, Explanation, SourceKind, ValueSource};
 pub use flow::ContentFate;
 pub use impact::{ImpactError, ImpactQuery, Reached};
 pub use lint::{LintTarget, Linted, LintedBodies, Linting};
+pub(crate) use lint::{ModelKnowledge, usual_server};
 pub use lowered::{Lowered, LoweredKind, LoweredTo};
 pub use mend::{Mended, MendedFile, mend};
 pub(crate) use policy::MOST_OF_A_RULE;
@@ -99,9 +100,9 @@ pub struct Compiler {
     engine: Engine,
     schemas: Arc<Schemas>,
     contexts: Vec<LoadedContext>,
-    /// What is kept for all agents and contexts.
+    /// The answers kept for all agents and contexts.
     memory: Arc<Memory>,
-    /// What profiles say that their agents leave out, as far as it was seen.
+    /// The declarations of profiles that their agents leave something out, as far as it was seen.
     declarations: flow::Declarations,
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     agents: Vec<(ProfileId, bool)>,
@@ -126,18 +127,18 @@ impl Pairing<'_> {
 pub struct LoadedContext {
     /// The context.
     pub context: Context,
-    /// Whether golden bodies are written for it in this repository.
+    /// `true` if golden bodies are written for it in this repository.
     pub golden: bool,
     plain: Arc<Version>,
     /// Tells it apart in questions.
     id: Identity,
     scopes: Arc<Scopes>,
     source: OnceLock<Option<ContextSource>>,
-    /// What prompts see in the earlier turns, for each layer.
+    /// The surroundings that prompts see in the earlier turns, for each layer.
     turns: Vec<Arc<Scopes>>,
 }
 
-/// What the prompts of each layer's agents may read.
+/// The scopes of the prompts of each layer's agents.
 type Scopes = HashMap<LayerKind, Arc<PromptScope>>;
 
 /// All bodies of one agent.
@@ -147,7 +148,7 @@ pub struct AgentBodies<'c> {
     pub plan: Plan<'c>,
     /// Its bodies, sorted by context.
     pub bodies: Vec<(&'c LoadedContext, Body)>,
-    /// What was found in them, and why some could not be made; before any policy.
+    /// The findings about them, and why some could not be made; before any policy.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -157,7 +158,7 @@ pub struct AgentBodies<'c> {
 pub struct LiveBody {
     /// The body.
     pub body: Body,
-    /// What schemas and rules find in it; no policy was applied.
+    /// The findings of schemas and rules; no policy was applied.
     pub findings: Vec<Diagnostic>,
     /// The whole system prompt in it; blank if there is none.
     pub prompt: Arc<str>,
@@ -167,10 +168,10 @@ fn whole_prompt(prompt: Option<SystemPrompt>) -> Arc<str> {
     prompt.map_or_else(|| Arc::from(""), |prompt| Arc::from(prompt.as_str()))
 }
 
-/// What a run gave.
+/// The result of a run.
 #[non_exhaustive]
 pub struct Run<R> {
-    /// What the visitor returned, ordered by the agent's name.
+    /// The results of the visitor, ordered by the agent's name.
     pub results: Vec<R>,
     /// Findings of this run, without those of loading.
     pub findings: Findings,
@@ -178,7 +179,7 @@ pub struct Run<R> {
     pub bodies: usize,
 }
 
-/// What one agent gave.
+/// The result of one agent.
 struct Done<R> {
     /// `None` if it could not be compiled.
     result: Option<R>,
@@ -188,7 +189,7 @@ struct Done<R> {
     cost: u64,
 }
 
-/// What the bodies of one agent took so far.
+/// The cost of one agent's bodies so far.
 #[derive(Default)]
 struct Spent {
     /// Units of work.
@@ -197,7 +198,7 @@ struct Spent {
     held: usize,
     /// Values of each body that no template renders.
     static_values: usize,
-    /// Whether a finding says that a template works too much.
+    /// `true` if a finding says that a template works too much.
     is_told: bool,
 }
 
@@ -266,8 +267,7 @@ impl Compiler {
         findings.extend(rules::unknown_contexts(&repo, &contexts));
         findings.extend(rules::unknown_instances(&repo));
         let readable = readable(&repo);
-        let loaded = |context| LoadedContext::new(&repo, context, &readable);
-        let contexts = contexts.into_iter().map(loaded).collect();
+        let contexts = contexts.into_iter().map(|context| LoadedContext::new(&repo, context, &readable)).collect();
         let (schemas, agents) = (Arc::new(schemas), Vec::new());
         let declarations = flow::Declarations::default();
         let mut compiler =
@@ -305,7 +305,7 @@ impl Compiler {
         }
     }
 
-    /// Whether a finding of loading stands in a file that agents use.
+    /// Returns `true` if a finding of loading stands in a file that agents use.
     fn may_reach_agents(&self, finding: &Diagnostic) -> bool {
         let file = finding.primary.span.file;
         let mut profiles = self.hierarchy.ids().map(|id| self.hierarchy.get(id).file);
@@ -314,7 +314,7 @@ impl Compiler {
             || self.repo.instances.keys().any(|name| self.repo.instance_files(name).contains(&file))
     }
 
-    /// Whether an agent can be compiled.
+    /// Returns `true` if an agent can be compiled.
     fn prepare_agent(&mut self, id: ProfileId, findings: &mut Vec<Diagnostic>) -> bool {
         let Some(chain) = self.hierarchy.chain(id) else { return false };
         let before = findings.len();
@@ -434,16 +434,21 @@ impl Compiler {
         let renderers = Renderers::new(self);
         let limit = work::run_limit(agents.len().saturating_mul(self.chosen_contexts(selection).count()));
         let ledger = Ledger::new(limit);
-        let compile = |(index, &id): (usize, &ProfileId)| {
-            if ledger.is_spent() {
-                return None;
-            }
-            let done = caught(|| self.compile(id, selection, &renderers, &visit));
-            let done = done.unwrap_or_else(|panic| self.lost(id, &panic));
-            ledger.enter(index, done.cost);
-            Some(done)
+        let all = || {
+            agents
+                .par_iter()
+                .enumerate()
+                .map(|(index, &id)| {
+                    if ledger.is_spent() {
+                        return None;
+                    }
+                    let done = caught(|| self.compile(id, selection, &renderers, &visit));
+                    let done = done.unwrap_or_else(|panic| self.lost(id, &panic));
+                    ledger.enter(index, done.cost);
+                    Some(done)
+                })
+                .collect::<Vec<_>>()
         };
-        let all = || agents.par_iter().enumerate().map(compile).collect::<Vec<_>>();
         let done = match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
             Ok(pool) => pool.install(all),
             Err(_) => all(),
@@ -617,13 +622,12 @@ impl Compiler {
         let file = self.add_source(path, text);
         let origins = provider::origins(self.repo.instances.values());
         let read = context::read_live(file, self.sources().get(file).text(), &origins, &mut findings);
-        let is_mistake = |finding: &Diagnostic| finding.rule != &context::rules::NOT_NORMAL;
-        let read = read.filter(|_| !findings.iter().any(is_mistake));
+        let read = read.filter(|_| !findings.iter().any(|finding| finding.rule != &context::rules::NOT_NORMAL));
         let context = read.ok_or(findings)?;
         Ok((self.conversation_for(plan, &context)?, PromptEnvironment::of(&context)))
     }
 
-    /// What schemas and rules find in that body, as it is: no policy was applied. Nothing, if there is no body.
+    /// Returns what schemas and rules find in that body, as it is: no policy was applied. Nothing, if there is no body.
     pub fn live_findings(
         &self,
         plan: &Plan<'_>,
@@ -658,7 +662,7 @@ impl Compiler {
         })?
     }
 
-    /// Whether thinking is bound to what stands before it, for the model of a request.
+    /// Returns `true` if thinking is bound to what stands before it, for the model of a request.
     #[cfg(feature = "runtime")]
     pub(crate) fn binds_thinking(&self, plan: &Plan<'_>, model: Option<&str>) -> bool {
         plan.wire.binds_thinking()
@@ -720,7 +724,7 @@ impl Compiler {
         facts.value(|family| family.context_window).and_then(|(window, _)| u64::try_from(window).ok())
     }
 
-    /// What tokens of a request cost, where that is known of its server and model. A server is known by the host of its URL alone: a
+    /// Returns what tokens of a request cost, where that is known of its server and model. A server is known by the host of its URL alone: a
     /// proxy has prices of its own.
     #[cfg(feature = "runtime")]
     pub(crate) fn price(&self, plan: &Plan<'_>, model: Option<&str>) -> Option<Price> {
@@ -781,19 +785,18 @@ impl Compiler {
         Err(Box::new(SelectError::Unknown { what: "context", wanted: wanted.to_owned(), help: near }))
     }
 
-    /// Whether every file said what it defines. If not, there may be agents and contexts that nobody knows of.
+    /// Returns `true` if every file said what it defines. If not, there may be agents and contexts that nobody knows of.
     pub fn is_fully_read(&self) -> bool {
         let profiles: HashSet<FileId> = self.hierarchy.ids().map(|id| self.hierarchy.get(id).file).collect();
-        let hides = |finding: &Diagnostic| {
-            finding.severity == Severity::Error && !profiles.contains(&finding.primary.span.file)
-        };
-        !self.findings.iter().any(hides)
+        !self
+            .findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error && !profiles.contains(&finding.primary.span.file))
     }
 
     /// How many of the selected agents cannot be compiled.
     pub fn skipped(&self, selection: &Selection) -> usize {
-        let is_skipped = |(id, is_usable): &&(ProfileId, bool)| !is_usable && self.chosen_agent(selection, *id);
-        self.agents.iter().filter(is_skipped).count()
+        self.agents.iter().filter(|(id, is_usable)| !is_usable && self.chosen_agent(selection, *id)).count()
     }
 }
 
@@ -805,16 +808,16 @@ pub enum SelectError {
     Unknown {
         /// `agent` or `context`.
         what: &'static str,
-        /// What was asked for.
+        /// The name that was asked for.
         wanted: String,
-        /// What is near.
+        /// A suggestion of a similar name.
         help: Option<String>,
     },
     /// The name is that of an abstract profile.
     Abstract(Diagnostic),
     /// The context is left out, since something is wrong with its file.
     LeftOut {
-        /// What was asked for.
+        /// The name that was asked for.
         wanted: String,
         /// The file, as reports show it.
         path: String,
@@ -869,7 +872,7 @@ impl LoadedContext {
     }
 }
 
-/// What surrounds a conversation: what system prompts can see of it.
+/// The surroundings of a conversation: what system prompts can see of it.
 #[derive(Clone)]
 pub struct PromptEnvironment {
     /// The project's files.
@@ -878,7 +881,7 @@ pub struct PromptEnvironment {
     pub project_name: Arc<str>,
     /// The language of the file in front of the person.
     pub language: Arc<str>,
-    /// What the folders are called.
+    /// The paths of the folders.
     pub folders: Folders,
 }
 
@@ -905,7 +908,7 @@ impl PromptEnvironment {
         }
     }
 
-    /// What the prompts of a layer's agents may read.
+    /// Returns what the prompts of a layer's agents may read.
     fn scope(&self, repo: &Repo, layer: LayerKind) -> Arc<PromptScope> {
         let layers = repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world));
         self.scope_of(repo, layer, layers.collect())
@@ -923,7 +926,7 @@ impl PromptEnvironment {
     }
 }
 
-/// What the prompts of each layer's agents may read in all contexts, each file once.
+/// The files that the prompts of each layer's agents may read in all contexts, each file once.
 type Readable = HashMap<LayerKind, Vec<Arc<dyn World>>>;
 
 fn readable(repo: &Repo) -> Readable {

@@ -33,9 +33,9 @@ pub struct Context {
     pub layer: LayerKind,
     /// The name, which golden files carry.
     pub name: Arc<str>,
-    /// What it is there for.
+    /// The reason why it is there.
     pub why: Arc<str>,
-    /// Whether golden bodies are written for it, as the file says.
+    /// `true` if golden bodies are written for it, as the file says.
     pub golden: bool,
     /// The value of `language` in system prompts.
     pub language: Arc<str>,
@@ -43,9 +43,9 @@ pub struct Context {
     pub project: Project,
     /// The conversation, in normal form.
     pub conversation: Conversation,
-    /// Whether the host asked for a new system prompt and new tools with the last turn.
+    /// `true` if the host asked for a new system prompt and new tools with the last turn.
     pub renewed: bool,
-    /// What the conversation was in earlier turns, if the file has `turns`: what else is here is the last.
+    /// The state of the conversation in earlier turns, if the file has `turns`: what else is here is the last.
     pub earlier: Vec<State>,
 }
 
@@ -58,7 +58,7 @@ pub struct State {
     pub project: Project,
     /// The conversation, in normal form.
     pub conversation: Conversation,
-    /// Whether the host asked for a new system prompt and new tools with this turn.
+    /// `true` if the host asked for a new system prompt and new tools with this turn.
     pub renewed: bool,
 }
 
@@ -111,11 +111,18 @@ pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(St
     let left_out = repo.contexts.iter().filter(|source| !is_read(source.file));
     let named = left_out.map(|source| {
         let file = repo.sources.get(source.file);
-        let said = || json::parse(file.text()).ok()?.get("name")?.as_str().map(str::to_owned);
-        let stem = || file.path().rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned();
-        (said().unwrap_or_else(stem), source.file)
+        (
+            said(file).unwrap_or_else(|| {
+                file.path().rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned()
+            }),
+            source.file,
+        )
     });
     named.collect()
+}
+
+fn said(file: &crate::source::SourceFile) -> Option<String> {
+    json::parse(file.text()).ok()?.get("name")?.as_str().map(str::to_owned)
 }
 
 /// Reads one context file; findings and `None` if it is unusable.
@@ -139,7 +146,7 @@ pub(crate) fn read_live(
     read_for(Reading::Live(origins), file, LayerKind::Own, text, findings).map(|(context, _)| context)
 }
 
-/// What a context is read for.
+/// The purpose of reading a context.
 #[derive(Debug, Clone, Copy)]
 enum Reading<'o> {
     /// A file of a repository.
@@ -304,8 +311,10 @@ impl ContextSource {
     /// The same, of the first turns: 0 stands for what the file says before any.
     fn below_until(&self, turn: usize, member: &str, rest: &[&str]) -> Pointer {
         let turns = Pointer::root().member("turns");
-        let said = |index: &usize| self.tree.locate(&turns.element(*index).member(member)).is_some();
-        let turn = (0..turn.min(self.turns)).rev().find(said).map(|index| turns.element(index));
+        let turn = (0..turn.min(self.turns))
+            .rev()
+            .find(|index| self.tree.locate(&turns.element(*index).member(member)).is_some())
+            .map(|index| turns.element(index));
         rest.iter().fold(turn.unwrap_or_else(Pointer::root).member(member), |at, token| at.member(token))
     }
 }
@@ -318,7 +327,6 @@ fn message_of(at: &Pointer) -> Pointer {
 
 /// Where a message of the whole history stands in a file.
 fn message_at(file: &Value, index: usize) -> Pointer {
-    let length = |value: &Value| value.get("history").and_then(Value::as_array).map_or(0, Vec::len);
     let (mut index, mut at) = (index, Pointer::root());
     let mut before = length(file);
     for (number, turn) in file.get("turns").and_then(Value::as_array).into_iter().flatten().enumerate() {
@@ -331,13 +339,17 @@ fn message_at(file: &Value, index: usize) -> Pointer {
     at.member("history").element(index)
 }
 
+fn length(value: &Value) -> usize {
+    value.get("history").and_then(Value::as_array).map_or(0, Vec::len)
+}
+
 fn not_normal(message: Span, change: &conversation::NormalFormChange) -> Diagnostic {
     let what = format!("not in normal form: {}", change.describe());
     Diagnostic::new(&rules::NOT_NORMAL, message, what).help(change.help())
 }
 
 impl Context {
-    /// What the conversation is in the last turn.
+    /// Returns what the conversation is in the last turn.
     pub(crate) fn last(&self) -> State {
         let Context { language, project, conversation, renewed, .. } = self;
         let (language, project) = (Arc::clone(language), project.clone());

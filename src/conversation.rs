@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 /// Everything that one request is about.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conversation {
-    /// What is asked of the model.
+    /// The task of the model.
     pub task: Task,
     /// The tools that are offered.
     pub tools: Vec<Tool>,
@@ -39,17 +39,17 @@ pub struct Conversation {
     pub files: Vec<AttachedFile>,
     /// Named layers of the system prompt beside the agent's own.
     pub system_layers: Vec<SystemLayer>,
-    /// Whether the agent's own system prompt is left out.
+    /// `true` if the agent's own system prompt is left out.
     pub omit_system_prompt: bool,
     /// The first message behind the last renewal of system prompt and tools; 0 if there was none. Thinking in messages before it is
     /// left out for APIs that bind thinking to what stood before it.
     pub bound_from: usize,
     /// The whole system prompt, if it is known; blank if there is none. Else it is rendered. A session keeps the one that it rendered first.
     pub known_prompt: Option<Arc<str>>,
-    /// Whether what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
+    /// `true` if what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
     /// `surroundings` is told both before the first message of the person.
     pub is_told: bool,
-    /// What is known of typed items of the history beside their text, each with its message's place. A session keeps it in its log.
+    /// The facts known of typed items of the history beside their text, each with its message's place. A session keeps it in its log.
     pub known_items: Vec<(usize, Item)>,
 }
 
@@ -124,35 +124,38 @@ impl Role {
 pub struct Message {
     /// The role of the one who speaks.
     pub role: Role,
-    /// What is said, in order.
+    /// The content, in order.
     pub blocks: Vec<Block>,
-    /// What kind of typed system item this is, if it is one.
+    /// The kind of typed system item, if it is one.
     pub item: Option<ItemKind>,
 }
 
 impl Message {
-    /// What the person says.
+    /// Returns what the person says.
     pub fn user(content: impl Into<Content>) -> Message {
         Message { role: Role::User, blocks: content.into().0, item: None }
     }
 
-    /// What the model said.
+    /// Returns what the model said.
     pub fn assistant(content: impl Into<Content>) -> Message {
         Message { role: Role::Assistant, blocks: content.into().0, item: None }
     }
 
-    /// What it says in words: its texts, and those in a provider's own form, without thinking, calls and results.
+    /// Returns what it says in words: its texts, and those in a provider's own form, without thinking, calls and results.
     pub fn text(&self) -> String {
-        let words = |block: &Block| match block {
-            Block::Text(text) => Some(Arc::clone(text)),
-            Block::Provider(own) => own.text.clone(),
-            _ => None,
-        };
-        self.blocks.iter().filter_map(words).map(|text| text.to_string()).collect()
+        self.blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(Arc::clone(text)),
+                Block::Provider(own) => own.text.clone(),
+                _ => None,
+            })
+            .map(|text| text.to_string())
+            .collect()
     }
 }
 
-/// What a message is made of: a text, a block, or several blocks.
+/// The content of a message: a text, a block, or several blocks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Content(pub Vec<Block>);
 
@@ -222,7 +225,7 @@ pub enum Block {
         id: Arc<str>,
         /// The answer's text.
         content: Arc<str>,
-        /// Whether the tool failed.
+        /// `true` if the tool failed.
         is_error: bool,
         /// Images in the answer.
         images: Vec<Image>,
@@ -235,7 +238,7 @@ pub enum Block {
     Audio(Audio),
     /// An image, a document or a recording that the host keeps: its bytes come when a request is made.
     Stored(StoredContent),
-    /// What one provider said or did in a form of its own.
+    /// Something that one provider said or did in a form of its own.
     Provider(ProviderBlock),
 }
 
@@ -298,7 +301,7 @@ pub struct Audio {
 /// A reference to content that the host keeps elsewhere. It holds what is needed to know the same bytes again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredContent {
-    /// What the host finds it by, for instance a path.
+    /// The name by which the host finds it, for instance a path.
     pub reference: Arc<str>,
     /// The MIME type, which says whether it is an image, a recording or a document.
     pub media_type: Arc<str>,
@@ -316,7 +319,7 @@ pub struct ProviderBlock {
     pub origin: Arc<str>,
     /// The block, item, part or members of a message, in the provider's own form.
     pub data: Value,
-    /// What stands for it where it does not go, if it says something in words.
+    /// The words that stand for it where it does not go, if there are any.
     pub text: Option<Arc<str>>,
 }
 
@@ -327,15 +330,17 @@ impl ProviderBlock {
         self.data.pointer("/audio/expires_at")?.as_u64()
     }
 
-    /// What the provider calls it: its `type`, or else the name of its first member.
+    /// Returns what the provider calls it: its `type`, or else the name of its first member.
     pub fn kind(&self) -> &str {
         kind_of(&self.data)
     }
 }
 
 fn kind_of(data: &Value) -> &str {
-    let first = || data.as_object().and_then(|members| members.keys().next()).map(String::as_str);
-    data.get("type").and_then(Value::as_str).or_else(first).unwrap_or_default()
+    data.get("type")
+        .and_then(Value::as_str)
+        .or_else(|| data.as_object().and_then(|members| members.keys().next()).map(String::as_str))
+        .unwrap_or_default()
 }
 
 /// An image: base64 data or a URL.
@@ -345,7 +350,7 @@ pub struct Image {
     pub data: Arc<str>,
     /// The MIME type.
     pub media_type: Arc<str>,
-    /// Whether `data` is a URL.
+    /// `true` if `data` is a URL.
     pub is_url: bool,
 }
 
@@ -354,7 +359,7 @@ pub struct Image {
 pub struct Tool {
     /// The name that the model calls.
     pub name: Arc<str>,
-    /// What the tool does.
+    /// The description of the tool.
     pub description: Arc<str>,
     /// JSON Schema of the arguments.
     pub schema: Map<String, Value>,
@@ -453,7 +458,7 @@ impl ItemKind {
 }
 
 impl Conversation {
-    /// Whether this is a chat or a completion.
+    /// Returns whether this is a chat or a completion.
     pub fn kind(&self) -> TaskKind {
         match self.task {
             Task::Chat(_) => TaskKind::Chat,
@@ -514,7 +519,7 @@ impl Conversation {
     }
 }
 
-/// What stands between the parts of a system prompt.
+/// The text between the parts of a system prompt.
 pub(crate) const PROMPT_SEPARATOR: &str = "\n\n";
 
 #[cfg(test)]

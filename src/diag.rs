@@ -45,11 +45,11 @@ pub struct Rule {
     pub summary: &'static str,
     /// The page that `reqc rule CODE` shows: why it matters and what to do, in Markdown.
     pub page: &'static str,
-    /// Whether a repository may lower or silence it. An error that leaves an agent without a body must stay one: else a run
+    /// `true` if a repository may lower or silence it. An error that leaves an agent without a body must stay one: else a run
     /// would pass that compiled less than it seems. What may be lowered are warnings, and findings about the content of
     /// bodies that exist.
     pub can_be_lowered: bool,
-    /// Whether it speaks of a member's key rather than of its value.
+    /// `true` if it speaks of a member's key rather than of its value.
     pub is_about_key: bool,
     /// Where its facts about providers were found. Rules about the project's own files have none.
     pub evidence: &'static [Evidence],
@@ -124,7 +124,7 @@ pub(crate) use rules;
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What to say there; may be empty for a primary label.
+    /// The note there; may be empty for a primary label.
     pub message: String,
 }
 
@@ -132,7 +132,7 @@ pub struct Label {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// What kind of finding this is.
+    /// The kind of finding.
     pub rule: &'static Rule,
     /// The severity in this run.
     pub severity: Severity,
@@ -146,13 +146,13 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The edit that mends it, where the stage that found it knows one; see [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
-    /// Whether what is wrong stands elsewhere, where nobody can edit it: no name at its place is misspelt.
+    /// `true` if what is wrong stands elsewhere, where nobody can edit it: no name at its place is misspelt.
     pub(crate) is_elsewhere: bool,
-    /// What tells it apart from another finding of its rule at its place.
+    /// The sense in which it differs from another finding of its rule at its place.
     pub(crate) sense: Option<String>,
     /// The worst that any policy makes of it.
     pub(crate) worst: Severity,
-    /// What is to be mended elsewhere, for all findings of its rule that name the same: a file that is missing, for instance.
+    /// The thing to mend elsewhere, for all findings of its rule that name the same: a file that is missing, for instance.
     pub(crate) cause: Option<String>,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
     pub agents: Vec<Arc<str>>,
@@ -262,8 +262,6 @@ impl Diagnostic {
 
     /// Adds what another finding of its cause says in other words.
     fn says_too(&mut self, other: &Diagnostic) {
-        // The same at another message of a conversation is nothing new.
-        let words = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
         let said = words(&other.message);
         let known = std::iter::once(&self.message).chain(self.related.iter().map(|label| &label.message));
         let is_known = known.into_iter().any(|message| words(message) == said);
@@ -293,6 +291,11 @@ impl Diagnostic {
     }
 }
 
+/// The same at another message of a conversation is nothing new.
+fn words(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>()
+}
+
 /// Findings, deduplicated: the same rule at the same place, as bad and in the same sense, is one finding that reaches more. So are
 /// those with the same cause: further places are related ones.
 ///
@@ -303,7 +306,7 @@ pub struct Findings {
     seen: std::collections::HashMap<Key, usize>,
 }
 
-/// What findings that are one have in common.
+/// The key that equal findings share.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     code: &'static str,
@@ -314,7 +317,7 @@ struct Key {
     words: Option<String>,
 }
 
-/// What is said at a further place of one cause.
+/// The note at a further place of one cause.
 const MET_HERE: &str = "the same here";
 
 /// The most further places of one cause that are named.
@@ -372,7 +375,7 @@ impl Findings {
         diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// Whether nothing was found.
+    /// Returns `true` if nothing was found.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -424,15 +427,18 @@ fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     (score >= 0.85 || is_near()).then_some(score)
 }
 
-/// Whether a name is a known one with a slip: in another spelling (`providerInstance`), or one or two steps away.
+/// Returns `true` if a name is a known one with a slip: in another spelling (`providerInstance`), or one or two steps away.
 pub(crate) fn is_misspelling(name: &str, known: &str) -> bool {
     if name.len() > LONGEST_NAME {
         return false;
     }
-    let folded = |name: &str| name.to_lowercase().replace(['_', '-', ' ', '.'], "");
     let (name, known) = (folded(name), folded(known));
     name == known
         || strsim::damerau_levenshtein(&name, &known) <= 2.min(known.len() / 4).max(usize::from(known.len() > 2))
+}
+
+fn folded(name: &str) -> String {
+    name.to_lowercase().replace(['_', '-', ' ', '.'], "")
 }
 
 /// “did you mean `a` or `b`?”, if anything is near enough.
@@ -464,7 +470,7 @@ impl Suggestions {
         one_of(&self.nearest(name, candidates))
     }
 
-    /// Whether enough was compared.
+    /// Returns `true` if enough was compared.
     pub(crate) fn is_spent(&self) -> bool {
         self.left == 0
     }

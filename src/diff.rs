@@ -1,4 +1,4 @@
-//! What changed between two bodies, by JSON pointer, and equal changes of many bodies as one.
+//! The changes between two bodies, by JSON pointer, and equal changes of many bodies as one.
 //!
 //! Input: pairs of JSON values, or files that hold them. Output: [`Change`]s and [`Group`]s as data; printing is
 //! [`report`](crate::report)'s business, and what caused a change is asked of whoever made the bodies.
@@ -52,8 +52,11 @@ pub fn textual(old: &str, new: &str, name: &str) -> String {
     let (removed, added) = bounded::middles(&before, &after);
     let place = |range: &std::ops::Range<usize>| format!("{},{}", range.start + 1, range.len());
     let hunk = format!("@@ -{} +{} @@\n", place(&removed), place(&added));
-    let line = |sign: char, line: &&str| format!("{sign}{}\n", line.trim_end_matches('\n'));
     let removed = before[removed].iter().map(|it| line('-', it));
     let added = after[added].iter().map(|it| line('+', it));
     [header, hunk].into_iter().chain(removed).chain(added).collect()
+}
+
+fn line(sign: char, line: &&str) -> String {
+    format!("{sign}{}\n", line.trim_end_matches('\n'))
 }

@@ -87,7 +87,7 @@ impl Request {
     }
 }
 
-/// What was laid out.
+/// The requests that were laid out.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
@@ -101,21 +101,29 @@ pub struct Exported {
 
 /// Lays out requests. `root` is the folder that files of keys are named from.
 pub fn export(layout: Layout, requests: &[Request], root: &Path) -> Exported {
-    let all = |files| Exported { files, requests: requests.len(), left_out: 0 };
     match layout {
-        Layout::Tree => all(requests.iter().map(|it| (it.path("json"), it.body.clone())).collect()),
+        Layout::Tree => all(requests.iter().map(|it| (it.path("json"), it.body.clone())).collect(), requests),
         Layout::Jsonl => {
             let lines: Vec<String> = requests.iter().map(|it| line(&object(it))).collect();
-            all(vec![("requests.jsonl".to_owned(), lines.concat())])
+            all(vec![("requests.jsonl".to_owned(), lines.concat())], requests)
         }
-        Layout::Curl => {
-            let script = |it: &Request| (it.path("sh"), format!("#!/bin/sh\n{}", curl(&it.line, &it.body, root)));
-            all(requests.iter().map(script).collect())
+        Layout::Curl => all(
+            requests
+                .iter()
+                .map(|it| (it.path("sh"), format!("#!/bin/sh\n{}", curl(&it.line, &it.body, root))))
+                .collect(),
+            requests,
+        ),
+        Layout::Har => {
+            all(vec![("requests.har".to_owned(), Text::json_data(&har::archive(requests)).to_string())], requests)
         }
-        Layout::Har => all(vec![("requests.har".to_owned(), Text::json_data(&har::archive(requests)).to_string())]),
         Layout::BatchOpenAi => batch::openai(requests),
         Layout::BatchAnthropic => batch::anthropic(requests),
     }
+}
+
+fn all(files: Vec<(String, String)>, requests: &[Request]) -> Exported {
+    Exported { files, requests: requests.len(), left_out: 0 }
 }
 
 /// A request as one object.
@@ -136,8 +144,10 @@ fn line(value: &Value) -> String {
     Text::json_line(value).to_string()
 }
 
-/// What the name of a file may hold: everything else becomes a dash.
+/// Returns what the name of a file may hold: everything else becomes a dash.
 fn file_name(text: &str) -> String {
-    let fit = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' };
-    text.trim_matches('/').chars().map(fit).collect()
+    text.trim_matches('/')
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' })
+        .collect()
 }

@@ -1,12 +1,10 @@
 //! Content that is lost on its way from a conversation into a request body.
 //!
 //! Input: a conversation as templates see it, and the body that was made of it. Output: [`Judged`]: the kinds of content that are
-//! there, and every [`Loss`]. The body is read into pieces, as `compare` reads it, and the content is looked for among them. What a wire
-//! format cannot carry stands in `wire-limits.toml` ([`limits`]). Knows nothing of profiles, files and how a loss is told.
+//! there, and every [`Loss`]. The body is read into pieces, as `compare` reads it, and the content is looked for among them. Knows nothing of profiles, files and how a loss is told.
 
 mod alteration;
 mod carried;
-pub(crate) mod limits;
 pub(crate) mod rules;
 
 pub(crate) use carried::{Expected, judge};
@@ -14,12 +12,12 @@ pub(crate) use carried::{Expected, judge};
 use crate::conversation::{ContentKind, KindSet};
 use crate::json::Pointer;
 
-/// What a body carries, and what it loses.
+/// The content that a body carries, and the content that it loses.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Judged {
     /// The kinds of which something is in the body as it should be.
     pub(crate) held: KindSet,
-    /// What is not.
+    /// The losses.
     pub(crate) losses: Vec<Loss>,
 }
 
@@ -30,7 +28,7 @@ pub(crate) struct Loss {
     pub(crate) kind: ContentKind,
     /// Another kind that it is of, for declarations that name that one.
     pub(crate) also: Option<ContentKind>,
-    /// What became of it.
+    /// The fate of the content.
     pub(crate) fate: Fate,
     /// Where it stands in the template data.
     pub(crate) at: Pointer,
@@ -40,7 +38,7 @@ pub(crate) struct Loss {
     pub(crate) shown: Box<str>,
 }
 
-/// What became of content.
+/// The fate of content.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fate {
     /// It is not in the body.

@@ -28,10 +28,10 @@ pub const FOLDER: &str = "golden";
 /// The file of each agent that holds all of a request but its body.
 pub const REQUEST: &str = "request.json";
 
-/// What every `request.json` has, beside the agent's name.
+/// The keys that every `request.json` has, beside the agent's name.
 const REQUEST_KEYS: [&str; 6] = ["provider_instance", "client_api", "wire", "method", "url", "headers"];
 
-/// What the conversation is called in the bodies of some wire format: every body has one of these members.
+/// The members that hold the conversation in the bodies of some wire format: every body has one of them.
 const CONVERSATIONS: [&str; 5] = ["messages", "contents", "input", "prompt", "input_prefix"];
 
 /// A file that should be there.
@@ -42,7 +42,7 @@ pub struct GoldenFile {
     pub path: String,
     /// The context; `None` for `request.json`.
     pub context: Option<Arc<str>>,
-    /// What it holds.
+    /// The content.
     pub text: String,
 }
 
@@ -54,13 +54,16 @@ impl GoldenFile {
             return self;
         }
         let name = self.path.rsplit('/').next().unwrap_or_default();
-        let member = |name: &str| format!("\"agent\": {}", Value::from(name));
         let text = match self.context {
             None => self.text.replacen(&member(from), &member(to), 1),
             Some(_) => self.text,
         };
         GoldenFile { path: format!("{}/{name}", slug(to)), context: self.context, text }
     }
+}
+
+fn member(name: &str) -> String {
+    format!("\"agent\": {}", Value::from(name))
 }
 
 /// A difference between what should be there and what is.
@@ -73,9 +76,9 @@ pub struct Drift {
     pub agent: Option<Arc<str>>,
     /// The context; `None` for `request.json` and orphans.
     pub context: Option<Arc<str>>,
-    /// What is there; `None`: nothing.
+    /// The bytes that are there; `None`: nothing.
     pub old: Option<Vec<u8>>,
-    /// What should be there; `None`: nothing.
+    /// The text that should be there; `None`: nothing.
     pub new: Option<String>,
 }
 
@@ -99,11 +102,12 @@ impl From<&Drift> for ChangedFile {
 pub fn files<'b>(plan: &Plan<'_>, bodies: impl Iterator<Item = (&'b Arc<str>, &'b Body)>) -> Vec<GoldenFile> {
     let slug = slug(plan.name());
     let request = GoldenFile { path: format!("{slug}/{REQUEST}"), context: None, text: request_json(plan, None) };
-    let body = |(context, body): (&Arc<str>, &Body)| {
-        let path = format!("{slug}/{context}.json");
-        GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() }
-    };
-    std::iter::once(request).chain(bodies.map(body)).collect()
+    std::iter::once(request)
+        .chain(bodies.map(|(context, body)| {
+            let path = format!("{slug}/{context}.json");
+            GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() }
+        }))
+        .collect()
 }
 
 /// `request.json`: everything of a request but its body.
@@ -265,13 +269,13 @@ fn unasked(
     Ok(found)
 }
 
-/// Whether the `request.json` of a folder is one of ours.
+/// Returns whether the `request.json` of a folder is one of ours.
 fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, AccessError> {
     let path = format!("{name}/{REQUEST}");
     Ok(output.current(&join(folder, &path))?.is_some_and(|bytes| has_our_form(&path, &bytes)))
 }
 
-/// Whether a file of the form `<slug>/<name>.json` can be one of ours, judged by what it holds: a request line of an agent that
+/// Returns `true` if a file of the form `<slug>/<name>.json` can be one of ours, judged by what it holds: a request line of an agent that
 /// has such a folder, or a body that some API takes. A manifest alone is no proof, since anybody can write one.
 fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else { return false };

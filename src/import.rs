@@ -32,7 +32,7 @@ use crate::source::{SourceText, Sources};
 
 use lost::Lost;
 
-/// What a context is made of.
+/// The parts that a context is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'b> {
     /// The body.
@@ -41,7 +41,7 @@ pub struct Request<'b> {
     pub wire: WireFormat,
     /// The name of the context.
     pub name: &'b str,
-    /// Whether texts are replaced by others of the same length and character classes.
+    /// `true` if texts are replaced by others of the same length and character classes.
     pub redact: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Request<'b> {
 pub struct Imported {
     /// The context file.
     pub text: String,
-    /// What of the body is not in it, in the order of the body.
+    /// The losses, in the order of the body.
     pub losses: Vec<Loss>,
 }
 
@@ -59,7 +59,7 @@ pub struct Imported {
 pub struct Loss {
     /// Where it stands in the body.
     pub pointer: Pointer,
-    /// What became of it, in one lower-case phrase.
+    /// The fate of the content, in one lower-case phrase.
     pub why: String,
 }
 

@@ -20,14 +20,14 @@ use std::ops::Range;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// What is wrong with a JSON text. The first mistake only: what follows one is guesswork.
+/// A mistake in a JSON text. The first mistake only: what follows one is guesswork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
     /// The mistake.
     pub problem: Problem,
     /// Where, in bytes of the text.
     pub range: Range<usize>,
-    /// What stands where a bracket should have been closed.
+    /// The range where a bracket should have been closed.
     pub met: Option<Range<usize>>,
 }
 
@@ -72,7 +72,7 @@ pub enum Problem {
     NotClosed {
         /// The bracket.
         open: char,
-        /// What stands there.
+        /// The character there.
         met: char,
     },
     /// A closing bracket where nothing is open.
@@ -340,7 +340,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// What kind of value it is, with its article.
+/// Returns what kind of value it is, with its article.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

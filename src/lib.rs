@@ -121,6 +121,8 @@ pub mod text;
 pub mod tokens;
 #[doc(hidden)]
 pub mod toml;
+pub mod tool_list;
+pub mod traffic;
 #[doc(hidden)]
 pub mod unit;
 pub mod world;

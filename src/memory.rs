@@ -41,7 +41,7 @@ pub struct Memory {
     state: RandomState,
 }
 
-/// What a memory holds and how often it helped.
+/// The size of a memory, and how often it helped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
     /// The answers that are held.

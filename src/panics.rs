@@ -14,7 +14,7 @@ crate::diag::rules! {
          Please report it, with the message and the file that the finding points at.";
 }
 
-/// What a panic said, and where it was.
+/// The message and the place of a panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Panic {
     message: String,

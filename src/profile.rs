@@ -72,15 +72,15 @@ pub struct Profile {
     pub extends: Option<Spanned<Arc<str>>>,
     /// Where it says that it can only be extended, if it does.
     pub abstract_at: Option<Span>,
-    /// Whether listings leave it out.
+    /// `true` if listings leave it out.
     pub hidden: bool,
     /// Inherited body fields and headers to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
-    /// What its descendants inherit: the file without the keys that are this profile's own.
+    /// The settings that its descendants inherit: the file without the keys that are this profile's own.
     pub settings: Table,
     /// How many values these are, nested ones too.
     pub values: usize,
-    /// Whether a finding says that it cannot be used; its descendants are then skipped.
+    /// `true` if a finding says that it cannot be used; its descendants are then skipped.
     pub broken: bool,
 }
 
@@ -88,12 +88,11 @@ pub struct Profile {
 pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     let mut findings = Vec::new();
     let fields = LazyCell::new(|| body_fields(repo));
-    let is_field = |key: &str| fields.contains(key);
     let mut profiles = Vec::with_capacity(repo.profiles.len() + repo.unreadable_profiles.len());
     for source in &repo.profiles {
         let text = repo.sources.get(source.file).text();
         let read = caught(|| match toml::parse(text) {
-            Ok(table) => Profile::read(source.file, source.layer, table, &is_field, &mut findings),
+            Ok(table) => Profile::read(source.file, source.layer, table, &|key| fields.contains(key), &mut findings),
             Err(error) => {
                 findings.push(not_toml(source.file, error));
                 Profile::salvage(*source, text)
@@ -151,14 +150,14 @@ impl Profile {
         Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, values, broken })
     }
 
-    /// What a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
+    /// Returns what a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
     fn salvage(source: LayerFile, text: &str) -> Option<Profile> {
         let table = toml::parse(text).or_else(|error| toml::salvage(text, &error).ok_or(error)).ok()?;
         let profile = Profile::read(source.file, source.layer, table, &|_| false, &mut Vec::new())?;
         Some(Profile { broken: true, ..profile })
     }
 
-    /// Whether it can only be extended.
+    /// Returns `true` if it can only be extended.
     pub fn is_abstract(&self) -> bool {
         self.abstract_at.is_some()
     }
@@ -243,7 +242,7 @@ pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnosti
     Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
 }
 
-/// What to do with a field of request bodies that stands above `[body]`.
+/// Returns what to do with a field of request bodies that stands above `[body]`.
 fn below_body(field: &str) -> String {
     let help = "it is a field of the request body: move it below `[body]`";
     match field {
@@ -306,7 +305,7 @@ fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
     reader.report(finding.label(problem.why).maybe_help(problem.help));
 }
 
-/// Whether an endpoint must not be shown, not even as what was inherited.
+/// Returns `true` if an endpoint must not be shown, not even as what was inherited.
 fn holds_secret(endpoint: &Node) -> bool {
     matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
 }
@@ -318,10 +317,13 @@ fn keep_headers(table: &mut Table, sendable: &[(Arc<str>, Arc<str>)]) {
     let Kind::Table(headers) = &mut node.kind else { return };
     headers.entries.iter_mut().for_each(|(key, _)| key.name.make_ascii_lowercase());
     let mut left = sendable.iter().peekable();
-    headers.entries.retain(|(key, node)| {
-        let is_value = |value: &str| matches!(&node.kind, Kind::String(text) if **text == *value);
-        left.next_if(|(name, value)| **name == *key.name && is_value(value)).is_some()
-    });
+    headers
+        .entries
+        .retain(|(key, node)| left.next_if(|(name, value)| **name == *key.name && is_value(value, node)).is_some());
+}
+
+fn is_value(value: &str, node: &Node) -> bool {
+    matches!(&node.kind, Kind::String(text) if **text == *value)
 }
 
 fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) {
@@ -402,7 +404,7 @@ fn check_body(reader: &mut Reader<'_, '_>, file: FileId, body: &Table) {
     body.entries.iter().for_each(|(_, node)| check_value(reader, node));
 }
 
-/// What has no JSON form.
+/// Tells of values that have no JSON form.
 fn check_value(reader: &mut Reader<'_, '_>, node: &Node) {
     let what = match &node.kind {
         Kind::Datetime(_) => "a TOML date or time",

@@ -32,5 +32,5 @@ pub use request::{Header, HeaderValue, MODEL_PLACEHOLDER, RequestLine, request_l
 pub use server::Server;
 pub(crate) use server::is_openai_model;
 pub use tools::tool_definitions;
-pub(crate) use tools::{Tools, is_injected, tool_source, with_own_tools};
+pub(crate) use tools::{Tools, is_injected, shaped, tool_source, with_own_tools};
 pub use wire::WireFormat;

@@ -44,11 +44,11 @@ pub struct Explanation {
     pub refusal: &'static Refusal,
     /// The sentence as it stands in the text, on one line.
     pub said: String,
-    /// What stands in its holes: names and values.
+    /// The content of its holes: names and values.
     pub holes: Vec<(String, String)>,
     /// The path into the body that it names: `messages.3.content.0`.
     pub path: Option<String>,
-    /// Whether the text only comes near to the sentence: it is cut short, or the provider changed some words.
+    /// `true` if the text only comes near to the sentence: it is cut short, or the provider changed some words.
     pub is_near: bool,
     /// Other providers that answer the same.
     pub also: Vec<&'static Provider>,
@@ -149,8 +149,7 @@ impl Dictionary {
         }
         let mut explained = Vec::new();
         while let Some(best) = fitting.iter().max_by_key(|hit| hit.refusal.pattern.letters()).map(Hit::letters) {
-            let is_near = |hit: &&Hit| hit.letters() * 10 >= best * 8;
-            let near: Vec<&Hit> = fitting.iter().filter(is_near).collect();
+            let near: Vec<&Hit> = fitting.iter().filter(|hit| hit.letters() * 10 >= best * 8).collect();
             let chosen = near.iter().max_by_key(|hit| hit.rank()).expect("one is the best");
             explained.push(chosen.explanation(plain, &fitting));
             let taken = chosen.found.range.clone();
@@ -218,10 +217,9 @@ impl Explanation {
     /// Returns the place in a body that the sentence names: by its path, else by an id or a name that it quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
         let by_path = self.path.as_deref().and_then(|path| place::of_path(body, path));
-        let quoted = || {
+        by_path.or_else(|| {
             let telling = self.holes.iter().filter(|(name, _)| matches!(name.as_str(), "id" | "ids" | "tool"));
             telling.flat_map(|(_, value)| place::words(value)).find_map(|word| place::of_value(body, word))
-        };
-        by_path.or_else(quoted)
+        })
     }
 }

@@ -76,7 +76,7 @@ const OF_PROFILE: char = '\u{1}';
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TemplateId(u32);
 
-/// What a template string is for: which functions it may call.
+/// The purpose of a template string: which functions it may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TemplateKind {
     /// A string of `[body]`.
@@ -93,7 +93,7 @@ pub fn function_names(kind: TemplateKind) -> &'static [&'static str] {
     }
 }
 
-/// Whether a string of a body is a template: `{#` alone does not make one.
+/// Returns `true` if a string of a body is a template: `{#` alone does not make one.
 pub fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
@@ -112,7 +112,7 @@ struct TemplateSource<'t> {
     name: &'t Arc<str>,
     origin: TemplateOrigin,
     text: &'t str,
-    /// What it is for; `None` for a partial, which serves whatever includes it.
+    /// The purpose; `None` for a partial, which serves whatever includes it.
     kind: Option<TemplateKind>,
 }
 
@@ -124,7 +124,7 @@ impl TemplateSource<'_> {
 
 /// All templates of a repository.
 pub struct Engine {
-    /// What the engine's own filters ask for how they are to behave.
+    /// The environment that the engine's own filters ask for their settings.
     environment: Environment<'static>,
     /// The functions that templates may call, by name.
     globals: BTreeMap<&'static str, Value>,
@@ -145,7 +145,7 @@ pub struct Engine {
     suggestions: Suggestions,
     /// The templates of each profile file.
     by_file: HashMap<FileId, Vec<TemplateId>>,
-    /// What each partial reads, its includes followed.
+    /// The data that each partial reads, its includes followed.
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
@@ -161,16 +161,16 @@ struct Template {
     name: Arc<str>,
     /// Its number among all templates.
     number: u32,
-    /// What is evaluated.
+    /// The text that is evaluated.
     text: Box<str>,
-    /// What it reads, includes followed.
+    /// The data that it reads, includes followed.
     reads: BTreeSet<String>,
-    /// Whether it may read the system prompt.
+    /// `true` if it may read the system prompt.
     reads_prompt: bool,
     usable: bool,
     /// How many agents use it.
     uses: usize,
-    /// Whether it is a prompt that says the same in every context, once somebody asks.
+    /// `true` if it is a prompt that says the same in every context, once somebody asks.
     is_constant: OnceLock<bool>,
 }
 
@@ -243,11 +243,10 @@ impl Engine {
     /// A template of a profile, ready to be evaluated.
     fn tree(&self, id: TemplateId) -> Arc<eval::Template> {
         let template = &self.templates[id.0 as usize];
-        let make = || {
+        self.memory.ask(TreeOf { engine: self.id, id, len: template.text.len() }, || {
             let made = self.lowered(&template.name, template.number, &template.text);
             Arc::new(made.expect("a template that is usable was parsed"))
-        };
-        self.memory.ask(TreeOf { engine: self.id, id, len: template.text.len() }, make)
+        })
     }
 
     /// Checks and compiles a template string of a profile; the same string is compiled once, however many
@@ -295,7 +294,7 @@ impl Engine {
         usable.then_some(id)
     }
 
-    /// What the mistakes of profiles are compared with names by.
+    /// Returns what the mistakes of profiles are compared with names by.
     pub(crate) fn suggestions(&mut self) -> &mut Suggestions {
         &mut self.suggestions
     }
@@ -445,14 +444,12 @@ impl Engine {
             self.check_unexpanded(sources, name, &analysis, findings);
         }
         if !template.is_prompt() {
-            let is_asked = |it: &&slips_of_data::Impossible| !it.is_of_inja || self.dialect == Dialect::Inja;
-            let impossible = analysis.impossible.iter().filter(is_asked);
+            let impossible = analysis.impossible.iter().filter(|it| !it.is_of_inja || self.dialect == Dialect::Inja);
             findings.extend(impossible.map(|asked| self.impossible(sources, name, asked)));
             let text = &rewritten.text;
             findings.extend(analysis.unescaped.iter().map(|it| self.unescaped(sources, name, text, it)));
         }
-        let span = |range| self.span(sources, name, range);
-        findings.extend(dialect::findings(rewritten, &analysis, self.dialect, span));
+        findings.extend(dialect::findings(rewritten, &analysis, self.dialect, |range| self.span(sources, name, range)));
         analysis.pair_loops.clone_from(&rewritten.pair_loops);
         self.analyses.insert(Arc::clone(name), Box::new(analysis));
         is_sound.then(|| rewritten.text.clone())
@@ -470,8 +467,10 @@ impl Engine {
         let no = if *object == "ctx" { "no " } else { "" };
         let message = format!("{what} {no}`{}`: the guard hides that", crate::text::cut(member, 60));
         let finding = Diagnostic::new(&rules::IMPOSSIBLE_MEMBER, self.span(sources, name, range.clone()), message);
-        let known = || format!("it has {}", listed(members.iter().copied()));
-        let finding = finding.help(did_you_mean(member, members.iter().copied()).unwrap_or_else(known));
+        let finding = finding.help(
+            did_you_mean(member, members.iter().copied())
+                .unwrap_or_else(|| format!("it has {}", listed(members.iter().copied()))),
+        );
         if *is_guess { finding.at_most(Severity::Warning) } else { finding }
     }
 
@@ -494,7 +493,7 @@ impl Engine {
         if it.is_free && !it.is_guess { finding } else { finding.at_most(Severity::Warning) }
     }
 
-    /// What a template of a profile is for.
+    /// Returns what a template of a profile is for.
     fn kind_of(&self, name: &str) -> TemplateKind {
         match self.prompts.contains(name) {
             true => TemplateKind::Prompt,
@@ -537,8 +536,9 @@ impl Engine {
         match self.places.get(name) {
             Some(TemplateOrigin::File(file)) => Span::new(*file, range),
             Some(TemplateOrigin::Toml(literal)) => {
-                let decode = || Arc::new(toml::decode_map(sources.slice(*literal), literal.start as usize));
-                let map = self.memory.ask(MapOf(self.id, *literal), decode);
+                let map = self.memory.ask(MapOf(self.id, *literal), || {
+                    Arc::new(toml::decode_map(sources.slice(*literal), literal.start as usize))
+                });
                 Span::new(literal.file, map.to_source_range(range))
             }
             None => unreachable!("every template is registered with its place"),
@@ -563,7 +563,7 @@ impl Engine {
         }
     }
 
-    /// Whether a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
+    /// Returns `true` if a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
     fn is_constant(&self, name: &Arc<str>) -> bool {
         let mut is_constant = true;
         self.follow(vec![name], &mut |_, analysis| {
@@ -598,7 +598,7 @@ pub struct Renderer<'e> {
     fuel: u64,
 }
 
-/// What a template gave, and what that cost.
+/// The output of a template, and its cost.
 pub struct Rendered {
     /// The text.
     ///
@@ -612,15 +612,15 @@ pub struct Rendered {
     pub steps: u64,
 }
 
-/// What a body template is rendered with.
+/// The input of a body template.
 pub struct BodyInput<'a> {
     /// The conversation.
     pub context: &'a ContextData,
     /// The rendered system prompt, if it is not blank.
     pub system_prompt: Option<&'a str>,
-    /// What the wire format asks of tool ids.
+    /// The rule of the wire format for tool ids.
     pub ids: IdRule,
-    /// What may be kept for others; `None` if nothing may.
+    /// The output that may be kept for others; `None` if nothing may.
     pub(crate) keep: Option<Keep>,
 }
 
@@ -633,17 +633,17 @@ impl BodyInput<'_> {
 }
 
 impl Renderer<'_> {
-    /// Whether several agents use a template.
+    /// Returns `true` if several agents use a template.
     pub(crate) fn is_shared(&self, id: TemplateId) -> bool {
         self.engine.templates[id.0 as usize].uses > 1
     }
 
-    /// Whether a template may read the system prompt.
+    /// Returns `true` if a template may read the system prompt.
     pub(crate) fn reads_prompt(&self, id: TemplateId) -> bool {
         self.engine.templates[id.0 as usize].reads_prompt
     }
 
-    /// Whether a prompt says the same in every context, if it takes no more steps than it may there.
+    /// Returns `true` if a prompt says the same in every context, if it takes no more steps than it may there.
     pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
         let template = &self.engine.templates[id.0 as usize];
         *template.is_constant.get_or_init(|| self.engine.is_constant(&template.name))
@@ -718,7 +718,7 @@ impl Renderer<'_> {
         account::metered(|| eval::run(&tree, input, self.engine.environment.empty_state(), watch))
     }
 
-    /// What a template gave, and what that cost.
+    /// Returns what a template gave, and what that cost.
     fn rendered(
         &self,
         sources: &Sources,

@@ -1,4 +1,4 @@
-//! What files there are: layers, `reqc.toml`, provider instances, model overrides, rosters and what they match.
+//! The files of a repository: layers, `reqc.toml`, provider instances, model overrides, rosters and what they match.
 //!
 //! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in a stable
 //! order. Knows where things lie and which names are taken; does not merge profiles or read templates.
@@ -58,13 +58,13 @@ pub enum LayerKind {
 /// One layer: where its files are read from.
 #[derive(Clone)]
 pub struct Layer {
-    /// Whether it is the bundled layer or the repository's own.
+    /// The kind of layer: bundled, or the repository's own.
     pub kind: LayerKind,
     /// Its files.
     pub world: Arc<dyn World>,
-    /// Whether its profiles, partials and roles take part (`--no-bundled` drops the bundled ones).
+    /// `true` if its profiles, partials and roles take part (`--no-bundled` drops the bundled ones).
     pub active: bool,
-    /// Whether its agents are compiled.
+    /// `true` if its agents are compiled.
     pub compiled: bool,
 }
 
@@ -116,7 +116,7 @@ pub struct Repo {
     pub families: Vec<Arc<Family>>,
     /// `rosters.toml`, in the author's order.
     pub rosters: Vec<Roster>,
-    /// Whether the repository's root itself is the bundled layer.
+    /// `true` if the repository's root itself is the bundled layer.
     pub is_bundled_root: bool,
     /// Unreadable partials by name: the files that their findings stand in.
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
@@ -124,7 +124,7 @@ pub struct Repo {
     unlisted_partials: Vec<String>,
 }
 
-/// What an include name stands for.
+/// The state of the partial that an include names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartialState {
     /// A partial that was read.
@@ -136,11 +136,14 @@ pub enum PartialState {
 }
 
 impl Repo {
-    /// What stands behind a full partial name (`partials/x.jinja`).
+    /// Returns what stands behind a full partial name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         let leads_outside = || self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside));
-        let is_below = |folder: &String| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        let is_unlisted = || self.unlisted_partials.iter().any(is_below);
+        let is_unlisted = || {
+            self.unlisted_partials
+                .iter()
+                .any(|folder| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')))
+        };
         match self.partials.contains_key(name) {
             true => PartialState::Found,
             false if self.unreadable_partials.contains_key(name) || is_unlisted() || leads_outside() => {
@@ -175,19 +178,19 @@ impl Repo {
         Some(self.sources.find_or_add(&format!("{}{path}", self.shown_below(layer.kind)), || text))
     }
 
-    /// What stands before the paths of a layer's files in reports.
+    /// Returns what stands before the paths of a layer's files in reports.
     pub(crate) fn shown_below(&self, layer: LayerKind) -> &'static str {
         let is_embedded = layer == LayerKind::Bundled && !self.config.is_bundled_layer;
         if is_embedded { "bundled:" } else { "" }
     }
 
-    /// Whether no layer that is compiled has a profile, readable or not.
+    /// Returns `true` if no layer that is compiled has a profile, readable or not.
     pub fn is_empty(&self) -> bool {
         let mut profiles = self.profiles.iter().chain(&self.unreadable_profiles);
         !profiles.any(|source| self.is_compiled(source.layer))
     }
 
-    /// Whether agents of a layer are compiled.
+    /// Returns `true` if agents of a layer are compiled.
     pub fn is_compiled(&self, layer: LayerKind) -> bool {
         self.layers.iter().any(|candidate| candidate.kind == layer && candidate.compiled)
     }
@@ -197,6 +200,6 @@ impl Repo {
 pub struct Loaded {
     /// The repository; usable even if there are findings.
     pub repo: Repo,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Diagnostic>,
 }

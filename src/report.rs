@@ -24,6 +24,8 @@ mod places;
 mod review;
 mod sarif;
 mod short;
+mod stories;
+mod tools;
 
 pub use comparison::{comparison_json, comparison_markdown, comparison_text};
 pub use diff::changes_text;
@@ -43,6 +45,8 @@ pub use places::Checkout;
 pub use review::{review_broken, review_html, review_items, review_json, review_markdown, review_text};
 pub use sarif::Sarif;
 pub use short::Short;
+pub use stories::{stories_html, stories_json, stories_markdown, stories_text};
+pub use tools::{losses_text, lowered_json, tools_json, tools_markdown, tools_text};
 
 use std::ops::Range;
 
@@ -65,7 +69,7 @@ pub trait Format {
 pub struct Layout {
     /// Columns to wrap at; at least 40 are used. Source lines are not wrapped.
     pub width: usize,
-    /// Whether to use colours.
+    /// `true` if to use colours.
     pub colour: bool,
 }
 
@@ -84,11 +88,14 @@ fn figures(summary: &Summary) -> Text {
 /// `1,234,567`.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
-    let commas = |(at, digit): (usize, char)| {
-        let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
-        [comma.then_some(','), Some(digit)].into_iter().flatten()
-    };
-    digits.chars().enumerate().flat_map(commas).collect()
+    digits
+        .chars()
+        .enumerate()
+        .flat_map(|(at, digit)| {
+            let comma = at > 0 && (digits.len() - at).is_multiple_of(3);
+            [comma.then_some(','), Some(digit)].into_iter().flatten()
+        })
+        .collect()
 }
 
 /// How many characters of a message, a help text or a label are shown to people; programs get all of it.
@@ -104,7 +111,7 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// What a finding says to programs that show a text: the message, the help, and how many agents it reaches, a line each.
+/// Returns what a finding says to programs that show a text: the message, the help, and how many agents it reaches, a line each.
 fn told(finding: &Diagnostic) -> Text {
     let help = finding.help.as_ref().map(|help| text!("\nhelp: {}", one_line(help)));
     let agents = finding.agents.len();
@@ -117,7 +124,7 @@ fn one_line(message: &str) -> Text {
     Text::line(message.trim_end()).cut(LONGEST)
 }
 
-/// Whether a finding is about a folder: there are no lines to show.
+/// Returns `true` if a finding is about a folder: there are no lines to show.
 fn is_of_folder(finding: &Diagnostic, sources: &Sources) -> bool {
     sources.get(finding.primary.span.file).path().ends_with('/') && finding.related.is_empty()
 }
@@ -160,8 +167,11 @@ fn words(line: &str, longest: usize) -> Vec<&str> {
         quoted ^= c == '`';
         c == ' ' && !quoted
     });
-    let split = |part: &'_ str| part.chars().count() > longest;
-    parts.flat_map(|part| if split(part) { part.split(' ').collect() } else { vec![part] }).collect()
+    parts.flat_map(|part| if split(part, longest) { part.split(' ').collect() } else { vec![part] }).collect()
+}
+
+fn split(part: &'_ str, longest: usize) -> bool {
+    part.chars().count() > longest
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ impl<'r> ResolvedProfile<'r> {
         }
     }
 
-    /// Whether a switch is on.
+    /// Returns `true` if a switch is on.
     pub fn is_on(&self, key: &str) -> bool {
         self.switch(key).is_some_and(|switch| switch.value)
     }

@@ -1,4 +1,4 @@
-//! What a change of sources does to bodies, by cause.
+//! The effect of a change of sources on bodies, by cause.
 //!
 //! Input: the files of an older and a newer side, compiled. Output: a [`Review`]: which edits of sources changed which bodies, and how.
 //! What is said to be a cause is proven: the edit alone, applied to the older side, makes that change. Printing is
@@ -48,23 +48,23 @@ impl Side {
     }
 }
 
-/// What takes part in a review, and how compilers are made.
+/// The two sides of a review, and how compilers are made.
 pub struct Reviewing<'r> {
     /// The agents and contexts, of the newer side.
     pub selection: &'r Selection,
-    /// What is made of findings.
+    /// The policy for findings.
     pub policy: &'r PolicyOptions,
-    /// Whether bodies of all contexts are compared, or those that golden files are kept for.
+    /// `true` if bodies of all contexts are compared, `false` if only those that golden files are kept for.
     pub all_contexts: bool,
     /// Makes compilers of files that neither side has.
     pub load: Load<'r>,
 }
 
-/// What a change does.
+/// The effect of a change.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Review {
-    /// What is wrong with the newer side.
+    /// The findings on the newer side.
     pub report: Report,
     /// The causes: those that break agents first, then those that change most.
     pub causes: Vec<Cause>,
@@ -80,11 +80,11 @@ pub struct Review {
     pub rerouted: Vec<Rerouted>,
     /// Edits that change no body.
     pub silent: Vec<Edit>,
-    /// What the newer side lowers and the older did not.
+    /// The checks that the newer side lowers and the older did not.
     pub lowered: Vec<Lowered>,
     /// Every file that differs.
     pub changes: Vec<ChangedFile>,
-    /// Whether the older side's sources are known: if not, there are no causes.
+    /// `true` if the older side's sources are known: if not, there are no causes.
     pub has_sources: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct Cause {
     pub edits: Vec<Edit>,
     /// The bodies, as the older side has them and as these edits alone make them.
     pub changes: Vec<ChangedFile>,
-    /// What changes in them.
+    /// The changes in them.
     pub groups: Vec<Group>,
     /// How much of a cached prefix is lost, by body.
     pub prefix: Vec<(BodyId, PrefixLoss)>,
@@ -106,7 +106,7 @@ pub struct Cause {
     pub mended: BTreeSet<Arc<str>>,
 }
 
-/// What kind of change a cause is, from harmless to grave. A gate can fail on one and those above it.
+/// The kind of change that a cause is, from harmless to grave. A gate can fail on one and those above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// No body changes.
@@ -153,7 +153,7 @@ impl Class {
 }
 
 impl Cause {
-    /// What edits change, and what else is known of that.
+    /// Returns what edits change, and what else is known of that.
     fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
         let mut groups = crate::diff::alike(&changes);
         crate::diff::mark_moved(&mut groups);
@@ -186,7 +186,7 @@ impl Cause {
 }
 
 impl Review {
-    /// Whether nothing differs on the wire, no file goes elsewhere, and nothing is let through that was not.
+    /// Returns `true` if nothing differs on the wire, no file goes elsewhere, and nothing is let through that was not.
     pub fn is_empty(&self) -> bool {
         let has_same_agents = self.newly_broken().next().is_none() && self.mended.is_empty();
         let has_same_bodies = self.changes.is_empty() && self.roll.is_empty();
@@ -247,7 +247,7 @@ impl Review {
         self.causes.iter().map(Cause::class).chain(others).max().unwrap_or(Class::Silent)
     }
 
-    /// What the newer side does to the bodies of the older one.
+    /// Returns what the newer side does to the bodies of the older one.
     pub fn between(older: &Side, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
@@ -273,7 +273,7 @@ impl Review {
         Review { rerouted, lowered, ..review }
     }
 
-    /// What the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
+    /// Returns what the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
     /// written from.
     pub fn of_golden(golden: AgainstGolden, older: Option<&Side>, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
         let AgainstGolden { report, drifts, altered_bundled } = golden;
@@ -428,16 +428,18 @@ impl Explained<'_> {
     }
 
     fn cause(&self, cluster: &Cluster, claims: Claims, bodies: &[ChangedFile]) -> Cause {
-        let claimed = |(body, text): (usize, Option<String>)| ChangedFile { new: text, ..bodies[body].clone() };
-        Cause::of(self.edits(cluster), claims.into_iter().map(claimed).collect())
+        Cause::of(
+            self.edits(cluster),
+            claims.into_iter().map(|(body, text)| ChangedFile { new: text, ..bodies[body].clone() }).collect(),
+        )
     }
 }
 
 /// Which edits break agents, and which mend them.
 fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
     let mut codes = breaks::codes_of(&compared.report, trials.nameless);
-    let is_new = |it: &&BrokenAgent| it.before != Before::Broken;
-    let broken: BTreeSet<&Arc<str>> = compared.broken.iter().filter(is_new).map(|it| &it.agent).collect();
+    let broken: BTreeSet<&Arc<str>> =
+        compared.broken.iter().filter(|it| it.before != Before::Broken).map(|it| &it.agent).collect();
     codes.retain(|agent, _| broken.contains(agent));
     (trials.causes(Wanted::Errors(&codes)), trials.causes(Wanted::NoError(&compared.mended)))
 }

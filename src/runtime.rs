@@ -70,6 +70,6 @@ pub use session::{AgentLoop, Session, SessionStart};
 pub use transport::{
     HttpBody, HttpClient, HttpError, HttpErrorKind, ReqwestClient, RetryPolicy, Transport, TransportOptions,
 };
-/// What [`HttpClient`] speaks of, in the versions that this crate uses.
+/// The crates that [`HttpClient`] speaks of, in the versions that this crate uses.
 #[doc(no_inline)]
 pub use {bytes::Bytes, http, reqwest};

@@ -1,4 +1,4 @@
-//! What looks like a secret: by its name, by its form, or by where it stands.
+//! Text that looks like a secret: by its name, by its form, or by where it stands.
 //!
 //! One answer for headers, URLs, references and texts. Input: a name or a text. Output: whether, or where, a secret stands there;
 //! never the secret. How sure one must be depends on the place: where a reference belongs, the beginning of a key is enough; in a
@@ -15,7 +15,7 @@ struct Form {
     least: usize,
     /// Which characters follow.
     alphabet: fn(u8) -> bool,
-    /// Whether nothing else that a person names begins so.
+    /// `true` if nothing else that a person names begins so.
     is_unmistakable: bool,
 }
 
@@ -124,7 +124,7 @@ impl Form {
         self.length(word).is_some_and(|length| length >= self.least)
     }
 
-    /// Whether a word is a key for certain: long, and with digits, which examples and names of things lack.
+    /// Returns `true` if a word is a key for certain: long, and with digits, which examples and names of things lack.
     fn is_whole_key(&self, word: &str) -> bool {
         let rest = || word.as_bytes()[self.start.len()..].iter();
         self.length(word).is_some_and(|length| length >= self.least.max(16))
@@ -133,23 +133,26 @@ impl Form {
     }
 }
 
-/// Whether a value is a key, or what a header says before one (`Bearer …`) and the key: for places where other values stand too.
+/// Returns `true` if a value is a key, or what a header says before one (`Bearer …`) and the key: for places where other values stand too.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let words = || value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
     is_login(value) || is_private_key(value) || words().any(|word| is_key(word) || words_of_pair(word).any(is_key))
 }
 
-/// Whether a part of a path, or of a host, is a key: identifiers of accounts stand there too, which are as long and as mixed.
+/// Returns `true` if a part of a path, or of a host, is a key: identifiers of accounts stand there too, which are as long and as mixed.
 pub(crate) fn is_key_in_path(part: &str) -> bool {
     is_token(part) || FORMS.iter().any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a text that should be a reference is the key itself, as a whole or in a part: what begins like a key is one, and so is
+/// Returns `true` if a text that should be a reference is the key itself, as a whole or in a part: what begins like a key is one, and so is
 /// what no person names anything.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
-    let ends_part = |c: char| c.is_whitespace() || "\"':/=${}".contains(c);
-    let is_it = |part: &str| is_token(part) || is_random(part, 16, 3) || FORMS.iter().any(|form| form.begins(part));
-    is_login(text) || is_private_key(text) || is_uuid(text) || text.split(ends_part).any(is_it)
+    is_login(text)
+        || is_private_key(text)
+        || is_uuid(text)
+        || text
+            .split(|c: char| c.is_whitespace() || "\"':/=${}".contains(c))
+            .any(|part| is_token(part) || is_random(part, 16, 3) || FORMS.iter().any(|form| form.begins(part)))
 }
 
 /// The places of a text that are keys for certain.
@@ -198,23 +201,27 @@ fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
         return token();
     }
-    let is_behind_letters = |at: usize| {
-        let run = word[..at].rsplit(['-', '_', '.']).next().unwrap_or_default();
-        run.bytes().all(|byte| byte.is_ascii_lowercase())
-    };
     let is_it = |at: usize, form: &Form| {
-        is_behind_letters(at) && form.is_whole_key(&word[at..]) && is_random(&word[at + form.start.len()..], 16, 6)
-    };
-    let at_sign = |sign: usize| {
-        let forms = FORMS.iter().filter(|form| form.is_unmistakable && word[..sign].ends_with(form.start));
-        forms.map(|form| (sign - form.start.len(), form)).find(|(at, form)| is_it(*at, form)).map(|(at, _)| at)
+        is_behind_letters(at, word)
+            && form.is_whole_key(&word[at..])
+            && is_random(&word[at + form.start.len()..], 16, 6)
     };
     let mut signs = memchr::memchr2_iter(b'_', b'-', word.as_bytes()).map(|sign| sign + 1).take(MOST_PARTS);
-    let found = signs.find_map(at_sign).or_else(|| {
-        let google = FORMS.iter().find(|form| form.start == "AIza")?;
-        memchr::memmem::find_iter(word.as_bytes(), google.start).take(MOST_PARTS).find(|at| is_it(*at, google))
-    });
+    let found = signs
+        .find_map(|sign| {
+            let forms = FORMS.iter().filter(|form| form.is_unmistakable && word[..sign].ends_with(form.start));
+            forms.map(|form| (sign - form.start.len(), form)).find(|(at, form)| is_it(*at, form)).map(|(at, _)| at)
+        })
+        .or_else(|| {
+            let google = FORMS.iter().find(|form| form.start == "AIza")?;
+            memchr::memmem::find_iter(word.as_bytes(), google.start).take(MOST_PARTS).find(|at| is_it(*at, google))
+        });
     found.or_else(token)
+}
+
+fn is_behind_letters(at: usize, word: &str) -> bool {
+    let run = word[..at].rsplit(['-', '_', '.']).next().unwrap_or_default();
+    run.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// The longest word in which a key is looked for behind letters, in bytes.
@@ -230,14 +237,15 @@ fn is_whole_key(word: &str) -> bool {
 
 /// The passwords of URLs, with the names before them: `user:password` of `https://user:password@host`.
 fn logins(text: &str) -> Vec<Range<usize>> {
-    let login = |scheme: usize| {
-        let start = scheme + "://".len();
-        let rest = &text.as_bytes()[start..];
-        let end = rest.iter().position(|byte| !byte.is_ascii_graphic() || b"/?#@\"\\<>`".contains(byte))?;
-        let is_login = rest[end] == b'@' && rest[..end].contains(&b':');
-        is_login.then_some(start..start + end)
-    };
-    memchr::memmem::find_iter(text.as_bytes(), "://").filter_map(login).collect()
+    memchr::memmem::find_iter(text.as_bytes(), "://")
+        .filter_map(|scheme| {
+            let start = scheme + "://".len();
+            let rest = &text.as_bytes()[start..];
+            let end = rest.iter().position(|byte| !byte.is_ascii_graphic() || b"/?#@\"\\<>`".contains(byte))?;
+            let is_login = rest[end] == b'@' && rest[..end].contains(&b':');
+            is_login.then_some(start..start + end)
+        })
+        .collect()
 }
 
 /// The shortest word that can be a key for certain, in bytes.
@@ -262,20 +270,28 @@ fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
 /// Where a text that cannot be read holds what looks like a key, or the login of a URL, in quotes or not: whatever is wrong around
 /// it, it must not be shown.
 pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
-    let ends_word = |c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c);
-    let begins_key = |part: &str| FORMS.iter().any(|form| form.begins(part)) || is_token(part);
     // A long word with dots is more likely a host.
-    let is_it = |word: &&str| begins_key(word) || is_random(word, 16, 2) && !word.contains('.');
-    let hidden = |word: &'_ str| {
-        let login = word.rsplit_once('@').map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
-        // The parts of a URL.
-        let part = || word.split([':', '/', '?', '&', ';']).find(|part| begins_key(part));
-        Some(word).filter(is_it).or(login).or_else(part).map(|part| place(text, part))
-    };
-    text.split(ends_word).filter_map(hidden).chain(private_keys(text)).collect()
+    text.split(|c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c))
+        .filter_map(|word| {
+            let login =
+                word.rsplit_once('@').map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
+            // The parts of a URL.
+            let part = || word.split([':', '/', '?', '&', ';']).find(|part| begins_key(part));
+            Some(word)
+                .filter(|word| begins_key(word) || is_random(word, 16, 2) && !word.contains('.'))
+                .or(login)
+                .or_else(part)
+                .map(|part| place(text, part))
+        })
+        .chain(private_keys(text))
+        .collect()
 }
 
-/// Whether a header, a parameter or a field of this name carries a secret, however it is spelled: `PRIVATE-TOKEN`, `x_goog_api_key`,
+fn begins_key(part: &str) -> bool {
+    FORMS.iter().any(|form| form.begins(part)) || is_token(part)
+}
+
+/// Returns `true` if a header, a parameter or a field of this name carries a secret, however it is spelled: `PRIVATE-TOKEN`, `x_goog_api_key`,
 /// `clientSecret`.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let words = words_of(name);
@@ -309,7 +325,7 @@ const SECRETS: [&str; 22] = [
     "authkey",
 ];
 
-/// What such a word ends with where several are written as one: `openaiapikey`, `accesstoken`.
+/// The endings of such words where several are written as one: `openaiapikey`, `accesstoken`.
 const ENDINGS: [&str; 13] = [
     "apikey",
     "accesskey",
@@ -353,7 +369,7 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// What stands before `token` where a token is a piece of text, and before `key` where it is a key of a table.
+/// The words before `token` where a token is a piece of text, and before `key` where it is a key of a table.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",
@@ -414,21 +430,29 @@ fn is_key(word: &str) -> bool {
 /// A JSON Web Token: two parts of JSON in base64url, and a signature (RFC 7519; `eyJ` is `{"`).
 fn is_token(word: &str) -> bool {
     let mut parts = word.split('.');
-    let is_json = |part: Option<&str>| part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8);
     is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some()
 }
 
-/// Whether letters and digits follow each other without a sign between them, and as they do in no word: `least` of them, with so
+fn is_json(part: Option<&str>) -> bool {
+    part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8)
+}
+
+/// Returns `true` if letters and digits follow each other without a sign between them, and as they do in no word: `least` of them, with so
 /// many changes between letters, digits and capitals, or 32 hexadecimal digits.
 fn is_random(word: &str, least: usize, changes: usize) -> bool {
-    let kind = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
-    let has_both = |run: &str| run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic());
-    let is_it = |run: &str| {
+    word.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
         let turns = run.as_bytes().windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count();
         let is_hexadecimal = run.len() >= 32 && run.bytes().all(is_hexadecimal);
         run.len() >= least && has_both(run) && (turns >= changes || is_hexadecimal)
-    };
-    word.split(|c: char| !c.is_ascii_alphanumeric()).any(is_it)
+    })
+}
+
+fn has_both(run: &str) -> bool {
+    run.bytes().any(|b| b.is_ascii_digit()) && run.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+fn kind(byte: u8) -> (bool, bool) {
+    (byte.is_ascii_digit(), byte.is_ascii_uppercase())
 }
 
 fn is_uuid(text: &str) -> bool {

@@ -42,7 +42,7 @@ impl Span {
         Span { file, start: 0, end: 0 }
     }
 
-    /// Whether `other` starts inside of this span.
+    /// Returns `true` if `other` starts inside of this span.
     pub fn contains(self, other: Span) -> bool {
         other.file == self.file && (self.start..=self.end).contains(&other.start)
     }
@@ -85,7 +85,7 @@ pub struct SourceFile {
     line_starts: OnceLock<Box<[u32]>>,
     /// How many characters stand before each block of bytes.
     characters: OnceLock<Box<[u32]>>,
-    /// What must not be shown, by start.
+    /// The spans that must not be shown, by start.
     masked: Vec<Span>,
     /// Where the text begins in the file, if it is a part of one.
     start: Position,
@@ -122,8 +122,8 @@ impl SourceFile {
     pub fn shown(&self, range: std::ops::Range<usize>) -> std::borrow::Cow<'_, str> {
         let text = &self.text()[range.clone()];
         let start = u32::try_from(range.start).unwrap_or(u32::MAX);
-        let inside = |span: &&Span| (span.start as usize) < range.end && span.end > start;
-        let mut masked = self.masked.iter().filter(inside).peekable();
+        let mut masked =
+            self.masked.iter().filter(|span| (span.start as usize) < range.end && span.end > start).peekable();
         if masked.peek().is_none() {
             return std::borrow::Cow::Borrowed(text);
         }
@@ -170,12 +170,14 @@ impl SourceFile {
         let bytes = self.text().as_bytes();
         let blocks = self.characters.get_or_init(|| {
             let mut sum = 0;
-            let before = |block: &[u8]| {
-                let before = sum;
-                sum += characters(block) as u32;
-                before
-            };
-            bytes.chunks(BLOCK).map(before).collect()
+            bytes
+                .chunks(BLOCK)
+                .map(|block| {
+                    let before = sum;
+                    sum += characters(block) as u32;
+                    before
+                })
+                .collect()
         });
         let block = offset / BLOCK;
         match blocks.get(block) {
@@ -306,7 +308,7 @@ impl Sources {
         self.files.count()
     }
 
-    /// Whether no file was added.
+    /// Returns `true` if no file was added.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

@@ -78,7 +78,7 @@ fn relative(folder: &Path, path: &Path) -> String {
     parts.join("/")
 }
 
-/// Whether a file can be run.
+/// Returns `true` if a file can be run.
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -95,11 +95,14 @@ fn is_program(path: &Path) -> bool {
 fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&folders).filter(|folder| folder.is_absolute()).collect();
-    let file = move |folder: &Path, ending: &str| folder.join(format!("{name}{ending}"));
     let files = folders
         .into_iter()
-        .flat_map(move |folder| endings.iter().map(|ending| file(&folder, ending)).collect::<Vec<_>>());
+        .flat_map(move |folder| endings.iter().map(|ending| file(&folder, ending, name)).collect::<Vec<_>>());
     files.filter(|path| is_program(path))
+}
+
+fn file(folder: &Path, ending: &str, name: &str) -> PathBuf {
+    folder.join(format!("{name}{ending}"))
 }
 
 /// This machine's clock.
@@ -121,6 +124,11 @@ pub(crate) use place::{to_read, to_write};
 /// A phrase that goes on after the file's name.
 pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
+}
+
+/// Returns the size of a regular file in bytes; 0 of anything else.
+pub(crate) fn size(path: &Path) -> u64 {
+    open(path).and_then(|file| file.metadata().map_err(|why| why.to_string().into())).map_or(0, |data| data.len())
 }
 
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
@@ -188,17 +196,16 @@ pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> 
 /// Where a folder lies below the top of its checkout, the nearest folder around that holds a `.git`; `None` if there is none.
 pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
-    let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
-    let top = folder.ancestors().find(is_top)?;
+    let top = folder.ancestors().find(|folder| std::fs::symlink_metadata(folder.join(".git")).is_ok())?;
     Some(relative(top, &folder))
 }
 
-/// Whether this process runs for a machine: nobody can be asked, and nothing is written that was not asked for.
+/// Returns `true` if this process runs for a machine: nobody can be asked, and nothing is written that was not asked for.
 pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
-/// Whether `NO_COLOR` asks for plain output; see <https://no-color.org>.
+/// Returns `true` if `NO_COLOR` asks for plain output; see <https://no-color.org>.
 pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
@@ -215,7 +222,6 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
     let start = disk.root().to_path_buf();
     let Some(end) = start.ancestors().position(place::is_repository).filter(|_| !named) else { return Ok(start) };
     let above = || start.ancestors().take(end + 1).skip(1);
-    let is_root = |folder: &&Path| is_marked(folder) || folder.join(folders::AGENTS).is_dir();
     // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
     let inside = |folder: &&Path| is_root(folder) && start.strip_prefix(folder).is_ok_and(is_part);
     if let Some(root) = above().find(inside) {
@@ -225,6 +231,10 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
         return Ok(start);
     }
     Ok(above().find(is_root).map_or(start.clone(), Path::to_path_buf))
+}
+
+fn is_root(folder: &&Path) -> bool {
+    is_marked(folder) || folder.join(folders::AGENTS).is_dir()
 }
 
 /// The root of the agent repository around a file or a folder, as [`find_root`] finds it.
@@ -264,18 +274,18 @@ pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
     }
 }
 
-/// Whether a folder says itself that it is a root.
+/// Returns `true` if a folder says itself that it is a root.
 fn is_marked(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join("reqc.toml")).is_ok()
 }
 
-/// Whether a path relative to a root lies in one of the folders that a repository has by convention.
+/// Returns `true` if a path relative to a root lies in one of the folders that a repository has by convention.
 fn is_part(rest: &Path) -> bool {
     let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
     first.is_some_and(|first| first == golden::FOLDER || folders::ALL.contains(&first.as_str()))
 }
 
-/// Whether a folder may be a flat repository: it holds a profile, a TOML file with a top-level `name`.
+/// Returns `true` if a folder may be a flat repository: it holds a profile, a TOML file with a top-level `name`.
 fn has_profiles(disk: &Disk) -> bool {
     // One that cannot be listed is not left for what lies above it.
     let Ok(entries) = World::list(disk, "") else { return true };

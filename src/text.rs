@@ -65,7 +65,7 @@ impl Text {
         Printer::new(Keep::Tabs).start(&masked(line), end).len()
     }
 
-    /// What was drawn around texts that are fit already: its lines and colours stay.
+    /// Returns what was drawn around texts that are fit already: its lines and colours stay.
     pub(crate) fn drawn(drawing: &str) -> Text {
         Text(Printer::new(Keep::Colours).text(drawing).into_owned())
     }
@@ -99,7 +99,7 @@ impl Text {
         Text(json_safe(&json, true).into_owned())
     }
 
-    /// What `text!` puts together.
+    /// Returns what `text!` puts together.
     #[doc(hidden)]
     pub fn assembled(parts: fmt::Arguments<'_>) -> Text {
         Text(parts.to_string())
@@ -110,7 +110,7 @@ impl Text {
         &self.0
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -189,7 +189,7 @@ macro_rules! text {
 }
 pub(crate) use text;
 
-/// What `text!` takes: text is escaped, numbers and what is fit already are not.
+/// The arguments that `text!` takes: text is escaped, numbers and what is fit already are not.
 pub trait Show {
     /// Writes it, padded as the pattern asks for.
     ///
@@ -244,7 +244,7 @@ impl Show for usize {
     }
 }
 
-/// What stays as it is.
+/// The characters that stay as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keep {
     /// No control character.
@@ -367,7 +367,7 @@ fn colour_length(text: &str) -> Option<usize> {
     parameters[end..].starts_with('m').then_some(2 + end + 1)
 }
 
-/// What stands for a character that cannot be seen.
+/// Returns what stands for a character that cannot be seen.
 fn visible(c: char) -> String {
     match c {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).map_or_else(String::new, String::from),
@@ -449,8 +449,11 @@ pub(crate) fn stable_id(id: &str) -> String {
 
 /// Bytes as pairs of hexadecimal digits in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |number: u8| char::from_digit(u32::from(number), 16).expect("below 16");
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn digit(number: u8) -> char {
+    char::from_digit(u32::from(number), 16).expect("below 16")
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl Node {
         }
     }
 
-    /// What kind of value this is, with its article, for messages.
+    /// Returns what kind of value this is, with its article, for messages.
     pub fn describe(&self) -> &'static str {
         match self.kind {
             Kind::String(_) => "a string",
@@ -102,9 +102,9 @@ pub struct SyntaxError {
     pub message: String,
     /// The bytes of the text that are wrong.
     pub span: Range<usize>,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
-    /// What to put where, if that is what mends it.
+    /// The edit that mends it, if there is one.
     pub edit: Option<(Range<usize>, &'static str)>,
     /// Where something that is there twice stands first.
     pub first: Option<Range<usize>>,
@@ -137,7 +137,7 @@ fn too_many_values(text: &str) -> Option<Range<usize>> {
     Some(beyond.start()..beyond.end())
 }
 
-/// Whether a comment begins at a byte: a `#` in a string begins none.
+/// Returns `true` if a comment begins at a byte: a `#` in a string begins none.
 pub(crate) fn begins_comment(text: &str, at: usize) -> bool {
     use toml_parser::lexer::TokenKind;
     let mut tokens = toml_parser::Source::new(text).lex();
@@ -166,7 +166,7 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     SyntaxError { message: message.to_owned(), span, help: Some(help), edit: None, first: None }
 }
 
-/// What can still be read of a text with a mistake: what stands above it, and the lines above the first table that are TOML by
+/// Returns what can still be read of a text with a mistake: what stands above it, and the lines above the first table that are TOML by
 /// themselves.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let header = first_header(text);
@@ -186,7 +186,7 @@ pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     Some(table).filter(|table| !table.entries.is_empty())
 }
 
-/// What stands above a mistake, or else above the first table.
+/// Returns what stands above a mistake, or else above the first table.
 pub fn above(text: &str, error: &SyntaxError) -> Option<Table> {
     let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
     [line, first_header(text).min(line)].into_iter().find_map(|end| parse(&text[..end]).ok())

@@ -58,8 +58,7 @@ impl NormalisedConversation {
     }
 
     fn data(&self, api: ClientApi) -> &ContextData {
-        let base = || self.base.get_or_init(|| ContextData::new(&self.conversation));
-        self.variant(api).unwrap_or_else(base)
+        self.variant(api).unwrap_or_else(|| self.base.get_or_init(|| ContextData::new(&self.conversation)))
     }
 
     /// Tells the template data for a client API apart in questions.
@@ -81,7 +80,7 @@ impl NormalisedConversation {
         data.get_or_init(|| self.normal_form(api)).as_ref()
     }
 
-    /// What differs from the form that most want.
+    /// Returns what differs from the form that most want.
     fn normal_form(&self, api: ClientApi) -> Option<ContextData> {
         let Task::Chat(history) = &self.conversation.task else { return None };
         let normal = normal_form(history, self.conversation.bound_from, api);
@@ -102,10 +101,10 @@ pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi
 pub struct Request<'a> {
     /// The conversation.
     pub conversation: &'a NormalisedConversation,
-    /// What the system prompt may read.
+    /// The scope of the system prompt.
     pub scope: &'a Arc<PromptScope>,
     /// The model, if the client names one; else the profile's, else a placeholder.
     pub model: Option<&'a str>,
-    /// What was made for other agents, if it may be shared.
+    /// The answers for other agents, if they may be shared.
     pub memory: Option<&'a Arc<Memory>>,
 }

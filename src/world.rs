@@ -50,7 +50,7 @@ pub trait World: Send + Sync {
     /// (so that a directory called `x.toml` can be reported), and what could not be looked into. A missing folder is empty.
     fn walk(&self, folder: &str) -> Walk;
 
-    /// What stands directly in the folder, sorted by path. A missing folder is empty.
+    /// Returns what stands directly in the folder, sorted by path. A missing folder is empty.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ pub trait World: Send + Sync {
         Ok((entries, looked_at))
     }
 
-    /// What stands at a path, links followed.
+    /// Returns what stands at a path, links followed.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ pub trait Output: Send + Sync {
     ///
     /// Why not, in a phrase that names the file.
     fn remove(&self, path: &str) -> Result<(), AccessError>;
-    /// What stands directly in a folder, by its path, sorted; links are in it as files. A missing folder is empty.
+    /// Returns what stands directly in a folder, by its path, sorted; links are in it as files. A missing folder is empty.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ pub trait Output: Send + Sync {
     fn list(&self, folder: &str) -> Result<Vec<Entry>, AccessError>;
 }
 
-/// What time it is.
+/// The current time.
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> SystemTime;
@@ -234,16 +234,16 @@ impl From<AccessError> for String {
 pub struct Entry {
     /// Path relative to the root.
     pub path: String,
-    /// Whether it is a file or a folder.
+    /// The kind: a file or a folder.
     pub kind: EntryKind,
 }
 
-/// What a walk found.
+/// The entries that a walk found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walk {
     /// Files, sorted by path.
     pub entries: Vec<Entry>,
-    /// What could not be looked into, sorted by path: what is in there is not known.
+    /// The paths that could not be looked into, sorted by path: what is in there is not known.
     pub unread: Vec<Unread>,
     /// Hidden files that are called like source files, and hidden links to folders, sorted by path. They are only named: nothing
     /// reads them.
@@ -266,7 +266,7 @@ pub struct Unread {
     pub why: ReadError,
 }
 
-/// What stands at a path.
+/// The kind of thing at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A readable file, or a link to one inside the root.
@@ -342,7 +342,7 @@ impl MemoryWorld {
         paths.map(|(path, _)| path).take_while(move |path| path.starts_with(&start))
     }
 
-    /// What stands directly in a folder. What lies below a folder in it is skipped, however much it is.
+    /// Returns what stands directly in a folder. What lies below a folder in it is skipped, however much it is.
     fn children(&self, folder: &str, looked_at: &mut usize) -> Result<Vec<Entry>, ReadError> {
         if is_hidden(folder) {
             return Err(ReadError::Hidden);
@@ -453,7 +453,7 @@ impl MemoryJournal {
         MemoryJournal { room: Some(bytes), ..self }
     }
 
-    /// What was written.
+    /// Returns what was written.
     pub fn bytes(&self) -> Vec<u8> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -476,14 +476,17 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// Whether nothing may read what lies at a path: a part of it begins with a dot, or its name is one that private keys have.
+/// Returns `true` if nothing may read what lies at a path: a part of it begins with a dot, or its name is one that private keys have.
 /// There lie the tokens of a checkout (`.git/config`), of a person (`.env`, `.netrc`), and what programs keep for themselves.
 pub fn is_hidden(path: &str) -> bool {
-    let has_dot_name = || path.split('/').any(|part| part.starts_with('.') && part != "." && part != "..");
-    (path.starts_with('.') || path.contains("/.")) && has_dot_name() || is_key_name(path)
+    (path.starts_with('.') || path.contains("/.")) && has_dot_name(path) || is_key_name(path)
 }
 
-/// Whether a path ends as those of source files do, whatever the case.
+fn has_dot_name(path: &str) -> bool {
+    path.split('/').any(|part| part.starts_with('.') && part != "." && part != "..")
+}
+
+/// Returns `true` if a path ends as those of source files do, whatever the case.
 pub(crate) fn names_source(path: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     ["toml", "jinja", "json"].iter().any(|known| ending.eq_ignore_ascii_case(known))
@@ -497,11 +500,14 @@ fn is_key_name(path: &str) -> bool {
         return false;
     }
     let name = path.rsplit('/').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    let is = |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     is(&NAMES, name) || name.rsplit_once('.').is_some_and(|(_, ending)| is(&ENDINGS, ending))
 }
 
-/// Whether a file holds nothing but a private key, whatever its name: its first line says so.
+fn is(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Returns `true` if a file holds nothing but a private key, whatever its name: its first line says so.
 pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii_end();

@@ -5,7 +5,7 @@
 //! bodies that are not found yet, and why.
 //!
 //! `source` holds the addresses that `reqc::diag::citations` finds: their best rank is that of the body. `near` of a right body names
-//! rules that it comes near. `tests/bodies/recorded.txt` lists the rules that recordings show both ways: with a wrong body that the
+//! rules that it comes near. `repeat` names texts of the body by their pointer that are so many times as long: `{"/messages/0/content": 9000}`. `tests/bodies/recorded.txt` lists the rules that recordings show both ways: with a wrong body that the
 //! provider refused, and a right one that it took.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the files")]
@@ -194,8 +194,20 @@ fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<P
     let named = named.map(|headers| headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))));
     let headers = named.map(ApiHeaders::read);
     let target = LintTarget { instance, server, model, headers };
-    let body = case.get("body").ok_or("the file has no `body`")?;
-    Ok(compiler.problems_of_body(body, wire, &target))
+    Ok(compiler.problems_of_body(&body(case)?, wire, &target))
+}
+
+/// The body of a case, its long texts written out.
+fn body(case: &Value) -> Result<Value, Failed> {
+    let mut body = case.get("body").ok_or("the file has no `body`")?.clone();
+    for (pointer, times) in case.get("repeat").and_then(Value::as_object).into_iter().flatten() {
+        let times = times.as_u64().and_then(|times| usize::try_from(times).ok()).ok_or("`repeat` counts")?;
+        match body.pointer_mut(pointer) {
+            Some(Value::String(text)) => *text = text.repeat(times),
+            _ => return Err(format!("`repeat` names no text: {pointer}").into()),
+        }
+    }
+    Ok(body)
 }
 
 fn server(name: &str) -> Server {

@@ -163,7 +163,8 @@ fn planted_differences_are_told() {
         let compared = compare(Side { body: &first, wire: wire(&first) }, Side { body: &second, wire: wire(&second) });
         let told = compared.differences.iter().filter(|it| it.kind != DifferenceKind::Model).map(|it| {
             let place = |at: &Option<Pointer>| at.as_ref().map_or("-".to_owned(), ToString::to_string);
-            format!("{}: {} [{} | {}]\n", it.code(), it.message, place(&it.first), place(&it.second))
+            let no_place = it.no_place.map(|why| format!(" (no place: {why})")).unwrap_or_default();
+            format!("{}: {}{no_place} [{} | {}]\n", it.code(), it.message, place(&it.first), place(&it.second))
         });
         let told: String = told.collect();
         let expected = case.join("expected.txt");
@@ -194,6 +195,12 @@ fn the_exit_status_tells_of_losses() {
     let (code, out, _) = run(&case, &["first.json", "second.json", "--allow", "lost/image"]);
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("(allowed)"), "{out}");
+    let (code, out, _) = run(&case, &["first.json", "second.json", "--allow", "no-place"]);
+    assert_eq!(code, 1, "Chat Completions has a place for images: {out}");
+    let case_without_place = root().join("tests/compare/no-place-for-signatures-and-marks");
+    let (code, out, _) = run(&case_without_place, &["first.json", "second.json", "--allow", "no-place"]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("ollama-chat has no place for it: "), "{out}");
     let (code, out, _) = run(&case, &["second.json", "first.json"]);
     assert_eq!(code, 0, "what is added is not lost: {out}");
     let (code, out, _) = run(&case, &["first.json", "second.json", "--format", "json"]);

@@ -13,7 +13,7 @@ use reqc::refusal::{Dictionary, Explanation, Reason};
 use reqc::toml::{self, Kind, Table};
 
 /// Why no rule finds a refusal: a body shows it and no rule looks yet (`gap`), or no body can show it.
-const UNRULED: [&str; 6] = ["gap", "auth", "quota", "server", "transport", "content"];
+const UNRULED: [&str; 7] = ["gap", "auth", "quota", "server", "transport", "content", "format"];
 
 /// Every key of a `[[refusal]]`.
 const KEYS: [&str; 9] = ["sentence", "status", "type", "rule", "unruled", "meaning", "remedy", "seen", "sources"];

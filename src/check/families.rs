@@ -1,4 +1,4 @@
-//! What is known of the model that a body is for.
+//! The facts known of the model that a body is for.
 //!
 //! Input: the families of a repository, a model and where the body goes. Output: those that fit, and what in a body they speak
 //! against. All that fit count, together: a fact stands once, in the family of all models that it is true of.
@@ -36,9 +36,9 @@ enum Standing {
 pub(crate) struct Breach<'f, 'b> {
     /// The family that says so.
     pub(crate) family: &'f Family,
-    /// Whether it depends on headers that are not known.
+    /// `true` if it depends on headers that are not known.
     pub(crate) is_conditional: bool,
-    /// What is known.
+    /// The fact.
     pub(crate) fact: &'f Fact,
     /// The member.
     pub(crate) place: &'f MemberPath,
@@ -60,23 +60,27 @@ pub(crate) struct Route<'r> {
 }
 
 impl ModelFacts {
-    /// What is known of a model; nothing of one that no family has. Of a model that is not known yet, what holds for a version of
+    /// Returns what is known of a model; nothing of one that no family has. Of a model that is not known yet, what holds for a version of
     /// the API: only one server has those.
     pub(crate) fn of(families: &[Arc<Family>], route: Route<'_>, model: Option<&str>) -> ModelFacts {
         let model = model.map(ModelName::new);
-        let fits = |family: &&Arc<Family>| {
-            is_named(&family.wires, route.wire.name()) && has(family, model.as_ref(), route.server)
-        };
-        let standing = |family: &Arc<Family>| Some((Arc::clone(family), Standing::of(family, route)?));
-        ModelFacts { families: families.iter().filter(fits).filter_map(standing).collect() }
+        ModelFacts {
+            families: families
+                .iter()
+                .filter(|family| {
+                    is_named(&family.wires, route.wire.name()) && has(family, model.as_ref(), route.server)
+                })
+                .filter_map(|family| Some((Arc::clone(family), Standing::of(family, route)?)))
+                .collect(),
+        }
     }
 
-    /// Whether it is so of the model, and how bad it is here to do otherwise.
+    /// Returns whether it is so of the model, and how bad it is here to do otherwise.
     pub(crate) fn property(&self, property: Property) -> Option<(bool, Severity)> {
         self.value(|family| family.property(property))
     }
 
-    /// Whether it is known to be so of the model.
+    /// Returns `true` if it is known to be so of the model.
     pub(crate) fn is(&self, property: Property) -> bool {
         matches!(self.property(property), Some((true, _)))
     }
@@ -93,14 +97,13 @@ impl ModelFacts {
         Some((value, standing.at_most(Severity::Error)))
     }
 
-    /// What tokens cost, if that is known of the server itself; of several families that say it, the last counts.
-    #[cfg(feature = "runtime")]
+    /// Returns what tokens cost, if that is known of the server itself; of several families that say it, the last counts.
     pub(crate) fn price(&self) -> Option<crate::repo::Price> {
         let mut certain = self.families.iter().rev().filter(|(_, standing)| *standing == Standing::Certain);
         certain.find_map(|(family, _)| family.price.clone())
     }
 
-    /// What is asked of a member, of everything that is known and holds for a body.
+    /// Returns what is asked of a member, of everything that is known and holds for a body.
     pub(crate) fn demands<'f>(&'f self, subject: &Subject<'_>, place: &MemberPath) -> impl Iterator<Item = &'f Demand> {
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
         facts
@@ -108,7 +111,7 @@ impl ModelFacts {
             .map(|fact| &fact.demand)
     }
 
-    /// Whether nothing that is known speaks against a proposal for a body.
+    /// Returns `true` if nothing that is known speaks against a proposal for a body.
     pub(crate) fn take(&self, subject: &Subject<'_>, proposal: &Proposal<'_>) -> bool {
         let (at, value) = match proposal {
             Proposal::Field { at } => (at, None),
@@ -125,7 +128,7 @@ impl ModelFacts {
         self.all_breaches(subject).len()
     }
 
-    /// What a body does against what is known: the worst of each value.
+    /// Returns what a body does against what is known: the worst of each value.
     pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches = self.all_breaches(subject);
         // Of several that speak against one value, the one that leaves the fewest has the help that holds for all.
@@ -144,12 +147,12 @@ impl ModelFacts {
     }
 }
 
-/// Whether a fact is known of a wire format.
+/// Returns `true` if a fact is known of a wire format.
 fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
     fact.wires.is_empty() || is_named(&fact.wires, wire.name())
 }
 
-/// Whether a family speaks of a model. Of one that nobody names yet, a rule of the server holds, and what holds for a
+/// Returns `true` if a family speaks of a model. Of one that nobody names yet, a rule of the server holds, and what holds for a
 /// version of Anthropic's API: no other server has those.
 fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     let is_of_version = family.from_version.is_some() && server == Server::Anthropic;
@@ -212,7 +215,7 @@ impl Standing {
     }
 }
 
-/// Whether a demand takes a value; without one, some value of the member.
+/// Returns `true` if a demand takes a value; without one, some value of the member.
 fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
     match (demand, value) {
         (demand, Some(value)) => is_met(demand, value),
@@ -221,7 +224,7 @@ fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
     }
 }
 
-/// Whether what a fact presupposes is so.
+/// Returns `true` if what a fact presupposes is so.
 fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
     fact.when.iter().all(|condition| is_so(condition, subject))
         && !fact.unless.iter().any(|condition| is_so(condition, subject))
@@ -235,22 +238,22 @@ fn is_so(condition: &Condition, subject: &Subject<'_>) -> bool {
     }
 }
 
-/// Whether a value is what is asked.
+/// Returns `true` if a value is what is asked.
 pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     match demand {
         Demand::Absent { values, .. } => !values.is_empty() && !values.iter().any(|other| is_same(value, other)),
         Demand::Value { one_of, least, most } => {
-            let in_range = |number: f64| {
-                (least.is_some() || most.is_some())
-                    && least.is_none_or(|least| number >= least)
-                    && most.is_none_or(|most| number <= most)
-            };
-            one_of.iter().any(|other| is_same(value, other)) || value.as_f64().is_some_and(in_range)
+            one_of.iter().any(|other| is_same(value, other))
+                || value.as_f64().is_some_and(|number| {
+                    (least.is_some() || most.is_some())
+                        && least.is_none_or(|least| number >= least)
+                        && most.is_none_or(|most| number <= most)
+                })
         }
     }
 }
 
-/// Whether two values are the same to a server: numbers by value, words without case, as proto3 JSON reads them.
+/// Returns `true` if two values are the same to a server: numbers by value, words without case, as proto3 JSON reads them.
 pub(super) fn is_same(value: &Value, other: &Value) -> bool {
     match (value, other) {
         (Value::String(value), Value::String(other)) => value.eq_ignore_ascii_case(other),
@@ -299,13 +302,13 @@ mod tests {
 
     /// Families by name, pattern and further keys.
     fn families(entries: &[(&str, &str, &str)]) -> Vec<Arc<Family>> {
-        let entry = |(name, models, more): &(&str, &str, &str)| {
-            format!(
+        let mut text = String::new();
+        for (name, models, more) in entries {
+            text.push_str(&format!(
                 "[[family]]\nname = \"{name}\"\nmodels = [\"{models}\"]\nwires = [\"openai-chat\"]\nsource = \"s\"\n\
                  seen = 2026-11-22\n{more}\n"
-            )
-        };
-        let text: String = entries.iter().map(entry).collect();
+            ));
+        }
         let own = MemoryWorld::from_iter([("model-families.toml", text.as_str())]);
         let loaded = load(Arc::new(own), Arc::new(MemoryWorld::default()), LoadOptions::default());
         assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);

@@ -1,4 +1,4 @@
-//! What rules find in one body. A rule names the value that is wrong; where that stands is worked out once for all of them.
+//! The findings of rules in one body. A rule names the value that is wrong; where that stands is worked out once for all of them.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::json::Pointer;
 /// The most problems of one rule in one body that are kept.
 const MOST_OF_A_RULE: usize = 20;
 
-/// What rules find in one body.
+/// The findings of rules in one body.
 pub(crate) struct Found<'b> {
     rule: &'static BodyRule,
     of_rule: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Mark<'b> {
     about: About,
     is_of_model: bool,
     lacks: Vec<Pointer>,
-    /// Whether it is not to be believed if it stands in the history.
+    /// `true` if it is not to be believed if it stands in the history.
     is_doubted: bool,
 }
 

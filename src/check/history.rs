@@ -26,7 +26,7 @@ pub(crate) struct Entry<'b> {
     pub(crate) role: Role,
     /// The message as it stands in the body.
     pub(crate) value: &'b Value,
-    /// What it says.
+    /// The parts of its content.
     pub(crate) parts: Vec<Part<'b>>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Kind<'b> {
 /// A call of a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call<'b> {
-    /// What its result refers to; formats without ids have none.
+    /// The id that its result refers to; formats without ids have none.
     pub(crate) id: Option<&'b str>,
     /// The name of the member that holds the id.
     pub(crate) id_key: &'static str,
@@ -86,7 +86,7 @@ pub(crate) struct Call<'b> {
     pub(crate) arguments: Option<&'b Value>,
 }
 
-/// What a tool gave.
+/// The answer of a tool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome<'b> {
     /// The call.
@@ -97,9 +97,9 @@ pub(crate) struct Outcome<'b> {
     pub(crate) identified: &'b Value,
     /// The tool, where formats name it.
     pub(crate) name: Option<&'b str>,
-    /// Whether it says that the tool failed.
+    /// `true` if it says that the tool failed.
     pub(crate) is_error: bool,
-    /// Whether it holds nothing.
+    /// `true` if it holds nothing.
     pub(crate) is_empty: bool,
 }
 
@@ -163,12 +163,12 @@ impl<'b> Part<'b> {
         }
     }
 
-    /// Whether it is text.
+    /// Returns `true` if it is text.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.kind, Kind::Text(_))
     }
 
-    /// Whether it is reasoning.
+    /// Returns `true` if it is reasoning.
     pub(crate) fn is_thinking(&self) -> bool {
         matches!(self.kind, Kind::Thinking)
     }
@@ -196,7 +196,7 @@ pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Whether a value holds nothing: no text, no part.
+/// Returns `true` if a value holds nothing: no text, no part.
 fn is_blank(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,

@@ -1,4 +1,4 @@
-//! Whether a request goes on from an earlier one of the same conversation.
+//! Tells if a request goes on from an earlier one of the same conversation.
 //!
 //! Input: the bodies of two requests, the later of which holds more messages. Output: the first place at which the earlier one is no
 //! beginning of the later one. Servers read tools first, then instructions, then messages; what stands behind a change is
@@ -19,7 +19,9 @@ use crate::json::Pointer;
 use crate::memory::Question;
 use crate::repo::Property;
 use crate::unit::{Body, MemberRef, Sameness};
-use place::{Difference, difference};
+use place::Difference;
+pub(crate) use place::difference;
+pub(crate) use settings::cache_settings;
 
 /// Members of the formats in the order in which servers read them.
 const ORDER: [&str; 11] = [
@@ -51,7 +53,7 @@ impl Part<'_> {
         self.index.map_or(member.clone(), |index| member.element(index))
     }
 
-    /// Whether messages are added behind it as the conversation grows.
+    /// Returns `true` if messages are added behind it as the conversation grows.
     fn grows(&self) -> bool {
         self.index.is_some() && matches!(self.member, "messages" | "input" | "contents")
     }
@@ -64,8 +66,11 @@ pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<
         match member(name) {
             None | Some(Value::Null) => {}
             Some(Value::Array(elements)) => {
-                let part = |(index, value)| Part { member: name, index: Some(index), value };
-                parts.extend(elements.iter().enumerate().map(part));
+                parts.extend(elements.iter().enumerate().map(|(index, value)| Part {
+                    member: name,
+                    index: Some(index),
+                    value,
+                }));
             }
             Some(value) => parts.push(Part { member: name, index: None, value }),
         }
@@ -77,22 +82,20 @@ pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) problem: Problem,
-    /// Whether the place is one of the later body; else the later body lacks it.
+    /// `true` if the place is one of the later body; else the later body lacks it.
     pub(crate) is_in_later: bool,
-    /// Whether both bodies have a value there.
+    /// `true` if both bodies have a value there.
     pub(crate) is_in_both: bool,
     /// Of a text, the first byte that differs.
     pub(crate) from: Option<usize>,
 }
 
 impl Checks {
-    /// What of an earlier request changed in a later one of the same conversation; `None` if that only added to it. Between the two
+    /// Returns what of an earlier request changed in a later one of the same conversation; `None` if that only added to it. Between the two
     /// the host may have renewed system prompt and tools: then only thinking is asked for that was made before.
     pub(crate) fn prefix_problem(&self, (earlier, later): (&Body, &Body), is_renewed: bool) -> Option<Broken> {
-        let beside = || {
-            let setting = || self.setting_problem(earlier, later).filter(|_| !is_renewed);
-            self.lookback(earlier, later).or_else(setting)
-        };
+        let beside =
+            || self.lookback(earlier, later).or_else(|| self.setting_problem(earlier, later).filter(|_| !is_renewed));
         if is_same_but_for_prompt(earlier, later) && is_shared_beginning(earlier, later) {
             return beside();
         }
@@ -121,12 +124,12 @@ impl Checks {
     }
 }
 
-/// Whether a member is looked at in both of two requests.
+/// Returns `true` if a member is looked at in both of two requests.
 pub(crate) fn is_compared(name: &str) -> bool {
     ORDER.contains(&name) || settings::is_setting(name)
 }
 
-/// What the API does with thinking whose prefix changed, as the body asks for it: it refuses the request, or leaves the thinking out.
+/// Returns what the API does with thinking whose prefix changed, as the body asks for it: it refuses the request, or leaves the thinking out.
 fn outcome(body: &Body) -> Severity {
     let thinking = body.members().find(|member| member.name == "thinking").map(|member| member.value());
     let behaviour = thinking.and_then(|it| it.pointer("/block_binding/prefix_mismatch_behavior"));
@@ -160,7 +163,7 @@ impl IsBeginning {
     }
 }
 
-/// Whether one body is the beginning of another, with a placeholder for the system prompt of both.
+/// Returns `true` if one body is the beginning of another, with a placeholder for the system prompt of both.
 fn is_shared_beginning(earlier: &Body, later: &Body) -> bool {
     let compare = || difference(&shared(earlier), &shared(later)).is_none();
     match later.memory().zip(IsBeginning::of(earlier, later)) {
@@ -182,13 +185,13 @@ fn shared(body: &Body) -> Vec<Part<'_>> {
     parts(|name| body.members().find(|member| member.name == name).map(|member| member.shared_value()))
 }
 
-/// Whether what the two hold is the same if it is the same with a placeholder for the system prompt.
+/// Returns `true` if what the two hold is the same if it is the same with a placeholder for the system prompt.
 fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
     let prompt = |body: &Body| body.members().find_map(|member: MemberRef<'_>| member.prompt().cloned());
     prompt(earlier) == prompt(later)
 }
 
-/// What is wrong with two requests of one conversation: a message, a help, and where.
+/// Returns what is wrong with two requests of one conversation: a message, a help, and where.
 fn problem(rule: &'static Rule, (message, help): (String, &str), pointer: Pointer) -> Problem {
     Problem {
         rule,

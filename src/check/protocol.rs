@@ -12,6 +12,7 @@ mod call_id;
 mod choice_without_tools;
 mod citations;
 mod conditions;
+mod context_window;
 mod continued_response;
 mod duplicate_call_id;
 mod duplicate_result;
@@ -24,6 +25,7 @@ mod item_id;
 mod json_mode;
 mod late_breakpoint;
 mod limit;
+mod media_limit;
 mod media_source;
 mod media_type;
 mod missing_companion;
@@ -97,11 +99,13 @@ const ALL: &[&BodyRule] = &[
     &orphan_result::RULE,
     &duplicate_call_id::RULE,
     &media_source::RULE,
+    &media_limit::RULE,
     &citations::RULE,
     &exclusive_members::RULE,
     &missing_companion::RULE,
     &json_mode::RULE,
     &limit::RULE,
+    &context_window::RULE,
     &duplicate_result::RULE,
     &call_id::RULE,
     &call_arguments::RULE,

@@ -46,7 +46,7 @@ use crate::unit::Body;
 pub struct Schemas {
     /// The schema files by wire format.
     files: BTreeMap<Arc<str>, Vec<SchemaFile>>,
-    /// What `reqc.toml` lets pass.
+    /// The exceptions that `reqc.toml` makes.
     allowed: Vec<Arc<Allowed>>,
     memory: Arc<Memory>,
     /// Tells it apart in questions.
@@ -66,13 +66,13 @@ impl Measured {
         graph::Graph::of(schema).ok().map(Measured)
     }
 
-    /// Whether a value can be held against it in a moment.
+    /// Returns `true` if a value can be held against it in a moment.
     pub(crate) fn is_cheap(&self, value: &Value) -> bool {
         cost::cost(&self.0, value).is_some_and(|cost| cost <= document::MAX_COST_EXPLAINED)
     }
 }
 
-/// Whether a schema file, or one of extensions, says what it said when the program was built.
+/// Returns `true` if a schema file, or one of extensions, says what it said when the program was built.
 pub(crate) fn is_built_in(text: &str) -> bool {
     Bundled::find(text, None).is_some() || Bundled::names_in(text).is_some()
 }
@@ -110,7 +110,7 @@ struct Documents {
     all: Arc<[Result<Document, Unusable>]>,
 }
 
-/// What the bodies of one agent are checked against.
+/// The schemas that the bodies of one agent are checked against.
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
@@ -160,7 +160,7 @@ impl Schemas {
         unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
     }
 
-    /// What bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
+    /// Returns what bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
     /// that it extends, of its client API and of its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
         let server = instance.map(|(instance, api)| Server::of(instance, api));
@@ -218,10 +218,10 @@ impl Schemas {
 /// Tells whether a model takes what a help would propose.
 pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 
-/// What schemas say of a body.
+/// The verdict of schemas on a body.
 #[derive(Default)]
 pub(super) struct Verdict {
-    /// What is wrong with it, in the order of the schema, at its own places.
+    /// The problems, in the order of the schema, at its own places.
     pub(super) problems: Vec<Problem>,
     /// The body as its schema spells it, if it spells it in another way.
     pub(super) respelt: Option<Value>,
@@ -241,7 +241,7 @@ impl AgentSchemas {
         self.documents.all.iter().filter_map(|document| document.as_ref().ok()).map(Document::value)
     }
 
-    /// What is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
+    /// Returns what is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.ask(body, &|_| true).problems
     }
@@ -273,8 +273,13 @@ impl AgentSchemas {
     /// The body without each `null` that is a mistake, for a server that reads it as absent.
     fn without_nulls(&self, body: &Value, mistakes: &[Mistake]) -> Option<Value> {
         self.passes_over?;
-        let is_null = |mistake: &&Mistake| matches!(mistake.what, What::Unfit { found: "null", .. });
-        spelling::without_nulls(body, mistakes.iter().filter(is_null).map(|mistake| &mistake.pointer))
+        spelling::without_nulls(
+            body,
+            mistakes
+                .iter()
+                .filter(|mistake| matches!(mistake.what, What::Unfit { found: "null", .. }))
+                .map(|mistake| &mistake.pointer),
+        )
     }
 
     fn told(&self, mut mistakes: Vec<Mistake>, subject: Input<'_>, is_taken: IsTaken<'_>) -> Vec<Problem> {
@@ -291,7 +296,6 @@ impl AgentSchemas {
             match document {
                 Err(unusable) => mistakes.push(unusable.mistake()),
                 Ok(document) => {
-                    let unknown = |mistake: &Mistake| mistake.rule == &rules::UNKNOWN_FIELD;
                     mistakes.extend(document.mistakes(subject).into_iter().map(|mistake| match unknown(&mistake) {
                         _ if !document.is_of_format() => mistake.in_own_words(),
                         true => Mistake { passed_over_by: self.passes_over, ..mistake },
@@ -302,6 +306,10 @@ impl AgentSchemas {
         }
         mistakes
     }
+}
+
+fn unknown(mistake: &Mistake) -> bool {
+    mistake.rule == &rules::UNKNOWN_FIELD
 }
 
 /// Leaves the first mistakes, and says if there are more.
@@ -385,8 +393,11 @@ mod tests {
         let run = compiler.run(&Selection::default(), |agent| {
             let schemas = schemas.of(agent.plan.wire, Some((agent.plan.instance, agent.plan.api)));
             assert_eq!(schemas.documents.all.len(), 1);
-            let is_bundled = |document: &Result<Document, Unusable>| document.as_ref().is_ok_and(Document::is_bundled);
-            assert!(schemas.documents.all.iter().all(is_bundled), "{}", agent.plan.name());
+            assert!(
+                schemas.documents.all.iter().all(|document| document.as_ref().is_ok_and(Document::is_bundled)),
+                "{}",
+                agent.plan.name()
+            );
         });
         assert!(!run.results.is_empty());
     }

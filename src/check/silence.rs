@@ -28,14 +28,14 @@ impl Question for RouteOf {
     type Answer = Arc<Known>;
 }
 
-/// What is known of the rules of one route.
+/// The facts known of the rules of one route.
 #[derive(Debug)]
 pub(super) struct Known {
     route: Identity,
     learned: RwLock<Learned>,
 }
 
-/// What was learned of the rules.
+/// The facts learned of the rules.
 #[derive(Debug)]
 struct Learned {
     /// By rule, the members that it ever looked at.
@@ -76,11 +76,13 @@ impl Learned {
         for (rule, members) in looks_at.iter().enumerate() {
             *groups.entry(members).or_default() |= bit(rule);
         }
-        let group = |(members, rules): (&BTreeSet<Arc<str>>, Rules)| Group {
-            members: members.iter().cloned().collect(),
-            rules,
-        };
-        Learned { groups: groups.into_iter().map(group).collect(), looks_at }
+        Learned {
+            groups: groups
+                .into_iter()
+                .map(|(members, rules)| Group { members: members.iter().cloned().collect(), rules })
+                .collect(),
+            looks_at,
+        }
     }
 }
 
@@ -116,8 +118,7 @@ impl Known {
 
     fn is_silent(&self, rule: usize, subject: &Subject<'_>) -> bool {
         let (is_silent, seen) = subject.watched(|| protocol::is_silent(rule, subject));
-        let is_new = |learned: &Learned| !seen.iter().all(|member| learned.looks_at[rule].contains(member));
-        if is_new(&self.learned.read().unwrap_or_else(PoisonError::into_inner)) {
+        if is_new(&self.learned.read().unwrap_or_else(PoisonError::into_inner), &seen, rule) {
             let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
             let mut looks_at = std::mem::take(&mut learned.looks_at);
             looks_at[rule].extend(seen);
@@ -137,12 +138,21 @@ impl Known {
         names: impl Iterator<Item = &'n Arc<str>>,
         members: &[(Arc<str>, Option<Sameness>)],
     ) -> Option<AreSilent> {
-        let member = |name: &Arc<str>| match members.iter().find(|(known, _)| known == name) {
-            Some((_, sameness)) => Some((Arc::clone(name), Some(sameness.clone()?))),
-            None => Some((Arc::clone(name), None)),
-        };
-        Some(AreSilent { route: self.route, rules, members: names.map(member).collect::<Option<_>>()? })
+        Some(AreSilent {
+            route: self.route,
+            rules,
+            members: names
+                .map(|name| match members.iter().find(|(known, _)| known == name) {
+                    Some((_, sameness)) => Some((Arc::clone(name), Some(sameness.clone()?))),
+                    None => Some((Arc::clone(name), None)),
+                })
+                .collect::<Option<_>>()?,
+        })
     }
+}
+
+fn is_new(learned: &Learned, seen: &[Arc<str>], rule: usize) -> bool {
+    !seen.iter().all(|member| learned.looks_at[rule].contains(member))
 }
 
 fn bit(rule: usize) -> Rules {

@@ -19,13 +19,13 @@ pub(crate) struct Subject<'b> {
     pub(crate) server: Server,
     /// The model that it is for; `None` if that is decided later.
     pub(crate) model: Option<&'b str>,
-    /// What is known of the model.
+    /// The facts known of the model.
     pub(crate) facts: &'b ModelFacts,
     members: Vec<(&'b str, &'b Value)>,
     history: OnceCell<History<'b>>,
     /// The members that were looked at since somebody began to watch.
     seen: RefCell<Option<Vec<Arc<str>>>>,
-    /// Whether the history was asked for.
+    /// `true` once the history was asked for.
     is_history_read: Cell<bool>,
 }
 
@@ -131,9 +131,9 @@ impl<'b> Subject<'b> {
         }
     }
 
-    /// Whether the server holds a part of the history itself.
+    /// Returns `true` if the server holds a part of the history itself.
     pub(crate) fn is_continued(&self) -> bool {
-        let is_there = |name| self.member(name).is_some();
-        self.wire == WireFormat::OpenAiResponses && ["previous_response_id", "conversation"].into_iter().any(is_there)
+        self.wire == WireFormat::OpenAiResponses
+            && ["previous_response_id", "conversation"].into_iter().any(|name| self.member(name).is_some())
     }
 }

@@ -35,7 +35,7 @@ impl Taken {
         Taken { demand, is_nothing }
     }
 
-    /// Whether no value is known to be taken.
+    /// Returns `true` if no value is known to be taken.
     pub(crate) fn is_nothing(&self) -> bool {
         self.is_nothing
     }
@@ -54,7 +54,7 @@ fn anything() -> Demand {
     Demand::Value { one_of: Vec::new(), least: None, most: None }
 }
 
-/// What two demands both take.
+/// Returns what two demands both take.
 fn narrowed(known: Demand, other: &Demand) -> Demand {
     let Demand::Value { mut one_of, least, most } = known else { return known };
     match other {
@@ -65,9 +65,12 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
         Demand::Value { one_of: listed, least: lowest, most: highest } => {
             let in_range = Demand::Value { one_of: Vec::new(), least, most };
             one_of.retain(|value| is_met(other, value));
-            let missing = |value: &&Value| !one_of.iter().any(|known| is_same(known, value));
-            let more: Vec<Value> =
-                listed.iter().filter(missing).filter(|value| is_met(&in_range, value)).cloned().collect();
+            let more: Vec<Value> = listed
+                .iter()
+                .filter(|value| !one_of.iter().any(|known| is_same(known, value)))
+                .filter(|value| is_met(&in_range, value))
+                .cloned()
+                .collect();
             one_of.extend(more);
             let is_bounded = (least.is_some() || most.is_some()) && (lowest.is_some() || highest.is_some());
             let least = least.into_iter().chain(*lowest).reduce(f64::max).filter(|_| is_bounded);
@@ -77,7 +80,7 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
     }
 }
 
-/// Whether a value in the place of a refused one leads to no other finding.
+/// Returns `true` if a value in the place of a refused one leads to no other finding.
 fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
     let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else { return true };
     let mended = replaced(member, refused, value);
@@ -88,7 +91,7 @@ fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
         && protocol::count_beside_models(&changed) <= protocol::count_beside_models(subject)
 }
 
-/// Whether a value stands in another one, by its address.
+/// Returns `true` if a value stands in another one, by its address.
 fn holds(value: &Value, wanted: &Value) -> bool {
     std::ptr::eq(value, wanted)
         || match value {
@@ -128,7 +131,7 @@ mod tests {
     use crate::system::Embedded;
     use crate::world::MemoryWorld;
 
-    /// What is bundled.
+    /// The bundled files.
     struct Bundled {
         repo: Repo,
         schemas: Schemas,
@@ -278,13 +281,17 @@ mod tests {
     /// The errors of a mended body that the broken one has not. That a value wants a further member its finding says.
     fn more_errors<'p>(broken: &[Problem], mended: &'p [Problem]) -> Vec<&'p String> {
         let known: BTreeSet<(&str, &str)> = broken.iter().map(|it| (it.pointer.as_str(), it.rule.code)).collect();
-        let is_new = |it: &&Problem| {
-            it.rule.code != "schema/missing-field" && !known.contains(&(it.pointer.as_str(), it.rule.code))
-        };
-        mended.iter().filter(|it| is_error_at(it, &it.pointer)).filter(is_new).map(|it| &it.message).collect()
+        mended
+            .iter()
+            .filter(|it| is_error_at(it, &it.pointer))
+            .filter(|it| {
+                it.rule.code != "schema/missing-field" && !known.contains(&(it.pointer.as_str(), it.rule.code))
+            })
+            .map(|it| &it.message)
+            .collect()
     }
 
-    /// What of a message lists values that are taken.
+    /// Returns what of a message lists values that are taken.
     fn taken_in(message: &str) -> &str {
         message.split_once(" takes ").map_or("", |(_, taken)| taken.split(", while").next().unwrap_or(taken))
     }
@@ -302,8 +309,10 @@ mod tests {
             };
             asked += 1;
             let wrong = problems(&bundled, &case, &body(case.fact, &place, &case.model, json!(1024)));
-            let is_refused = |it: &&Problem| it.about == About::Presence || it.rule.code == "schema/unknown-field";
-            let refused = wrong.iter().filter(|it| it.pointer == place).find(is_refused);
+            let refused = wrong
+                .iter()
+                .filter(|it| it.pointer == place)
+                .find(|it| it.about == About::Presence || it.rule.code == "schema/unknown-field");
             assert!(refused.is_none(), "{}: {refused:?}", case.model);
         }
         assert!(asked > 5, "{asked}");

@@ -68,8 +68,11 @@ fn filled(argument: &str) -> Result<String, String> {
 
 /// A layout of requests.
 fn layout(argument: &str) -> Result<Layout, String> {
-    let names = || Layout::ALL.map(Layout::name).join(", ");
     Layout::ALL.into_iter().find(|layout| layout.name() == argument).ok_or_else(|| format!("write one of: {}", names()))
+}
+
+fn names() -> String {
+    Layout::ALL.map(Layout::name).join(", ")
 }
 
 /// A class of changes.
@@ -149,6 +152,12 @@ pub(super) enum Command {
     Lint(Lint),
     /// Explain why a provider refused a request
     Why400(Why400),
+    /// Judge a list of tools for each provider
+    Tools {
+        /// The action
+        #[command(subcommand)]
+        action: ToolsAction,
+    },
     /// List agents
     List {
         /// Include hidden and abstract ones
@@ -203,7 +212,7 @@ pub(super) enum Command {
     Contexts,
     /// Make a context of a real request body
     Context {
-        /// What to do
+        /// The action
         #[command(subcommand)]
         action: ContextAction,
     },
@@ -257,30 +266,34 @@ pub(super) enum Command {
     },
 }
 
-/// What a command writes that has forms of its own.
+/// Forms of output that some commands have beside findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writes {
     /// Reports of findings.
     Reports,
-    /// What a change does.
+    /// The effects of a change.
     Reviews,
-    /// What one of two bodies lacks.
+    /// The losses between two bodies.
     Comparisons,
-    /// What `reqc send` gets.
+    /// The stories of conversations.
+    Stories,
+    /// The answers that `reqc send` gets.
     Answers,
     /// Results of any other kind.
     Others,
 }
 
 impl Writes {
-    const ALL: &[Writes] = &[Writes::Reports, Writes::Reviews, Writes::Comparisons, Writes::Answers, Writes::Others];
+    const ALL: &[Writes] =
+        &[Writes::Reports, Writes::Reviews, Writes::Comparisons, Writes::Stories, Writes::Answers, Writes::Others];
 }
 
 impl Command {
     pub(super) fn writes(&self) -> Writes {
         match self {
+            Command::Lint(lint) if lint.session => Writes::Stories,
             Command::Check(_) | Command::Lint(_) => Writes::Reports,
-            Command::Compare(_) => Writes::Comparisons,
+            Command::Compare(_) | Command::Tools { .. } => Writes::Comparisons,
             Command::Compile(compile) if compile.diff.is_some() || compile.staged => Writes::Reviews,
             Command::Compile(compile) if compile.check => Writes::Reports,
             #[cfg(feature = "runtime")]
@@ -300,7 +313,7 @@ impl Args {
         self
     }
 
-    /// Whether `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
+    /// Returns `true` if `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
     pub(super) fn has_empty_model(&self) -> bool {
         let is_empty = self.common.model.as_ref().is_some_and(|model| model.trim().is_empty());
         #[cfg(feature = "runtime")]
@@ -344,7 +357,7 @@ pub(super) struct Baseline {
     pub(super) expires: Option<String>,
 }
 
-/// What of a repository takes part.
+/// The part of a repository that is looked at.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Part {
     /// Only what these files and folders reach; the root of a repository stands for all of it
@@ -413,6 +426,50 @@ pub(super) struct Review {
     pub(super) all_contexts: bool,
 }
 
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolsAction {
+    /// Tell which provider takes which tools, and what they cost; exit with 1 if one is refused
+    Check(ToolsCheck),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ToolsCheck {
+    /// A file with tools: JSON (a list, a request body, an answer to `tools/list`, what an SDK writes) or tools.toml; `-` is standard
+    /// input
+    #[arg(value_name = "SOURCE")]
+    pub(super) source: Option<PathBuf>,
+    /// Only this provider (repeatable); `all` for those that few ask for, too
+    #[arg(long = "provider", value_name = "P", value_parser = filled)]
+    pub(super) providers: Vec<String>,
+    /// Write the nearest tools that this provider takes, and say what they no longer check
+    #[arg(long, value_name = "P", value_parser = filled, conflicts_with = "providers")]
+    pub(super) lower: Option<String>,
+    /// Start the MCP server behind `--`, and ask it for its tools
+    #[cfg(feature = "runtime")]
+    #[arg(long, requires = "command", conflicts_with_all = ["mcp_url", "source"])]
+    pub(super) mcp_command: bool,
+    /// Ask the MCP server at this URL for its tools
+    #[cfg(feature = "runtime")]
+    #[arg(long, value_name = "URL", value_parser = filled, conflicts_with = "source")]
+    pub(super) mcp_url: Option<String>,
+    /// With --mcp-command: a variable of this environment that the server gets (repeatable)
+    #[cfg(feature = "runtime")]
+    #[arg(long, value_name = "NAME", value_parser = filled, requires = "mcp_command")]
+    pub(super) mcp_env: Vec<String>,
+    /// With --mcp-url: where the key is found, for instance `env:NAME`
+    #[cfg(feature = "runtime")]
+    #[arg(long, value_name = "REF", value_parser = filled, requires = "mcp_url")]
+    pub(super) mcp_key: Option<String>,
+    /// How long an MCP server may take, in seconds
+    #[cfg(feature = "runtime")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub(super) timeout: u32,
+    /// The program of an MCP server and its arguments
+    #[cfg(feature = "runtime")]
+    #[arg(value_name = "COMMAND", last = true, requires = "mcp_command")]
+    pub(super) command: Vec<String>,
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Compare {
     /// Two files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input. Or --agent twice, with --context
@@ -437,6 +494,9 @@ pub(super) struct Lint {
     /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
+    /// Tell the story of each conversation in the files: where the cache was lost, what it cost, what makes requests fail
+    #[arg(long, conflicts_with = "provider")]
+    pub(super) session: bool,
     /// The wire format of all bodies, for instance openai-chat; otherwise URLs and shapes decide
     #[arg(long, value_name = "W", value_parser = filled)]
     pub(super) wire: Option<String>,
@@ -447,7 +507,7 @@ pub(super) struct Lint {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Why400 {
-    /// What the provider answered: its sentence or JSON, or a file with it: a log, a HAR file, a cassette; `-` is standard input
+    /// The sentence or JSON that the provider answered, or a file that holds it: a log, a HAR file, a cassette; `-` is standard input
     #[arg(value_name = "ANSWER", required = true, allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: String,
     /// A file with the request's body, in which the place is shown
@@ -569,7 +629,7 @@ pub(super) enum Format {
     Junit,
     /// For a comment or a summary
     Markdown,
-    /// One page that needs no network: changes of `compile --diff`
+    /// One page that needs no network: changes of `compile --diff`, stories of `lint --session`
     Html,
     /// One JSON object per event of `reqc send`
     #[cfg(feature = "runtime")]
@@ -577,12 +637,12 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Whether what a command writes has this form.
+    /// Returns `true` if what a command writes has this form.
     pub(super) fn is_form_of(self, writes: Writes) -> bool {
         match self {
             Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => writes == Writes::Reports,
             Format::Markdown => !matches!(writes, Writes::Answers | Writes::Others),
-            Format::Html => writes == Writes::Reviews,
+            Format::Html => matches!(writes, Writes::Reviews | Writes::Stories),
             #[cfg(feature = "runtime")]
             Format::Events => writes == Writes::Answers,
             Format::Human | Format::Short | Format::Json => true,
@@ -621,7 +681,7 @@ impl FormatTo {
 /// Reads a [`FormatTo`], and tells help and shells which formats there are.
 #[derive(Clone)]
 pub(super) struct FormatParser {
-    /// What the command can write.
+    /// The forms that the command can write.
     pub(super) writes: &'static [Writes],
 }
 

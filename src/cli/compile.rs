@@ -92,8 +92,9 @@ pub(super) fn compare(
 ) -> Result<(Report, Comparison), Failure> {
     let selection = opened.selection()?;
     let progress = Progress::start(opened.compiler.agents().len(), quiet);
-    let tick = || progress.tick();
-    Ok(opened.compiler.compare_golden(folder, selection, &opened.policy, (purpose, all_contexts), tick)?)
+    Ok(opened
+        .compiler
+        .compare_golden(folder, selection, &opened.policy, (purpose, all_contexts), || progress.tick())?)
 }
 
 fn write(comparison: Comparison) -> Result<(), Failure> {

@@ -37,12 +37,12 @@ pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, ter
     })
 }
 
-/// What is compared, if both sides are made from sources.
+/// Two sides that are both made from sources.
 struct Sides {
     older: MemoryWorld,
     /// `None`: the files on disk.
     newer: Option<MemoryWorld>,
-    /// What the older side is, if that is not what was named.
+    /// The revision of the older side, if that is not what was named.
     base: Option<Text>,
 }
 

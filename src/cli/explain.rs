@@ -8,7 +8,7 @@ use crate::compile::ProfileId;
 use crate::json::Pointer;
 use crate::report;
 
-/// What is asked for.
+/// The request of the user.
 pub(super) struct Wanted<'w> {
     /// A value of the body.
     pub(super) pointer: Option<&'w str>,

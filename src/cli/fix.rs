@@ -17,14 +17,13 @@ pub(super) fn run(options: &Options, dry_run: bool, deny_warnings: bool, termina
     opened.selection()?;
     let world = Arc::clone(&opened.disk) as Arc<dyn World>;
     // The number of agents may change with an edit, so each state is selected from anew.
-    let report = |world: Arc<dyn World>| -> Report {
+    let mended = mend(&world, |world: Arc<dyn World>| -> Report {
         let compiler = options.load_all(world);
         match options.select(&compiler) {
             Ok(selection) => compiler.report(&selection, &opened.policy),
             Err(_) => compiler.report(&crate::compile::Selection::default(), &opened.policy),
         }
-    };
-    let mended = mend(&world, report);
+    });
     let told = text!("{} of {}", count(mended.edits, "edit"), count(mended.files.len(), "file"));
     if dry_run {
         mended.files.iter().for_each(|file| terminal.text(&diff(file)));

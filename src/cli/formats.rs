@@ -5,24 +5,25 @@ use std::path::{Path, PathBuf};
 use super::args::{Format, FormatTo, Writes};
 use super::{Failure, Terminal};
 use crate::compile::Report;
-use crate::report::Checkout;
+use crate::report::{Checkout, stories_html, stories_json, stories_markdown, stories_text};
 use crate::review::Review;
 use crate::system;
 use crate::text::Text;
+use crate::traffic::Stories;
 
 /// The formats of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Formats {
-    /// What standard output gets.
+    /// The format of standard output.
     pub(super) shown: Format,
-    /// Whether annotations follow there.
+    /// `true` if annotations follow there.
     annotated: bool,
     /// Reports in files.
     files: Vec<(Format, PathBuf)>,
 }
 
 impl Formats {
-    /// What was asked for: one format for standard output, beside which annotations may stand, and any number of files.
+    /// Returns what was asked for: one format for standard output, beside which annotations may stand, and any number of files.
     pub(super) fn resolve(asked: Vec<FormatTo>) -> Result<Formats, Failure> {
         let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) = (Vec::new(), Vec::new());
         for FormatTo { format, file } in asked {
@@ -64,6 +65,7 @@ impl Formats {
         };
         Err(Failure::new(why).help(match writes {
             Writes::Comparisons => "`compare` writes `human`, `json` and `markdown`",
+            Writes::Stories => "`lint --session` writes `human`, `json`, `markdown` and `html`",
             Writes::Reviews => "`compile --diff` writes `human`, `json`, `markdown` and `html`",
             _ => "`check`, `compile --check` and `lint` write reports; `compile --diff` writes `markdown` and `html`",
         }))
@@ -95,6 +97,23 @@ impl Formats {
             write_file(file, &Terminal::report_for_file(*format, report, &checkout))?;
         }
         Ok(())
+    }
+}
+
+impl Formats {
+    /// Shows the stories of conversations and writes them into files.
+    pub(super) fn write_stories(&self, stories: &Stories, terminal: &mut Terminal) -> Result<(), Failure> {
+        terminal.text(&stories_as(self.shown, stories));
+        self.files.iter().try_for_each(|(format, file)| write_file(file, &stories_as(*format, stories)))
+    }
+}
+
+fn stories_as(format: Format, stories: &Stories) -> Text {
+    match format {
+        Format::Json => Text::json(&stories_json(stories)),
+        Format::Markdown => stories_markdown(stories),
+        Format::Html => stories_html(stories),
+        _ => stories_text(stories),
     }
 }
 

@@ -17,7 +17,6 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
     let wire = args.from.as_deref().map(lint::wire_named).transpose()?;
     let root = options.root()?;
     let (shown, reader) = lint::open(options, &root, &args.file)?;
-    let number = |n: Option<u32>| n.and_then(|n| usize::try_from(n).ok());
     let choice = Choice { line: number(args.line), body: number(args.body) };
     let picked = pick(reader, wire, choice).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     let name = args.name.clone().unwrap_or_else(|| name_of(args.out.as_deref().unwrap_or(&args.file)));
@@ -31,11 +30,15 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
     Ok(Status::Clean)
 }
 
+fn number(n: Option<u32>) -> Option<usize> {
+    n.and_then(|n| usize::try_from(n).ok())
+}
+
 /// A name after that of a file, of what names may hold.
 fn name_of(file: &Path) -> String {
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let legal = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
-    let name: String = stem.chars().map(legal).collect();
+    let name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' }).collect();
     let name = name.trim_matches(['-', '.']);
     if name.is_empty() { "imported".to_owned() } else { name.to_owned() }
 }

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use super::args::Lint;
 use super::options::{Opened, Options};
-use super::{Failure, Outcome, Terminal, report_from};
+use super::progress::Progress;
+use super::{Failure, Outcome, Status, Terminal, report_from};
 use crate::compile::{LintTarget, Linting};
 use crate::diag::{Diagnostic, did_you_mean, listed};
 use crate::provider::{ClientApi, WireFormat};
 use crate::repo::Instance;
 use crate::system;
+use crate::traffic::Traffic;
 
 pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
@@ -18,6 +20,9 @@ pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Ou
     let instance = lint.provider.as_deref().map(|name| instance_named(&opened, name)).transpose()?;
     if let (Some(wire), Some(instance)) = (wire, instance) {
         speaks(instance, wire)?;
+    }
+    if lint.session {
+        return session(options, &opened, wire, lint, terminal);
     }
     let target = LintTarget { instance, model: options.model.as_deref(), ..LintTarget::default() };
     let mut linting = Linting::new(&opened.compiler, wire, target);
@@ -27,6 +32,42 @@ pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Ou
         linting.read(&shown, reader).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     }
     report_from(options.directory(), options, &linting.report(&opened.policy), false, terminal)
+}
+
+/// Tells the stories of the conversations in the files.
+fn session(
+    options: &Options,
+    opened: &Opened,
+    wire: Option<WireFormat>,
+    lint: &Lint,
+    terminal: &mut Terminal,
+) -> Outcome {
+    let mut traffic = Traffic::new(&opened.compiler, wire);
+    let sizes = lint.files.iter().map(|file| system::size(&options.path(file)));
+    let progress = Progress::of_bytes(sizes.sum(), terminal.quiet);
+    for file in &lint.files {
+        let (shown, reader) = open(options, &opened.root, file)?;
+        let counted = Counting { reader, progress: &progress };
+        traffic.read(&shown, counted).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
+    }
+    drop(progress);
+    let stories = traffic.end();
+    options.formats.write_stories(&stories, terminal)?;
+    Ok(if stories.has_findings() { Status::Findings } else { Status::Clean })
+}
+
+/// Tells how many bytes were read.
+struct Counting<'p, R> {
+    reader: R,
+    progress: &'p Progress,
+}
+
+impl<R: Read> Read for Counting<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.progress.add(read);
+        Ok(read)
+    }
 }
 
 /// A file of the command line, and what it is called.

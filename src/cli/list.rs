@@ -148,9 +148,10 @@ pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> Te
     let rows: Vec<[Text; N]> = std::iter::once(&head).chain(rows).filter(|_| !rows.is_empty()).map(cells).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &[Text; N]| {
-        let cells: Vec<Text> = row.iter().zip(&widths).map(|(cell, width)| cell.clone().padded(*width)).collect();
-        text!("{}\n", Text::join(&cells, "  ").trimmed_end())
-    };
-    rows.iter().map(line).collect()
+    rows.iter()
+        .map(|row| {
+            let cells: Vec<Text> = row.iter().zip(&widths).map(|(cell, width)| cell.clone().padded(*width)).collect();
+            text!("{}\n", Text::join(&cells, "  ").trimmed_end())
+        })
+        .collect()
 }

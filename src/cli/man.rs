@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clap::{Arg, Command};
+use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
@@ -33,11 +33,10 @@ fn pages(command: &Command) -> Vec<(String, String)> {
 
 fn page(command: &Command) -> (String, String) {
     // Shared options stand behind those of this one. Only the command at the top has a version.
-    let of_all = |argument: Arg| match argument.is_global_set() {
+    let sorted = command.clone().mut_args(|argument| match argument.is_global_set() {
         true => argument.help_heading("Shared options"),
         false => argument,
-    };
-    let sorted = command.clone().mut_args(of_all);
+    });
     let source = format!("reqc {}", env!("CARGO_PKG_VERSION"));
     let man = Man::new(sorted).source(source).manual("reqc Manual");
     let mut page = Vec::new();

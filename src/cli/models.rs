@@ -44,7 +44,7 @@ fn overview(families: &[&Family], terminal: &mut Terminal) {
     terminal.text(&columns(["FAMILY", "WIRE FORMATS", "MODELS"], &rows));
 }
 
-/// What holds for one model, and where that is from.
+/// Prints the facts of one model, and where each is from.
 fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
     terminal.say(&text!("{}: {} families", Text::line(normal).cut(80), families.len()));
     if families.is_empty() {
@@ -96,8 +96,6 @@ fn names(names: &[Spanned<Arc<str>>]) -> String {
 }
 
 fn document(family: &Family) -> Value {
-    let texts = |names: &[Spanned<Arc<str>>]| names.iter().map(|name| name.value.to_string()).collect::<Vec<_>>();
-    let globs = |list: &[ModelPattern]| list.iter().map(|it| it.text.value.to_string()).collect::<Vec<_>>();
     let mut document = json!({
         "name": &*family.name.value, "models": globs(&family.models), "except": globs(&family.except),
         "wires": texts(&family.wires), "servers": texts(&family.servers), "of_server": family.of_server,
@@ -112,6 +110,14 @@ fn document(family: &Family) -> Value {
     let properties = Property::ALL.into_iter().map(|it| (it.key().to_owned(), json!(family.property(it))));
     document.as_object_mut().expect("it is written as an object").extend(properties);
     document
+}
+
+fn globs(list: &[ModelPattern]) -> Vec<String> {
+    list.iter().map(|it| it.text.value.to_string()).collect::<Vec<_>>()
+}
+
+fn texts(names: &[Spanned<Arc<str>>]) -> Vec<String> {
+    names.iter().map(|name| name.value.to_string()).collect::<Vec<_>>()
 }
 
 fn price_document(price: &Price) -> Value {
@@ -145,12 +151,16 @@ fn fact_document(fact: &Fact) -> Value {
 }
 
 fn conditions(conditions: &[Condition]) -> Value {
-    let member = |condition: &Condition| {
-        let value = match &condition.is {
-            State::Present(is_there) => json!(is_there),
-            State::OneOf(values) => json!(values),
-        };
-        (condition.at.pointer.as_str().to_owned(), value)
-    };
-    Value::Object(conditions.iter().map(member).collect::<Map<_, _>>())
+    Value::Object(
+        conditions
+            .iter()
+            .map(|condition| {
+                let value = match &condition.is {
+                    State::Present(is_there) => json!(is_there),
+                    State::OneOf(values) => json!(values),
+                };
+                (condition.at.pointer.as_str().to_owned(), value)
+            })
+            .collect::<Map<_, _>>(),
+    )
 }

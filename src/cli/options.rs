@@ -18,17 +18,17 @@ use crate::system::{Disk, Embedded};
 use crate::text::{Text, text};
 use crate::world::World;
 
-/// What a command runs with.
+/// The options that a command runs with.
 #[derive(Clone)]
 pub(super) struct Options {
     directory: PathBuf,
-    /// Whether the folder was named: then it is the root.
+    /// `true` if the folder was named: then it is the root.
     is_named: bool,
     agents: Vec<String>,
     contexts: Vec<String>,
     pub(super) model: Option<String>,
     load: LoadOptions,
-    /// What standard output gets.
+    /// The format of standard output.
     pub(super) format: Format,
     pub(super) formats: Formats,
     is_verbose: bool,
@@ -62,7 +62,7 @@ impl Options {
         Options { format: formats.shown, formats, ..self.in_folder(directory) }
     }
 
-    /// Whether the folder was named on the command line.
+    /// Returns `true` if the folder was named on the command line.
     pub(super) fn is_named(&self) -> bool {
         self.is_named
     }
@@ -128,7 +128,7 @@ impl Options {
         text!("reqc {}{}{}{}{}", name, folder, agents, contexts, layers)
     }
 
-    /// Whether standard output is for people.
+    /// Returns `true` if standard output is for people.
     pub(super) fn is_for_people(&self) -> bool {
         matches!(self.format, Format::Human | Format::Short)
     }
@@ -189,12 +189,12 @@ impl Options {
         self.load_some(world, Some(wanted))
     }
 
-    /// What takes part of a repository that was loaded from any world.
+    /// Returns what takes part of a repository that was loaded from any world.
     pub(super) fn selection_of(&self, compiler: &Compiler) -> Result<Selection, Failure> {
         self.select(compiler).map_err(|error| select_failure(compiler, &error))
     }
 
-    /// What is selected of a repository.
+    /// Returns what is selected of a repository.
     pub(super) fn select(&self, compiler: &Compiler) -> Result<Selection, Box<SelectError>> {
         let agents = match self.agents.as_slice() {
             [] => None,
@@ -212,7 +212,7 @@ impl Options {
         PolicyOptions { deny: self.deny.clone(), allow: self.allow.clone(), today, ..PolicyOptions::default() }
     }
 
-    /// What takes part. If nothing does, and files could not be read, what is wrong with them is shown: one of them may hold
+    /// Returns what takes part. If nothing does, and files could not be read, what is wrong with them is shown: one of them may hold
     /// what was asked for.
     pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
         if opened.selection.is_err() && !opened.compiler.is_fully_read() {
@@ -229,12 +229,12 @@ pub(super) struct Opened {
     /// Never dropped: the process ends with the command, and taking it all apart takes longer than many a command.
     pub(super) compiler: ManuallyDrop<Arc<Compiler>>,
     selection: Result<Selection, Box<SelectError>>,
-    /// What this run makes of findings.
+    /// The policy of this run for findings.
     pub(super) policy: PolicyOptions,
 }
 
 impl Opened {
-    /// What takes part; a failure that names what is near if nothing does.
+    /// Returns what takes part; a failure that names what is near if nothing does.
     pub(super) fn selection(&self) -> Result<&Selection, Failure> {
         self.selection.as_ref().map_err(|error| select_failure(&self.compiler, error))
     }

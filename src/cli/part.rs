@@ -1,4 +1,4 @@
-//! What of a repository a run is limited to: paths, what changed files reach, a shard.
+//! The part of a repository that a run is limited to: paths, what changed files reach, a shard.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,8 +52,10 @@ fn in_repository_of(options: &Options, paths: &[PathBuf]) -> Result<Options, Fai
 
 /// The paths below the root; `None` if none was named.
 fn named(root: &Path, paths: &[PathBuf]) -> Result<Option<Named>, Failure> {
-    let below = |path: &PathBuf| system::below(root, path).map_err(Failure::from);
-    let named = paths.iter().map(below).collect::<Result<Vec<String>, Failure>>()?;
+    let named = paths
+        .iter()
+        .map(|path| system::below(root, path).map_err(Failure::from))
+        .collect::<Result<Vec<String>, Failure>>()?;
     Ok((!named.is_empty()).then_some(Named(named)))
 }
 
@@ -73,7 +75,7 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     }
 }
 
-/// What differs from where a branch left a revision, and what that reaches on both sides.
+/// Returns what differs from where a branch left a revision, and what that reaches on both sides.
 fn affected(options: &Options, opened: &Opened, revision: &str, golden: bool) -> Result<Reach, Failure> {
     // What others did since this branch left is not its own. Where that commit is not here, too much is compiled, and never too little.
     let base = GitRevision::merge_base(&opened.root, revision, "HEAD").ok().flatten();

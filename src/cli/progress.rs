@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Counts agents; draws on a terminal once a run has lasted over a second.
+/// Counts agents or bytes; draws on a terminal once a run has lasted over a second.
 pub(super) struct Progress {
     done: Arc<AtomicUsize>,
     painter: Option<(Sender<()>, JoinHandle<()>)>,
@@ -17,11 +17,24 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn start(total: usize, quiet: bool) -> Progress {
+        Progress::with_style(total, quiet, "{bar:30} {pos}/{len} agents")
+    }
+
+    /// Counts bytes of files.
+    pub(super) fn of_bytes(total: u64, quiet: bool) -> Progress {
+        Progress::with_style(
+            usize::try_from(total).unwrap_or(usize::MAX),
+            quiet,
+            "{bar:30} {bytes}/{total_bytes} {eta}",
+        )
+    }
+
+    fn with_style(total: usize, quiet: bool, style: &'static str) -> Progress {
         let done = Arc::new(AtomicUsize::new(0));
         let painter = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let (stop, stopped) = mpsc::channel::<()>();
             let count = Arc::clone(&done);
-            let thread = std::thread::spawn(move || paint(total, &count, &stopped));
+            let thread = std::thread::spawn(move || paint(total, style, &count, &stopped));
             (stop, thread)
         });
         Progress { done, painter }
@@ -29,7 +42,12 @@ impl Progress {
 
     /// Counts one more.
     pub(super) fn tick(&self) {
-        self.done.fetch_add(1, Ordering::Relaxed);
+        self.add(1);
+    }
+
+    /// Counts so many more.
+    pub(super) fn add(&self, more: usize) {
+        self.done.fetch_add(more, Ordering::Relaxed);
     }
 }
 
@@ -43,12 +61,12 @@ impl Drop for Progress {
     }
 }
 
-fn paint(total: usize, done: &AtomicUsize, stopped: &mpsc::Receiver<()>) {
+fn paint(total: usize, style: &str, done: &AtomicUsize, stopped: &mpsc::Receiver<()>) {
     if stopped.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
         return;
     }
     let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} agents") {
+    if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style);
     }
     while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {

@@ -49,7 +49,7 @@ fn uses(opened: &Opened) -> BTreeMap<&str, usize> {
     uses
 }
 
-/// Whether there is a key.
+/// A key that was looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Yes,
@@ -68,7 +68,7 @@ struct Keys<'o> {
 }
 
 impl Keys<'_> {
-    /// Whether there is a key, and what to say of it.
+    /// Returns whether there is a key, and what to say of it.
     fn look(&self, instance: &Instance, reference: &SecretRef) -> (Found, Option<String>) {
         match reference {
             SecretRef::File(_) if !self.is_allowed(instance, reference) => {
@@ -89,7 +89,7 @@ impl Keys<'_> {
         }
     }
 
-    /// Whether somebody allowed requests of an agent that go by this instance.
+    /// Returns `true` if somebody allowed requests of an agent that go by this instance.
     fn is_allowed(&self, instance: &Instance, reference: &SecretRef) -> bool {
         let (compiler, file) = (&self.opened.compiler, self.secrets.file_of(reference));
         let plans = compiler.agents().iter().filter_map(|(id, _)| compiler.plan(*id));

@@ -74,9 +74,11 @@ fn asked(items: &[Acceptable], terminal: &mut Terminal) -> Result<BTreeSet<usize
 
 /// The places of items with some numbers.
 fn named(numbers: &[usize], all: usize) -> Result<BTreeSet<usize>, Failure> {
-    let place = |number: &usize| {
-        let at = number.checked_sub(1).filter(|at| *at < all);
-        at.ok_or_else(|| Failure::new(format!("there is no cause {number}: there are {all}")))
-    };
-    numbers.iter().map(place).collect()
+    numbers
+        .iter()
+        .map(|number| {
+            let at = number.checked_sub(1).filter(|at| *at < all);
+            at.ok_or_else(|| Failure::new(format!("there is no cause {number}: there are {all}")))
+        })
+        .collect()
 }

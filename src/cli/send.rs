@@ -32,7 +32,7 @@ use tools::Tools;
 /// Why nothing is sent.
 enum Unsent {
     Failure(Failure),
-    /// What the request would be made from has mistakes.
+    /// The mistakes in the sources of the request.
     Findings(Box<Report>),
     /// The request has mistakes.
     Refused(Box<Report>),
@@ -313,14 +313,14 @@ fn refuse_next(options: &Options, found: &Report, terminal: &Terminal) -> Status
     Status::Findings
 }
 
-/// What only the person can allow: all but the program's own servers and keys.
+/// Returns what only the person can allow: all but the program's own servers and keys.
 fn wanted(opened: &Opened, compiled: &Compiled, input: &Input, secrets: &SystemSecrets) -> Result<Vec<Grant>, Failure> {
     let server = server_grant(opened, compiled, secrets)?;
     let tools = input.tools.as_ref().map(|tools| tools.grants(&opened.root, secrets)).transpose()?;
     Ok(server.into_iter().chain(tools.unwrap_or_default()).collect())
 }
 
-/// What only the person can allow of a request's server and key.
+/// Returns what only the person can allow of a request's server and key.
 fn server_grant(opened: &Opened, compiled: &Compiled, secrets: &SystemSecrets) -> Result<Option<Grant>, Failure> {
     let instance = opened.compiler.repo().instances.get(&compiled.instance).expect("it was compiled with it");
     let key_file = instance.api_key_ref.as_ref().and_then(|reference| secrets.file_of(&reference.value));
@@ -391,13 +391,16 @@ fn talk(
 
 /// The file that the session is written to, if any.
 fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<Option<JournalFile>, Failure> {
-    let create = |path: &std::path::PathBuf| {
-        let path = options.path(path);
-        crate::system::to_write(&path, Some(options.directory()))?;
-        let help = format!("`--resume {}` goes on with a session that is there", path.display());
-        JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
-    };
-    let saved = send.save.as_ref().map(create).transpose()?;
+    let saved = send
+        .save
+        .as_ref()
+        .map(|path| {
+            let path = options.path(path);
+            crate::system::to_write(&path, Some(options.directory()))?;
+            let help = format!("`--resume {}` goes on with a session that is there", path.display());
+            JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
+        })
+        .transpose()?;
     Ok(match (resumed, saved) {
         (None, saved) => saved,
         (Some(old), None) => Some(old.journal),

@@ -11,11 +11,11 @@ struct Uses {
     /// The command; `context import` is named by its first word.
     command: &'static str,
     options: &'static [&'static str],
-    /// What the command can write: it decides which formats are listed. Without any, no format is.
+    /// The forms that the command can write: it decides which formats are listed. Without any, no format is.
     writes: &'static [Writes],
 }
 
-/// What every command uses.
+/// The options that every command uses.
 const ALWAYS: [&str; 3] = ["directory", "color", "quiet"];
 
 const CHECKING: &[&str] = &["agents", "contexts", "bundled", "no_bundled", "verbose", "deny", "allow"];
@@ -34,8 +34,9 @@ const TABLE: &[Uses] = &[
         options: &["agents", "contexts", "model", "bundled", "no_bundled", "allow"],
         writes: &[Writes::Comparisons],
     },
-    Uses { command: "lint", options: &["model", "deny", "allow"], writes: &[Writes::Reports] },
+    Uses { command: "lint", options: &["model", "deny", "allow"], writes: &[Writes::Reports, Writes::Stories] },
     Uses { command: "why400", options: &["model"], writes: &[Writes::Others] },
+    Uses { command: "tools", options: LAYERS, writes: &[Writes::Comparisons] },
     Uses { command: "list", options: AGENTS, writes: &[Writes::Others] },
     Uses { command: "tree", options: AGENTS, writes: &[Writes::Others] },
     Uses { command: "show", options: LAYERS, writes: &[Writes::Others] },

@@ -9,7 +9,7 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::resolve::{Merged, MergedTable};
 use crate::text::{Text, cut, text};
-use crate::toml::{Key, Kind, Node};
+use crate::toml::{Kind, Node};
 
 pub(super) fn run(options: &Options, agent: &str, terminal: &mut Terminal) -> Outcome {
     let opened = options.open_one(agent)?;
@@ -74,8 +74,17 @@ pub(super) fn inline(node: &Node) -> Text {
         Kind::Datetime(written) => text!("{}", written),
         Kind::Array(elements) => text!("[{}]", Text::join(&elements.iter().map(inline).collect::<Vec<_>>(), ", ")),
         Kind::Table(table) => {
-            let member = |(key, node): &(Key, Node)| text!("{} = {}", quote_key(&key.name), inline(node));
-            text!("{{ {} }}", Text::join(&table.entries.iter().map(member).collect::<Vec<_>>(), ", "))
+            text!(
+                "{{ {} }}",
+                Text::join(
+                    &table
+                        .entries
+                        .iter()
+                        .map(|(key, node)| text!("{} = {}", quote_key(&key.name), inline(node)))
+                        .collect::<Vec<_>>(),
+                    ", "
+                )
+            )
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::report::{self, Checkout, Github, Gitlab, Human, Json, Junit, Layout, 
 use crate::review::Review;
 use crate::text::{Printer, Text, text};
 
-/// What a person answered.
+/// The answer of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     Yes,
@@ -32,9 +32,9 @@ pub(super) struct Terminal {
     pub(super) color: bool,
     pub(super) quiet: bool,
     width: usize,
-    /// What stands in the current line of standard output.
+    /// The printer, which knows what stands in the current line of standard output.
     printer: Printer,
-    /// Whether the reader of standard output went away.
+    /// `true` if the reader of standard output went away.
     closed: bool,
     /// Why standard output cannot be written, if it is not that.
     broken: Option<String>,
@@ -173,7 +173,7 @@ impl Terminal {
         layouted(format, Layout { width: self.width, colour }, checkout)
     }
 
-    /// Whether the reader of standard output went away.
+    /// Returns `true` if the reader of standard output went away.
     #[cfg(feature = "runtime")]
     pub(super) fn is_closed(&self) -> bool {
         self.closed
@@ -193,6 +193,13 @@ impl Terminal {
         }
     }
 
+    /// Writes what is told of a result to standard error, unless `-q` was given.
+    pub(super) fn remark(&self, text: &Text) {
+        if !self.quiet {
+            print_aside(text);
+        }
+    }
+
     /// Asks on standard error whether to go on; without a person at a terminal the answer is no.
     #[cfg(feature = "runtime")]
     pub(super) fn asks(question: &Text) -> Result<bool, Failure> {
@@ -206,7 +213,7 @@ impl Terminal {
         Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// What a person at the terminal chooses.
+    /// Returns what a person at the terminal chooses.
     pub(super) fn choice(question: &Text) -> Result<Answer, Failure> {
         if !io::stdin().is_terminal() || crate::system::is_ci() {
             return Ok(Answer::Nobody);

@@ -38,10 +38,9 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
 /// The selected agents and all their ancestors, sorted by name.
 fn shown(opened: &Opened) -> Result<Vec<ProfileId>, super::Failure> {
     let (compiler, hierarchy) = (&opened.compiler, opened.compiler.hierarchy());
-    let own = |id: &ProfileId| compiler.repo().is_compiled(hierarchy.get(*id).layer);
     let chosen: Vec<ProfileId> = match &opened.selection()?.agents {
         Some(ids) => ids.clone(),
-        None => hierarchy.ids().filter(own).collect(),
+        None => hierarchy.ids().filter(|id| compiler.repo().is_compiled(hierarchy.get(*id).layer)).collect(),
     };
     let mut seen: HashSet<ProfileId> = HashSet::new();
     for id in chosen {
@@ -59,7 +58,7 @@ fn parent(opened: &Opened, id: ProfileId) -> Option<ProfileId> {
     opened.compiler.hierarchy().parent(id)
 }
 
-/// What is drawn: the profiles that extend each, by name.
+/// The data of a drawing: the profiles that extend each, by name.
 struct Tree<'o> {
     opened: &'o Opened,
     children: HashMap<ProfileId, Vec<ProfileId>>,
@@ -83,7 +82,7 @@ impl<'o> Tree<'o> {
     }
 }
 
-/// What stands before the lines of a profile: before its title, and before those below it.
+/// The prefixes of the lines of a profile: before its title, and before those below it.
 struct Stems {
     first: String,
     rest: String,
@@ -121,7 +120,7 @@ fn title(opened: &Opened, profile: &Profile) -> Text {
     }
 }
 
-/// What one level says: `+` new, `~` overridden, `-` unset.
+/// Returns what one level says: `+` new, `~` overridden, `-` unset.
 fn delta(opened: &Opened, id: ProfileId) -> Vec<Text> {
     let profile = opened.compiler.hierarchy().get(id);
     let inherited = parent(opened, id).and_then(|parent| opened.compiler.resolve(parent));

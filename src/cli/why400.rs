@@ -62,12 +62,12 @@ struct Body {
     text: String,
 }
 
-/// What is told of an answer.
+/// The parts of an answer that are told.
 struct Told {
     explained: Vec<Explanation>,
     /// The places of the body that the sentences name, in the order of `explained`.
     places: Vec<Option<Place>>,
-    /// What is found in the body: what the sentences speak of, or else every error.
+    /// The findings in the body: what the sentences speak of, or else every error.
     report: Option<Report>,
 }
 
@@ -91,8 +91,7 @@ impl Judge<'_> {
         let own = own.map(|text| Body { name: "the request".to_owned(), text });
         let body = given.or(own.as_ref());
         let value = body.and_then(|body| objects(&body.text).into_iter().next());
-        let place = |it: &Explanation| value.as_ref().and_then(|body| place_of(it, body));
-        let places = explained.iter().map(place).collect();
+        let places = explained.iter().map(|it| value.as_ref().and_then(|body| place_of(it, body))).collect();
         let report = body.and_then(|body| self.judged(body)).map(|report| narrowed(report, &explained));
         Told { explained, places, report }
     }
@@ -129,12 +128,13 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
 
 /// Finds a request's body in a dump that shows it beside the answer.
 fn request_in(dump: &str) -> Option<String> {
-    let has_history = |value: &Value| {
-        let history = ["messages", "contents", "input"].into_iter().find_map(|name| value.get(name));
-        history.is_some_and(|history| history.is_array() || history.is_string())
-    };
     let body = objects(dump).into_iter().find(|value| has_history(value) && recognise(value).is_ok())?;
     serde_json::to_string_pretty(&body).ok()
+}
+
+fn has_history(value: &Value) -> bool {
+    let history = ["messages", "contents", "input"].into_iter().find_map(|name| value.get(name));
+    history.is_some_and(|history| history.is_array() || history.is_string())
 }
 
 fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
@@ -145,13 +145,16 @@ fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
 
 /// Keeps what the sentences speak of; if that is not found, all errors.
 fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
-    let is_meant = |code: &str| explained.iter().any(|it| it.refusal.reason == Reason::Rule(code.to_owned()));
-    let has_meant = report.findings.iter().any(|finding| is_meant(finding.rule.code));
+    let has_meant = report.findings.iter().any(|finding| is_meant(finding.rule.code, explained));
     report.findings.retain(|finding| match has_meant {
-        true => is_meant(finding.rule.code),
+        true => is_meant(finding.rule.code, explained),
         false => finding.severity == Severity::Error,
     });
     report
+}
+
+fn is_meant(code: &str, explained: &[Explanation]) -> bool {
+    explained.iter().any(|it| it.refusal.reason == Reason::Rule(code.to_owned()))
 }
 
 fn show(options: &Options, told: &Told, terminal: &mut Terminal) {

@@ -288,6 +288,9 @@ fn text_likeness(a: &str, b: &str) -> f32 {
 
 /// Returns `true` if two roles say the same of who speaks: results come from the user in some formats, from a tool in others.
 pub(super) fn is_same_speaker(first: Role, second: Role) -> bool {
-    let is_user = |role| matches!(role, Role::User | Role::Tool);
     first == second || is_user(first) && is_user(second)
+}
+
+fn is_user(role: Role) -> bool {
+    matches!(role, Role::User | Role::Tool)
 }

@@ -96,14 +96,13 @@ pub fn bodies(reader: impl Read, wire: Option<WireFormat>) -> Result<Vec<PlacedB
 }
 
 fn read(line: usize, bytes: &[u8], wire: Option<WireFormat>, found: &mut Vec<PlacedBody>) -> Result<(), PickError> {
-    let broken = |why: String| PickError::Broken { line, why };
-    let source = SourceText::from_bytes(bytes).map_err(|why| broken(why.to_string()))?;
+    let source = SourceText::from_bytes(bytes).map_err(|why| broken(why.to_string(), line))?;
     let text = match content(source.as_str()) {
         Content::Document => source.as_str(),
         Content::DocumentFrom(at) => source.as_str().get(at..).unwrap_or_default(),
         Content::Text => return Ok(()),
     };
-    let document = json::parse(text).map_err(|why| broken(why.to_string()))?;
+    let document = json::parse(text).map_err(|why| broken(why.to_string(), line))?;
     let text: Arc<str> = text.into();
     for FoundBody { value, string, at, endpoint, .. } in find(document, wire).bodies {
         let of_url = endpoint.map(|endpoint| endpoint.wire);
@@ -111,4 +110,8 @@ fn read(line: usize, bytes: &[u8], wire: Option<WireFormat>, found: &mut Vec<Pla
         found.push(PlacedBody { value, wire, text: Arc::clone(&text), line, string, at });
     }
     Ok(())
+}
+
+fn broken(why: String, line: usize) -> PickError {
+    PickError::Broken { line, why }
 }

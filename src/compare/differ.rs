@@ -11,13 +11,14 @@ use super::tools::{self, Offer, offers};
 use super::{Comparison, Difference, DifferenceKind, Side, read, texts};
 use crate::check::Places;
 use crate::json::Pointer;
+use crate::provider::WireFormat;
 
 /// Compares two bodies.
 pub(super) fn differ(first: Side<'_>, second: Side<'_>) -> Comparison {
     let (a, b) = (read::pieces(first), read::pieces(second));
     let alignment = align(&a, &b);
     let mut notes = Notes::default();
-    notes.content(&a, &b, &alignment, first.wire == second.wire);
+    notes.content(&a, &b, &alignment, Wires { first: first.wire, second: second.wire });
     let shared_tools = notes.tools(&offers(first), &offers(second));
     notes.settings(&settings(first), &settings(second));
     let regrouped: usize = alignment.regrouped.iter().map(|group| group.first.len()).sum();
@@ -30,8 +31,27 @@ struct Note<'b> {
     kind: DifferenceKind,
     subject: &'static str,
     message: String,
+    no_place: Option<&'static str>,
     first: Option<&'b Value>,
     second: Option<&'b Value>,
+}
+
+/// The wire formats of both bodies.
+#[derive(Clone, Copy)]
+struct Wires {
+    first: WireFormat,
+    second: WireFormat,
+}
+
+impl Wires {
+    /// Returns why the second format has no place for a piece of the first body, as a sentence.
+    fn no_place(self, piece: &Piece<'_>) -> Option<&'static str> {
+        if self.are_same() { None } else { piece.no_place(self.second) }
+    }
+
+    fn are_same(self) -> bool {
+        self.first == self.second
+    }
 }
 
 #[derive(Default)]
@@ -48,20 +68,22 @@ impl<'b> Notes<'b> {
         message: impl Into<String>,
     ) {
         let (first, second) = places;
-        self.told.push(Note { kind, subject, message: message.into(), first, second });
+        self.told.push(Note { kind, subject, message: message.into(), no_place: None, first, second });
     }
 
-    fn content(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], alignment: &Alignment, same_wire: bool) {
+    fn content(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], alignment: &Alignment, wires: Wires) {
         for &number in &alignment.lost {
             let piece = &a[number];
             // Formats differ in whether they have a place for a text that says nothing.
-            let kind = if piece.is_blank() && !same_wire { DifferenceKind::Regrouped } else { DifferenceKind::Lost };
-            self.tell(
-                kind,
-                piece.content.subject(),
-                (Some(piece.value), None),
-                format!("{} is lost", piece.describe()),
-            );
+            let is_no_loss = piece.is_blank() && !wires.are_same();
+            self.told.push(Note {
+                kind: if is_no_loss { DifferenceKind::Regrouped } else { DifferenceKind::Lost },
+                subject: piece.content.subject(),
+                message: format!("{} is lost", piece.describe()),
+                no_place: wires.no_place(piece),
+                first: Some(piece.value),
+                second: None,
+            });
         }
         for &pair in &alignment.altered {
             self.altered(&a[pair.first], &b[pair.second]);
@@ -78,7 +100,8 @@ impl<'b> Notes<'b> {
         }
         for &number in &alignment.added {
             let piece = &b[number];
-            let kind = if piece.is_blank() && !same_wire { DifferenceKind::Regrouped } else { DifferenceKind::Added };
+            let is_regrouped = piece.is_blank() && !wires.are_same();
+            let kind = if is_regrouped { DifferenceKind::Regrouped } else { DifferenceKind::Added };
             self.tell(
                 kind,
                 piece.content.subject(),
@@ -148,7 +171,6 @@ impl<'b> Notes<'b> {
 
     fn regrouped(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], group: &Regrouped) {
         let (first, second) = (&a[group.first[0]], &b[group.second[0]]);
-        let parts = |count: usize| if count == 1 { "one part".to_owned() } else { format!("{count} parts") };
         let message = format!(
             "{} is in {}, and was in {}",
             first.describe(),
@@ -230,15 +252,22 @@ impl<'b> Notes<'b> {
         self.told.iter().filter_map(|note| note.second).for_each(|value| in_second.want(value));
         in_first.walk(first, &Pointer::root);
         in_second.walk(second, &Pointer::root);
-        let place = |note: Note<'b>| Difference {
-            kind: note.kind,
-            subject: note.subject,
-            message: note.message,
-            first: note.first.and_then(|value| in_first.pointer(value).cloned()),
-            second: note.second.and_then(|value| in_second.pointer(value).cloned()),
-        };
-        self.told.into_iter().map(place).collect()
+        self.told
+            .into_iter()
+            .map(|note| Difference {
+                kind: note.kind,
+                subject: note.subject,
+                message: note.message,
+                no_place: note.no_place,
+                first: note.first.and_then(|value| in_first.pointer(value).cloned()),
+                second: note.second.and_then(|value| in_second.pointer(value).cloned()),
+            })
+            .collect()
     }
+}
+
+fn parts(count: usize) -> String {
+    if count == 1 { "one part".to_owned() } else { format!("{count} parts") }
 }
 
 fn model_name(model: Option<&Value>) -> String {

@@ -51,38 +51,54 @@ pub struct PlacedDifference {
     pub first: Option<LineColumn>,
     /// The place in the second file.
     pub second: Option<LineColumn>,
+    /// The wire format of the second body.
+    pub second_wire: WireFormat,
     /// `true` if somebody said that it may be.
     pub is_allowed: bool,
 }
 
-/// Differences that may be: kinds, or kinds with a subject.
+/// Differences that may be: kinds, kinds with a subject, and losses that the second wire format cannot help.
 #[derive(Debug, Clone, Default)]
-pub struct Allowed(Vec<(DifferenceKind, Option<String>)>);
+pub struct Allowed {
+    kinds: Vec<(DifferenceKind, Option<String>)>,
+    is_no_place_allowed: bool,
+}
+
+/// The name that allows losses for which the second wire format has no place.
+const NO_PLACE: &str = "no-place";
 
 impl Allowed {
-    /// Reads names such as `moved` and `lost/image`.
+    /// Reads names such as `moved`, `lost/image` and `no-place`.
     ///
     /// # Errors
     ///
     /// Gives back the first name that is no kind.
     pub fn parse(names: &[String]) -> Result<Allowed, String> {
-        let parsed = names.iter().map(|name| {
-            let (kind, subject) =
-                name.split_once('/').map_or((name.as_str(), None), |(kind, subject)| (kind, Some(subject)));
+        let mut allowed = Allowed::default();
+        for name in names {
+            if name == NO_PLACE {
+                allowed.is_no_place_allowed = true;
+                continue;
+            }
+            let (kind, subject) = match name.split_once('/') {
+                Some((kind, subject)) => (kind, Some(subject.to_owned())),
+                None => (name.as_str(), None),
+            };
             let kind = DifferenceKind::from_name(kind).ok_or_else(|| kind.to_owned())?;
-            Ok((kind, subject.map(str::to_owned)))
-        });
-        parsed.collect::<Result<_, _>>().map(Allowed)
+            allowed.kinds.push((kind, subject));
+        }
+        Ok(allowed)
     }
 
-    /// Returns the names of all kinds.
+    /// Returns the names of all kinds, and `no-place`.
     pub fn kinds() -> impl Iterator<Item = &'static str> {
-        DifferenceKind::ALL.into_iter().map(DifferenceKind::name)
+        DifferenceKind::ALL.into_iter().map(DifferenceKind::name).chain([NO_PLACE])
     }
 
     fn has(&self, difference: &Difference) -> bool {
         let fits = |subject: &Option<String>| subject.as_deref().is_none_or(|subject| subject == difference.subject);
-        self.0.iter().any(|(kind, subject)| *kind == difference.kind && fits(subject))
+        let is_named = self.kinds.iter().any(|(kind, subject)| *kind == difference.kind && fits(subject));
+        is_named || (self.is_no_place_allowed && difference.no_place.is_some())
     }
 }
 
@@ -97,11 +113,9 @@ impl ComparedFiles {
         let unpaired = |count: usize, is_paired: &dyn Fn(usize) -> bool, all: &[PlacedBody]| -> Vec<usize> {
             (0..count).filter(|at| !is_paired(*at)).map(|at| all[at].first_line()).collect()
         };
-        let is_first = |at: usize| pairing.iter().any(|(first, _)| *first == at);
-        let is_second = |at: usize| pairing.iter().any(|(_, second)| *second == at);
         let pairs = pairing.iter().map(|&(one, other)| compared(&bodies[one], &others[other], allowed)).collect();
-        let unpaired_first = unpaired(bodies.len(), &is_first, &bodies);
-        let unpaired_second = unpaired(others.len(), &is_second, &others);
+        let unpaired_first = unpaired(bodies.len(), &|at| pairing.iter().any(|(first, _)| *first == at), &bodies);
+        let unpaired_second = unpaired(others.len(), &|at| pairing.iter().any(|(_, second)| *second == at), &others);
         ComparedFiles { first, second, pairs, unpaired_first, unpaired_second }
     }
 
@@ -124,9 +138,10 @@ fn compared(first: &PlacedBody, second: &PlacedBody, allowed: &Allowed) -> Compa
         comparison.differences.iter().map(|it| (it.first.clone(), it.second.clone())).unzip();
     let (firsts, seconds) = (places(first, &in_first), places(second, &in_second));
     let placed = comparison.differences.into_iter().zip(firsts).zip(seconds);
+    let second_wire = second.wire;
     let differences = placed.map(|((difference, first), second)| {
         let is_allowed = allowed.has(&difference);
-        PlacedDifference { difference, first, second, is_allowed }
+        PlacedDifference { difference, first, second, second_wire, is_allowed }
     });
     ComparedPair {
         first_line: first.first_line(),

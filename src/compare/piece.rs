@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::limits;
 use crate::check::history::Role;
-use crate::conversation::{Audio, Document, Image};
+use crate::conversation::{Audio, ContentKind, Document, DocumentSource, Image};
+use crate::provider::WireFormat;
 
 /// A piece of content, and the value of the body that holds it.
 #[derive(Debug)]
@@ -84,6 +86,37 @@ impl Piece<'_> {
             Content::CacheMark => subject.to_owned(),
             Content::Other(kind, json) => format!("{subject}\0{kind}\0{json}"),
         }
+    }
+
+    /// Returns why a wire format has no place for the piece, as a sentence; `None` if it has one.
+    pub(super) fn no_place(&self, wire: WireFormat) -> Option<&'static str> {
+        match self.content {
+            Content::CacheMark => limits::reason_against_cache_marks(wire),
+            _ => limits::reason(wire, self.kind()?),
+        }
+    }
+
+    /// Returns the kind of content as limits of wire formats name it; `None` for what they do not speak of.
+    fn kind(&self) -> Option<ContentKind> {
+        Some(match &self.content {
+            Content::Text(_) if self.role == Role::System => ContentKind::SystemPrompt,
+            Content::Thinking(_) => ContentKind::Thinking,
+            Content::Signature(_) => ContentKind::Signatures,
+            Content::Redacted(_) => ContentKind::RedactedThinking,
+            Content::Image(image) if image.is_url => ContentKind::ImageUrls,
+            Content::Image(_) => ContentKind::Images,
+            Content::Document(document) => match document.source {
+                DocumentSource::Text => ContentKind::DocumentText,
+                DocumentSource::Url => ContentKind::DocumentUrls,
+                DocumentSource::File => ContentKind::DocumentFiles,
+                DocumentSource::Base64 if *document.media_type == *"application/pdf" => ContentKind::PdfDocuments,
+                DocumentSource::Base64 => ContentKind::OtherDocuments,
+            },
+            Content::Audio(_) => ContentKind::Audio,
+            Content::Call(_) => ContentKind::ToolCalls,
+            Content::Result(_) => ContentKind::ToolResults,
+            Content::Text(_) | Content::Gap(..) | Content::CacheMark | Content::Other(..) => return None,
+        })
     }
 
     /// Returns the text, if the piece is text of a message.

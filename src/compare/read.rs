@@ -293,8 +293,8 @@ fn says_nothing(value: &Value) -> bool {
 
 /// Returns the `type` of a value, or the name of its first member.
 fn kind_of(value: &Value) -> &str {
-    let first = || value.as_object().and_then(|members| members.keys().next()).map_or("value", String::as_str);
-    text_of(value, "type").unwrap_or_else(first)
+    text_of(value, "type")
+        .unwrap_or_else(|| value.as_object().and_then(|members| members.keys().next()).map_or("value", String::as_str))
 }
 
 /// Returns arguments as canonical JSON, however they are written; a text that is no JSON as it is.

@@ -20,7 +20,7 @@ pub(super) struct Setting<'b> {
     pub(super) value: &'b Value,
 }
 
-/// What a body says beside its content.
+/// The settings of a body: everything beside its content.
 #[derive(Debug, Default)]
 pub(super) struct Settings<'b> {
     /// The settings that several formats have, by name.
@@ -146,7 +146,7 @@ impl<'b> Settings<'b> {
         }
     }
 
-    /// Whether the model thinks, and how much: Anthropic's object, Gemini's, Ollama's switch.
+    /// Notes whether the model thinks, and how much: Anthropic's object, Gemini's, Ollama's switch.
     fn thinking(&mut self, value: &'b Value) {
         let budget = ["budget_tokens", "thinkingBudget", "thinking_budget"]
             .into_iter()
@@ -178,10 +178,6 @@ fn lower(value: &Value) -> String {
 
 /// Returns `auto`, `none`, `any`, or `only` with the names of tools.
 fn tool_choice(value: &Value) -> String {
-    let word = |word: &str| match word.to_lowercase().as_str() {
-        "required" | "any" => "any".to_owned(),
-        other => other.to_owned(),
-    };
     if let Value::String(mode) = value {
         return word(mode);
     }
@@ -197,6 +193,13 @@ fn tool_choice(value: &Value) -> String {
         (Some(name), _) => format!("only {name}"),
         (None, Some(kind)) => word(kind),
         (None, None) => canonical(value),
+    }
+}
+
+fn word(word: &str) -> String {
+    match word.to_lowercase().as_str() {
+        "required" | "any" => "any".to_owned(),
+        other => other.to_owned(),
     }
 }
 
@@ -221,6 +224,9 @@ pub(super) fn shown(meaning: &str) -> String {
 
 /// Returns `true` if two meanings are the same; numbers are, however they are written.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
-    let number = |text: &str| text.parse::<f64>().ok();
     one == other || number(one).is_some_and(|one| number(other) == Some(one))
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok()
 }

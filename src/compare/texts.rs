@@ -4,7 +4,6 @@ use crate::text::cut;
 
 /// Returns a phrase that says how a text was altered: "it is cut off behind 100 of 350 characters".
 pub(crate) fn alteration(before: &str, after: &str) -> String {
-    let length = |text: &str| text.chars().count();
     if after.trim().is_empty() {
         return "nothing of it is left".to_owned();
     }
@@ -29,6 +28,10 @@ pub(crate) fn alteration(before: &str, after: &str) -> String {
         return format!("{added} characters are added {place}");
     }
     first_difference(before, after)
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

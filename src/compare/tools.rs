@@ -49,10 +49,15 @@ fn offer(value: &Value) -> Offer<'_> {
             let schema = Value::Object(forms::schema(inner));
             Offer { name: name.to_owned(), value, function: Some(Function { description, schema }) }
         }
-        None => {
-            let first = || value.as_object().and_then(|members| members.keys().next()).map_or("tool", String::as_str);
-            Offer { name: text_of(value, "type").unwrap_or_else(first).to_owned(), value, function: None }
-        }
+        None => Offer {
+            name: text_of(value, "type")
+                .unwrap_or_else(|| {
+                    value.as_object().and_then(|members| members.keys().next()).map_or("tool", String::as_str)
+                })
+                .to_owned(),
+            value,
+            function: None,
+        },
     }
 }
 

@@ -11,9 +11,9 @@ use crate::render::{PromptScope, Renderer, Written};
 use crate::source::Span;
 use crate::unit::Plan;
 
-/// What a text was made of.
+/// The origin of a text.
 pub(super) enum Arrived {
-    /// What a template wrote in a turn, run by run. Turn 0 is the one that a context begins with.
+    /// Output of a template in a turn, run by run. Turn 0 is the one that a context begins with.
     Rendered(usize, Vec<Written>),
     /// Texts of the context, one behind the other.
     Joined(Vec<Piece>),
@@ -44,7 +44,7 @@ impl Piece {
 }
 
 impl Compiler {
-    /// What wrote some bytes of a text of the history that is not in the file as it is; `None` for any other value.
+    /// Returns what wrote some bytes of a text of the history that is not in the file as it is; `None` for any other value.
     pub(super) fn arrived(
         &self,
         path: &Pointer,
@@ -80,7 +80,7 @@ impl Compiler {
         })
     }
 
-    /// Whether a value is the role of a typed item.
+    /// Returns `true` if a value is the role of a typed item.
     pub(super) fn is_role_of_item(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> bool {
         let is_role = path.tokens().nth(2).as_deref() == Some("role");
         is_role && self.message(path, plan, loaded).is_some_and(|message| message.item.is_some())
@@ -114,11 +114,13 @@ impl Compiler {
     /// The texts of a tool result that the file has as a list of blocks.
     fn texts_of_result(&self, path: &Pointer, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Vec<Piece>> {
         let texts = self.in_context(plan, loaded, |source, normal| source.texts_in(path, normal))?;
-        let piece = |span: Span| {
-            let text: String = serde_json::from_str(self.sources().slice(span)).ok()?;
-            Some(Piece { len: text.len(), span: Some(span) })
-        };
-        texts.into_iter().map(piece).collect()
+        texts
+            .into_iter()
+            .map(|span| {
+                let text: String = serde_json::from_str(self.sources().slice(span)).ok()?;
+                Some(Piece { len: text.len(), span: Some(span) })
+            })
+            .collect()
     }
 
     /// The parts of what is said of an attached file, with which the file's path and content come.
@@ -130,11 +132,14 @@ impl Compiler {
         });
         let (turn, index, file) = files.find(|(.., file)| &**Item::attached(file).text() == text)?;
         let source = loaded.source(self)?;
-        let piece = |(member, part): (Option<&str>, &str)| {
-            let span = member.and_then(|member| source.file_span(turn, index, member));
-            Piece { len: part.len(), span }
-        };
-        Some(file.said().map(piece).into())
+        Some(
+            file.said()
+                .map(|(member, part)| {
+                    let span = member.and_then(|member| source.file_span(turn, index, member));
+                    Piece { len: part.len(), span }
+                })
+                .into(),
+        )
     }
 
     /// The runs of a text that surroundings wrote, if they did in this scope.

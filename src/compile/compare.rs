@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{AgentBodies, Body, Compiler, LoadedContext, Lowered, PolicyOptions, Report, Selection};
+use super::{AgentBodies, Compiler, Lowered, PolicyOptions, Report, Selection};
 use crate::diff::{self, BodyId, CausedGroup, Change, ChangeKind, ChangedFile};
 use crate::export::Request;
 use crate::golden::{self, Comparer, Comparison, GoldenFile, GoldenFolder};
 use crate::provider::Server;
 use crate::resolve::ProfileId;
-use crate::source::{FileId, SourceFile};
+use crate::source::FileId;
 use crate::world::AccessError;
 
-/// What comparing with golden files is for.
+/// The purpose of a comparison with golden files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Purpose {
@@ -24,11 +24,11 @@ pub enum Purpose {
     Show,
 }
 
-/// What became of the agents of two sides.
+/// The agents of two sides, compared.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Compared {
-    /// What is wrong with the newer side.
+    /// The findings on the newer side.
     pub report: Report,
     /// The files that differ, of agents without errors on either side.
     pub changes: Vec<ChangedFile>,
@@ -44,7 +44,7 @@ pub struct Compared {
 pub struct BrokenAgent {
     /// Its name.
     pub agent: Arc<str>,
-    /// What it was on the older side.
+    /// Its state on the older side.
     pub before: Before,
 }
 
@@ -55,7 +55,7 @@ impl BrokenAgent {
     }
 }
 
-/// What an agent with errors was before.
+/// The state on the older side of an agent that has errors now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Before {
@@ -67,7 +67,7 @@ pub enum Before {
     Absent,
 }
 
-/// What becomes of an agent on one side.
+/// The state of an agent on one side.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// It has errors.
@@ -124,11 +124,11 @@ impl Compared {
     }
 }
 
-/// What of two sides has to be compared.
+/// The part of two sides that has to be compared.
 pub struct Scope<'s> {
-    /// Whether anything that differs can reach an agent; asked with names of both sides.
+    /// Tells if anything that differs can reach an agent; asked with names of both sides.
     pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
-    /// What agents were called on the older side, by their name on the newer one, if that differs.
+    /// The names of agents on the older side, by their name on the newer one, if that differs.
     pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
 }
 
@@ -152,7 +152,7 @@ impl AgentBodies<'_> {
     /// The agent's requests, of the same contexts.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
         let kept = self.bodies.iter().filter(|(loaded, _)| all_contexts || loaded.golden);
-        let request = |(loaded, body): &(&LoadedContext, Body)| Request {
+        kept.map(|(loaded, body)| Request {
             agent: Arc::clone(self.plan.name()),
             context: Arc::clone(&loaded.context.name),
             instance: Arc::clone(&self.plan.instance.name.value),
@@ -160,8 +160,8 @@ impl AgentBodies<'_> {
             server: Server::of(self.plan.instance, self.plan.api),
             line: self.plan.request_line(None),
             body: body.pretty(),
-        };
-        kept.map(request).collect()
+        })
+        .collect()
     }
 }
 
@@ -203,17 +203,18 @@ impl Compiler {
 
     /// The bundled files that golden files are made from, with fingerprints: of chains, includes, provider instances and contexts.
     fn bundled_prints(&self) -> BTreeMap<String, String> {
-        let is_bundled = |(_, file): &(FileId, &SourceFile)| file.path().starts_with("bundled:");
-        let bundled: BTreeSet<FileId> = self.sources().iter().filter(is_bundled).map(|(id, _)| id).collect();
+        let bundled: BTreeSet<FileId> =
+            self.sources().iter().filter(|(_, file)| file.path().starts_with("bundled:")).map(|(id, _)| id).collect();
         let reached = self.agents_by_file(&bundled).unwrap_or_default();
         let contexts = self.contexts.iter().filter(|loaded| loaded.golden).map(|loaded| loaded.context.file);
         let used: BTreeSet<FileId> =
             reached.into_keys().chain(contexts.filter(|file| bundled.contains(file))).collect();
-        let print = |id: FileId| {
-            let file = self.sources().get(id);
-            (file.path().to_string(), golden::fingerprint(file.source_text().as_str().as_bytes()))
-        };
-        used.into_iter().map(print).collect()
+        used.into_iter()
+            .map(|id| {
+                let file = self.sources().get(id);
+                (file.path().to_string(), golden::fingerprint(file.source_text().as_str().as_bytes()))
+            })
+            .collect()
     }
 
     /// Every selected request of agents without errors, by agent and context.
@@ -240,17 +241,15 @@ impl Compiler {
         all_contexts: bool,
         scope: &Scope<'_>,
     ) -> Compared {
-        let is_asked = |name: &Arc<str>| scope.is_reached(name);
-        let (report, after) = self.outcomes(selection, options, all_contexts, &is_asked);
+        let (report, after) = self.outcomes(selection, options, all_contexts, &|name| scope.is_reached(name));
         let is_broken = |name: &Arc<str>| matches!(after.get(name), Some(Outcome::Broken));
         let of_older: BTreeMap<&Arc<str>, &Arc<str>> =
             self.agent_names().map(|name| (scope.older_name(name), name)).collect();
-        let is_asked = |name: &Arc<str>| {
+        let chosen = older.selection_of(self, selection, scope);
+        let (_, mut before) = older.outcomes(&chosen, options, all_contexts, &|name| {
             scope.is_reached(name)
                 || of_older.get(name).is_some_and(|newer| scope.is_reached(newer) || is_broken(newer))
-        };
-        let chosen = older.selection_of(self, selection, scope);
-        let (_, mut before) = older.outcomes(&chosen, options, all_contexts, &is_asked);
+        });
         let mut compared = Compared { report, ..Compared::default() };
         for (name, outcome) in after {
             let older_name = scope.older_name(&name);
@@ -263,7 +262,7 @@ impl Compiler {
         compared
     }
 
-    /// What becomes of each selected agent, and a report of that. Of agents that are not asked for, only errors are told.
+    /// Returns what becomes of each selected agent, and a report of that. Of agents that are not asked for, only errors are told.
     pub(crate) fn outcomes(
         &self,
         selection: &Selection,
@@ -289,7 +288,7 @@ impl Compiler {
         self.agents.iter().map(|(id, _)| &self.hierarchy.get(*id).name.value)
     }
 
-    /// What this side lowers and an older one did not.
+    /// Returns what this side lowers and an older one did not.
     pub fn newly_lowered(&self, older: &Compiler, options: &PolicyOptions) -> Vec<Lowered> {
         self.policy(options, false).newly_lowered(self, &older.policy(options, false), older)
     }
@@ -320,13 +319,12 @@ pub(crate) fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<G
             changes.push(ChangedFile { subject: subject(file.context), path: file.path, old, new: Some(file.text) });
         }
     }
-    let gone = |file: GoldenFile| ChangedFile {
+    changes.extend(known.into_iter().map(|file| ChangedFile {
         subject: subject(file.context),
         path: file.path,
         old: Some(file.text),
         new: None,
-    };
-    changes.extend(known.into_iter().map(gone));
+    }));
     changes
 }
 
@@ -342,7 +340,7 @@ struct Causes<'c> {
 
 /// The most bytes of an agent's bodies that are made to find causes.
 const MAX_MADE: usize = 8 * 1024 * 1024;
-/// What a body costs to make, however small it is, in bytes.
+/// The least memory that making a body takes, in bytes.
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {

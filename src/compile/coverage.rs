@@ -1,4 +1,4 @@
-//! What a run would pass over in silence.
+//! Mistakes that a run would pass over in silence.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +23,12 @@ impl Compiler {
         }
         let kinds: BTreeSet<&str> =
             self.chosen_contexts(selection).map(|loaded| loaded.context.kind().name()).collect();
-        let is_unmade = |id: &ProfileId| self.plan(*id).is_some_and(|plan| !kinds.contains(plan.kind.name()));
         // Merging is the costly part, and contexts of both kinds fit every agent.
-        let unmade: Vec<ProfileId> = agents.into_iter().filter(|_| kinds.len() < 2).filter(is_unmade).collect();
+        let unmade: Vec<ProfileId> = agents
+            .into_iter()
+            .filter(|_| kinds.len() < 2)
+            .filter(|id| self.plan(*id).is_some_and(|plan| !kinds.contains(plan.kind.name())))
+            .collect();
         let findings: Vec<Diagnostic> = unmade.into_iter().map(|id| self.fits_no_context(id)).collect();
         match findings.is_empty() && bodies == 0 {
             true => self.nothing_to_make().into_iter().collect(),

@@ -20,7 +20,7 @@ use crate::source::Span;
 use crate::unit::{Author, Body, KeyOrValue, Plan, Provenance, ProviderStep, Record};
 
 impl Compiler {
-    /// Whether a place is in a bundled file, while the repository is another one.
+    /// Returns `true` if a place is in a bundled file, while the repository is another one.
     pub(super) fn is_bundled(&self, span: Span) -> bool {
         self.sources().get(span.file).path().starts_with("bundled:")
     }
@@ -36,8 +36,11 @@ impl Compiler {
             let is_mended_there = (place.is_in_data && is_own) || is_foreign;
             let path = place.data.as_ref().or(place.parts.first().filter(|_| is_foreign));
             let value = || self.data_span(path?, plan, loaded);
-            let member = || self.member_span(place.member.as_ref().filter(|_| is_foreign)?, plan, loaded);
-            let span = is_mended_there.then(|| value().or_else(member)).flatten()?;
+            let span = is_mended_there
+                .then(|| {
+                    value().or_else(|| self.member_span(place.member.as_ref().filter(|_| is_foreign)?, plan, loaded))
+                })
+                .flatten()?;
             // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
             Some(span).filter(|span| !is_foreign || !self.is_bundled(*span))
         };
@@ -96,7 +99,7 @@ impl Compiler {
         (outside.map_or(place.span, |outside| outside.span), related)
     }
 
-    /// What a computed text was made of.
+    /// Returns what a computed text was made of.
     fn span_of(&self, from: &ComputedFrom, plan: &Plan<'_>, loaded: &LoadedContext) -> Option<Span> {
         match from {
             ComputedFrom::Data(path) => self.data_span(path, plan, loaded),
@@ -176,12 +179,12 @@ impl Compiler {
 pub(super) struct Entrance {
     /// The place of the repository.
     pub(super) span: Span,
-    /// What is wrong, in the bundled file.
+    /// The place of the mistake in the bundled file.
     bundled: Span,
 }
 
 impl Entrance {
-    /// What tells a problem apart from others that come in by the same place.
+    /// Returns what tells a problem apart from others that come in by the same place.
     pub(super) fn sense(&self, sense: Option<&str>) -> String {
         let Span { file, start, end } = self.bundled;
         format!("{} {file:?} {start} {end}", sense.unwrap_or_default())
@@ -214,8 +217,12 @@ impl Compiler {
         profile: &ResolvedProfile<'_>,
     ) -> Option<Entrance> {
         let is_own = |span: &Span| !self.is_bundled(*span);
-        let by_step = || steps.iter().map(|(span, _)| *span).find(is_own);
-        let entrance = || model.filter(is_own).or_else(by_step).or_else(|| profile.bundled_parent());
+        let entrance = || {
+            model
+                .filter(is_own)
+                .or_else(|| steps.iter().map(|(span, _)| *span).find(is_own))
+                .or_else(|| profile.bundled_parent())
+        };
         self.is_bundled(span).then(entrance).flatten().map(|entrance| Entrance { span: entrance, bundled: span })
     }
 }
@@ -228,7 +235,7 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// Whether a value of a context is the place: what is told there is told once for all agents.
+    /// Returns `true` if a value of a context is the place: what is told there is told once for all agents.
     pub(super) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
     }
@@ -267,7 +274,7 @@ impl PutBy {
     }
 }
 
-/// Whether a block of the provider's own wrote a value of a body, or it is the signature of thinking with a known origin. `history`
+/// Returns `true` if a block of the provider's own wrote a value of a body, or it is the signature of thinking with a known origin. `history`
 /// is in the normal form of the client API: others' blocks are gone. A key is written by what writes its value, and an object
 /// without members by what writes the value that it is in.
 pub(super) fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message]) -> bool {
@@ -280,12 +287,12 @@ pub(super) fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: 
         matches!(tokens.as_slice(), [ctx, _, blocks, _, ..] if ctx == "history" && blocks == "content_blocks");
     let is_signature = tokens.last().is_some_and(|member| member == "signature" || member == "data");
     let block = || history.get(index(1)?)?.blocks.get(index(3)?);
-    let is_own = |block: &Block| match block {
-        Block::Provider(_) => true,
-        Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } => is_signature && origin.is_some(),
-        _ => false,
-    };
-    is_block && block().is_some_and(is_own)
+    is_block
+        && block().is_some_and(|block| match block {
+            Block::Provider(_) => true,
+            Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } => is_signature && origin.is_some(),
+            _ => false,
+        })
 }
 
 /// A body, and who wrote its values.
@@ -313,7 +320,7 @@ pub struct Explanation {
     /// The literal of the profile that it stands in: the value itself, or the template that rendered it. `None` if a provider step
     /// wrote it.
     pub literal: Option<Span>,
-    /// What earlier levels of the chain said, the nearest first.
+    /// The values of earlier levels of the chain, the nearest first.
     pub overrode: Vec<Span>,
     /// The provider step that wrote it, and its setting.
     pub step: Option<(ProviderStep, Option<Span>)>,
@@ -321,7 +328,7 @@ pub struct Explanation {
     pub placed_by: Option<Span>,
     /// The provider steps that added to a list or an object that another wrote, each with its setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
-    /// What a template wrote, run by run; or the one value of the context that a step wrote.
+    /// The output of a template, run by run; or the one value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
 }
 
@@ -329,7 +336,7 @@ pub struct Explanation {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ValueSource {
-    /// What kind of source it is.
+    /// The kind of source.
     pub kind: SourceKind,
     /// The text to edit, if it is in a file.
     pub span: Option<Span>,
@@ -339,7 +346,7 @@ pub struct ValueSource {
     pub steps: Vec<Step>,
     /// The place in the template data, for values of a conversation.
     pub data: Option<Pointer>,
-    /// What a computed text was made of.
+    /// The values that a computed text was made of.
     pub made_of: Vec<Span>,
     /// How many bytes of the rendered JSON these are.
     pub len: usize,
@@ -362,7 +369,7 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    /// Whether the place is inferred: what stands there takes part, but is not what was written.
+    /// Returns `true` if the place is inferred: what stands there takes part, but is not what was written.
     pub fn is_inferred(self) -> bool {
         self == SourceKind::Computed
     }
@@ -438,12 +445,14 @@ impl Compiler {
         };
         let record = Record::new(plan, &self.repo.sources, &pairing.renderer, &request, &body);
         let pointers = pointer.map_or_else(|| leaves(body.value()), |pointer| vec![pointer.clone()]);
-        let explain = |pointer: Pointer| {
-            let value = body.value().pointer(pointer.as_str())?.clone();
-            let explanation = self.explanation(&record, pointer, value, plan, loaded);
-            Some(self.with_model(explanation, plan, model))
-        };
-        let values = pointers.into_iter().filter_map(explain).collect();
+        let values = pointers
+            .into_iter()
+            .filter_map(|pointer| {
+                let value = body.value().pointer(pointer.as_str())?.clone();
+                let explanation = self.explanation(&record, pointer, value, plan, loaded);
+                Some(self.with_model(explanation, plan, model))
+            })
+            .collect();
         let (branches, members) = match with_branches {
             true => (record.branches(), members(body.value())),
             false => (Vec::new(), Vec::new()),
@@ -590,7 +599,7 @@ impl ValueSource {
 }
 
 /// The leaves of a value: scalars, empty lists and empty objects.
-fn leaves(value: &Value) -> Vec<Pointer> {
+pub(super) fn leaves(value: &Value) -> Vec<Pointer> {
     fn walk(value: &Value, at: Pointer, found: &mut Vec<Pointer>) {
         match value {
             Value::Array(elements) if !elements.is_empty() => {

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Compiler, Explanation, LoadedContext, ProfileId, ValueSource};
+use serde_json::Value;
+
+use super::explain::leaves;
+use super::{Compiler, Explanation, LoadedContext, ProfileId};
 use crate::check::history;
+use crate::compare::limits::{self};
 use crate::conversation::{ContentKind, KindSet};
 use crate::diag::{Diagnostic, Findings, Severity};
-use crate::flow::limits::{self, Limit};
 use crate::flow::{self, Expected, Fate, Judged, Loss, rules};
 use crate::import::forms;
 use crate::json::{self, Pointer};
@@ -16,7 +19,7 @@ use crate::provider::WireFormat;
 use crate::render::{DataRead, Renderer};
 use crate::source::Span;
 use crate::toml::Kind as Toml;
-use crate::unit::{Body, MemberRef, Plan, Request, Sameness, SystemPrompt, stand_in};
+use crate::unit::{Author, Body, MemberRef, Plan, Record, Request, Sameness, SystemPrompt, stand_in};
 
 /// Asks what some members carry of a conversation.
 #[derive(PartialEq, Eq, Hash)]
@@ -52,11 +55,12 @@ impl Declarations {
     pub(super) fn unused(&self, is_editable: impl Fn(Span) -> bool) -> Vec<Diagnostic> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = all.iter().filter(|(span, (_, is_used))| !is_used && is_editable(**span));
-        let finding = |(span, (kind, _)): (&Span, &(ContentKind, bool))| {
-            let message = format!("no agent leaves out `{}`, or none has to say so", kind.name());
-            Diagnostic::new(&rules::UNUSED_DECLARATION, *span, message).help("remove the entry")
-        };
-        unused.map(finding).collect()
+        unused
+            .map(|(span, (kind, _))| {
+                let message = format!("no agent leaves out `{}`, or none has to say so", kind.name());
+                Diagnostic::new(&rules::UNUSED_DECLARATION, *span, message).help("remove the entry")
+            })
+            .collect()
     }
 }
 
@@ -66,12 +70,12 @@ struct Declared {
     span: Span,
 }
 
-/// What the bodies of one agent lose.
+/// The losses of one agent's bodies.
 pub(super) struct AgentFlow<'c> {
     limits: KindSet,
     declared: Vec<Declared>,
     held: KindSet,
-    /// Whether some body could not be made.
+    /// `true` if some body could not be made.
     is_partial: bool,
     /// By kind and fate, the contexts with the smallest loss of each first.
     lost: BTreeMap<(ContentKind, &'static str), Lost<'c>>,
@@ -107,8 +111,11 @@ impl<'c> AgentFlow<'c> {
             if self.is_accepted(loss, declarations) {
                 continue;
             }
-            let new = || Lost { contexts: BTreeSet::new(), smallest: loss.clone(), shown_by: loaded };
-            let lost = self.lost.entry((loss.kind, loss.fate.name())).or_insert_with(new);
+            let lost = self.lost.entry((loss.kind, loss.fate.name())).or_insert_with(|| Lost {
+                contexts: BTreeSet::new(),
+                smallest: loss.clone(),
+                shown_by: loaded,
+            });
             lost.contexts.insert(Arc::clone(&loaded.context.name));
             if loss.size < lost.smallest.size {
                 (lost.smallest, lost.shown_by) = (loss.clone(), loaded);
@@ -125,8 +132,8 @@ impl<'c> AgentFlow<'c> {
         if kinds.into_iter().flatten().any(|kind| self.limits.has(kind)) {
             return true;
         }
-        let covers = |declared: &&Declared| kinds.into_iter().flatten().any(|kind| declared.kind.covers(kind));
-        let covering = self.declared.iter().find(covers);
+        let covering =
+            self.declared.iter().find(|declared| kinds.into_iter().flatten().any(|kind| declared.kind.covers(kind)));
         covering.into_iter().for_each(|declared| declarations.note(declared, true));
         covering.is_some()
     }
@@ -153,8 +160,7 @@ impl Compiler {
         (body, prompt): (&Body, Option<&SystemPrompt>),
     ) {
         let names = content_members(plan.wire);
-        let is_content = |member: &MemberRef<'_>| names.contains(&member.name);
-        let some: Vec<MemberRef<'_>> = body.members().filter(is_content).collect();
+        let some: Vec<MemberRef<'_>> = body.members().filter(|member| names.contains(&member.name)).collect();
         let judged = judged_members(plan, request, prompt, &some);
         // Content may stand in members that are no usual place for it.
         let is_loud = judged.losses.iter().any(|loss| !agent.is_accepted(loss, &Declarations::default()));
@@ -235,8 +241,13 @@ impl Compiler {
     /// The place of a template that comes nearest to writing some content.
     fn nearest(&self, loss: &Loss, plan: &Plan<'_>, loaded: &LoadedContext, model: Option<&str>) -> Nearest {
         let renderer = self.engine.renderer(LoadedContext::size_class(&loaded.plain.normalised));
-        let elsewhere = || Nearest { span: plan.member_at(member_of(plan, loss.kind)), how: "nothing here reads it" };
-        let reads = self.reads(&renderer, plan, loaded, model);
+        let member = member_of(plan, loss.kind);
+        let (reads, written) = self.reads_and_writer(&renderer, (plan, loaded), model, member);
+        let written_in = plan.member_at(member);
+        // A prompt stands in the profile, or has a file of its own that writes nothing of the body's form.
+        let is_of_body = !matches!(loss.kind, ContentKind::SystemPrompt | ContentKind::Files);
+        let of_partial = written.filter(|span| is_of_body && span.file != written_in.file);
+        let elsewhere = || Nearest { span: of_partial.unwrap_or(written_in), how: "nothing here reads it" };
         let best = reads.iter().map(|read| closeness(&read.path, &loss.at)).max();
         match best {
             Some(best) if best.shared > 0 => {
@@ -252,17 +263,23 @@ impl Compiler {
         }
     }
 
-    fn reads(
+    /// Returns what the templates of a body read, and the template's place that wrote the last text of a member.
+    fn reads_and_writer(
         &self,
         renderer: &Renderer<'_>,
-        plan: &Plan<'_>,
-        loaded: &LoadedContext,
+        (plan, loaded): (&Plan<'_>, &LoadedContext),
         model: Option<&str>,
-    ) -> Vec<DataRead> {
-        let Ok(version) = self.version(plan, loaded, renderer).result else { return Vec::new() };
+        member: &str,
+    ) -> (Vec<DataRead>, Option<Span>) {
+        let Ok(version) = self.version(plan, loaded, renderer).result else { return Default::default() };
         let request = loaded.request(plan, &version, model);
-        let Ok(body) = plan.body(&self.repo.sources, renderer, &request) else { return Vec::new() };
-        plan.data_reads(&self.repo.sources, renderer, &request, &body)
+        let Ok(body) = plan.body(&self.repo.sources, renderer, &request) else { return Default::default() };
+        let record = Record::new(plan, &self.repo.sources, renderer, &request, &body);
+        let writer = last_text(&body, member).and_then(|at| match record.author(&at) {
+            Author::Template { written, .. } => written.last().map(|written| written.span),
+            Author::Literal { .. } | Author::Step { .. } => None,
+        });
+        (plan.data_reads(&self.repo.sources, renderer, &request, &body), writer)
     }
 }
 
@@ -270,11 +287,11 @@ impl Compiler {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ContentFate {
-    /// Whether the context has something at the place.
+    /// `true` if the context has something at the place.
     pub is_there: bool,
     /// The values of the body that hold it, or that were computed from it, in the order of the body.
     pub values: Vec<Explanation>,
-    /// What of it is not in the body, and why, each as a sentence.
+    /// The losses, each with its reason as a sentence.
     pub lost: Vec<String>,
 }
 
@@ -299,9 +316,15 @@ impl Compiler {
         let Some(place) = self.place_in_context(loaded, wanted) else {
             return Some(Ok(ContentFate { is_there: false, values: Vec::new(), lost: Vec::new() }));
         };
-        let is_inside = |span: &Span| place.contains(*span) || span.contains(place);
-        let is_of_it = |source: &ValueSource| source.span.iter().chain(&source.made_of).any(is_inside);
-        let values = explained.values.into_iter().filter(|value| value.sources.iter().any(is_of_it)).collect();
+        let values = explained
+            .values
+            .into_iter()
+            .filter(|value| {
+                value.sources.iter().any(|source| {
+                    source.span.iter().chain(&source.made_of).any(|span| place.contains(*span) || span.contains(place))
+                })
+            })
+            .collect();
         let lost = self.lost_of((&plan, loaded), model, &|at| {
             self.data_span(at, &plan, loaded).is_some_and(|span| place.contains(span))
         });
@@ -320,7 +343,7 @@ impl Compiler {
         Some(Span::new(file, found.span.clone()))
     }
 
-    /// What of some content a body lacks, and why.
+    /// Returns what of some content a body lacks, and why.
     fn lost_of(
         &self,
         (plan, loaded): (&Plan<'_>, &LoadedContext),
@@ -335,29 +358,37 @@ impl Compiler {
         let members: Vec<MemberRef<'_>> = body.members().collect();
         let judged = judged_members(plan, &request, made.prompt.as_ref(), &members);
         let agent = AgentFlow::new(plan);
-        let why = |loss: &Loss| {
-            let (what, is_one) = loss.kind.phrase();
-            let kinds = [Some(loss.kind), loss.also];
-            let has = |limit: &&Limit| kinds.into_iter().flatten().any(|kind| limit.kinds.contains(&kind));
-            let limit = limits::all().iter().filter(|limit| limit.holds(plan.wire, plan.api)).find(has);
-            let covers = |declared: &&Declared| kinds.into_iter().flatten().any(|kind| declared.kind.covers(kind));
-            let declared = agent.declared.iter().find(covers);
-            let fate = match (&loss.fate, is_one) {
-                (Fate::Altered(how), _) => format!("{what}: {how}"),
-                (Fate::Duplicated, _) => format!("{what}: it is there twice"),
-                (Fate::Reordered, _) => format!("{what}: it stands elsewhere"),
-                (Fate::Dropped, true) => format!("{what} is not in the body"),
-                (Fate::Dropped, false) => format!("{what} are not in the body"),
-            };
-            match (limit, declared) {
-                (Some(limit), _) => format!("{fate}. {} ({})", limit.reason, limit.source),
-                (None, Some(declared)) => {
-                    format!("{fate}: `leaves_out` at {}", self.sources().describe(declared.span))
+        judged
+            .losses
+            .iter()
+            .filter(|loss| is_wanted(&loss.at))
+            .map(|loss| {
+                let (what, is_one) = loss.kind.phrase();
+                let kinds = [Some(loss.kind), loss.also];
+                let limit = limits::all()
+                    .iter()
+                    .filter(|limit| limit.holds(plan.wire, plan.api))
+                    .find(|limit| kinds.into_iter().flatten().any(|kind| limit.kinds.contains(&kind)));
+                let declared = agent
+                    .declared
+                    .iter()
+                    .find(|declared| kinds.into_iter().flatten().any(|kind| declared.kind.covers(kind)));
+                let fate = match (&loss.fate, is_one) {
+                    (Fate::Altered(how), _) => format!("{what}: {how}"),
+                    (Fate::Duplicated, _) => format!("{what}: it is there twice"),
+                    (Fate::Reordered, _) => format!("{what}: it stands elsewhere"),
+                    (Fate::Dropped, true) => format!("{what} is not in the body"),
+                    (Fate::Dropped, false) => format!("{what} are not in the body"),
+                };
+                match (limit, declared) {
+                    (Some(limit), _) => format!("{fate}. {} ({})", limit.reason, limit.source),
+                    (None, Some(declared)) => {
+                        format!("{fate}: `leaves_out` at {}", self.sources().describe(declared.span))
+                    }
+                    (None, None) => fate,
                 }
-                (None, None) => fate,
-            }
-        };
-        judged.losses.iter().filter(|loss| is_wanted(&loss.at)).map(why).collect()
+            })
+            .collect()
     }
 }
 
@@ -372,10 +403,20 @@ struct Nearest {
 struct Closeness {
     /// The number of steps that both have in common.
     shared: usize,
-    /// Whether it is the content, what holds it or a member beside it, and nothing deep in another value.
+    /// `true` if it is the content, what holds it or a member beside it, and nothing deep in another value.
     is_beside: bool,
     /// How much the value has to do with the content: a role says only who speaks, a type only which kind of content there is.
     weight: u8,
+}
+
+/// Returns the last text below a member of a body, one without content first: that is where content may be missing.
+fn last_text(body: &Body, member: &str) -> Option<Pointer> {
+    let value = body.value().get(member)?;
+    let texts: Vec<Pointer> =
+        leaves(value).into_iter().filter(|at| value.pointer(at.as_str()).is_some_and(Value::is_string)).collect();
+    let blank = texts.iter().rev().find(|at| value.pointer(at.as_str()) == Some(&Value::from("")));
+    let last = blank.or(texts.last())?;
+    Some(Pointer::root().member(member).join(last))
 }
 
 fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {
@@ -448,8 +489,9 @@ fn content_members(wire: WireFormat) -> Vec<&'static str> {
 
 /// The member that should hold what is nowhere.
 fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
-    let has = |name: &&&str| plan.profile.body().is_some_and(|body| body.get(name).is_some());
-    let first = |names: &[&'static str]| names.iter().find(has).copied();
+    let first = |names: &[&'static str]| {
+        names.iter().find(|name| plan.profile.body().is_some_and(|body| body.get(name).is_some())).copied()
+    };
     let usual = || history::member_of(plan.wire).or_else(|| first(&["prompt", "input_prefix"])).unwrap_or("prompt");
     match kind {
         ContentKind::Suffix => first(&["suffix", "input_suffix"]).unwrap_or_else(usual),

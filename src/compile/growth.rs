@@ -1,4 +1,4 @@
-//! Whether an agent's requests only add to each other as a conversation grows.
+//! Finds out if an agent's requests only add to each other as a conversation grows.
 //!
 //! A context stands for the requests that came before it too: those of its earlier turns, and one after each message of the person
 //! and each result. Each is compiled as far as servers read it from the beginning, and compared with the body of the whole.
@@ -19,11 +19,11 @@ use crate::unit::{Body, Costed, KeyOrValue, NormalisedConversation, Plan, Record
 /// A request that came before the one of a context.
 pub(super) struct Earlier {
     normalised: NormalisedConversation,
-    /// What prompts saw, if that was something else.
+    /// The surroundings that prompts saw, if they were different.
     scopes: Option<Arc<Scopes>>,
-    /// Whether the system prompt is the same text: it depends on nothing that changed.
+    /// `true` if the system prompt is the same text: it depends on nothing that changed.
     is_same_prompt: bool,
-    /// Whether the host renewed system prompt and tools since.
+    /// `true` if the host renewed system prompt and tools since.
     is_renewed: bool,
 }
 
@@ -45,8 +45,9 @@ const WRITTEN_BEFORE: &str = "written here in the request before";
 impl Version {
     /// The requests that came before.
     fn earlier(&self, loaded: &LoadedContext) -> &[Earlier] {
-        let cut = |(turn, length)| self.cut(loaded, turn, length);
-        self.earlier.get_or_init(|| cuts(&self.states).into_iter().filter_map(cut).collect())
+        self.earlier.get_or_init(|| {
+            cuts(&self.states).into_iter().filter_map(|(turn, length)| self.cut(loaded, turn, length)).collect()
+        })
     }
 
     /// The request of a turn after so many messages.
@@ -79,17 +80,18 @@ fn cuts(states: &[State]) -> Vec<(usize, usize)> {
         .map(|(turn, state)| (turn, length(state)))
         .collect();
     let turn_of = |cut: usize| {
-        let begins = |turn: &usize| *turn == 0 || turn_from(history(&states[*turn]), length(&states[turn - 1])) < cut;
-        (0..states.len()).rev().find(begins).unwrap_or(0)
+        (0..states.len())
+            .rev()
+            .find(|turn| *turn == 0 || turn_from(history(&states[*turn]), length(&states[turn - 1])) < cut)
+            .unwrap_or(0)
     };
     let messages = history(last);
-    let is_answered = |at: &usize| {
-        messages[*at].role == Role::Assistant
-            && messages[at - 1].role != Role::Assistant
-            && messages[*at].blocks.iter().any(goes_everywhere)
-    };
     let within: Vec<(usize, usize)> = (1..messages.len())
-        .filter(is_answered)
+        .filter(|at| {
+            messages[*at].role == Role::Assistant
+                && messages[at - 1].role != Role::Assistant
+                && messages[*at].blocks.iter().any(goes_everywhere)
+        })
         .map(|cut| (turn_of(cut), cut))
         .filter(|cut| !ends.contains(cut))
         .collect();
@@ -109,12 +111,12 @@ fn chosen(within: &[(usize, usize)], messages: &[Message]) -> Vec<(usize, usize)
     [first, before].into_iter().chain(Some(last).filter(|_| is_long)).copied().collect()
 }
 
-/// Whether a block is in the normal form for every target: an answer of which nothing is left is none.
+/// Returns `true` if a block is in the normal form for every target: an answer of which nothing is left is none.
 fn goes_everywhere(block: &Block) -> bool {
     block.says_something() && !matches!(block, Block::Provider(_))
 }
 
-/// Whether a history ends with calls: no request is made before their results are there.
+/// Returns `true` if a history ends with calls: no request is made before their results are there.
 fn is_open(history: &[Message]) -> bool {
     history.last().is_some_and(|last| last.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. })))
 }
@@ -144,7 +146,7 @@ impl Compiler {
         }
     }
 
-    /// What of an earlier request changed in a body, and its own.
+    /// Returns what of an earlier request changed in a body, and its own.
     fn prove_earlier(
         &self,
         later: &Later<'_>,

@@ -1,4 +1,4 @@
-//! What a place of a file reaches: the other way round from explaining a value.
+//! The bodies that a place of a file reaches: the other way round from explaining a value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,7 +12,6 @@ use super::unfollowed::is_comment;
 use super::{Compiler, Explanation, Reach};
 use crate::diag::did_you_mean;
 use crate::json::Pointer;
-use crate::profile::Profile;
 use crate::provider::MODEL_PLACEHOLDER;
 use crate::resolve::ProfileId;
 use crate::source::{FileId, Span};
@@ -29,7 +28,7 @@ pub struct ImpactQuery {
     pub column: Option<usize>,
 }
 
-/// What a place reaches of one agent.
+/// The bodies of one agent that a place reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reached {
@@ -37,9 +36,9 @@ pub struct Reached {
     pub agent: Arc<str>,
     /// By context: the values of its body that the place wrote. Without any, the place only decides what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
-    /// Whether it reaches the request beside the body: URL, headers, key.
+    /// `true` if it reaches the request beside the body: URL, headers, key.
     pub request: bool,
-    /// What it does where that is not followed; then it reaches nothing that can be named.
+    /// The effect of a place that is not followed; then it reaches nothing that can be named.
     pub unfollowed: Option<&'static str>,
 }
 
@@ -51,7 +50,7 @@ pub enum ImpactError {
     UnknownFile {
         /// The file that was asked for.
         path: String,
-        /// What is near, as a phrase.
+        /// A suggestion of something similar, as a phrase.
         help: Option<String>,
     },
     /// The file is a context that is left out, since something is wrong with it.
@@ -121,7 +120,7 @@ impl Asked<'_> {
 /// Why nothing can be named.
 const UNMADE: &str = "its bodies cannot be made";
 
-/// What is known of one agent.
+/// The knowledge of one agent.
 enum Found {
     Reached(Reached),
     /// Some of its bodies cannot be made, and those that can are not reached.
@@ -136,7 +135,7 @@ impl Reached {
 }
 
 impl Compiler {
-    /// What a place reaches, sorted by agent.
+    /// Returns what a place reaches, sorted by agent.
     ///
     /// # Errors
     ///
@@ -144,11 +143,13 @@ impl Compiler {
     pub fn impact(&self, asked: &ImpactQuery, agents: Option<&[ProfileId]>) -> Result<Vec<Reached>, ImpactError> {
         let chosen = self.agents().iter().filter(|(id, _)| agents.is_none_or(|ids| ids.contains(id)));
         let chosen: Vec<(ProfileId, bool)> = chosen.copied().collect();
-        let told = |(id, is_usable)| match is_usable {
-            true => self.reached_or_held(asked, id),
-            false => Found::Unmade(id),
-        };
-        let found: Vec<Found> = chosen.into_par_iter().map(told).collect();
+        let found: Vec<Found> = chosen
+            .into_par_iter()
+            .map(|(id, is_usable)| match is_usable {
+                true => self.reached_or_held(asked, id),
+                false => Found::Unmade(id),
+            })
+            .collect();
         let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
         // What cannot be made is followed by the files that it is made of.
         let may_reach = if unmade { self.reach(&Named(vec![asked.path.clone()]), false) } else { Reach::default() };
@@ -167,7 +168,7 @@ impl Compiler {
         Ok(reached.collect())
     }
 
-    /// Whether the place is a comment; an error if there is no such place.
+    /// Returns whether the place is a comment; an error if there is no such place.
     fn check_asked(&self, asked: &ImpactQuery, may_reach: &Reach) -> Result<bool, ImpactError> {
         let path = &*asked.path;
         let mut files = self.sources().iter();
@@ -189,7 +190,7 @@ impl Compiler {
         Ok(is_comment(path, file.text(), &range))
     }
 
-    /// What a place reaches of an agent; of one that wrote nothing itself, what it belongs to.
+    /// Returns what a place reaches of an agent; of one that wrote nothing itself, what it belongs to.
     fn reached_or_held(&self, query: &ImpactQuery, id: ProfileId) -> Found {
         let found = self.reached(&Asked { query, instead: None }, id);
         let is_told = |found: &Found| matches!(found, Found::Reached(Reached { unfollowed: None, .. }));
@@ -265,7 +266,7 @@ impl Compiler {
         }
     }
 
-    /// Whether a place does nothing to an agent, also where its bodies cannot be made: of provider instances all is known.
+    /// Returns `true` if a place does nothing to an agent, also where its bodies cannot be made: of provider instances all is known.
     fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>, asked: &ImpactQuery) -> bool {
         let is_nothing = |file, range| self.files_of_instance(id).contains(&file) || self.is_aside(plan, file, &range);
         self.place(asked).is_some_and(|(file, range)| is_nothing(file, range))
@@ -273,8 +274,12 @@ impl Compiler {
 
     /// The profiles that come in by the `extends` that is asked for.
     fn brought(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
-        let is_asked = |profile: &&Profile| profile.extends.as_ref().is_some_and(|name| self.hits(asked, name.span));
-        let at = plan.profile.chain.iter().position(is_asked).map_or(plan.profile.chain.len(), |at| at + 1);
+        let at = plan
+            .profile
+            .chain
+            .iter()
+            .position(|profile| profile.extends.as_ref().is_some_and(|name| self.hits(asked, name.span)))
+            .map_or(plan.profile.chain.len(), |at| at + 1);
         plan.profile.chain[at..].iter().map(|profile| profile.file).collect()
     }
 
@@ -287,7 +292,7 @@ impl Compiler {
         removed.filter(|(at, span)| plan.unset_at(at) == Some(*span)).map(|(at, _)| at).collect()
     }
 
-    /// Whether an entry of `unset` that is asked for keeps a header out of the request.
+    /// Returns `true` if an entry of `unset` that is asked for keeps a header out of the request.
     fn removes_header(&self, plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
         let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
         let mut asked = entries.filter(|entry| self.hits(asked, entry.span));

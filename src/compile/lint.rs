@@ -5,8 +5,10 @@
 
 mod files;
 mod judge;
+mod knowledge;
 
 pub use files::{LintedBodies, Linting};
+pub(crate) use knowledge::ModelKnowledge;
 
 use serde_json::Value;
 
@@ -43,12 +45,12 @@ impl LintTarget<'_> {
 pub struct Linted {
     /// Its wire format.
     pub wire: WireFormat,
-    /// What is wrong with it, at pointers into it. No policy was applied.
+    /// The problems, at pointers into the body. No policy was applied.
     pub problems: Vec<Problem>,
 }
 
 impl Compiler {
-    /// What is wrong with a request body, whoever made it: by the schema of its wire format and the rules of its server.
+    /// Returns what is wrong with a request body, whoever made it: by the schema of its wire format and the rules of its server.
     ///
     /// Without a wire format the shape of the body decides, among those of the target's instance if there is one.
     ///
@@ -93,12 +95,15 @@ impl Compiler {
         Ok(Linted { wire, problems })
     }
 
-    /// What is wrong with a body of a wire format, as far as schemas and rules can tell.
+    /// Returns what is wrong with a body of a wire format, as far as schemas and rules can tell.
     pub fn problems_of_body(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);
-        let of_instance = || instance.map(|(instance, api)| api.api_headers(instance, []));
-        let headers = target.headers.clone().or_else(of_instance).unwrap_or_default();
+        let headers = target
+            .headers
+            .clone()
+            .or_else(|| instance.map(|(instance, api)| api.api_headers(instance, [])))
+            .unwrap_or_default();
         let to = Recipient { wire, server, instance, model: target.model, headers };
         Checks::of_recipient(&self.schemas, &self.repo.families, to).problems_of(body)
     }
@@ -115,9 +120,11 @@ impl Compiler {
 
 /// The server that a body goes to.
 fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
-    let of_instance = || target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?)));
     let model = || target.model.or(body.get("model").and_then(Value::as_str));
-    target.server.or_else(of_instance).unwrap_or_else(|| usual_server(wire, model()))
+    target
+        .server
+        .or_else(|| target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?))))
+        .unwrap_or_else(|| usual_server(wire, model()))
 }
 
 fn api(instance: &Instance) -> Option<ClientApi> {
@@ -134,7 +141,7 @@ fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Valu
 
 /// The server that a body of a wire format is most likely for: many servers speak OpenAI's formats, and only OpenAI's own
 /// models tell that it is OpenAI.
-fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
+pub(crate) fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
     match wire {
         WireFormat::AnthropicMessages => Server::Anthropic,
         WireFormat::OpenAiChat | WireFormat::OpenAiResponses if model.is_some_and(is_openai_model) => Server::OpenAi,

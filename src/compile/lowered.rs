@@ -1,4 +1,4 @@
-//! What a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
+//! The checks that a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
 //! report, and what a change adds to it in the diff.
 
 mod change;
@@ -36,7 +36,7 @@ pub struct Lowered {
     pub expires: Option<String>,
     /// Where it is said: a path and a one-based line; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
-    /// What a schema says.
+    /// The text of a schema file.
     text: Option<Arc<SourceText>>,
 }
 
@@ -87,7 +87,7 @@ impl LoweredKind {
     }
 }
 
-/// What became of something.
+/// The level that something was lowered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoweredTo {
@@ -140,7 +140,7 @@ impl Lowered {
         self
     }
 
-    /// What it lowers, wherever that is said.
+    /// Returns what it lowers, wherever that is said.
     fn key(&self) -> String {
         let Lowered { kind, what, to, value, agent, path, fields, reason, expires, place: _, text } = self;
         let text = text.as_ref().map(|text| text.as_str());
@@ -149,7 +149,7 @@ impl Lowered {
 }
 
 impl Policy<'_> {
-    /// What is lowered in this run, in the order in which it is written.
+    /// Returns what is lowered in this run, in the order in which it is written.
     pub(super) fn lowered(&self, compiler: &Compiler) -> Vec<Lowered> {
         let repo = &compiler.repo;
         let rules = self.config.levels.iter().filter_map(|(code, level)| {
@@ -169,7 +169,7 @@ impl Policy<'_> {
     }
 }
 
-/// What an entry lets pass: fields, fields with a value, and with `?` fields that may be missing.
+/// Returns what an entry lets pass: fields, fields with a value, and with `?` fields that may be missing.
 fn extended(entry: &Extension) -> Vec<Arc<str>> {
     let optional = entry.optional.iter().map(|field| Arc::from(format!("{field}?")));
     entry.fields.iter().chain(&entry.values).cloned().chain(optional).collect()
@@ -183,7 +183,7 @@ fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
     lowered.map(|lowered| lowered.at(&compiler.repo, globs.span)).collect()
 }
 
-/// What a level lowers the rules of a pattern to; `None` if none is lowered.
+/// Returns what a level lowers the rules of a pattern to; `None` if none is lowered.
 fn lowers(pattern: &str, level: Level) -> Option<LoweredTo> {
     let rules = all_rules().into_iter().filter(|rule| matches(pattern, rule.code) && rule.can_be_lowered);
     match level {
@@ -210,11 +210,10 @@ fn layer(repo: &Repo) -> Lowered {
 
 fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
     // In a root that is the bundled layer, what differs from the program's own schemas may be anybody's.
-    let is_own = |source: &&LayerFile| {
+    let own = repo.schemas.values().flatten().filter(|source| {
         source.layer == LayerKind::Own
             || repo.is_bundled_root && !is_built_in(repo.sources.get(source.file).source_text().as_str())
-    };
-    let own = repo.schemas.values().flatten().filter(is_own);
+    });
     own.map(|LayerFile { file, .. }| {
         let source = repo.sources.get(*file);
         let text = Arc::clone(source.source_text());

@@ -21,10 +21,10 @@ pub struct MendedFile {
     pub new: Vec<u8>,
 }
 
-/// What mending came to.
+/// The result of mending.
 #[non_exhaustive]
 pub struct Mended {
-    /// What is left, with all files as they are afterwards.
+    /// The findings that are left, with all files as they are afterwards.
     pub report: Report,
     /// The files that differ, sorted by path.
     pub files: Vec<MendedFile>,
@@ -73,7 +73,7 @@ struct ByteEdit {
     start: usize,
     end: usize,
     text: String,
-    /// What stands around it: the same edit elsewhere is another one.
+    /// The line around it: the same edit elsewhere is another one.
     line: String,
     cause: Cause,
 }
@@ -84,7 +84,7 @@ struct Cause {
     code: &'static str,
     message: String,
     start: u32,
-    /// Whether a name is written right: that what it names has mistakes of its own shows only now.
+    /// `true` if a name is written right: that what it names has mistakes of its own shows only now.
     is_renamed: bool,
 }
 
@@ -93,7 +93,7 @@ impl ByteEdit {
         self.path == other.path && self.start <= other.end && other.start <= self.end
     }
 
-    /// Whether the edit did what it was for, although as much is found as before: a name is right; or what was wrong with a text is
+    /// Returns `true` if the edit did what it was for, although as much is found as before: a name is right; or what was wrong with a text is
     /// found further on only, behind something else than a comma.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
@@ -117,7 +117,7 @@ struct Bench<'r> {
     report: &'r dyn Fn(Arc<dyn World>) -> Report,
     /// How many edits may still be tried alone.
     trials: usize,
-    /// What made nothing better, by path, line and text.
+    /// The edits that made nothing better, by path, line and text.
     refused: HashSet<(String, String, String)>,
 }
 
@@ -146,8 +146,8 @@ impl Bench<'_> {
         let sources = &state.report.sources;
         let mut texts = HashMap::new();
         let edits = state.report.findings.iter().filter_map(|finding| Some((finding, finding.fix(sources)?)));
-        let byte_edit = |(finding, edit): (&Diagnostic, Edit)| state.byte_edit(&mut texts, finding, &edit);
-        let mut edits: Vec<ByteEdit> = edits.filter_map(byte_edit).collect();
+        let mut edits: Vec<ByteEdit> =
+            edits.filter_map(|(finding, edit)| state.byte_edit(&mut texts, finding, &edit)).collect();
         edits.sort();
         edits.dedup_by(|a, b| (&a.path, a.start, a.end, &a.text) == (&b.path, b.start, b.end, &b.text));
         edits.retain(|it| !self.refused.contains(&(it.path.clone(), it.line.clone(), it.text.clone())));
@@ -213,8 +213,8 @@ impl Overlay {
     fn with(&self, edits: &[ByteEdit]) -> Overlay {
         let mut overlay = self.clone();
         for edit in edits.iter().rev() {
-            let read = || self.read(&edit.path).unwrap_or_default();
-            let bytes = overlay.files.entry(edit.path.clone()).or_insert_with(read);
+            let bytes =
+                overlay.files.entry(edit.path.clone()).or_insert_with(|| self.read(&edit.path).unwrap_or_default());
             bytes.splice(edit.start..edit.end, edit.text.bytes());
         }
         overlay

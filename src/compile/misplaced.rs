@@ -6,7 +6,7 @@ use crate::profile;
 use crate::source::{Sources, Span};
 use crate::toml::{self, Kind};
 
-/// What to say of a field that no API knows, and profiles do: that it belongs above the header, and the edit that moves it there.
+/// Returns what to say of a field that no API knows, and profiles do: that it belongs above the header, and the edit that moves it there.
 pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -> Diagnostic {
     let key = pointer.strip_prefix('/').filter(|key| profile::KEYS.contains(key));
     let Some(key) = key.filter(|_| finding.rule == &UNKNOWN_FIELD) else { return finding };

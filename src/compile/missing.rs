@@ -9,7 +9,7 @@ use crate::repo::{Repo, rules as repo_rules};
 use crate::resolve::{Hierarchy, ProfileId};
 use crate::source::Span;
 
-/// What every agent must have, its own or inherited.
+/// The keys that every agent must have, its own or inherited.
 const REQUIRED: [&str; 3] = ["provider_instance", "endpoint", "body"];
 
 /// A finding for each profile that should have set something.
@@ -18,8 +18,11 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     let mut lacking: BTreeMap<ProfileId, BTreeSet<&str>> = BTreeMap::new();
     for key in REQUIRED {
-        let lacks = |id: &&ProfileId| hierarchy.chain(**id).is_some_and(|chain| !chain.iter().any(|it| sets(it, key)));
-        let without: Vec<ProfileId> = agents.iter().filter(lacks).copied().collect();
+        let without: Vec<ProfileId> = agents
+            .iter()
+            .filter(|id| hierarchy.chain(**id).is_some_and(|chain| !chain.iter().any(|it| sets(it, key))))
+            .copied()
+            .collect();
         if without.is_empty() {
             continue;
         }
@@ -54,10 +57,14 @@ fn above_setters(hierarchy: &Hierarchy, key: &str) -> HashSet<ProfileId> {
 /// Of an agent and its ancestors the one that should set what they all lack: the farthest that is to be compiled itself, or under
 /// which nobody sets it.
 fn blamed(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId, setters: &HashSet<ProfileId>) -> ProfileId {
-    let is_blamed = |at: &ProfileId| {
-        repo.is_compiled(hierarchy.get(*at).layer) && (!hierarchy.get(*at).is_abstract() || !setters.contains(at))
-    };
-    hierarchy.lineage(id).into_iter().rev().find(is_blamed).unwrap_or(id)
+    hierarchy
+        .lineage(id)
+        .into_iter()
+        .rev()
+        .find(|at| {
+            repo.is_compiled(hierarchy.get(*at).layer) && (!hierarchy.get(*at).is_abstract() || !setters.contains(at))
+        })
+        .unwrap_or(id)
 }
 
 /// The finding of a setting that is there, but below a header.

@@ -1,4 +1,4 @@
-//! What becomes of findings: severities, `[[allow]]`, the command line.
+//! The policy for findings: severities, `[[allow]]`, the command line.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::source::{FileId, Position, Sources, Span};
 
-/// What a run makes of findings, beside what `reqc.toml` says.
+/// The policy of a run for findings, beside what `reqc.toml` says.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
     /// Codes that are errors in this run, whatever they are otherwise; a family as `family/*`.
@@ -20,7 +20,7 @@ pub struct PolicyOptions {
     pub allow: Vec<String>,
     /// Today, for entries that expire; unknown means that nothing expires.
     pub today: Option<Date>,
-    /// Whether the whole repository is looked at: only then can an entry be called unused. Unknown means that it is if every
+    /// `Some(true)` if the whole repository is looked at: only then can an entry be called unused. Unknown means that it is if every
     /// agent and context takes part.
     pub complete: Option<bool>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Policy<'c> {
     /// `reqc.toml`.
     pub(super) config: &'c Config,
     pub(super) options: &'c PolicyOptions,
-    /// Whether the whole repository was looked at.
+    /// `true` if the whole repository was looked at.
     pub(super) complete: bool,
 }
 
@@ -84,7 +84,7 @@ impl Policy<'_> {
         configured.map_or(Level::On(usual), |(_, level)| *level)
     }
 
-    /// Whether entries silence the whole finding. An entry for some agents takes these out of its reach.
+    /// Returns `true` if entries silence the whole finding. An entry for some agents takes these out of its reach.
     fn is_allowed(
         &self,
         sources: &Sources,
@@ -223,12 +223,12 @@ fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, Positio
 /// The `[[allow]]` entries for a code in a file: of thousands of findings most have these in common.
 type Entries = HashMap<(&'static str, FileId), Vec<usize>>;
 
-/// Whether a pattern names at least one rule that may be silenced.
+/// Returns `true` if a pattern names at least one rule that may be silenced.
 fn can_silence(pattern: &str) -> bool {
     all_rules().iter().any(|rule| matches(pattern, rule.code) && rule.can_be_lowered)
 }
 
-/// Whether a code matches a pattern: the code itself or `family/*`.
+/// Returns `true` if a code matches a pattern: the code itself or `family/*`.
 pub(super) fn matches(pattern: &str, code: &str) -> bool {
     pattern == code || pattern.strip_suffix("/*").is_some_and(|family| code.split('/').next() == Some(family))
 }
@@ -286,7 +286,7 @@ impl fmt::Display for CodeError {
 
 impl std::error::Error for CodeError {}
 
-/// Whether findings of a code on the command line can be allowed.
+/// Returns whether findings of a code on the command line can be allowed.
 pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
     check_code(code)?;
     match can_silence(code) {
@@ -295,7 +295,7 @@ pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
     }
 }
 
-/// Whether a rule has a code of the command line.
+/// Returns whether a rule has a code of the command line.
 pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
     if is_known(code) {
         return Ok(());
@@ -307,8 +307,8 @@ pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
 /// A media type that a context misspells is told once, as bad as it is to whoever refuses it: that servers do not take it says
 /// nothing more.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let is_misspelt = |finding: &Diagnostic| finding.rule == &context_rules::MEDIA_TYPE;
-    let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_misspelt);
+    let (mut misspelt, mut others): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.rule == &context_rules::MEDIA_TYPE);
     let by_place: HashMap<Span, usize> =
         misspelt.iter().enumerate().map(|(index, finding)| (finding.primary.span, index)).collect();
     others.retain(|other| match by_place.get(&other.primary.span) {

@@ -155,7 +155,7 @@ pub(super) fn of_live_body(
     findings
 }
 
-/// What is said of a finding in a block that the provider sent.
+/// The note on a finding in a block that the provider sent.
 const GOES_BACK: &str = "the provider sent this itself: it goes back as it came";
 
 /// A provider instance that a profile names anew, whose wire format is another one than its parent's.
@@ -167,7 +167,7 @@ struct OtherFormat<'p> {
     wires: [WireFormat; 2],
     /// The files of the profile that names it and of those that extend it.
     below: Vec<FileId>,
-    /// What the parent's format finds wrong with the body.
+    /// The problems that the parent's format finds in the body.
     wrong_before: Vec<Problem>,
 }
 
@@ -189,12 +189,12 @@ impl OtherFormat<'_> {
     }
 }
 
-/// Whether the body's schema found it.
+/// Returns `true` if the body's schema found it.
 fn is_of_schema(problem: &Problem) -> bool {
     problem.rule.code.starts_with("schema/")
 }
 
-/// What of a value wrote what a problem is about.
+/// Returns what of a value wrote what a problem is about.
 fn part_of(problem: &Problem) -> KeyOrValue {
     if problem.is_about_key() { KeyOrValue::Key } else { KeyOrValue::Value }
 }

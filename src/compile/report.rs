@@ -12,7 +12,7 @@ use crate::flow;
 use crate::golden;
 use crate::source::Sources;
 
-/// What a run covered and what it found.
+/// The coverage and the findings of a run.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -25,7 +25,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether an error was found.
+    /// Returns `true` if an error was found.
     pub fn fails(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
@@ -47,11 +47,11 @@ pub struct Summary {
     pub warnings: usize,
     /// Selected agents that were left out because something they need is broken.
     pub skipped: usize,
-    /// What lets through what would be refused without it.
+    /// The settings that let pass what would be refused without them.
     pub lowered: Vec<Lowered>,
     /// Findings that are counted, and that no format has.
     pub left_out: Vec<LeftOut>,
-    /// What files of bodies held, if such files were judged.
+    /// The bodies that files held, if such files were judged.
     pub linted: Option<LintedBodies>,
 }
 
@@ -94,7 +94,7 @@ impl Summary {
     }
 }
 
-/// What was found, before it is judged.
+/// The findings before they are judged.
 pub(super) struct Found {
     /// Those of the repository, and what was compared.
     pub(super) sources: Sources,
@@ -136,7 +136,7 @@ impl Compiler {
         Report { sources, findings, summary }
     }
 
-    /// Whether what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files are left alone.
+    /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files are left alone.
     /// What its bodies lose does not count: they are sent so, and golden files and reviews are there to show it.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>, options: &PolicyOptions) -> bool {
         let mut findings = Findings::default();

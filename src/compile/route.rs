@@ -94,7 +94,7 @@ const COMPRESSION_ROSTER: &str = "chat_compression";
 /// The tag of agents that compress chats.
 const COMPRESSION_TAG: &str = "compression";
 
-/// What a profile's `match` accepts.
+/// Returns what a profile's `match` accepts.
 fn matcher(profile: &ResolvedProfile<'_>) -> Matcher {
     let [files, paths, projects] = match_patterns(profile);
     Matcher::new(files, paths, projects)

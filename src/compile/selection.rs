@@ -28,7 +28,7 @@ pub struct Selection {
     pub without_memo: bool,
 }
 
-/// What some files reach.
+/// The bodies that some files reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reach {
@@ -49,7 +49,7 @@ pub struct Shard {
 }
 
 impl Reach {
-    /// What either of two reaches.
+    /// Returns what either of two reaches.
     #[must_use]
     pub fn or(mut self, other: Reach) -> Reach {
         self.agents.extend(other.agents);
@@ -63,14 +63,14 @@ impl Reach {
 }
 
 impl Shard {
-    /// Whether an agent is in it.
+    /// Returns `true` if an agent is in it.
     pub fn takes(self, agent: &str) -> bool {
         let hash = Sha256::digest(agent.as_bytes());
         let number = hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         number % self.count == self.index - 1
     }
 
-    /// Whether findings that reach no agent are told in it: in one part only.
+    /// Returns `true` if findings that reach no agent are told in it: in one part only.
     fn tells_of_repository(self) -> bool {
         self.index == 1
     }
@@ -109,36 +109,35 @@ impl fmt::Display for Shard {
 }
 
 impl Selection {
-    /// Whether every agent and context takes part.
+    /// Returns `true` if every agent and context takes part.
     pub fn is_everything(&self) -> bool {
         self.agents.is_none() && self.contexts.is_none() && !self.may_be_empty()
     }
 
-    /// Whether it is no mistake that nothing takes part.
+    /// Returns `true` if it is no mistake that nothing takes part.
     pub(super) fn may_be_empty(&self) -> bool {
         self.reached.is_some() || self.shard.is_some()
     }
 
-    /// Whether a context takes part with an agent.
+    /// Returns `true` if a context takes part with an agent.
     fn takes(&self, agent: &str, context: &str) -> bool {
         self.reached.as_ref().is_none_or(|it| it.agents.contains(agent) || it.contexts.contains(context))
     }
 
     fn takes_context(&self, name: &Arc<str>) -> bool {
-        let is_reached = |it: &Reach| !it.agents.is_empty() || it.contexts.contains(name);
-        self.contexts.as_ref().is_none_or(|names| names.contains(name)) && self.reached.as_ref().is_none_or(is_reached)
+        self.contexts.as_ref().is_none_or(|names| names.contains(name))
+            && self.reached.as_ref().is_none_or(|it| !it.agents.is_empty() || it.contexts.contains(name))
     }
 
     fn takes_agent(&self, id: ProfileId, name: &Arc<str>) -> bool {
-        let is_reached = |it: &Reach| !it.contexts.is_empty() || it.agents.contains(name);
         self.agents.as_ref().is_none_or(|ids| ids.contains(&id))
             && self.shard.is_none_or(|shard| shard.takes(name))
-            && self.reached.as_ref().is_none_or(is_reached)
+            && self.reached.as_ref().is_none_or(|it| !it.contexts.is_empty() || it.agents.contains(name))
     }
 }
 
 impl Compiler {
-    /// Whether an agent takes part.
+    /// Returns `true` if an agent takes part.
     pub(super) fn chosen_agent(&self, selection: &Selection, id: ProfileId) -> bool {
         selection.takes_agent(id, &self.hierarchy.get(id).name.value)
     }
@@ -157,7 +156,7 @@ impl Compiler {
         self.chosen_contexts(selection).filter(move |loaded| selection.takes(agent, &loaded.context.name))
     }
 
-    /// Whether a finding of loading concerns what was selected: if it names no agents, the repository does.
+    /// Returns `true` if a finding of loading concerns what was selected: if it names no agents, the repository does.
     pub(super) fn is_about(&self, finding: &Diagnostic, selection: &Selection) -> bool {
         if finding.agents.is_empty() {
             let path = self.sources().get(finding.primary.span.file).path();
@@ -165,12 +164,11 @@ impl Compiler {
             let in_shard = selection.shard.is_none_or(Shard::tells_of_repository);
             return in_shard && files.is_none_or(|files| files.contains(path));
         }
-        let takes = |name: &Arc<str>| {
+        finding.agents.iter().any(|name| {
             let id = self.hierarchy.by_name(name);
             let is_reached = selection.reached.as_ref().is_none_or(|it| it.agents.contains(name));
             is_reached && id.is_none_or(|id| selection.takes_agent(id, name))
-        };
-        finding.agents.iter().any(takes)
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is looked for in all texts that prompts and bodies are made of: characters that a reviewer cannot see and a model
+//! The search through all texts that prompts and bodies are made of: characters that a reviewer cannot see and a model
 //! reads, and the marks of an unfinished merge.
 //!
 //! Looks at the text as it stands in the file, at names, decoded, and at paths. Conversations of contexts may hold hidden
@@ -82,7 +82,7 @@ fn mark(text: &str, mark: &str, from: usize) -> Option<usize> {
         .find(|&at| at == 0 || text.as_bytes()[at - 1] == b'\n')
 }
 
-/// Whether the marks are why the file could not be read.
+/// Returns `true` if the marks are why the file could not be read.
 fn is_told(conflict: &Diagnostic, known: &[Diagnostic]) -> bool {
     let (marks, end) = (conflict.primary.span, conflict.related.iter().map(|label| label.span.end).max());
     known.iter().any(|finding| {
@@ -162,10 +162,12 @@ fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
             let Ok(bytes) = layer.world.read_within(&path, left) else { continue };
             left -= bytes.len() as u64;
             let text = SourceText::from_bytes(&bytes).ok();
-            let looks_odd = |text: &SourceText| {
-                runs(text.as_str()).next().is_some() || mark(text.as_str(), "<<<<<<< ", 0).is_some()
-            };
-            found.extend(text.filter(looks_odd).map(|text| (path, text)));
+            found.extend(
+                text.filter(|text| {
+                    runs(text.as_str()).next().is_some() || mark(text.as_str(), "<<<<<<< ", 0).is_some()
+                })
+                .map(|text| (path, text)),
+            );
         }
     }
     let mut findings = Vec::new();

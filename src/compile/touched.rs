@@ -10,7 +10,6 @@ use rayon::prelude::*;
 
 use super::{Compiler, LoadedContext, PromptEnvironment, Reach};
 use crate::context::Project;
-use crate::diag::Diagnostic;
 use crate::golden;
 use crate::profile::slug;
 use crate::repo::{Layer, LayerKind, folders};
@@ -21,18 +20,18 @@ use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 
 /// Some files of a repository.
 pub trait Touched: Sync {
-    /// Whether a file is among them.
+    /// Returns `true` if a file is among them.
     fn file(&self, path: &str) -> bool;
 
-    /// Whether what stands directly in a folder is.
+    /// Returns `true` if what stands directly in a folder is.
     fn listing(&self, folder: &str) -> bool;
 }
 
-/// What somebody named: files, and folders with all that is in them.
+/// The paths that somebody named: files, and folders with all that is in them.
 #[derive(Debug, Clone, Default)]
 pub struct Named(pub Vec<String>);
 
-/// What differs between two sides.
+/// The differences between two sides.
 #[derive(Clone)]
 pub struct Differing {
     /// The one side.
@@ -51,7 +50,7 @@ impl Touched for Named {
     }
 }
 
-/// Whether a path is another one, or below it.
+/// Returns `true` if a path is another one, or below it.
 fn is_in(path: &str, folder: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -77,7 +76,7 @@ const OF_NONE: [&str; 2] = ["rosters.toml", "tools.toml"];
 const MODELS: &str = "models.toml";
 
 impl Compiler {
-    /// What some files of the repository reach, in this state of it. With `golden`, golden files reach the agents that own them.
+    /// Returns what some files of the repository reach, in this state of it. With `golden`, golden files reach the agents that own them.
     /// The files of the result are those that are part of the repository.
     pub fn reach(&self, touched: &dyn Touched, golden: bool) -> Reach {
         let files: BTreeSet<FileId> = self.own_files().filter(|(_, path)| touched.file(path)).map(|it| it.0).collect();
@@ -135,22 +134,23 @@ impl Compiler {
             Some(reached) => reach.agents.extend(reached.into_values().flatten()),
             None => reach.agents.extend(self.agents().iter().map(|(id, _)| self.name(*id))),
         }
-        let stands_there = |finding: &&Diagnostic| {
+        let findings = self.findings().iter().filter(|finding| {
             let mut places = std::iter::once(&finding.primary).chain(&finding.related);
             places.any(|label| files.contains(&label.span.file))
-        };
-        let findings = self.findings().iter().filter(stands_there);
+        });
         reach.agents.extend(findings.flat_map(|finding| finding.agents.iter().cloned()));
     }
 
     /// For each of some sets of files the agents whose prompts ask for any of them.
     pub(crate) fn agents_by_prompts(&self, sets: &[&dyn Touched]) -> Vec<BTreeSet<Arc<str>>> {
         let asked = self.asked_by_prompts();
-        let agents = |touched: &&dyn Touched| {
-            let reached = asked.iter().filter(|(_, asked)| asked.iter().any(|question| question.is_about(*touched)));
-            reached.map(|(agent, _)| Arc::clone(agent)).collect()
-        };
-        sets.iter().map(agents).collect()
+        sets.iter()
+            .map(|touched| {
+                let reached =
+                    asked.iter().filter(|(_, asked)| asked.iter().any(|question| question.is_about(*touched)));
+                reached.map(|(agent, _)| Arc::clone(agent)).collect()
+            })
+            .collect()
     }
 
     /// The agents whose prompts ask for some files, and for which.
@@ -162,7 +162,7 @@ impl Compiler {
         reached.filter(|(_, read)| !read.is_empty()).collect()
     }
 
-    /// What the prompts of all agents ask for.
+    /// Returns what the prompts of all agents ask for.
     fn asked_by_prompts(&self) -> Vec<(Arc<str>, BTreeSet<Question>)> {
         let settings = self.settings();
         let usable: Vec<ProfileId> = self.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id).collect();
@@ -187,7 +187,7 @@ impl Compiler {
         settings
     }
 
-    /// What the prompt of an agent asks of the repository's own files.
+    /// Returns what the prompt of an agent asks of the repository's own files.
     fn asked_by_prompt(
         &self,
         id: ProfileId,
@@ -209,11 +209,14 @@ impl Compiler {
         noting: &Arc<Noting>,
     ) {
         let layer = plan.profile.profile.layer;
-        let world = |it: &Layer| match it.kind == own {
-            true => Arc::clone(noting) as Arc<dyn World>,
-            false => Arc::clone(&it.world),
-        };
-        let worlds = self.repo().readable_layers(layer).map(world).collect();
+        let worlds = self
+            .repo()
+            .readable_layers(layer)
+            .map(|it| match it.kind == own {
+                true => Arc::clone(noting) as Arc<dyn World>,
+                false => Arc::clone(&it.world),
+            })
+            .collect();
         let scope = environment.scope_of(self.repo(), layer, worlds);
         let normalised = &loaded.plain.normalised;
         let renderer = self.engine.renderer(LoadedContext::size_class(normalised));
@@ -240,11 +243,11 @@ impl Compiler {
     }
 }
 
-/// What a prompt asked of a world.
+/// A question of a prompt to a world.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     path: Arc<str>,
-    /// Whether it asked for what stands in the folder.
+    /// `true` if it asked for what stands in the folder.
     is_listing: bool,
 }
 

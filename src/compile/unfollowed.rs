@@ -1,10 +1,10 @@
-//! What a place does to an agent in whose bodies it wrote nothing: it puts the agent together, decides what templates write, or
+//! The effect of a place to an agent in whose bodies it wrote nothing: it puts the agent together, decides what templates write, or
 //! nobody can tell. What surely does nothing is told apart: comments, and what a descendant says anew.
 
 use std::ops::Range;
 
 use super::Compiler;
-use crate::source::{FileId, Span};
+use crate::source::FileId;
 use crate::toml::{self, Kind, Table};
 use crate::unit::Plan;
 
@@ -18,7 +18,7 @@ const PUTS_TOGETHER: &str = "controls how the agent is assembled, which is not t
 const DECIDES: &str = "controls what is written, which is not traced";
 
 impl Compiler {
-    /// What a place does that wrote nothing in an agent's bodies; `None` if it does nothing there. `unknown` says why not all is
+    /// Returns what a place does that wrote nothing in an agent's bodies; `None` if it does nothing there. `unknown` says why not all is
     /// known of the bodies.
     pub(super) fn unfollowed(
         &self,
@@ -48,7 +48,7 @@ impl Compiler {
         }
     }
 
-    /// Whether a place stands in what an agent is made of, and is no comment.
+    /// Returns `true` if a place stands in what an agent is made of, and is no comment.
     pub(super) fn takes_part(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> bool {
         let source = self.sources().get(file);
         let is_profile = plan.profile.chain.iter().any(|profile| profile.file == file);
@@ -70,13 +70,13 @@ impl Compiler {
         around
     }
 
-    /// Whether a place of a profile is for people, or a descendant says something else instead.
+    /// Returns `true` if a place of a profile is for people, or a descendant says something else instead.
     pub(super) fn is_aside(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> bool {
         let is_profile = plan.profile.chain.iter().any(|profile| profile.file == file);
         is_profile && self.is_replaced(plan, file, range)
     }
 
-    /// Whether a template of an agent includes a partial, directly or not.
+    /// Returns `true` if a template of an agent includes a partial, directly or not.
     fn includes(&self, plan: &Plan<'_>, file: FileId) -> bool {
         let mut left = usize::MAX;
         let files = plan.profile.chain.iter().map(|profile| profile.file);
@@ -85,7 +85,7 @@ impl Compiler {
         names.any(|name| self.repo.partials.get(&name).is_some_and(|partial| partial.file == file))
     }
 
-    /// Whether a descendant of the profile says something else instead, or the key is for people.
+    /// Returns `true` if a descendant of the profile says something else instead, or the key is for people.
     fn is_replaced(&self, plan: &Plan<'_>, file: FileId, range: &Range<usize>) -> bool {
         let settings = plan.profile.chain.iter().filter(|profile| profile.file == file);
         let mut entries = settings.flat_map(|profile| &profile.settings.entries);
@@ -98,14 +98,14 @@ impl Compiler {
         ASIDE.contains(&key.name.as_str()) || is_older
     }
 
-    /// Whether a range is inside of a value.
+    /// Returns `true` if a range is inside of a value.
     fn is_alone(&self, file: FileId, value: &Range<usize>, range: &Range<usize>) -> bool {
         let asked = self.sources().get(file).text()[range.clone()].trim();
         range.start >= value.start && range.start + asked.len() <= value.end
     }
 }
 
-/// Whether a place of a profile says what the agent is made of: its parent, what is removed, a table's head, or a setting.
+/// Returns `true` if a place of a profile says what the agent is made of: its parent, what is removed, a table's head, or a setting.
 fn puts_together(plan: &Plan<'_>, text: &str, file: FileId, range: &Range<usize>) -> bool {
     let of_file = plan.profile.chain.iter().filter(|profile| profile.file == file);
     let mut said = of_file.flat_map(|profile| {
@@ -119,11 +119,12 @@ fn puts_together(plan: &Plan<'_>, text: &str, file: FileId, range: &Range<usize>
             && !TEMPLATES.contains(&name)
             && [key, value].iter().any(|span| span.file == file && overlaps(&span.range(), range))
     });
-    let is_line_of = |span: Span| {
-        let line = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1)..span.end as usize;
-        overlaps(&line, range)
-    };
-    is_head || is_setting || said.any(is_line_of)
+    is_head
+        || is_setting
+        || said.any(|span| {
+            let line = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1)..span.end as usize;
+            overlaps(&line, range)
+        })
 }
 
 /// Adds what stands in the values whose key, quotes or head is asked for.
@@ -202,7 +203,7 @@ fn word_of(tag: &str) -> &str {
     inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default()
 }
 
-/// Whether a text ends inside of a `{%` tag.
+/// Returns `true` if a text ends inside of a `{%` tag.
 fn is_in_statement(before: &str) -> bool {
     before.rfind("{%").is_some_and(|open| !before[open..].contains("%}"))
 }
@@ -211,7 +212,7 @@ fn overlaps(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Whether nothing but a comment stands somewhere.
+/// Returns `true` if nothing but a comment stands somewhere.
 pub(super) fn is_comment(path: &str, text: &str, range: &Range<usize>) -> bool {
     let asked = text[range.clone()].trim();
     let before = &text[..range.start];

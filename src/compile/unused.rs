@@ -74,15 +74,18 @@ fn roles(repo: &Repo) -> Vec<Diagnostic> {
     if !named.iter().all(is_there) {
         return Vec::new();
     }
-    let finding = |path: &str| {
-        let text = || SourceText::salvage(&layer.world.read(path).unwrap_or_default());
-        let file = repo.sources.find_or_add(path, text);
-        let id = path.trim_start_matches("roles/").trim_end_matches(".md");
-        let message = format!("no system prompt uses the role `{id}`");
-        let help = format!("remove the file, or write `{{{{ agent_role('{id}') }}}}` in a `system_prompt`");
-        Diagnostic::new(&rules::UNUSED, Span::file_start(file), message).help(help)
-    };
-    files.into_iter().filter(|path| !named.contains(*path)).map(finding).collect()
+    files
+        .into_iter()
+        .filter(|path| !named.contains(*path))
+        .map(|path| {
+            let file =
+                repo.sources.find_or_add(path, || SourceText::salvage(&layer.world.read(path).unwrap_or_default()));
+            let id = path.trim_start_matches("roles/").trim_end_matches(".md");
+            let message = format!("no system prompt uses the role `{id}`");
+            let help = format!("remove the file, or write `{{{{ agent_role('{id}') }}}}` in a `system_prompt`");
+            Diagnostic::new(&rules::UNUSED, Span::file_start(file), message).help(help)
+        })
+        .collect()
 }
 
 /// The longest path of a role that is looked for in templates, in bytes.

@@ -67,7 +67,7 @@ impl Question for VersionInUse {
     }
 }
 
-/// What surroundings say, by turn.
+/// The texts of surroundings, by turn.
 type Texts = Vec<Arc<str>>;
 
 fn bytes(texts: &Texts) -> usize {
@@ -87,8 +87,7 @@ impl Version {
 
     /// About how many bytes it holds, with the earlier requests that are made of it.
     fn weight(&self) -> usize {
-        let state = |state: &State| 4096 + 2048 * state.conversation.block_count();
-        2 * self.states.iter().map(state).sum::<usize>()
+        2 * self.states.iter().map(|state| 4096 + 2048 * state.conversation.block_count()).sum::<usize>()
     }
 
     /// The history of the context's file with the messages of this version, in the normal form of a client API.
@@ -123,7 +122,7 @@ fn told(states: &[State], texts: &[Arc<str>]) -> (Vec<State>, Vec<Arrival>) {
     (told, arrivals)
 }
 
-/// What comes with a turn.
+/// Returns what comes with a turn.
 fn items(before: &[AttachedFile], files: &[AttachedFile], (said, text): (&str, &Arc<str>)) -> Vec<Item> {
     let surroundings = (!text.is_empty() && said != &**text).then(|| Item::surroundings(Arc::clone(text)));
     let files = files.iter().filter(|file| !before.contains(file)).map(Item::attached);
@@ -175,7 +174,7 @@ impl Compiler {
         version
     }
 
-    /// What surroundings say in each turn.
+    /// Returns what surroundings say in each turn.
     fn texts(
         &self,
         template: TemplateId,
@@ -208,11 +207,14 @@ impl Compiler {
         }
         let states: Vec<State> = context.earlier.iter().cloned().chain([context.last()]).collect();
         let renderer = self.engine.renderer(context.conversation.block_count().next_power_of_two());
-        let text = |state: &State| {
-            let environment = PromptEnvironment::of_state(&state.project, &state.language);
-            self.surroundings(plan, &environment, &renderer, context.conversation.omit_system_prompt)
-        };
-        let texts = states.iter().map(text).collect::<Result<Vec<_>, _>>().map_err(|finding| vec![*finding])?;
+        let texts = states
+            .iter()
+            .map(|state| {
+                let environment = PromptEnvironment::of_state(&state.project, &state.language);
+                self.surroundings(plan, &environment, &renderer, context.conversation.omit_system_prompt)
+            })
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|finding| vec![*finding])?;
         let (told, arrivals) = told(&states, &texts);
         let conversation = told.into_iter().next_back().map(|state| state.conversation).unwrap_or_default();
         Ok(Conversation { is_told: true, known_items: placed(&arrivals), ..conversation })
@@ -238,7 +240,7 @@ impl Compiler {
         Ok(state.with(&[Arrival { at: turn_from(state.history(), 0), items }]).conversation)
     }
 
-    /// What an agent says of its surroundings; `None` if it has no words for them.
+    /// Returns what an agent says of its surroundings; `None` if it has no words for them.
     #[cfg(feature = "runtime")]
     pub(crate) fn live_surroundings(
         &self,
@@ -252,7 +254,7 @@ impl Compiler {
         self.surroundings(plan, environment, &self.engine.renderer(1), is_omitted).map(Some)
     }
 
-    /// What an agent says of its surroundings; empty if it says nothing.
+    /// Returns what an agent says of its surroundings; empty if it says nothing.
     fn surroundings(
         &self,
         plan: &Plan<'_>,

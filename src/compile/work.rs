@@ -56,7 +56,7 @@ impl Ledger {
         Ledger { limit, is_spent: AtomicBool::new(false), entries: Mutex::default() }
     }
 
-    /// Whether no further agent can have a place.
+    /// Returns `true` if no further agent can have a place.
     pub(super) fn is_spent(&self) -> bool {
         self.is_spent.load(Ordering::Relaxed)
     }
@@ -80,12 +80,13 @@ impl Ledger {
 /// How many agents have a place, by what they cost; `None` stands for one that did not begin.
 pub(super) fn places(costs: impl Iterator<Item = Option<u64>>, limit: u64) -> usize {
     let mut sum = 0_u64;
-    let fits = |cost: &Option<u64>| {
-        let has_place = sum < limit;
-        sum = sum.saturating_add(cost.unwrap_or(limit));
-        has_place && cost.is_some()
-    };
-    costs.take_while(fits).count()
+    costs
+        .take_while(|cost| {
+            let has_place = sum < limit;
+            sum = sum.saturating_add(cost.unwrap_or(limit));
+            has_place && cost.is_some()
+        })
+        .count()
 }
 
 #[cfg(test)]

@@ -77,18 +77,22 @@ const KNOWN: [&str; 70] = [
     "text/yaml",
 ];
 
-/// What to write instead of a media type: it is none, or almost one that is known. Nobody knows all.
+/// Returns what to write instead of a media type: it is none, or almost one that is known. Nobody knows all.
 pub(super) fn help_for(written: &str) -> Option<String> {
     // Parameters (`; charset=utf-8`) may follow, and case says nothing.
     let name = written.split(';').next().unwrap_or_default().trim();
     if KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name)) {
         return None;
     }
-    let is_near = |known: &&str| match name.contains('/') {
-        true => is_misspelling(name, known),
-        false => known.split('/').any(|part| part.eq_ignore_ascii_case(name)) || is_misspelling(name, known),
-    };
-    let near: Vec<&str> = KNOWN.iter().copied().filter(is_near).take(3).collect();
+    let near: Vec<&str> = KNOWN
+        .iter()
+        .copied()
+        .filter(|known| match name.contains('/') {
+            true => is_misspelling(name, known),
+            false => known.split('/').any(|part| part.eq_ignore_ascii_case(name)) || is_misspelling(name, known),
+        })
+        .take(3)
+        .collect();
     match name.split_once('/') {
         Some((kind, subtype)) if !kind.is_empty() && !subtype.is_empty() => one_of(&near),
         _ => Some(one_of(&near).unwrap_or_else(|| "write it as `application/pdf` or `audio/wav`".to_owned())),

@@ -24,7 +24,7 @@ impl Origins {
         Origins { apis, instances }
     }
 
-    /// What to write instead of an origin, if there is no client API of that name.
+    /// Returns what to write instead of an origin, if there is no client API of that name.
     pub(super) fn help_for(&self, origin: &str) -> Option<String> {
         if self.apis.is_empty() || self.kinds_of(origin).is_some() {
             return None;
@@ -44,7 +44,7 @@ impl Origins {
         Some(one_of(&near).unwrap_or_else(|| format!("known are: {}", known().collect::<Vec<_>>().join(", "))))
     }
 
-    /// What a block may be instead, if requests to its origin have no place for its kind and no decoder makes such a block.
+    /// Returns what a block may be instead, if requests to its origin have no place for its kind and no decoder makes such a block.
     pub(super) fn help_for_kind(&self, own: &ProviderBlock) -> Option<String> {
         let kinds = self.kinds_of(&own.origin)?;
         let is_known = kinds.known.iter().any(|(known, _)| *known == own.kind());

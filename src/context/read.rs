@@ -26,9 +26,9 @@ pub(super) struct Reader<'a> {
     failed: bool,
     /// Kept if somebody asked for them.
     leaves: Option<Leaves>,
-    /// Whether it must have a name, a reason and a kind.
+    /// `true` if it must have a name, a reason and a kind.
     is_named: bool,
-    /// What origins are compared with, if somebody said it.
+    /// The origins that others are compared with, if somebody named them.
     origins: Option<&'a Origins>,
 }
 
@@ -47,7 +47,7 @@ impl Leaves {
     }
 }
 
-/// Whether an object has what bodies of chat APIs keep their messages in, and nothing that a context keeps them in.
+/// Returns `true` if an object has what bodies of chat APIs keep their messages in, and nothing that a context keeps them in.
 fn is_request_body(value: &Value) -> bool {
     let has = |key: &&str| value.get(key).is_some();
     ["messages", "contents", "input"].iter().any(has) && !["history", "prefix", "suffix", "kind"].iter().any(has)
@@ -210,24 +210,23 @@ impl<'a> Reader<'a> {
         states
     }
 
-    /// What a conversation is in a later turn: it is longer, and what the turn does not say stays.
+    /// Returns what a conversation is in a later turn: it is longer, and what the turn does not say stays.
     fn turn(&mut self, value: &Value, at: &Pointer, before: &State) -> Option<State> {
         let turn = self.object(value, at, "a turn", &TURN_KEYS)?;
         let mut state = before.clone();
-        let said = |key: &str| turn.members.contains_key(key);
-        if said("language") {
+        if said("language", turn.members) {
             state.language = self.text(&turn, "language", false);
         }
-        if said("project") {
+        if said("project", turn.members) {
             state.project = self.project(&turn);
         }
-        if said("files") {
+        if said("files", turn.members) {
             state.conversation.files = self.list(&turn, "files", Reader::attached_file);
         }
-        if said("tools") {
+        if said("tools", turn.members) {
             state.conversation.tools = self.list(&turn, "tools", Reader::tool);
         }
-        if said("system_layers") {
+        if said("system_layers", turn.members) {
             state.conversation.system_layers = self.list(&turn, "system_layers", Reader::system_layer);
             self.repeated_layers(&turn, &state.conversation.system_layers);
         }
@@ -755,4 +754,8 @@ impl<'a> Reader<'a> {
         };
         Some(SystemLayer { name: self.text(&object, "name", true), priority, text: self.text(&object, "text", true) })
     }
+}
+
+fn said(key: &str, turn_members: &Map<String, Value>) -> bool {
+    turn_members.contains_key(key)
 }

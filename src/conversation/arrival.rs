@@ -1,4 +1,4 @@
-//! What comes into a conversation with a turn: attached files, and what an agent says of its surroundings.
+//! The items that come into a conversation with a turn: attached files, and what an agent says of its surroundings.
 //!
 //! An agent with `surroundings` gets both as typed items of the turn in which they came, so that its requests only add to each other.
 
@@ -39,9 +39,15 @@ pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
 
 /// The first message of a new turn that the person wrote, at or after a message: what came with the turn came with it.
 pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
-    let is_result = |message: &Message| message.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
-    let written = |message: &Message| message.role == Role::User && !is_result(message);
-    history.iter().skip(from).position(written).map_or(history.len(), |at| from + at)
+    history
+        .iter()
+        .skip(from)
+        .position(|message| message.role == Role::User && !is_result(message))
+        .map_or(history.len(), |at| from + at)
+}
+
+fn is_result(message: &Message) -> bool {
+    message.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }))
 }
 
 impl Item {
@@ -52,7 +58,7 @@ impl Item {
         Item::FileAttachment { text: text.into(), file_path: Arc::clone(&file.file_path), bytes }
     }
 
-    /// What an agent says of its surroundings, when that changed.
+    /// Returns what an agent says of its surroundings, when that changed.
     pub fn surroundings(text: Arc<str>) -> Item {
         Item::Notification { text, title: None, source: Some(Arc::from(SURROUNDINGS)) }
     }
@@ -67,7 +73,7 @@ impl Item {
 }
 
 impl AttachedFile {
-    /// What is said of it, part by part: members of it with their names, and the words between them.
+    /// Returns what is said of it, part by part: members of it with their names, and the words between them.
     pub(crate) fn said(&self) -> [(Option<&'static str>, &str); 5] {
         [
             (None, "The user has attached this file:\n\n<file path=\""),

@@ -61,7 +61,7 @@ pub enum ContentKind {
     LinkedTitles,
     /// Recordings.
     Audio,
-    /// What one provider said in a form of its own.
+    /// Something that one provider said in a form of its own.
     ProviderBlocks,
     /// The tools that the request offers.
     Tools,

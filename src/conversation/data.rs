@@ -10,7 +10,7 @@ use super::{AttachedFile, Block, Conversation, Document, Image, Message, Task, T
 /// The members of `ctx`.
 pub(crate) const CTX_MEMBERS: &[&str] = &["history", "prefix", "suffix", "files_metadata", "tools", "system_prompt"];
 
-/// What templates see of a conversation: the members of each kind of object. A test compares it with the data.
+/// The data that templates see of a conversation: the members of each kind of object. A test compares it with the data.
 pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ("ctx", CTX_MEMBERS),
     ("file", &["file_path", "content"]),
@@ -40,7 +40,7 @@ pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// What template data is made of, in somebody's values: those of JSON, or those of a template engine.
+/// The values that template data is made of: those of JSON, or those of a template engine.
 pub(crate) trait DataValues {
     type Value;
 
@@ -223,7 +223,7 @@ pub(crate) enum Relation {
     Message,
 }
 
-/// What a value of a message's template data is made of; `None` if it is not in the history.
+/// Returns what a value of a message's template data is made of; `None` if it is not in the history.
 pub(crate) fn anchor<'c>(history: &'c [Message], message: usize, path: &[&str]) -> Option<Anchor<'c>> {
     let message = history.get(message)?;
     if let ["content_blocks", index, "name"] = path
@@ -284,7 +284,6 @@ impl Block {
     }
 
     fn anchor(&self, path: &[&str]) -> Anchor<'_> {
-        let itself = |text| Anchor { text, relation: Relation::Itself };
         match (self, path) {
             // A text may stand for its whole message.
             (Block::Text(text), ["text"]) => return itself(text),
@@ -313,6 +312,10 @@ impl Block {
             _ => None,
         }
     }
+}
+
+fn itself(text: &str) -> Anchor<'_> {
+    Anchor { text, relation: Relation::Itself }
 }
 
 #[cfg(test)]

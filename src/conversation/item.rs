@@ -17,7 +17,7 @@ pub enum Item {
         text: Arc<str>,
         /// A headline for people.
         title: Option<Arc<str>>,
-        /// What it comes from, for instance a build.
+        /// Its source, for instance a build.
         source: Option<Arc<str>>,
     },
     /// A child agent's life cycle.
@@ -26,7 +26,7 @@ pub enum Item {
         text: Arc<str>,
         /// The child's name.
         agent: Arc<str>,
-        /// What happened to the child.
+        /// The event in the life of the child.
         event: PodEvent,
         /// More about it, for instance an error.
         detail: Option<Arc<str>>,
@@ -44,7 +44,7 @@ pub enum Item {
     Knowledge {
         /// The exact text that the model sees.
         text: Arc<str>,
-        /// What was looked for.
+        /// The query of the search.
         query: Option<Arc<str>>,
         /// Where it was found.
         sources: Vec<Arc<str>>,
@@ -64,12 +64,12 @@ pub enum Item {
     Interrupt {
         /// The exact text that the model sees.
         text: Arc<str>,
-        /// What interrupted it, if anybody said so.
+        /// The reason of the interruption, if anybody gave one.
         reason: Option<Arc<str>>,
     },
 }
 
-/// What became of a child agent.
+/// The events in the life of a child agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PodEvent {
     /// It started.
@@ -103,7 +103,7 @@ impl PodEvent {
 }
 
 impl Item {
-    /// What a session gets that was restored in the middle of a turn.
+    /// Returns what a session gets that was restored in the middle of a turn.
     pub fn interrupted() -> Item {
         Item::Interrupt {
             text: Arc::from("The previous turn was interrupted before it was complete."),
@@ -111,7 +111,7 @@ impl Item {
         }
     }
 
-    /// What a session gets whose last answer is not complete, before anything goes on.
+    /// Returns what a session gets whose last answer is not complete, before anything goes on.
     pub fn cut_off(why: CutOff) -> Item {
         let what = match why {
             CutOff::Cancelled => "its answer was cancelled before it was complete.",

@@ -1,4 +1,4 @@
-//! What a host keeps or passes on, for serde.
+//! The serde forms of what a host keeps or passes on.
 //!
 //! There is one form of each thing, that of contexts and logs (`docs/contexts.md`, `docs/sessions.md`), and one writer and one
 //! reader, those of the [`log`](super::log). A [`Conversation`] has the members of a context, and others for what only a session knows

@@ -54,16 +54,16 @@ pub struct Log {
     is_summarised: bool,
 }
 
-/// What thinking of the history is bound to.
+/// The conversation that thinking of the history is bound to.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Bound {
     /// How many messages stand before the last renewal of the instructions.
     from: usize,
-    /// What requests said that were answered with thinking, in short, each by the place of its answer.
+    /// The summaries of requests that were answered with thinking, each by the place of its answer.
     sent: Vec<(usize, Sent)>,
 }
 
-/// What a session tells the model beside the history: said again in every request, until the host renews it.
+/// The words of a session to the model beside the history: said again in every request, until the host renews it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Instructions {
     /// The agent whose they are.
@@ -78,7 +78,7 @@ pub struct Instructions {
     pub bound_from: usize,
 }
 
-/// What a request said, in short: whether a later one begins with the same can be told without it.
+/// The summary of a request: whether a later one begins with the same can be told without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     /// How many parts it had: tools, blocks of the system prompt and of messages.
@@ -124,12 +124,12 @@ pub struct Header {
     pub created: Option<Arc<str>>,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     /// A message was added to the history.
     Message(Message),
-    /// What came of an answer that is not complete was added to the history.
+    /// An answer that is not complete was added to the history.
     Partial {
         /// The part that came.
         message: Message,
@@ -144,7 +144,7 @@ pub enum Entry {
     /// System prompt and tools from the next request on. A second one renews the first: thinking before it is left out where models
     /// bind it.
     Instructions(Instructions),
-    /// What the request said to which the next message is the answer: its thinking is bound to that where models bind it.
+    /// The summary of the request to which the next message is the answer: its thinking is bound to that where models bind it.
     Sent(Sent),
     /// The last messages and items of the history are taken back: their dispatch failed.
     Retract {
@@ -234,7 +234,7 @@ impl std::error::Error for LogError {}
 
 #[cfg(feature = "runtime")]
 impl LogError {
-    /// What is wrong with a file: its first line says that it is a session, a later one may be damaged.
+    /// Returns what is wrong with a file: its first line says that it is a session, a later one may be damaged.
     pub(crate) fn of_file(&self, shown: &str) -> String {
         match self.line {
             1 => format!("`{shown}` is not a session: {self}"),
@@ -253,7 +253,7 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     places
 }
 
-/// Whether a line may stand where it does: none is missing before it, as far as that can be known. A line knows its own number; it may
+/// Returns whether a line may stand where it does: none is missing before it, as far as that can be known. A line knows its own number; it may
 /// stand further down, since two sessions may have written one journal. Lines of older programs have none: of those, a result
 /// needs the call that it answers, in any line before. `calls` holds the ids of those.
 fn follows(entry: &Entry, number: Option<u64>, at: usize, calls: &mut HashSet<Arc<str>>) -> read::Read<()> {
@@ -498,12 +498,11 @@ impl Log {
         self.bound.from
     }
 
-    /// What the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older
+    /// Returns what the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older
     /// program wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
         let is_answered = |at: usize| self.history.get(at).is_some_and(|answer| answer.role == Role::Assistant);
-        let bound = |(at, _): &&(usize, Sent)| *at >= self.bound.from && is_answered(*at);
-        self.bound.sent.iter().rev().find(bound).map(|(_, sent)| sent)
+        self.bound.sent.iter().rev().find(|(at, _)| *at >= self.bound.from && is_answered(*at)).map(|(_, sent)| sent)
     }
 
     /// The tokens of all answers.
@@ -536,7 +535,7 @@ impl Log {
         self.lines().collect()
     }
 
-    /// Whether somebody still waits: the last message is the person's, or tool results, without an answer, or the model's with
+    /// Returns `true` if somebody still waits: the last message is the person's, or tool results, without an answer, or the model's with
     /// calls that have no results, or an answer that was cut off or says nothing. Not if an interrupt item says so already; other
     /// items are not looked at.
     pub fn is_interrupted(&self) -> bool {
@@ -583,9 +582,10 @@ impl Log {
             [] => return Vec::new(),
         };
         let answered: HashSet<&Arc<str>> = results.iter().filter_map(Block::result_id).collect();
-        let is_open = |block: &&Block| block.call_id().is_some_and(|id| !answered.contains(id));
         match answer.role {
-            Role::Assistant => answer.blocks.iter().filter(is_open).collect(),
+            Role::Assistant => {
+                answer.blocks.iter().filter(|block| block.call_id().is_some_and(|id| !answered.contains(id))).collect()
+            }
             Role::User | Role::System => Vec::new(),
         }
     }

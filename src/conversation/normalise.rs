@@ -14,18 +14,18 @@ use std::sync::Arc;
 
 use super::{Block, Message, Role};
 
-/// What the target of a request needs of a history. The default is what holds for every target.
+/// The needs of a request's target in a history. The default is what holds for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NormalFormRules {
     /// The client API that the request goes to; thinking of another origin is dropped. `None`: any origin.
     pub origin: Option<Arc<str>>,
-    /// Whether thinking without a signature is refused by the API and therefore dropped.
+    /// `true` if thinking without a signature is refused by the API and therefore dropped.
     pub needs_signature: bool,
-    /// Whether the API refuses a turn that ends with thinking. It is then dropped from there.
+    /// `true` if the API refuses a turn that ends with thinking. It is then dropped from there.
     pub needs_end: bool,
-    /// Whether calls of an unfinished last round are dropped too: no request can be made of them.
+    /// `true` if calls of an unfinished last round are dropped too: no request can be made of them.
     pub drops_open_calls: bool,
-    /// What goes back of the provider's own blocks.
+    /// The provider's own blocks that go back.
     pub own_blocks: ProviderBlockKinds,
     /// The names of called tools that it takes; a call with another name gets one.
     pub names: NameRule,
@@ -38,7 +38,7 @@ pub struct NormalFormRules {
 pub struct Normal {
     /// The history.
     pub history: Vec<Message>,
-    /// What was dropped, moved or put in, in the order of the original messages.
+    /// The changes: what was dropped, moved or put in, in the order of the original messages.
     pub changes: Vec<NormalFormChange>,
 }
 
@@ -195,7 +195,7 @@ impl NormalFormChange {
         }
     }
 
-    /// What becomes of it, and what to do about it in a context file.
+    /// Returns what becomes of it, and what to do about it in a context file.
     pub fn help(&self) -> &'static str {
         match self {
             NormalFormChange::CallWithoutResult { .. }
@@ -249,15 +249,13 @@ pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
     Normal { history: form.messages.into_iter().map(|(_, message)| message).collect(), changes: form.changes }
 }
 
-/// Whether the normal form of a history may depend on where it goes.
+/// Returns `true` if the normal form of a history may depend on where it goes.
 pub(crate) fn depends_on_target(history: &[Message]) -> bool {
-    let depends = |block: &Block| match block {
+    history.iter().flat_map(|message| &message.blocks).any(|block| match block {
         Block::Provider(_) => true,
         Block::ToolUse { name, .. } => !names::is_plain(name),
         block => block.is_thinking(),
-    };
-    history.iter().flat_map(|message| &message.blocks).any(depends)
-        || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
+    }) || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
 }
 
 /// A history on its way: each message with its index in the original one.
@@ -305,7 +303,6 @@ impl NormalForm {
 
 /// Drops the thinking of a turn that says nothing else; where something must follow, also thinking at a turn's end.
 fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &NormalFormRules, changes: &mut Vec<NormalFormChange>) {
-    let says = |(_, message): &(usize, Message)| message.blocks.iter().rposition(Block::says_something);
     let end = turn.iter().rposition(|message| says(message).is_some());
     let from = match end {
         Some(_) if !rules.needs_end => return,
@@ -320,6 +317,10 @@ fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &NormalFormRules, ch
             changes.push(NormalFormChange::ThinkingAlone { message: *index });
         }
     }
+}
+
+fn says((_, message): &(usize, Message)) -> Option<usize> {
+    message.blocks.iter().rposition(Block::says_something)
 }
 
 fn refusal(block: &Block, message: usize, rules: &NormalFormRules) -> Option<NormalFormChange> {
@@ -347,12 +348,12 @@ impl Message {
 }
 
 impl Block {
-    /// Whether it is thinking, readable or not.
+    /// Returns `true` if it is thinking, readable or not.
     pub(crate) fn is_thinking(&self) -> bool {
         matches!(self, Block::Thinking { .. } | Block::RedactedThinking { .. })
     }
 
-    /// Whether a message with this block alone says something: it is neither thinking nor blank text.
+    /// Returns `true` if a message with this block alone says something: it is neither thinking nor blank text.
     pub(crate) fn says_something(&self) -> bool {
         match self {
             Block::Text(text) => !text.trim().is_empty(),
@@ -360,7 +361,7 @@ impl Block {
         }
     }
 
-    /// What stands for the block where it does not go.
+    /// Returns what stands for the block where it does not go.
     fn in_words(&self) -> Option<Block> {
         match self {
             Block::Provider(own) => own.text.clone().map(Block::Text),

@@ -10,9 +10,9 @@ use std::fmt;
 pub enum Rank {
     /// A request that the provider really answered.
     Recorded,
-    /// What the provider itself publishes: a page, a specification, an SDK, the server's source.
+    /// A publication of the provider itself: a page, a specification, an SDK, the server's source.
     Provider,
-    /// What somebody else reports: an issue, a forum, a post, another project's code.
+    /// A report of somebody else: an issue, a forum, a post, another project's code.
     Thread,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Rank {
 pub struct Evidence {
     /// One address, in a form that [`rank`] knows.
     pub source: &'static str,
-    /// What the source says, in a phrase.
+    /// The fact that the source shows, in a phrase.
     pub shows: &'static str,
     /// The month in which it was seen there: `2026-11`.
     pub seen: &'static str,
@@ -91,7 +91,7 @@ const RECORDED: &str = "recorded:";
 const PACKAGE: &str = "pkg:";
 
 /// Domains whose pages a provider writes, or the project that a rule is about.
-const PROVIDER_DOMAINS: [&str; 33] = [
+const PROVIDER_DOMAINS: [&str; 34] = [
     "ai.google.dev",
     "alibabacloud.com",
     "aliyun.com",
@@ -124,6 +124,7 @@ const PROVIDER_DOMAINS: [&str; 33] = [
     "x.ai",
     "xiaomimimo.com",
     "z.ai",
+    "bigmodel.cn",
     "minimax.io",
 ];
 
@@ -189,7 +190,7 @@ pub fn rank(address: &str) -> Rank {
     if is_provider { Rank::Provider } else { Rank::Thread }
 }
 
-/// Whether a package URL, without its scheme, names a provider's package.
+/// Returns `true` if a package URL, without its scheme, names a provider's package.
 fn is_of_provider(package: &str) -> bool {
     let end = package.find(['@', '#', '?']).filter(|at| *at > 0);
     let scoped = package.find("/@").map(|at| at + 2);
@@ -204,7 +205,7 @@ fn is_of_provider(package: &str) -> bool {
     }
 }
 
-/// Whether an address on the web, without its scheme, is a provider's own page.
+/// Returns `true` if an address on the web, without its scheme, is a provider's own page.
 fn is_page_of_provider(rest: &str) -> bool {
     let rest = rest.to_lowercase();
     let mut parts = rest.split(['/', '?', '#']);
@@ -217,7 +218,7 @@ fn is_page_of_provider(rest: &str) -> bool {
     !is_forum && PROVIDER_DOMAINS.iter().any(|domain| is_within(host, domain))
 }
 
-/// Whether a host is a domain, or below it.
+/// Returns `true` if a host is a domain, or below it.
 fn is_within(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
@@ -255,10 +256,13 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a text is `OWNER/REPOSITORY`.
+/// Returns `true` if a text is `OWNER/REPOSITORY`.
 fn is_repository(text: &str) -> bool {
-    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     text.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
 impl Citation {

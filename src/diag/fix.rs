@@ -1,4 +1,4 @@
-//! What mends a finding, if there is one right answer.
+//! The edit that mends a finding, if there is one right answer.
 
 use super::{Diagnostic, nearest};
 use crate::source::{Sources, Span};
@@ -42,8 +42,7 @@ impl Diagnostic {
             let name = suggested(self.help.as_deref()?)?;
             renamed(self.primary.span, sources.slice(self.primary.span), name).or_else(|| self.on_line(name, sources))
         };
-        let renamed = || if self.is_elsewhere { None } else { renamed() };
-        is_editable.then(|| self.fix.clone().or_else(renamed)).flatten()
+        is_editable.then(|| self.fix.clone().or_else(|| if self.is_elsewhere { None } else { renamed() })).flatten()
     }
 
     /// The edit that writes a name in the place of the misspelt one that the message quotes, if that stands once on the line.
@@ -53,13 +52,16 @@ impl Diagnostic {
         let file = sources.get(self.primary.span.file);
         let range = file.line_around(self.primary.span.start as usize, LONGEST_LINE)?;
         let (start, line) = (range.start, &file.text()[range]);
-        let is_end = |c: Option<char>| c.is_none_or(|c| !is_word(c.encode_utf8(&mut [0; 4])));
         let is_whole =
             |at: &usize| is_end(line[..*at].chars().next_back()) && is_end(line[at + wrong.len()..].chars().next());
         let mut places = line.match_indices(wrong).map(|(at, _)| at).filter(is_whole);
         let at = places.next().filter(|_| places.next().is_none())? + start;
         Some(Edit::new(Span::new(self.primary.span.file, at..at + wrong.len()), name))
     }
+}
+
+fn is_end(c: Option<char>) -> bool {
+    c.is_none_or(|c| !is_word(c.encode_utf8(&mut [0; 4])))
 }
 
 fn is_word(text: &str) -> bool {
@@ -88,7 +90,7 @@ fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
     (is_near && is_path).then(|| Edit::new(Span { start, ..span }, name))
 }
 
-/// What stands between the quotes of a string of one line.
+/// Returns what stands between the quotes of a string of one line.
 fn within_quotes(written: &str) -> Option<&str> {
     let quote = written.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;

@@ -21,12 +21,12 @@ pub(super) fn operations<T: PartialEq + std::hash::Hash + Ord>(old: &[T], new: &
     vec![DiffOp::Replace { old_index, old_len: old_range.len(), new_index, new_len: new_range.len() }]
 }
 
-/// Whether the fewest operations can be found in bounded time.
+/// Returns `true` if the fewest operations can be found in bounded time.
 pub(super) fn is_cheap<T: PartialEq>(old: &[T], new: &[T]) -> bool {
     old.len() + new.len() <= SHORT || are_near(old, new)
 }
 
-/// What is left of two lists without what both begin and end with.
+/// Returns what is left of two lists without what both begin and end with.
 pub(super) fn middles<T: PartialEq>(old: &[T], new: &[T]) -> (Range<usize>, Range<usize>) {
     let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (&old[head..], &new[head..]);
@@ -34,7 +34,7 @@ pub(super) fn middles<T: PartialEq>(old: &[T], new: &[T]) -> (Range<usize>, Rang
     (head..old.len() - tail, head..new.len() - tail)
 }
 
-/// Whether one list becomes the other by few additions and removals: Myers' greedy search, given up in time.
+/// Returns `true` if one list becomes the other by few additions and removals: Myers' greedy search, given up in time.
 fn are_near<T: PartialEq>(old: &[T], new: &[T]) -> bool {
     if old.len().abs_diff(new.len()) > MAX_DISTANCE {
         return false;

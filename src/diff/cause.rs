@@ -18,7 +18,7 @@ pub struct CausedGroup {
     pub cause: Option<String>,
 }
 
-/// What groups have in common that are about the same kind of change at the same place, because of the same line.
+/// The key of groups that are about the same kind of change at the same place, because of the same line.
 type Likeness = (Discriminant<ChangeKind>, bool, Option<String>, String);
 
 impl CausedGroup {
@@ -71,18 +71,22 @@ fn by_cause(cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>, group: G
     for subject in subjects {
         let agent = Arc::clone(&subject.agent);
         let cause = known.entry(agent).or_insert_with(|| cause(&subject, &change)).clone();
-        let empty = || CausedGroup {
-            group: Group {
-                pointer: pointer.clone(),
-                change: change.clone(),
-                is_request,
-                subjects: Vec::new(),
-                variants: 1,
-                is_moved: false,
-            },
-            cause: cause.clone(),
-        };
-        groups.entry(cause.clone()).or_insert_with(empty).group.subjects.push(subject);
+        groups
+            .entry(cause.clone())
+            .or_insert_with(|| CausedGroup {
+                group: Group {
+                    pointer: pointer.clone(),
+                    change: change.clone(),
+                    is_request,
+                    subjects: Vec::new(),
+                    variants: 1,
+                    is_moved: false,
+                },
+                cause: cause.clone(),
+            })
+            .group
+            .subjects
+            .push(subject);
     }
     groups.into_values().collect()
 }

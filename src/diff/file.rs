@@ -19,9 +19,8 @@ pub struct ChangedFile {
 }
 
 impl ChangedFile {
-    /// What changed in it. Of a file that only one side has, that is all that is said.
+    /// Returns what changed in it. Of a file that only one side has, that is all that is said.
     pub(super) fn changes(&self) -> Vec<Change> {
-        let file = |change| vec![Change { pointer: Pointer::root(), kind: ChangeKind::File(change) }];
         let (old, new) = match (&self.old, &self.new) {
             (None, _) => return file(FileChange::New),
             (_, None) => return file(FileChange::Gone),
@@ -37,4 +36,8 @@ impl ChangedFile {
         let whole = |side: &Option<String>| side.clone().unwrap_or_default();
         textual(&whole(&self.old), &whole(&self.new), &self.path)
     }
+}
+
+fn file(change: FileChange) -> Vec<Change> {
+    vec![Change { pointer: Pointer::root(), kind: ChangeKind::File(change) }]
 }

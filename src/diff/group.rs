@@ -12,7 +12,7 @@ use crate::json::Pointer;
 use crate::secret::masked;
 use crate::text::cut;
 
-/// What was compared.
+/// The name of a body that was compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BodyId {
     /// The agent.
@@ -29,13 +29,13 @@ pub struct Group {
     pub pointer: String,
     /// The change as the first body has it.
     pub change: Change,
-    /// Whether it is about `request.json`.
+    /// `true` if it is about `request.json`.
     pub is_request: bool,
     /// The bodies, in the order they came.
     pub subjects: Vec<BodyId>,
     /// How many different changes it stands for: more than one if values differ from body to body.
     pub variants: usize,
-    /// Whether what is gone stands elsewhere in the same bodies now.
+    /// `true` if what is gone stands elsewhere in the same bodies now.
     pub is_moved: bool,
 }
 
@@ -70,7 +70,7 @@ fn is_moved(gone: &Group, groups: &[Group]) -> bool {
     gone.subjects.iter().all(|subject| new.contains(subject))
 }
 
-/// Whether a value has a member of a name and a value, at any depth.
+/// Returns `true` if a value has a member of a name and a value, at any depth.
 fn holds(value: &Value, name: &str, wanted: &Value) -> bool {
     match value {
         Value::Object(members) => {
@@ -144,7 +144,7 @@ fn is_index(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What makes changes equal: the kind, and the JSON text of both values. Values that are equal although their keys are in
+/// The identity of changes: the kind, and the JSON text of both values. Values that are equal although their keys are in
 /// another order are two changes.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Identity {
@@ -158,7 +158,7 @@ enum Identity {
 }
 
 impl ChangeKind {
-    /// Whether a text became another one.
+    /// Returns `true` if a text became another one.
     pub fn is_text(&self) -> bool {
         matches!(self, ChangeKind::Replaced(Value::String(_), Value::String(_)))
     }
@@ -223,11 +223,12 @@ fn around_difference(old: &str, new: &str, width: usize) -> (String, String) {
     }
     let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
     let skipped = same.saturating_sub(width / 3);
-    let window = |text: &str| {
-        let rest: String = text.chars().skip(skipped).collect();
-        format!("{}{}", if skipped > 0 { "…" } else { "" }, cut(&rest, width))
-    };
-    (window(old), window(new))
+    (window(old, skipped, width), window(new, skipped, width))
+}
+
+fn window(text: &str, skipped: usize, width: usize) -> String {
+    let rest: String = text.chars().skip(skipped).collect();
+    format!("{}{}", if skipped > 0 { "…" } else { "" }, cut(&rest, width))
 }
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ use crate::json::Pointer;
 pub struct Change {
     /// Where: in the new value, or in the old one if something is gone.
     pub pointer: Pointer,
-    /// What was done there.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// What happened to a file as a whole.
+/// The change of a file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileChange {
@@ -29,7 +29,7 @@ pub enum FileChange {
     Broken,
 }
 
-/// What happened at a place.
+/// The change at a place.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ChangeKind {
@@ -73,17 +73,17 @@ fn compare_objects(at: &Pointer, old: &Map<String, Value>, new: &Map<String, Val
             None => changes.push(Change { pointer: at.member(key), kind: ChangeKind::Added(value.clone()) }),
         }
     }
-    let common = |from: &Map<String, Value>, other: &Map<String, Value>| -> Vec<String> {
-        from.keys().filter(|key| other.contains_key(*key)).cloned().collect()
-    };
     let (before, after) = (common(old, new), common(new, old));
     if before != after {
         changes.push(Change { pointer: at.clone(), kind: ChangeKind::Reordered(before, after) });
     }
 }
 
+fn common(from: &Map<String, Value>, other: &Map<String, Value>) -> Vec<String> {
+    from.keys().filter(|key| other.contains_key(*key)).cloned().collect()
+}
+
 fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<Change>) {
-    let texts = |values: &[Value]| values.iter().map(Value::to_string).collect::<Vec<_>>();
     for op in bounded::operations(&texts(old), &texts(new)) {
         match op {
             DiffOp::Equal { .. } => {}
@@ -107,6 +107,10 @@ fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<
     }
 }
 
+fn texts(values: &[Value]) -> Vec<String> {
+    values.iter().map(Value::to_string).collect::<Vec<_>>()
+}
+
 fn removed(at: &Pointer, old: &[Value], range: std::ops::Range<usize>, changes: &mut Vec<Change>) {
     changes.extend(
         range.map(|index| Change { pointer: at.element(index), kind: ChangeKind::Removed(old[index].clone()) }),
@@ -125,14 +129,16 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "tests build the values in place")]
     fn shown(old: Value, new: Value) -> Vec<String> {
-        let show = |change: &Change| {
-            format!(
-                "{} {:?}",
-                change.pointer.as_str(),
-                std::mem::discriminant(&change.kind) == std::mem::discriminant(&ChangeKind::Added(Value::Null))
-            )
-        };
-        structural(&old, &new).iter().map(show).collect()
+        structural(&old, &new)
+            .iter()
+            .map(|change| {
+                format!(
+                    "{} {:?}",
+                    change.pointer.as_str(),
+                    std::mem::discriminant(&change.kind) == std::mem::discriminant(&ChangeKind::Added(Value::Null))
+                )
+            })
+            .collect()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use similar::{DiffTag, capture_diff_slices};
 pub struct Word {
     /// The characters.
     pub text: String,
-    /// Whether the other line has others in their place.
+    /// `true` if the other line has others in their place.
     pub is_changed: bool,
 }
 

@@ -43,8 +43,11 @@ pub(super) fn openai(requests: &[Request]) -> Exported {
 pub(super) fn anthropic(requests: &[Request]) -> Exported {
     let is_theirs =
         |request: &&Request| request.wire == WireFormat::AnthropicMessages && request.server == Server::Anthropic;
-    let item = |request: &Request| json!({"custom_id": id(request), "params": batched(request)}).to_string();
-    let items: Vec<String> = requests.iter().filter(is_theirs).map(item).collect();
+    let items: Vec<String> = requests
+        .iter()
+        .filter(is_theirs)
+        .map(|request| json!({"custom_id": id(request), "params": batched(request)}).to_string())
+        .collect();
     let files = if items.is_empty() { BTreeMap::new() } else { BTreeMap::from([("messages".to_owned(), items)]) };
     exported(requests, files, &ANTHROPIC, "json", |items| format!("{{\"requests\": [\n{}\n]}}\n", items.join(",\n")))
 }

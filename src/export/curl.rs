@@ -43,11 +43,13 @@ fn single_quoted(text: &str) -> String {
     if Text::line(text).as_str() == text {
         return format!("'{}'", text.replace('\'', r"'\''"));
     }
-    let octal = |byte: u8| match byte {
-        b' '..=b'~' if !matches!(byte, b'\'' | b'\\' | b'[' | b':') => char::from(byte).to_string(),
-        byte => format!("\\0{byte:03o}"),
-    };
-    let spelt: String = text.bytes().map(octal).collect();
+    let spelt: String = text
+        .bytes()
+        .map(|byte| match byte {
+            b' '..=b'~' if !matches!(byte, b'\'' | b'\\' | b'[' | b':') => char::from(byte).to_string(),
+            byte => format!("\\0{byte:03o}"),
+        })
+        .collect();
     format!("\"$(printf %b '{spelt}')\"")
 }
 

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Request;
-use crate::provider::Header;
 
-/// What stands where an archive wants a time: nothing was sent.
+/// The text in place of a time in an archive: nothing was sent.
 const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 /// A log with an entry for each request; where keys stand there are placeholders.
@@ -19,7 +18,6 @@ pub(super) fn archive(requests: &[Request]) -> Value {
 }
 
 fn entry(request: &Request) -> Value {
-    let header = |it: &Header| json!({"name": it.name, "value": it.value.to_string()});
     json!({
         "startedDateTime": NO_TIME,
         "time": 0,
@@ -28,7 +26,7 @@ fn entry(request: &Request) -> Value {
             "url": request.line.url,
             "httpVersion": "HTTP/1.1",
             "cookies": [],
-            "headers": request.line.headers.iter().map(header).collect::<Vec<_>>(),
+            "headers": request.line.headers.iter().map(|it| json!({"name": it.name, "value": it.value.to_string()})).collect::<Vec<_>>(),
             "queryString": [],
             "postData": {"mimeType": "application/json", "text": request.body},
             "headersSize": -1,

@@ -2,19 +2,18 @@
 
 use crate::compare::alteration;
 
-/// What is said of a text that was encoded twice.
+/// The message about a text that was encoded twice.
 pub(super) const ENCODED: &str = "it is encoded as JSON once more";
 
 /// Returns how a text was escaped, if one of some texts holds it in another form.
 pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     let encoded = encoded(text);
-    let of = |candidate: &&str| {
+    candidates.iter().find_map(|candidate| {
         if unescaped_html(candidate).is_some_and(|plain| plain.contains(text)) {
             return Some("it is escaped for HTML".to_owned());
         }
         (encoded != text && candidate.contains(&encoded)).then(|| ENCODED.to_owned())
-    };
-    candidates.iter().find_map(of)
+    })
 }
 
 /// Returns how one of some texts was made of a text, if one was: "it is cut off behind 10 of 20 characters".
@@ -32,10 +31,6 @@ pub(super) fn of_arguments(arguments: &str, found: &str) -> String {
 
 /// Returns which number differs, if only digits do: large numbers lose them where something takes them for fractions.
 fn digits(arguments: &str, found: &str) -> Option<String> {
-    let words = |text: &str| {
-        text.split(|c: char| !c.is_ascii_digit() && !".+-eE".contains(c)).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let rest = |text: &str| text.chars().filter(|c| !c.is_ascii_digit() && !".+-eE".contains(*c)).collect::<String>();
     if rest(arguments) != rest(found) {
         return None;
     }
@@ -43,6 +38,14 @@ fn digits(arguments: &str, found: &str) -> Option<String> {
     let (one, other) = before.iter().zip(&after).find(|(one, other)| one != other)?;
     let is_number = |word: &String| word.parse::<f64>().is_ok();
     (is_number(one) && is_number(other)).then(|| format!("the number {one} became {other}"))
+}
+
+fn rest(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit() && !".+-eE".contains(*c)).collect::<String>()
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_ascii_digit() && !".+-eE".contains(c)).map(str::to_owned).collect::<Vec<_>>()
 }
 
 /// Returns a text as JSON.

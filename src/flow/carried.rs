@@ -15,7 +15,7 @@ use crate::conversation::{
 use crate::json::Pointer;
 use crate::provider::WireFormat;
 
-/// What a body is to carry.
+/// The content that a body is to carry.
 pub(crate) struct Expected<'c> {
     /// The conversation: its task counts for completions, and its files.
     pub(crate) conversation: &'c Conversation,
@@ -23,7 +23,7 @@ pub(crate) struct Expected<'c> {
     pub(crate) history: &'c [Message],
     /// The whole system prompt, if there is one.
     pub(crate) system_prompt: Option<&'c str>,
-    /// Whether the request offers its tools.
+    /// `true` if the request offers its tools.
     pub(crate) offers_tools: bool,
 }
 
@@ -38,8 +38,7 @@ pub(crate) type Members<'b> = [(&'b str, &'b Value)];
 
 /// Judges which content a body carries.
 pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected<'_>) -> Judged {
-    let member = |name: &str| members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let pieces = pieces_of(wire, &member);
+    let pieces = pieces_of(wire, &|name| members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
     let taken = vec![false; pieces.len()];
     let mut texts: HashMap<String, Vec<usize>> = HashMap::default();
     for (number, piece) in pieces.iter().enumerate() {
@@ -134,8 +133,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             self.members.iter().for_each(|(_, value)| collect(value, &mut leaves));
             if let Some(prompt) = self.system_prompt {
                 // It begins the text that holds it; short ones are in many a text by chance.
-                let behind = |leaf: &'b str| leaf.strip_prefix(prompt).unwrap_or(leaf);
-                leaves = leaves.into_iter().map(behind).collect();
+                leaves = leaves.into_iter().map(|leaf| leaf.strip_prefix(prompt).unwrap_or(leaf)).collect();
             }
             Leaves {
                 bytes: leaves.iter().map(|leaf| leaf.len()).sum(),
@@ -180,8 +178,12 @@ impl<'b, 'c> Judge<'b, 'c> {
     /// Returns how a text was altered, if something in the body was made of it.
     fn altered(&self, text: &str) -> Option<String> {
         let of_leaf = || alteration::escaped(text, &self.leaves().in_order);
-        let is_free = |(number, _): &(usize, &Piece<'b>)| !self.taken[*number];
-        let free = self.pieces.iter().enumerate().filter(is_free).filter_map(|(_, piece)| piece.text_of_any());
+        let free = self
+            .pieces
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| !self.taken[*number])
+            .filter_map(|(_, piece)| piece.text_of_any());
         of_leaf().or_else(|| alteration::find(text, free))
     }
 
@@ -212,9 +214,8 @@ impl<'b, 'c> Judge<'b, 'c> {
 
     fn history(&mut self, history: &'c [Message]) {
         let at = Pointer::root().member("history");
-        let blocks = |message: usize| at.element(message).member("content_blocks");
         for (message, said) in history.iter().enumerate() {
-            self.calls_of(said, message, &blocks(message));
+            self.calls_of(said, message, &blocks(message, &at));
         }
         let mut names: HashMap<&str, &str> = HashMap::default();
         for (message, said) in history.iter().enumerate() {
@@ -222,7 +223,7 @@ impl<'b, 'c> Judge<'b, 'c> {
                 if let Block::ToolUse { id, name, .. } = block {
                     names.insert(id, name);
                 }
-                self.block(said, message, block, &blocks(message).element(number), &names);
+                self.block(said, message, block, &blocks(message, &at).element(number), &names);
             }
         }
     }
@@ -438,7 +439,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// What a result says beside its text: that the tool failed, and the name of the tool.
+    /// Looks for what a result says beside its text: that the tool failed, and the name of the tool.
     fn marks(&mut self, result: &Outcome<'_>, piece: usize, at: &Pointer) {
         let Piece { content: Content::Result(answer), value, .. } = &self.pieces[piece] else { return };
         let is_marked = answer.is_error || answer.text.trim() != result.content.trim();
@@ -481,7 +482,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         self.media_type((&image.data, &image.media_type), !image.is_url, &at.member("media_type"));
     }
 
-    /// What the body says of the type of some data. Data in base64 needs one; an address does not, but a wrong one is none.
+    /// Looks for the media type of some data. Data in base64 needs one; an address does not, but a wrong one is none.
     fn media_type(&mut self, (data, media_type): (&str, &str), is_needed: bool, at: &Pointer) {
         if !self.may_search() {
             return;
@@ -581,13 +582,17 @@ impl<'b, 'c> Judge<'b, 'c> {
     }
 }
 
+fn blocks(message: usize, at: &Pointer) -> Pointer {
+    at.element(message).member("content_blocks")
+}
+
 /// A call that the body has.
 struct Called {
     /// Its number there.
     number: usize,
     /// The call in the conversation.
     at: Pointer,
-    /// Whether the body gives it an id.
+    /// `true` if the body gives it an id.
     has_id: bool,
 }
 
@@ -631,12 +636,13 @@ fn says(whole: &str, text: &str) -> bool {
     if text.len() >= SHORT {
         return whole.contains(text);
     }
-    let is_apart = |at: usize| {
-        let before = whole[..at].chars().next_back();
-        let behind = whole[at + text.len()..].chars().next();
-        !before.is_some_and(char::is_alphanumeric) && !behind.is_some_and(char::is_alphanumeric)
-    };
-    whole.match_indices(text).any(|(at, _)| is_apart(at))
+    whole.match_indices(text).any(|(at, _)| is_apart(at, whole, text))
+}
+
+fn is_apart(at: usize, whole: &str, text: &str) -> bool {
+    let before = whole[..at].chars().next_back();
+    let behind = whole[at + text.len()..].chars().next();
+    !before.is_some_and(char::is_alphanumeric) && !behind.is_some_and(char::is_alphanumeric)
 }
 
 /// Collects the texts in a value.

@@ -46,11 +46,11 @@ impl GoldenFolder {
 pub(crate) struct Comparer<'t> {
     golden: &'t GoldenFolder,
     manifest: Manifest,
-    /// Whether every agent takes part, so that what no agent asks for is surplus.
+    /// `true` if every agent takes part, so that what no agent asks for is surplus.
     is_all: bool,
 }
 
-/// What one agent's files came to.
+/// The files of one agent.
 pub(crate) struct AgentFiles {
     drifts: Vec<Drift>,
     lines: Lines,
@@ -68,7 +68,7 @@ impl<'t> Comparer<'t> {
         Ok(Comparer { golden, manifest, is_all })
     }
 
-    /// Whether an agent's whole folder is ours to look at.
+    /// Returns `true` if an agent's whole folder is ours to look at.
     fn lists_folders(&self) -> bool {
         self.is_all && self.golden.proof == Proof::Names
     }
@@ -120,11 +120,11 @@ pub struct Comparison {
     drifts: Vec<Drift>,
     /// The paths of files among them that were not written here.
     foreign: Vec<String>,
-    /// What was written by earlier runs.
+    /// The files written by earlier runs.
     manifest: Manifest,
-    /// What the manifest lists of the files that should be there.
+    /// The lines of the manifest for the files that should be there.
     lines: BTreeMap<String, String>,
-    /// Whether these are all there are: every agent took part and could be compiled.
+    /// `true` if these are all there are: every agent took part and could be compiled.
     is_all: bool,
     /// Fingerprints of the bundled files that these are made from.
     bundled: BTreeMap<String, String>,
@@ -175,10 +175,9 @@ impl Comparison {
         self.manifest.note_bundled(&self.bundled, self.is_all);
         self.manifest.extend(output.as_ref(), folder, lines)?;
         apply(output.as_ref(), folder, drifts)?;
-        let removed = |line: &str| drifts.iter().any(|drift| drift.new.is_none() && drift.path == line);
         self.manifest.retain(output.as_ref(), folder, |line| match proof {
             Proof::Names => !self.is_all || lines.contains_key(line),
-            Proof::Contents => lines.contains_key(line) || !removed(line),
+            Proof::Contents => lines.contains_key(line) || !removed(line, drifts),
         })
     }
 
@@ -206,10 +205,13 @@ impl Comparison {
         let span = self.golden.source(sources, &first.path, first.old.as_deref().unwrap_or_default());
         let finding = Diagnostic::new(&DRIFT, span, message)
             .help("`reqc compile --diff` shows what changed; `reqc compile` writes the files");
-        let reach = |finding: Diagnostic, drift: &Drift| match &drift.agent {
+        Some(self.drifts.iter().fold(finding, |finding, drift| match &drift.agent {
             Some(agent) => finding.reaching(agent, drift.context.as_ref()),
             None => finding,
-        };
-        Some(self.drifts.iter().fold(finding, reach))
+        }))
     }
+}
+
+fn removed(line: &str, drifts: &[Drift]) -> bool {
+    drifts.iter().any(|drift| drift.new.is_none() && drift.path == line)
 }

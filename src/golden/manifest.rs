@@ -1,4 +1,4 @@
-//! What proves that files were written by reqc, so that it may replace or remove them.
+//! The proof that files were written by reqc, so that it may replace or remove them.
 //!
 //! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed and merged, it lists the names
 //! of bodies, one per context: it changes when a context does, and two branches seldom touch the same line. Fingerprints of the bundled
@@ -18,7 +18,7 @@ pub const MANIFEST: &str = ".reqc-manifest";
 
 const HEADER: &str = "# What `reqc compile` wrote here. It removes nothing else.";
 
-/// What a manifest says about files.
+/// The proof of a manifest about files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// Names of bodies, for `golden/`: the folder belongs to reqc.
@@ -27,7 +27,7 @@ pub enum Proof {
     Contents,
 }
 
-/// What a manifest lists of the files of one agent; most agents have the same names.
+/// The lines of a manifest for one agent; most agents have the same names.
 pub(super) enum Lines {
     /// Names of contexts.
     Names(Box<[Arc<str>]>),
@@ -51,7 +51,7 @@ impl Lines {
     }
 }
 
-/// What was written to a folder.
+/// The files that were written to a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     proof: Proof,
@@ -91,7 +91,7 @@ impl Manifest {
         self.proof
     }
 
-    /// Whether a path of the form `<slug>/<name>.json` may have been written here, judged by its name.
+    /// Returns `true` if a path of the form `<slug>/<name>.json` may have been written here, judged by its name.
     pub(super) fn names_file(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         name == REQUEST || name.strip_suffix(".json").is_some_and(|name| self.lines.contains_key(name))
@@ -142,18 +142,17 @@ impl Manifest {
         }
     }
 
-    /// Whether a file is listed, holds what is listed, and that can be ours.
+    /// Returns `true` if a file is listed, holds what is listed, and that can be ours.
     fn wrote(&self, path: &str, bytes: &[u8]) -> bool {
         self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes)) && has_our_form(path, bytes)
     }
 
-    /// What a manifest lists of the files of one agent.
+    /// Returns what a manifest lists of the files of one agent.
     pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Lines {
         match proof {
             Proof::Names => Lines::Names(files.iter().filter_map(|file| file.context.clone()).collect()),
             Proof::Contents => {
-                let line = |file: &GoldenFile| (file.path.clone(), fingerprint(file.text.as_bytes()));
-                Lines::Prints(files.iter().map(line).collect())
+                Lines::Prints(files.iter().map(|file| (file.path.clone(), fingerprint(file.text.as_bytes()))).collect())
             }
         }
     }
@@ -225,11 +224,6 @@ impl Manifest {
 
 /// One line; `None` for the header and whatever a merge left behind.
 fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with('.')
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-    };
     match proof {
         Proof::Names => is_name(line).then(|| (line.to_owned(), String::new())),
         Proof::Contents => {
@@ -239,6 +233,12 @@ fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
             is_ours.then(|| (path.to_owned(), print.to_owned()))
         }
     }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('.')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 /// A line about a bundled file.
@@ -251,8 +251,10 @@ fn bundled_line(line: &str) -> Option<(String, String)> {
 /// 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): it tells files apart whose bytes are not known to whoever
 /// writes a manifest, and hides nothing.
 pub fn fingerprint(bytes: &[u8]) -> String {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
+    format!(
+        "{:016x}",
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    )
 }
 
 #[cfg(test)]

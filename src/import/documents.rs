@@ -143,7 +143,6 @@ fn of_format(format: &str) -> String {
 
 /// Data in place, or a file. Video is neither a document nor a recording.
 fn of_gemini(part: &Value) -> Option<Block> {
-    let either = |value: &'_ Value, names: [&str; 2]| names.into_iter().find_map(|name| value.get(name).cloned());
     let member = |value: &Value, names| either(value, names).and_then(|it| it.as_str().map(str::to_owned));
     let inline = either(part, ["inlineData", "inline_data"]);
     let held = inline.clone().or_else(|| either(part, ["fileData", "file_data"]))?;
@@ -164,6 +163,10 @@ fn of_gemini(part: &Value) -> Option<Block> {
         true => Block::Audio(Audio { data: data.into(), media_type: kind.into() }),
         false => Block::Document(document(DocumentSource::Base64, &data, &kind, title.as_deref())),
     })
+}
+
+fn either(value: &'_ Value, names: [&str; 2]) -> Option<Value> {
+    names.into_iter().find_map(|name| value.get(name).cloned())
 }
 
 #[cfg(test)]

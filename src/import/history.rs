@@ -258,7 +258,6 @@ impl<'b> Reader<'b, '_> {
 
     /// Arguments as an object: in some formats they are a text.
     fn arguments(&mut self, arguments: Option<&'b Value>) -> Value {
-        let empty = || Value::Object(Map::new());
         let Some(arguments) = arguments else { return empty() };
         let parsed = match arguments {
             Value::String(text) if text.trim().is_empty() => Some(empty()),
@@ -355,7 +354,11 @@ impl<'b> Reader<'b, '_> {
     }
 }
 
-/// What a call of Chat Completions is that is neither a function's nor a custom tool's: nothing tells where its name and arguments are.
+fn empty() -> Value {
+    Value::Object(Map::new())
+}
+
+/// Returns what a call of Chat Completions is that is neither a function's nor a custom tool's: nothing tells where its name and arguments are.
 fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let kind = call.get("type")?.as_str()?;
     let is_read = ["function", "custom", "name"].iter().any(|name| call.get(name).is_some());

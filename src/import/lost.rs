@@ -1,4 +1,4 @@
-//! What of a body no context holds, and where it stands.
+//! The content of a body that no context holds, and where it stands.
 
 use serde_json::Value;
 

@@ -22,15 +22,16 @@ pub(super) fn image(part: &Value) -> Option<Image> {
 
 fn of_gemini(part: &Value) -> Option<Image> {
     let either = |camel: &str, snake: &str| part.get(camel).or_else(|| part.get(snake));
-    let member = |value: &'_ Value, camel: &str, snake: &str| {
-        value.get(camel).or_else(|| value.get(snake)).and_then(Value::as_str).map(str::to_owned)
-    };
     let kind = |value: &Value| member(value, "mimeType", "mime_type").filter(|kind| kind.starts_with("image/"));
     if let Some(data) = either("inlineData", "inline_data") {
         return Some(inline(&member(data, "data", "data")?, Some(&kind(data)?)));
     }
     let file = either("fileData", "file_data")?;
     Some(at_url(&member(file, "fileUri", "file_uri")?, Some(&kind(file)?)))
+}
+
+fn member(value: &'_ Value, camel: &str, snake: &str) -> Option<String> {
+    value.get(camel).or_else(|| value.get(snake)).and_then(Value::as_str).map(str::to_owned)
 }
 
 /// A URL, or data in one.

@@ -1,4 +1,4 @@
-//! What only the provider understands: parts, items and members that go back to it unchanged.
+//! Content that only the provider understands: parts, items and members that go back to it unchanged.
 
 use std::sync::Arc;
 
@@ -24,8 +24,7 @@ impl Provider {
             let images = turn.role == Speaker::Assistant && turn.value.get("images").is_some();
             wire == WireFormat::OpenAiChat && (images || turn.value.get("reasoning_details").is_some())
         };
-        let own = || ClientApi::ALL.into_iter().find(|api| api.speaks(wire));
-        let api = if turns.iter().any(is_router) { Some(ClientApi::OpenRouter) } else { own() };
+        let api = if turns.iter().any(is_router) { Some(ClientApi::OpenRouter) } else { own(wire) };
         Provider { wire, origin: api.map_or("", ClientApi::name).into() }
     }
 
@@ -46,11 +45,10 @@ impl Provider {
         self.wire.own_blocks().of(data)
     }
 
-    /// Whether a part is in the provider's own form, though it is of a kind that all have.
+    /// Returns `true` if a part is in the provider's own form, though it is of a kind that all have.
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
-        let has = |name: &str| part.value.get(name).is_some_and(|value| !is_nothing(value));
         match (self.wire, part.kind) {
-            (WireFormat::AnthropicMessages, Kind::Text(_)) => has("citations"),
+            (WireFormat::AnthropicMessages, Kind::Text(_)) => has("citations", part.value),
             // The signature of a call that stands before it.
             (WireFormat::GoogleGenerateContent, Kind::Text("")) => {
                 role == Role::Assistant && thinking::signature(part.value).is_some()
@@ -58,12 +56,14 @@ impl Provider {
             (WireFormat::OpenAiResponses, Kind::Call(_) | Kind::Result(_)) => {
                 text_of(part.value, "type").is_some_and(|kind| kind.starts_with("custom_"))
             }
-            (WireFormat::OpenAiChat, Kind::Call(_)) => text_of(part.value, "type") == Some("custom") && has("custom"),
+            (WireFormat::OpenAiChat, Kind::Call(_)) => {
+                text_of(part.value, "type") == Some("custom") && has("custom", part.value)
+            }
             _ => false,
         }
     }
 
-    /// Whether parts of any kind are in the messages of this role: elsewhere there is a place for items or members alone.
+    /// Returns `true` if parts of any kind are in the messages of this role: elsewhere there is a place for items or members alone.
     pub(super) fn takes_parts(&self, role: Role, turn: &Entry<'_>, part: &Part<'_>) -> bool {
         match self.wire {
             WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent => true,
@@ -115,13 +115,21 @@ impl Provider {
         own.filter_map(|(name, value)| Some((name.as_str(), self.holding(json!({ name: value }))?))).collect()
     }
 
-    /// Whether an item is an answer with sources or a phase, which goes back as it came.
+    /// Returns `true` if an item is an answer with sources or a phase, which goes back as it came.
     pub(super) fn is_own_message(&self, value: &Value) -> bool {
         let is_answer = self.wire == WireFormat::OpenAiResponses && text_of(value, "role") == Some("assistant");
         let has = |value: &Value, name: &str| value.get(name).is_some_and(|it| !is_nothing(it));
         let cites = || elements(value.get("content")).iter().any(|part| has(part, "annotations"));
         is_answer && (has(value, "phase") || cites())
     }
+}
+
+fn has(name: &str, part_value: &Value) -> bool {
+    part_value.get(name).is_some_and(|value| !is_nothing(value))
+}
+
+fn own(wire: WireFormat) -> Option<ClientApi> {
+    ClientApi::ALL.into_iter().find(|api| api.speaks(wire))
 }
 
 fn is_nothing(value: &Value) -> bool {
@@ -134,7 +142,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// What something says in words: where it does not go, these stand for it.
+/// Returns what something says in words: where it does not go, these stand for it.
 fn words(data: &Value) -> Option<Arc<str>> {
     let said = match text_of(data, "type") {
         Some("message") | None if data.get("content").is_some() => said(&data["content"]),
@@ -148,9 +156,11 @@ fn words(data: &Value) -> Option<Arc<str>> {
 }
 
 fn said(content: &Value) -> String {
-    let words = |part: &Value| text_of(part, "text").or_else(|| text_of(part, "refusal")).map(str::to_owned);
     match content {
         Value::String(text) => text.clone(),
-        parts => elements(Some(parts)).iter().filter_map(words).collect(),
+        parts => elements(Some(parts))
+            .iter()
+            .filter_map(|part| text_of(part, "text").or_else(|| text_of(part, "refusal")).map(str::to_owned))
+            .collect(),
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use crate::diag::count;
 use crate::json;
-use crate::lint::{Endpoint, FoundBody, Input, InputError, Unrecognised, find, recognise};
+use crate::lint::{FoundBody, Input, InputError, Unrecognised, find, recognise};
 use crate::provider::WireFormat;
 use crate::source::SourceText;
 
@@ -63,12 +63,12 @@ pub enum PickError {
     Broken {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The mistake in words.
         why: String,
     },
     /// There are bodies, or none, but not the one that was asked for.
     NoSuchBody {
-        /// What was asked for.
+        /// The choice.
         choice: Choice,
         /// How many bodies there are: on the line, if one was asked for.
         bodies: usize,
@@ -154,8 +154,7 @@ impl Search {
             return Err(PickError::Session);
         }
         let Some(FoundBody { value, endpoint, .. }) = self.found else { return Err(self.nothing()) };
-        let of_url = |endpoint: &Endpoint| endpoint.wire;
-        let wire = self.wire.or(endpoint.as_ref().map(of_url)).map_or_else(|| recognise(&value), Ok);
+        let wire = self.wire.or(endpoint.as_ref().map(|endpoint| endpoint.wire)).map_or_else(|| recognise(&value), Ok);
         let wire = wire.map_err(PickError::Format)?;
         Ok(Picked { value, wire, bodies: self.bodies })
     }
@@ -168,8 +167,13 @@ impl Search {
     }
 }
 
-/// Whether a document is the first line of a session's log.
+/// Returns `true` if a document is the first line of a session's log.
 fn is_session(document: &serde_json::Value) -> bool {
-    let has_text = |name: &str| document.get(name).is_some_and(serde_json::Value::is_string);
-    document.get("kind").is_some_and(|kind| kind == "session") && document.get("version").is_some() && has_text("agent")
+    document.get("kind").is_some_and(|kind| kind == "session")
+        && document.get("version").is_some()
+        && has_text("agent", document)
+}
+
+fn has_text(name: &str, document: &serde_json::Value) -> bool {
+    document.get(name).is_some_and(serde_json::Value::is_string)
 }

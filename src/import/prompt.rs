@@ -48,11 +48,14 @@ pub(super) fn layers<'b>(
 /// Layers of these texts, in their order.
 pub(super) fn named(texts: Vec<String>) -> Vec<SystemLayer> {
     let is_alone = texts.len() == 1;
-    let layer = |(index, text): (usize, String)| {
-        let name = if is_alone { "system".to_owned() } else { format!("system-{}", index + 1) };
-        SystemLayer { name: name.into(), priority: 100, text: text.into() }
-    };
-    texts.into_iter().enumerate().map(layer).collect()
+    texts
+        .into_iter()
+        .enumerate()
+        .map(|(index, text)| {
+            let name = if is_alone { "system".to_owned() } else { format!("system-{}", index + 1) };
+            SystemLayer { name: name.into(), priority: 100, text: text.into() }
+        })
+        .collect()
 }
 
 /// A text, a list of text blocks (Anthropic), or a content with parts (Gemini).

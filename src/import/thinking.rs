@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::conversation::Block;
 use crate::provider::ClientApi;
 
-/// What stands between the parts of one thought, where formats have several.
+/// The text between the parts of one thought, where formats have several.
 const BETWEEN: &str = "\n\n";
 
 /// The reasoning of a part: a block, a chunk, an item, or the text itself.

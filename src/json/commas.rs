@@ -28,10 +28,13 @@ pub fn blank_trailing_commas(text: String) -> String {
 
 /// The comma after a value at the end of a text.
 fn trailing_comma(before: &[u8]) -> Option<usize> {
-    let last = |bytes: &[u8]| bytes.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     let comma = last(before).filter(|&at| before[at] == b',')?;
     let value = last(&before[..comma])?;
     (!matches!(before[value], b'{' | b'[' | b':' | b',')).then_some(comma)
+}
+
+fn last(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
 /// One past the closing quote of the string that starts at `at`; the end of the text if there is none.

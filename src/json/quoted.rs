@@ -21,12 +21,15 @@ pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
 
 /// How many bytes the escape at the start of a text has, and how many what it stands for.
 fn escape(text: &str) -> (usize, usize) {
-    let unit = |at: usize| text.get(at + 2..at + 6).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-    match (text.as_bytes().get(1), unit(0)) {
+    match (text.as_bytes().get(1), unit(0, text)) {
         (Some(b'u'), Some(0xD800..=0xDFFF)) => (12.min(text.len()), 4),
         (Some(b'u'), Some(unit)) => (6, char::from_u32(unit).map_or(1, char::len_utf8)),
         _ => (2.min(text.len()), 1),
     }
+}
+
+fn unit(at: usize, text: &str) -> Option<u32> {
+    text.get(at + 2..at + 6).and_then(|hex| u32::from_str_radix(hex, 16).ok())
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub struct Tree {
     pub kind: TreeKind,
 }
 
-/// What a [`Tree`] node is.
+/// The kind of a [`Tree`] node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeKind {
     /// A string, number, boolean or null.
@@ -414,7 +414,6 @@ impl Scanner<'_> {
 
 /// RFC 8259, section 6.
 fn is_number(text: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let text = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
@@ -428,6 +427,10 @@ fn is_number(text: &str) -> bool {
         && (whole == "0" || !whole.starts_with('0'))
         && fraction.is_none_or(digits)
         && exponent.is_none_or(digits)
+}
+
+fn digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_word(byte: u8) -> bool {

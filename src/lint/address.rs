@@ -1,4 +1,4 @@
-//! What a URL says of the body that is sent to it.
+//! The knowledge that a URL gives of the body that is sent to it.
 
 use crate::provider::{Server, UrlParts, WireFormat};
 
@@ -16,7 +16,7 @@ pub struct Endpoint {
     pub model: Option<String>,
 }
 
-/// What a URL leads to.
+/// The kind of address that a URL is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Address {
     /// An endpoint of a wire format.

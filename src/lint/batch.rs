@@ -1,4 +1,4 @@
-//! What batch services ask of the lines around request bodies: their ids, addresses and methods, and of a file as a whole.
+//! The demands of batch services on the lines around request bodies: their ids, addresses and methods, and of a file as a whole.
 //!
 //! Input: an object that may be a line of a batch. Output: an [`Envelope`], what is wrong with it alone (`line`), and what is
 //! wrong with it beside the lines before it ([`Batch`]). Bodies are judged elsewhere.
@@ -63,7 +63,7 @@ pub(crate) struct Envelope {
     /// Where it stands in the document.
     pub(crate) at: Pointer,
     pub(crate) form: Form,
-    /// Whether it is a line of a batch whatever the other lines are: a log has methods and addresses too.
+    /// `true` if it is a line of a batch whatever the other lines are: a log has methods and addresses too.
     pub(crate) is_certain: bool,
     id: Option<Value>,
     /// A key that is almost that of the id.
@@ -82,7 +82,7 @@ pub(crate) struct Flaw {
     pub(crate) severity: Severity,
     /// Where, in the document.
     pub(crate) at: Pointer,
-    /// Whether it speaks of the key there.
+    /// `true` if it speaks of the key there.
     pub(crate) is_about_key: bool,
     pub(crate) message: String,
     pub(crate) help: &'static str,
@@ -129,14 +129,14 @@ impl Form {
     }
 }
 
-/// What a log and a line of results have, and a line of requests has not.
+/// The members of a log and a line of results that a line of requests has not.
 const RESULTS: [&str; 4] = ["response", "result", "error", "status"];
 
 fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
     names.iter().any(|name| members.contains_key(*name))
 }
 
-/// Whether an object is a line of Gemini's: a log keeps more beside `request`.
+/// Returns `true` if an object is a line of Gemini's: a log keeps more beside `request`.
 fn is_keyed(members: &Map<String, Value>) -> bool {
     let request = members.get("request").and_then(Value::as_object);
     let is_of_gemini = request.is_some_and(|it| has_any(it, begins_with(WireFormat::GoogleGenerateContent)));
@@ -166,12 +166,12 @@ impl Envelope {
         })
     }
 
-    /// Whether there is no body in it to be judged: none at all, or one that no wire format is known of.
+    /// Returns `true` if there is no body in it to be judged: none at all, or one that no wire format is known of.
     pub(super) fn is_without_body(&self) -> bool {
         self.is_certain && (self.held != Held::Object || self.is_of_bedrock())
     }
 
-    /// Whether it is a line of Amazon Bedrock's, whose requests differ from those of the models' own providers.
+    /// Returns `true` if it is a line of Amazon Bedrock's, whose requests differ from those of the models' own providers.
     pub(super) fn is_of_bedrock(&self) -> bool {
         self.form == Form::Record
     }
@@ -215,7 +215,7 @@ impl Form {
     }
 }
 
-/// Whether a path is one of Azure's: without the version that OpenAI's begin with.
+/// Returns `true` if a path is one of Azure's: without the version that OpenAI's begin with.
 fn is_azure(path: &str) -> bool {
     ["/chat/completions", "/responses", "/embeddings", "/completions"].contains(&path)
         || UrlParts::of(path).path().starts_with("/openai/")
@@ -231,7 +231,7 @@ fn is_almost_id(name: &str) -> bool {
     name != "custom_id" && letters.eq("customid".chars())
 }
 
-/// Whether a line of the form of HTTP has nothing but what a batch has, and an address that a batch has: a log keeps whole ones.
+/// Returns `true` if a line of the form of HTTP has nothing but what a batch has, and an address that a batch has: a log keeps whole ones.
 fn is_bare(members: &Map<String, Value>, form: Form) -> bool {
     let is_short = members.get("url").and_then(Value::as_str).is_some_and(|url| url.starts_with('/'));
     form == Form::Http && is_short && members.keys().all(|name| matches!(name.as_str(), "method" | "url" | "body"))

@@ -23,11 +23,11 @@ pub struct FoundBody {
     pub endpoint: Option<Endpoint>,
     /// The headers that it was sent with, as far as what is around it says so.
     pub headers: ApiHeaders,
-    /// Whether the model is named elsewhere, as in Mistral's batches.
+    /// `true` if the model is named elsewhere, as in Mistral's batches.
     pub has_model_elsewhere: bool,
 }
 
-/// What a document holds.
+/// The content of a document.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Harvest {
@@ -60,24 +60,24 @@ pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
     finder.harvest
 }
 
-/// What is known where a value stands.
+/// The knowledge of where a value stands.
 #[derive(Debug, Clone, Default)]
 struct Here {
     at: Pointer,
     string: Option<Pointer>,
     address: Address,
-    /// Whether a URL stands around it.
+    /// `true` if a URL stands around it.
     has_url: bool,
     headers: ApiHeaders,
-    /// Whether it is a line of a batch.
+    /// `true` if it is a line of a batch.
     is_of_batch: bool,
-    /// Whether it is an entry of a capture: of those most are no requests to a model.
+    /// `true` if it is an entry of a capture: of those most are no requests to a model.
     is_captured: bool,
     within: Within,
     depth: usize,
 }
 
-/// What a value stands in.
+/// The container of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Within {
     #[default]
@@ -100,7 +100,7 @@ const DEEPEST: usize = 6;
 /// The members of batches that hold requests: Anthropic's and Gemini's, and xAI's.
 const LISTS: [&str; 2] = ["requests", "batch_requests"];
 
-/// What wraps a body: the members of batches (`body`, `params`, and xAI's), logs and captures that hold one.
+/// The members that wrap a body: the members of batches (`body`, `params`, and xAI's), logs and captures that hold one.
 const WRAPPERS: [&str; 15] = [
     "body",
     "params",
@@ -175,7 +175,7 @@ impl Finder {
         is_empty
     }
 
-    /// Whether a value begins as a body does: of the format that was named, or of any.
+    /// Returns `true` if a value begins as a body does: of the format that was named, or of any.
     fn is_body(&self, members: &Map<String, Value>) -> bool {
         let formats = self.wire.map_or(WireFormat::ALL.to_vec(), |wire| vec![wire]);
         formats.into_iter().flat_map(begins_with).any(|name| match members.get(*name) {
@@ -212,9 +212,7 @@ impl Finder {
             Address::Unknown if here.is_captured && self.wire.is_none() => return self.harvest.passed_over += 1,
             Address::Unknown => None,
         };
-        // What shares its path with a wire format.
-        let starts = |wire: WireFormat| begins_with(wire).iter().any(|name| members.contains_key(*name));
-        if here.is_captured && endpoint.as_ref().is_some_and(|endpoint| !starts(endpoint.wire)) {
+        if here.is_captured && endpoint.as_ref().is_some_and(|endpoint| !starts(endpoint.wire, &members)) {
             self.harvest.passed_over += 1;
             return;
         }
@@ -236,22 +234,26 @@ impl Finder {
     }
 }
 
-/// Whether an object is a HAR file.
+/// What shares its path with a wire format.
+fn starts(wire: WireFormat, members: &Map<String, Value>) -> bool {
+    begins_with(wire).iter().any(|name| members.contains_key(*name))
+}
+
+/// Returns `true` if an object is a HAR file.
 fn is_capture(members: &Map<String, Value>) -> bool {
     members.get("log").and_then(|log| log.get("entries")).is_some_and(Value::is_array)
 }
 
 /// The member that holds the body, if one may.
 pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
-    let may_hold = |name: &&str| match members.get(*name) {
+    WRAPPERS.into_iter().find(|name| match members.get(*name) {
         Some(Value::Object(_)) => true,
         Some(Value::String(text)) => text.trim_start().starts_with('{'),
         _ => false,
-    };
-    WRAPPERS.into_iter().find(may_hold)
+    })
 }
 
-/// What an object says of the body that it wraps.
+/// Returns what an object says of the body that it wraps.
 fn around(members: &Map<String, Value>, here: &Here) -> Here {
     let url = ["url", "path", "endpoint", "uri"].into_iter().find_map(|name| members.get(name)?.as_str());
     let address = url.map_or_else(|| here.address.clone(), Address::of);
@@ -297,11 +299,14 @@ mod tests {
     use serde_json::json;
 
     fn places(document: Value) -> Vec<String> {
-        let place = |body: &FoundBody| match &body.string {
-            Some(string) => format!("{}{}", string.as_str(), body.at.as_str()),
-            None => body.at.as_str().to_owned(),
-        };
-        find(document, None).bodies.iter().map(place).collect()
+        find(document, None)
+            .bodies
+            .iter()
+            .map(|body| match &body.string {
+                Some(string) => format!("{}{}", string.as_str(), body.at.as_str()),
+                None => body.at.as_str().to_owned(),
+            })
+            .collect()
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) struct Line {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a file is.
+/// The kind of a file.
 pub(crate) enum Input<R> {
     /// One document.
     Document(Vec<u8>),
@@ -92,19 +92,25 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// Whether two lines that follow each other are documents of their own.
+/// Returns `true` if two lines that follow each other are documents of their own.
 fn are_lines(first: &[u8], second: &[u8]) -> bool {
-    let is_whole = |line: &[u8]| is_json(line.strip_prefix(BOM).unwrap_or(line));
-    // A first line that is broken: no document goes on with another object where none can stand.
-    let begins = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
     let is_open = first.trim_ascii_end().last().is_none_or(|last| b"{[,:".contains(last));
     is_whole(first) || begins(first) && begins(second) && !is_open
+}
+
+/// A first line that is broken: no document goes on with another object where none can stand.
+fn begins(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"{")
+}
+
+fn is_whole(line: &[u8]) -> bool {
+    is_json(line.strip_prefix(BOM).unwrap_or(line))
 }
 
 /// How many lines of text are looked at to find a line of a log that holds a document.
 const MOST_AHEAD: usize = 200;
 
-/// What a line of JSON Lines or of a log holds.
+/// The content of a line of JSON Lines or of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A document, or what was meant as one.
@@ -139,7 +145,7 @@ fn is_json(bytes: &[u8]) -> bool {
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
-    /// Whether a file begins with lines of text, and one with a document follows. What is read for that is kept.
+    /// Returns whether a file begins with lines of text, and one with a document follows. What is read for that is kept.
     fn begin_with_text(&mut self, ahead: &mut Vec<Line>, head: &mut Vec<u8>) -> Result<bool, InputError> {
         for at in 0..MOST_AHEAD {
             if at == ahead.len() {
@@ -216,10 +222,14 @@ mod tests {
                 assert_eq!(bytes, text.as_bytes());
                 None
             }
-            Input::Lines(mut lines) => {
-                let text = |line: Line| (line.number, String::from_utf8(line.bytes).expect("text"));
-                Some(lines.chunk().expect("read").into_iter().map(text).collect())
-            }
+            Input::Lines(mut lines) => Some(
+                lines
+                    .chunk()
+                    .expect("read")
+                    .into_iter()
+                    .map(|line| (line.number, String::from_utf8(line.bytes).expect("text")))
+                    .collect(),
+            ),
         }
     }
 

@@ -93,11 +93,10 @@ pub(crate) fn recognise_among(body: &Value, among: &[WireFormat]) -> Result<Wire
 
 /// The formats that begin as a body does, each with the evidence for it.
 fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
-    let begins = |wire: WireFormat| begins_with(wire).iter().any(|name| body.contains_key(*name));
-    if begins(GoogleGenerateContent) {
+    if begins(GoogleGenerateContent, body) {
         return vec![(GoogleGenerateContent, 0)];
     }
-    if begins(LlamaCppInfill) {
+    if begins(LlamaCppInfill, body) {
         return vec![(LlamaCppInfill, 0)];
     }
     if body.contains_key("messages") {
@@ -109,10 +108,14 @@ fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
         Some(_) => return counted(&[MistralFim, OllamaGenerate], &completion_evidence(body)),
         None => {}
     }
-    match begins(OpenAiResponses) && !is_for_other_models(body) {
+    match begins(OpenAiResponses, body) && !is_for_other_models(body) {
         true => vec![(OpenAiResponses, 0)],
         false => Vec::new(),
     }
+}
+
+fn begins(wire: WireFormat, body: &Map<String, Value>) -> bool {
+    begins_with(wire).iter().any(|name| body.contains_key(*name))
 }
 
 /// Something that some formats have, and others do not; and how much it counts.
@@ -223,8 +226,7 @@ fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     }
     // A thing counts once, however often it is there.
     evidence.sort_unstable();
-    let counts_each = |(_, votes): &Evidence| *votes == 1;
-    let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) = evidence.into_iter().partition(counts_each);
+    let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) = evidence.into_iter().partition(|(_, votes)| *votes == 1);
     kinds.dedup();
     members.into_iter().chain(kinds).collect()
 }
@@ -233,7 +235,7 @@ fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten().take(LOOKED_AT)
 }
 
-/// What the members and blocks of a message say. All of it counts more than a member of the body.
+/// Collects evidence from the members and blocks of a message. All of it counts more than a member of the body.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),
@@ -322,14 +324,17 @@ fn completion_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     const FIM: &[&str] = &["max_tokens", "min_tokens", "random_seed", "stop", "temperature", "top_p"];
     const GENERATE: &[&str] =
         &["options", "keep_alive", "raw", "template", "context", "images", "format", "system", "think"];
-    let named = |names: &[&str]| names.iter().filter(|name| body.contains_key(**name)).count();
-    let mut evidence: Vec<Evidence> = vec![(&[MistralFim], 1); named(FIM)];
-    evidence.extend(vec![(&[OllamaGenerate] as &[WireFormat], 2); named(GENERATE)]);
+    let mut evidence: Vec<Evidence> = vec![(&[MistralFim], 1); named(FIM, body)];
+    evidence.extend(vec![(&[OllamaGenerate] as &[WireFormat], 2); named(GENERATE, body)]);
     evidence.extend(body.get("model").and_then(Value::as_str).and_then(model_evidence));
     evidence
 }
 
-/// Whether a body is for the endpoint of text completions that came before chats.
+fn named(names: &[&str], body: &Map<String, Value>) -> usize {
+    names.iter().filter(|name| body.contains_key(**name)).count()
+}
+
+/// Returns `true` if a body is for the endpoint of text completions that came before chats.
 fn is_text_completion(body: &Map<String, Value>) -> bool {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let names = ["echo", "best_of", "n", "logit_bias", "frequency_penalty", "presence_penalty", "n_predict"];
@@ -338,7 +343,7 @@ fn is_text_completion(body: &Map<String, Value>) -> bool {
         || ["gpt-3", "davinci", "babbage"].iter().any(|name| model.starts_with(name))
 }
 
-/// Whether a body with `input` is for embeddings, moderation or speech.
+/// Returns `true` if a body with `input` is for embeddings, moderation or speech.
 fn is_for_other_models(body: &Map<String, Value>) -> bool {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     ["encoding_format", "dimensions", "voice", "input_type"].iter().any(|name| body.contains_key(*name))

@@ -139,7 +139,7 @@ impl ClientApi {
         self.wire("v1/chat/completions")
     }
 
-    /// Whether one of its endpoints takes a wire format.
+    /// Returns `true` if one of its endpoints takes a wire format.
     pub fn speaks(self, wire: WireFormat) -> bool {
         const ENDPOINTS: [&str; 5] =
             ["v1/chat/completions", "v1/fim/completions", "api/chat", "api/generate", "infill"];
@@ -204,7 +204,7 @@ impl ClientApi {
         ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own))
     }
 
-    /// Whether a profile may ask for something.
+    /// Returns `true` if a profile may ask for something.
     pub fn can(self, wire: WireFormat, capability: Capability) -> bool {
         let refuses = match self {
             ClientApi::Codestral => capability == Capability::Thinking,

@@ -1,4 +1,4 @@
-//! What each wire format says of its own blocks: which go back in the next request, and which only in pairs.
+//! The facts of each wire format about its own blocks: which go back in the next request, and which only in pairs.
 //!
 //! Anthropic: `anthropic` 2.12, `types/content_block_param.py`; a server's call without its result is refused, unless the
 //! turn was paused. Responses: `openai` 3.54, `types/responses/response_input_item_param.py`; *No tool output found*. Chat
@@ -91,7 +91,7 @@ impl WireFormat {
         Some(Block::Provider(ProviderBlock { origin: call.origin.clone(), data, text: None }))
     }
 
-    /// What goes back of the format's own blocks.
+    /// Returns what goes back of the format's own blocks.
     pub(crate) fn own_blocks(self) -> ProviderBlockKinds {
         let (known, keeps_unknown) = match self {
             WireFormat::AnthropicMessages => (ANTHROPIC, false),

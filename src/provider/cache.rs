@@ -15,7 +15,7 @@ const MAX_BREAKPOINTS: usize = 4;
 /// Source: the same page; <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
 pub(crate) const LOOKBACK: usize = 20;
 
-/// What a profile asks for.
+/// The cache settings of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CachePlan {
     /// Where breakpoints go; empty means everywhere.
@@ -34,10 +34,10 @@ pub enum CacheTtl {
     OneHour,
 }
 
-/// What a breakpoint ends.
+/// The end of a cached prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CachePlace {
-    /// What a profile asks for.
+    /// A breakpoint that the profile asks for.
     Asked(Breakpoint),
     /// The messages up to where the request before had its breakpoint, if that is out of reach from the one of this request.
     RequestBefore,
@@ -74,7 +74,7 @@ pub(crate) struct CacheMark {
     message: usize,
     /// The block or tool.
     block: usize,
-    /// Whether the blocks were a text before.
+    /// `true` if the blocks were a text before.
     was_text: bool,
 }
 
@@ -161,8 +161,6 @@ fn collect_breakpoints<'v>(list: &'v Value, found: &mut Vec<&'v Value>) {
 
 impl Cacheable for Value {
     fn authored(&self, name: &str) -> usize {
-        let has = |value: &&Value| value.get("cache_control").is_some_and(|mark| !mark.is_null());
-        let count = |list: &Value| elements(list).iter().filter(has).count();
         match name {
             "cache_control" => usize::from(!self.is_null()),
             "system" | "tools" => count(self),
@@ -185,12 +183,16 @@ impl Cacheable for Value {
     }
 }
 
+fn count(list: &Value) -> usize {
+    elements(list).iter().filter(|value| value.get("cache_control").is_some_and(|mark| !mark.is_null())).count()
+}
+
 /// The elements of an array; none of anything else.
 fn elements(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What a breakpoint is put on.
+/// Returns what a breakpoint is put on.
 fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Value>, CacheMark)> {
     let mark = CacheMark { breakpoint: place.breakpoint(), message: 0, block: 0, was_text: false };
     match place {
@@ -217,12 +219,15 @@ fn before_out_of_reach(messages: &[Value]) -> Option<usize> {
     let answer = messages.iter().rposition(|message| message.get("role").is_some_and(|role| role == "assistant"))?;
     let (before, now) = (answer.checked_sub(2)?, messages.len().checked_sub(2)?);
     let between = messages.get(before + 1..now)?;
-    let block = |at: usize| content(&messages[at]).iter().rposition(can_carry);
     // A text is one block.
-    let (first, last) = (block(before).unwrap_or(0), block(now).unwrap_or(0));
+    let (first, last) = (block(before, messages).unwrap_or(0), block(now, messages).unwrap_or(0));
     let behind = content(&messages[before]).len().max(1) - first;
     let distance = behind + between.iter().map(|message| content(message).len().max(1)).sum::<usize>() + last;
     (distance >= LOOKBACK).then_some(before)
+}
+
+fn block(at: usize, messages: &[Value]) -> Option<usize> {
+    content(&messages[at]).iter().rposition(can_carry)
 }
 
 /// The blocks of a message; none of a text.

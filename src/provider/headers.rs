@@ -35,18 +35,18 @@ impl ApiHeaders {
         read
     }
 
-    /// Whether nothing of them is known.
+    /// Returns `true` if nothing of them is known.
     pub fn is_unknown(&self) -> bool {
         self.version.is_none() && self.betas.is_none()
     }
 
-    /// Whether the request asks for a beta feature; `None` if that is not known.
+    /// Returns whether the request asks for a beta feature; `None` if that is not known.
     pub fn has_beta(&self, name: &str) -> Option<bool> {
         self.betas.as_ref().map(|betas| betas.iter().any(|beta| beta == name))
     }
 }
 
-/// Whether a text is a date such as `2023-06-01`. Placeholders of logs are none.
+/// Returns `true` if a text is a date such as `2023-06-01`. Placeholders of logs are none.
 fn is_date(text: &str) -> bool {
     let form = b"dddd-dd-dd";
     text.len() == form.len()

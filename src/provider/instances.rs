@@ -8,10 +8,17 @@ use std::sync::Arc;
 
 /// Findings about provider instances, used or not.
 pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
-    let unknown = |instance: &&Instance| ClientApi::from_name(&instance.client_api.value).is_none();
-    let exposed = |instance: &&Instance| instance.api_key_ref.is_some() && is_in_the_clear(&instance.url.value);
     let instances = repo.instances.values();
-    instances.clone().filter(unknown).map(unknown_api).chain(instances.filter(exposed).map(plain_http)).collect()
+    instances
+        .clone()
+        .filter(|instance| ClientApi::from_name(&instance.client_api.value).is_none())
+        .map(unknown_api)
+        .chain(
+            instances
+                .filter(|instance| instance.api_key_ref.is_some() && is_in_the_clear(&instance.url.value))
+                .map(plain_http),
+        )
+        .collect()
 }
 
 /// The client APIs, which contexts name as origins of blocks, and the instances of a repository, which they should not.

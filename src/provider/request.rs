@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Auth, ClientApi};
 use crate::repo::{Instance, SecretRef};
 
-/// What stands for the model while none is known, and in endpoints.
+/// The text in place of the model while none is known, and in endpoints.
 pub const MODEL_PLACEHOLDER: &str = "${MODEL}";
 
 /// A request without its body.
@@ -35,7 +35,7 @@ pub enum HeaderValue {
     Plain(String),
     /// A key after a prefix.
     Key {
-        /// What stands before the key, for instance `Bearer `.
+        /// The text before the key, for instance `Bearer `.
         prefix: &'static str,
         /// Where the key is found.
         key: SecretRef,
@@ -62,7 +62,6 @@ pub fn request_line<'h>(
 ) -> RequestLine {
     let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
     let url = format!("{}/{}", instance.url.value.trim_end_matches('/'), endpoint.trim_start_matches('/'));
-    let plain = |name: &str, value: &str| Header { name: name.to_owned(), value: HeaderValue::Plain(value.to_owned()) };
     let mut headers = vec![plain("content-type", "application/json")];
     if let Some(secret) = &instance.api_key_ref {
         let (name, prefix) = match api.auth() {
@@ -81,7 +80,11 @@ pub fn request_line<'h>(
     RequestLine { method: "POST", url, headers }
 }
 
-/// Whether what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.
+fn plain(name: &str, value: &str) -> Header {
+    Header { name: name.to_owned(), value: HeaderValue::Plain(value.to_owned()) }
+}
+
+/// Returns `true` if what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.
 pub(crate) fn is_in_the_clear(url: &str) -> bool {
     url.starts_with("http://") && !is_loopback(UrlParts::of(url).host())
 }
@@ -126,14 +129,14 @@ impl fmt::Display for UrlParts<'_> {
     }
 }
 
-/// Whether a host is this machine.
+/// Returns `true` if a host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     is_address || host == "localhost" || host.ends_with(".localhost")
 }
 
-/// What a golden file shows instead of a key.
+/// Returns what a golden file shows instead of a key.
 pub(crate) fn placeholder(secret: &SecretRef) -> String {
     match secret {
         SecretRef::Env(name) => format!("${{{name}}}"),

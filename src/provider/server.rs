@@ -29,6 +29,8 @@ pub enum Server {
     XAi,
     /// Moonshot AI (Kimi).
     Moonshot,
+    /// Z.ai, also as Zhipu's `BigModel` (GLM).
+    ZAi,
     /// LM Studio.
     LmStudio,
     /// Ollama.
@@ -41,7 +43,7 @@ pub enum Server {
 
 impl Server {
     /// Every server.
-    pub const ALL: [Server; 15] = [
+    pub const ALL: [Server; 16] = [
         Server::Anthropic,
         Server::OpenAi,
         Server::Google,
@@ -53,13 +55,14 @@ impl Server {
         Server::Groq,
         Server::XAi,
         Server::Moonshot,
+        Server::ZAi,
         Server::LmStudio,
         Server::Ollama,
         Server::LlamaCpp,
         Server::Unknown,
     ];
 
-    /// What people call it.
+    /// Returns what people call it.
     pub fn name(self) -> &'static str {
         match self {
             Server::Anthropic => "Anthropic",
@@ -73,6 +76,7 @@ impl Server {
             Server::Groq => "Groq",
             Server::XAi => "xAI",
             Server::Moonshot => "Moonshot",
+            Server::ZAi => "Z.ai",
             Server::LmStudio => "LM Studio",
             Server::Ollama => "Ollama",
             Server::LlamaCpp => "llama.cpp",
@@ -83,12 +87,13 @@ impl Server {
     /// The name that `<format>.extensions.json` lists its fields under.
     pub fn extensions(self) -> &'static str {
         match self {
-            Server::Unknown => "compatible servers",
+            // It documents no fields that the others lack.
+            Server::Unknown | Server::ZAi => "compatible servers",
             server => server.name(),
         }
     }
 
-    /// Whether it refuses a request with a field that it does not know. Others pass over such a field, so that what it says is
+    /// Returns `true` if it refuses a request with a field that it does not know. Others pass over such a field, so that what it says is
     /// lost, or read more than anybody wrote down.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
@@ -100,6 +105,7 @@ impl Server {
             | Server::Qwen
             | Server::XAi
             | Server::Moonshot
+            | Server::ZAi
             | Server::LmStudio
             | Server::Ollama
             | Server::LlamaCpp
@@ -127,6 +133,12 @@ impl Server {
             ("x.ai", Server::XAi),
             ("moonshot.ai", Server::Moonshot),
             ("moonshot.cn", Server::Moonshot),
+            ("kimi.com", Server::Moonshot),
+            ("z.ai", Server::ZAi),
+            ("bigmodel.cn", Server::ZAi),
+            // Azure OpenAI answers as OpenAI does. What Foundry serves at its other hosts, the model says.
+            ("openai.azure.com", Server::OpenAi),
+            ("cognitiveservices.azure.com", Server::OpenAi),
         ];
         // Regions stand in front: `europe-west4-aiplatform.googleapis.com`.
         if host.ends_with("-aiplatform.googleapis.com") {
@@ -153,7 +165,7 @@ impl Server {
     }
 }
 
-/// Whether a name is that of a model which OpenAI alone serves, or was tuned there.
+/// Returns `true` if a name is that of a model which OpenAI alone serves, or was tuned there.
 pub(crate) fn is_openai_model(name: &str) -> bool {
     let name = name.strip_prefix("ft:").unwrap_or(name);
     let is_numbered = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -170,6 +182,10 @@ mod tests {
         assert_eq!(Server::by_host("api.openai.com"), Some(Server::OpenAi));
         assert_eq!(Server::by_host("dashscope-intl.aliyuncs.com"), Some(Server::Qwen));
         assert_eq!(Server::by_host("notopenai.com"), None);
+        assert_eq!(Server::by_host("open.bigmodel.cn"), Some(Server::ZAi));
+        assert_eq!(Server::by_host("api.z.ai"), Some(Server::ZAi));
+        assert_eq!(Server::by_host("my-resource.openai.azure.com"), Some(Server::OpenAi));
+        assert_eq!(Server::by_host("my-resource.services.ai.azure.com"), None);
         assert_eq!(Server::by_host("europe-west4-aiplatform.googleapis.com"), Some(Server::Vertex));
         assert_eq!(Server::by_host("aiplatform.googleapis.com"), Some(Server::Vertex));
         assert_eq!(Server::by_host("generativelanguage.googleapis.com"), Some(Server::Google));

@@ -91,7 +91,11 @@ fn named<'v>(wire: WireFormat, tool: &'v Value, at: &Pointer) -> Vec<(Pointer, &
 }
 
 fn definition(wire: WireFormat, tool: &Tool) -> Value {
-    let (name, description, schema) = (&*tool.name, &*tool.description, &tool.schema);
+    shaped(wire, &tool.name, &tool.description, &Value::Object(tool.schema.clone()))
+}
+
+/// A tool in the wire format's own shape, whatever its schema is.
+pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &Value) -> Value {
     match wire {
         WireFormat::AnthropicMessages => json!({"name": name, "description": description, "input_schema": schema}),
         WireFormat::OpenAiResponses => {
@@ -111,7 +115,7 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
     }
 }
 
-/// What stands around the name, description and schema of a tool.
+/// The object around the name, description and schema of a tool.
 enum Envelope {
     /// The three stand by themselves.
     None,
@@ -134,7 +138,7 @@ fn envelope(wire: WireFormat) -> Envelope {
     }
 }
 
-/// Whether a place below the member `tools` is one of the request's tools, if the body has some of its own before them.
+/// Returns `true` if a place below the member `tools` is one of the request's tools, if the body has some of its own before them.
 pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     let index = inner.tokens().next().and_then(|token| token.parse::<usize>().ok());
     index.map_or(own == 0, |index| index >= own)
@@ -145,13 +149,12 @@ pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let behind_own = |index: &str| index.parse::<usize>().ok()?.checked_sub(own);
     let (index, rest) = match (envelope(wire), tokens.as_slice()) {
         (Envelope::Declarations, [_, "functionDeclarations", index, rest @ ..]) => (index.parse().ok()?, rest),
         (Envelope::None, [index, rest @ ..]) | (Envelope::Function, [index, "function", rest @ ..]) => {
-            (behind_own(index)?, rest)
+            (behind_own(index, own)?, rest)
         }
-        (Envelope::Function, [index]) => (behind_own(index)?, &[][..]),
+        (Envelope::Function, [index]) => (behind_own(index, own)?, &[][..]),
         (Envelope::Declarations | Envelope::None | Envelope::Function, _) => return None,
     };
     let tool = Pointer::root().member("tools").element(index);
@@ -163,6 +166,10 @@ pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Opti
         _ => return None,
     };
     Some(rest.iter().fold(tool.member(member), |at, token| at.member(token)))
+}
+
+fn behind_own(index: &str, own: usize) -> Option<usize> {
+    index.parse::<usize>().ok()?.checked_sub(own)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/refusals");
 pub struct Provider {
     /// The name of its file: `openai-chat`.
     pub id: String,
-    /// What people call it: `OpenAI (Chat Completions)`.
+    /// The name in use: `OpenAI (Chat Completions)`.
     pub name: String,
     /// The hosts that answer so; none for programs that people run themselves.
     pub hosts: Vec<String>,
@@ -34,9 +34,9 @@ pub struct Refusal {
     pub kind: Option<String>,
     /// Which rule finds it before, or why none does.
     pub reason: Reason,
-    /// What it means, as a sentence.
+    /// The meaning, as a sentence.
     pub meaning: String,
-    /// What to do, as a sentence.
+    /// The remedy, as a sentence.
     pub remedy: String,
     /// The month in which it was first seen: `2025-03`.
     pub seen: String,
@@ -68,12 +68,21 @@ pub enum Unruled {
     Transport,
     /// It is about what the content says.
     Content,
+    /// It is about a wire format that is not read here.
+    Format,
 }
 
 impl Unruled {
     /// Every reason.
-    pub const ALL: [Unruled; 6] =
-        [Unruled::Gap, Unruled::Auth, Unruled::Quota, Unruled::Server, Unruled::Transport, Unruled::Content];
+    pub const ALL: [Unruled; 7] = [
+        Unruled::Gap,
+        Unruled::Auth,
+        Unruled::Quota,
+        Unruled::Server,
+        Unruled::Transport,
+        Unruled::Content,
+        Unruled::Format,
+    ];
 
     /// Returns the name that the data uses.
     pub fn name(self) -> &'static str {
@@ -84,6 +93,7 @@ impl Unruled {
             Unruled::Server => "server",
             Unruled::Transport => "transport",
             Unruled::Content => "content",
+            Unruled::Format => "format",
         }
     }
 
@@ -96,6 +106,7 @@ impl Unruled {
             Unruled::Server => "No body shows this: it is about the server and the models that it has.",
             Unruled::Transport => "No body shows this: it is about how the request was sent.",
             Unruled::Content => "No rule finds this: it is about what the content says.",
+            Unruled::Format => "No rule finds this: `reqc` does not read this wire format.",
         }
     }
 }
@@ -103,7 +114,7 @@ impl Unruled {
 /// How well a text names a provider; the better one is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hint {
-    /// Whether it names a host, or the full name.
+    /// `true` if it names a host, or the full name.
     pub(super) is_named: bool,
     /// How many words of the name are there.
     words: usize,
@@ -124,11 +135,13 @@ impl Provider {
 pub(super) fn bundled() -> Vec<Provider> {
     let mut files: Vec<_> = FILES.files().collect();
     files.sort_by_key(|file| file.path());
-    let read = |file: &&include_dir::File<'static>| {
-        let text = file.contents_utf8().expect("refusals are UTF-8");
-        provider(&toml::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.path().display())))
-    };
-    files.iter().map(read).collect()
+    files
+        .iter()
+        .map(|file| {
+            let text = file.contents_utf8().expect("refusals are UTF-8");
+            provider(&toml::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.path().display())))
+        })
+        .collect()
 }
 
 fn provider(table: &Table) -> Provider {
@@ -179,11 +192,13 @@ fn text(table: &Table, key: &str) -> Option<String> {
 }
 
 fn texts(table: &Table, key: &str) -> Vec<String> {
-    let text = |node: &Node| match &node.kind {
-        Kind::String(text) => Some(text.clone()),
-        _ => None,
-    };
-    elements(table, key).iter().filter_map(text).collect()
+    elements(table, key)
+        .iter()
+        .filter_map(|node| match &node.kind {
+            Kind::String(text) => Some(text.clone()),
+            _ => None,
+        })
+        .collect()
 }
 
 fn elements<'t>(table: &'t Table, key: &str) -> &'t [Node] {

@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) struct Plain {
     /// The text with one kind of quotes, and one space for each run of white space.
     pub(super) text: String,
-    /// What is compared: without spaces and quotes, in lower case.
+    /// The text that is compared: without spaces and quotes, in lower case.
     folded: String,
     /// For each byte of `folded` where it stands in `text`, and the end.
     places: Vec<usize>,
@@ -75,7 +75,7 @@ fn plain(text: &str) -> String {
 enum Part {
     /// Words that are always there, as they are compared.
     Words(String),
-    /// What varies, with its name.
+    /// A part that varies, with its name.
     Hole(String),
 }
 
@@ -140,8 +140,10 @@ impl Pattern {
     pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
         let first = self.words().next()?;
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
-        let is_enough = |found: &Found| self.letters >= FEWEST_LETTERS || found.is_all(&plain.text);
-        starts.filter(|start| self.may_begin(plain, *start)).filter_map(|start| self.at(plain, start)).find(is_enough)
+        starts
+            .filter(|start| self.may_begin(plain, *start))
+            .filter_map(|start| self.at(plain, start))
+            .find(|found| self.letters >= FEWEST_LETTERS || found.is_all(&plain.text))
     }
 
     /// Returns `true` if a sentence may begin at a place: not in the middle of a word or a path.
@@ -227,9 +229,8 @@ fn push_words(parts: &mut Vec<Part>, words: &mut String) {
 
 /// Returns where the word that ends at `end` begins.
 fn before(text: &str, end: usize) -> usize {
-    let is_end = |c: char| c == ' ' || c == '\'' || c == '{' || c == '(';
     let start = text.ceil_char_boundary(end.saturating_sub(WIDEST_HOLE));
-    start + text[start..end].trim_end().rfind(is_end).map_or(0, |at| at + 1)
+    start + text[start..end].trim_end().rfind([' ', '\'', '{', '(']).map_or(0, |at| at + 1)
 }
 
 /// Returns where what begins at `start` ends: at a quote, or at the end of a sentence.
@@ -266,13 +267,16 @@ impl Found {
     /// Returns the path that the sentence names: what stands in such a hole, with the words that touch it.
     pub(super) fn path(&self, plain: &Plain) -> Option<String> {
         let (_, range) = self.holes.iter().find(|(name, _)| name == "path" || name == "index")?;
-        let is_of_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-' | '/');
         let start = plain.text[..range.start].rfind(|c| !is_of_path(c)).map_or(0, |at| at + 1);
         let rest = &plain.text[range.end..];
         let end = range.end + rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
         let path = plain.text.get(start..end)?.trim_matches(['.', '/', '-']);
         (!path.is_empty()).then(|| path.to_owned())
     }
+}
+
+fn is_of_path(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '-' | '/')
 }
 
 #[cfg(test)]

@@ -29,14 +29,16 @@ pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
 
 /// Compares names without regard to case and underscores: Google writes `generation_config` for `generationConfig`.
 fn is_same_name(name: &str, word: &str) -> bool {
-    let letters = |text: &str| text.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect::<String>();
     name == word || letters(name) == letters(word)
+}
+
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect::<String>()
 }
 
 /// Returns the words of a list of ids or names.
 pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
-    let is_between = |c: char| c == ',' || c == ' ' || c == '\'' || c == '[' || c == ']';
-    list.split(is_between).map(|word| word.trim_end_matches('.')).filter(|word| word.len() > 2)
+    list.split([',', ' ', '\'', '[', ']']).map(|word| word.trim_end_matches('.')).filter(|word| word.len() > 2)
 }
 
 /// Returns the first place at which a text stands as a value.

@@ -1,4 +1,4 @@
-//! What was said: texts that can hold a refusal, and exchanges in captures.
+//! The texts of answers: texts that can hold a refusal, and exchanges in captures.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// What was answered.
+    /// The answer.
     pub answer: String,
     /// The address, if it is known.
     pub url: Option<String>,
@@ -31,11 +31,13 @@ const DEEPEST: usize = 6;
 
 /// Returns the objects of JSON that stand in a text, in order: the text itself, or what a log line or a dump shows.
 pub fn objects(text: &str) -> Vec<Value> {
-    let object = |part| match part {
-        Part::Object { value, .. } => Some(value),
-        Part::Text(_) => None,
-    };
-    parts(text).into_iter().filter_map(object).collect()
+    parts(text)
+        .into_iter()
+        .filter_map(|part| match part {
+            Part::Object { value, .. } => Some(value),
+            Part::Text(_) => None,
+        })
+        .collect()
 }
 
 /// A part of a text.
@@ -130,12 +132,15 @@ fn exchange(entry: &Value) -> Option<Exchange> {
     if status < 400 {
         return None;
     }
-    let text = |value: &Value, places: &[&str]| places.iter().find_map(|place| as_text(value.pointer(place)?));
     Some(Exchange {
         answer: text(response, &["/content/text", "/body/string", "/body"])?,
         url: text(request, &["/url", "/uri"]),
         request: text(request, &["/postData/text", "/body/string", "/body"]),
     })
+}
+
+fn text(value: &Value, places: &[&str]) -> Option<String> {
+    places.iter().find_map(|place| as_text(value.pointer(place)?))
 }
 
 /// Returns a text, or a value as JSON; nothing for what is empty.

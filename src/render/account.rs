@@ -1,4 +1,4 @@
-//! What rendering may cost: one account per template, charged by the size of what an operation touches.
+//! The limits on the cost of rendering: one account per template, charged by the size of what an operation touches.
 //!
 //! The engine counts steps, and a step can touch a text of many megabytes. So whatever reads, makes or compares values
 //! charges for their size here, before it works where that is possible. Units are counted, never time: a template ends
@@ -35,7 +35,7 @@ pub(super) const ENTRY: u64 = 1_000;
 const RUN: u64 = 80;
 
 thread_local! {
-    /// What the template that this thread renders may still spend.
+    /// The units that the template of this thread may still spend.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 

@@ -1,4 +1,4 @@
-//! What a template says, without running it.
+//! The facts that the text of a template tells, without running it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::unexpanded::Unexpanded;
 /// Stands among the members of `ctx` that are read for “any of them”.
 pub(super) const ALL_OF_CTX: &str = "*";
 
-/// What is known of one template.
+/// The facts known of one template.
 #[derive(Debug, Default)]
 pub(super) struct Analysis {
     pub(super) includes: Vec<Include>,
@@ -31,9 +31,9 @@ pub(super) struct Analysis {
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Members of namespaces that are assigned.
     pub(super) namespace_members: HashSet<String>,
-    /// What loops go over that go by key and value.
+    /// The values that loops by key and value go over.
     pub(super) pair_loops: Vec<Range<usize>>,
-    /// What stands where the engine cannot run it.
+    /// The statements where the engine cannot run them.
     pub(super) misplaced: Vec<Misplaced>,
     /// The outermost loops, bodies included.
     pub(super) loops: Vec<Range<usize>>,
@@ -45,7 +45,7 @@ pub(super) struct Analysis {
     pub(super) impossible: Vec<Impossible>,
     /// Values of conversations between quotes, as they are.
     pub(super) unescaped: Vec<Unescaped>,
-    /// Whether it has blocks, or extends a template.
+    /// `true` if it has blocks, or extends a template.
     pub(super) has_blocks: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Include {
     pub(super) names: Vec<String>,
     pub(super) is_literal: bool,
     pub(super) ignore_missing: bool,
-    /// Whether the text is written where the tag stands: outside of loops and macros, and no import.
+    /// `true` if the text is written where the tag stands: outside of loops and macros, and no import.
     pub(super) is_plain: bool,
     pub(super) range: Range<usize>,
 }

@@ -13,9 +13,9 @@ use super::analyse::Callable;
 use super::eval::{Native, Tracked};
 use super::functions;
 
-/// What a filter or a function does.
+/// The code of a filter or a function.
 pub(super) type Apply = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<Tracked, Error>;
-/// What a test does.
+/// The code of a test.
 type Ask = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<bool, Error>;
 
 /// A filter.
@@ -23,7 +23,7 @@ type Ask = for<'n, 'e> fn(&mut Native<'n, 'e>) -> Result<bool, Error>;
 pub(super) struct Filter {
     pub(super) name: &'static str,
     pub(super) apply: Apply,
-    /// Whether it hands its input on, or writes it as JSON, whatever that says.
+    /// `true` if it hands its input on, or writes it as JSON, whatever that says.
     pub(super) passes_on: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Filter {
 pub(super) struct Test {
     pub(super) name: &'static str,
     pub(super) ask: Ask,
-    /// Whether it asks for the kind of a value alone.
+    /// `true` if it asks for the kind of a value alone.
     pub(super) asks_kind: bool,
 }
 
@@ -197,7 +197,7 @@ fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-/// What to write instead of a name of Jinja that is not on the lists.
+/// Returns what to write instead of a name of Jinja that is not on the lists.
 pub(super) fn instead(name: &str, what: Callable) -> Option<&'static str> {
     match what {
         Callable::Filter => instead_of_filter(name),

@@ -24,13 +24,13 @@ pub(super) struct Rewritten {
     pub(super) too_deep: Option<Range<usize>>,
     /// Where there is too much of something, and of what.
     pub(super) too_long: Option<(Range<usize>, String)>,
-    /// Whether a spelling of the other dialect was seen.
+    /// `true` if a spelling of the other dialect was seen.
     shows_inja: bool,
     /// Each `loop.index`.
     loop_index: Vec<Range<usize>>,
     /// Each `loop.parent`.
     loop_parent: Vec<Range<usize>>,
-    /// What `{% for key, value in … %}` goes through, where that is done by key and value.
+    /// The values that `{% for key, value in … %}` goes through, where that is done by key and value.
     pub(super) pair_loops: Vec<Range<usize>>,
     /// How a prompt ends with a line end.
     final_line_end: Option<Range<usize>>,
@@ -202,7 +202,7 @@ impl Pairs {
     }
 }
 
-/// Whether a text ends with a `{% raw %}` tag.
+/// Returns `true` if a text ends with a `{% raw %}` tag.
 fn after_raw_tag(before: &str) -> bool {
     let Some(tag) = before.trim_end().strip_suffix("%}").and_then(|text| text.rfind("{%").map(|at| &text[at + 2..]))
     else {
@@ -211,7 +211,7 @@ fn after_raw_tag(before: &str) -> bool {
     tag.trim_matches(['-', '+', ' ', '\n', '\t']) == "raw"
 }
 
-/// What a line statement of inja begins with.
+/// The beginning of a line statement of inja.
 const LINE_STATEMENT: &str = "##";
 
 /// Lines that begin in a part of a template's text with the sign of a line statement and one of inja's tags, from the sign on. Many a
@@ -238,7 +238,7 @@ fn tag(statement: &str) -> &str {
     &inner[..inner.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inner.len())]
 }
 
-/// Whether a line is a statement beyond doubt: it ends a block, sets a variable, or names a file in quotes.
+/// Returns `true` if a line is a statement beyond doubt: it ends a block, sets a variable, or names a file in quotes.
 fn is_no_heading(statement: &str) -> bool {
     let inner = statement.trim_start_matches(LINE_STATEMENT).trim();
     let rest = inner[tag(statement).len()..].trim_start();
@@ -322,7 +322,7 @@ pub(super) fn findings(
     findings
 }
 
-/// What prompts get that is another text in the other dialect.
+/// Returns what prompts get that is another text in the other dialect.
 fn differing(rewritten: &Rewritten, analysis: &Analysis, span: &impl Fn(Range<usize>) -> Span) -> Vec<Diagnostic> {
     let functions = analysis.calls.iter().filter(|called| called.what == Callable::Function);
     let told = functions.filter_map(|called| {
@@ -335,11 +335,14 @@ fn differing(rewritten: &Rewritten, analysis: &Analysis, span: &impl Fn(Range<us
     let last = rewritten.final_line_end.clone();
     let last =
         last.map(|range| (range, "the dialect that this prompt is written in keeps its last line end".to_owned()));
-    let finding = |(range, message): (Range<usize>, String)| {
-        let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
-        finding.help("set `dialect = \"inja\"` in reqc.toml, or change the spellings of inja in this prompt to Jinja's")
-    };
-    told.chain(last).map(finding).collect()
+    told.chain(last)
+        .map(|(range, message)| {
+            let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
+            finding.help(
+                "set `dialect = \"inja\"` in reqc.toml, or change the spellings of inja in this prompt to Jinja's",
+            )
+        })
+        .collect()
 }
 
 /// Functions of prompts, and how they differ.

@@ -64,24 +64,26 @@ fn misplaced_tag(
     unbalanced: Option<Unbalanced>,
     at: impl Fn(Range<usize>) -> Span,
 ) -> Diagnostic {
-    let reworded = |message: String| Diagnostic { message, ..finding.clone() };
     match (TAGS.contains(&tag), unbalanced) {
         (true, Some(Unbalanced::WrongEnd { open } | Unbalanced::Open(open))) => {
             let OpenTag { name, range } = open;
-            reworded(format!("`{tag}` stands where `end{name}` is missing"))
+            reworded(format!("`{tag}` stands where `end{name}` is missing"), &finding)
                 .related(at(range), format!("this `{name}` is still open"))
                 .help(format!("write `{{% end{name} %}}` before it"))
         }
-        (true, _) if tag.starts_with("end") => {
-            reworded(format!("`{tag}` closes nothing")).help("remove it, or write the tag that it should close")
-        }
-        (true, _) => reworded(format!("`{tag}` stands outside of what it divides"))
+        (true, _) if tag.starts_with("end") => reworded(format!("`{tag}` closes nothing"), &finding)
+            .help("remove it, or write the tag that it should close"),
+        (true, _) => reworded(format!("`{tag}` stands outside of what it divides"), &finding)
             .help("write it between `{% if … %}` or `{% for … %}` and its end"),
         (false, _) => {
             let help = did_you_mean(tag, TAGS).unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
             finding.help(help)
         }
     }
+}
+
+fn reworded(message: String, finding: &Diagnostic) -> Diagnostic {
+    Diagnostic { message, ..finding.clone() }
 }
 
 /// The tags that open, divide and close.
@@ -154,15 +156,15 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, kind: TemplateKind, fa
 
 /// A template that ran out of steps. Where exactly depends on the conversation; the outermost loop around does not.
 fn endless(engine: &Engine, sources: &Sources, failure: &Failure) -> Diagnostic {
-    let around = |place: Place| {
-        let loops = &engine.analyses.get(&engine.numbered[place.template as usize])?.loops;
-        let found = loops.iter().find(|range| range.contains(&place.range().start))?;
-        Some(engine.place_span(sources, Place::new(place.template, found)))
-    };
     let places = failure.steps.iter().rev().map(|step| step.at).chain([failure.at]);
     let outermost = failure.steps.last().map_or(failure.at, |step| step.at);
-    let start = || engine.place_span(sources, Place::new(outermost.template, &(0..0)));
-    let span = { places }.find_map(around).unwrap_or_else(start);
+    let span = { places }
+        .find_map(|place| {
+            let loops = &engine.analyses.get(&engine.numbered[place.template as usize])?.loops;
+            let found = loops.iter().find(|range| range.contains(&place.range().start))?;
+            Some(engine.place_span(sources, Place::new(place.template, found)))
+        })
+        .unwrap_or_else(|| engine.place_span(sources, Place::new(outermost.template, &(0..0))));
     let help = "look for a loop that grows with itself; a normal template needs a few hundred steps per message";
     Diagnostic::new(&rules::TOO_MANY_STEPS, span, "the template takes too many steps").help(help)
 }
@@ -226,13 +228,13 @@ fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     Diagnostic::new(&rules::UNKNOWN_NAME, span, format!("there is no function `{}`", cut(name, 60))).help(help)
 }
 
-/// What templates can read: of a conversation, and of a loop.
+/// Returns what templates can read: of a conversation, and of a loop.
 fn members() -> impl Iterator<Item = &'static str> {
     let data = TEMPLATE_DATA.iter().flat_map(|(_, members)| members.iter().copied());
     data.chain(["first", "index", "index0", "last", "length", "revindex"])
 }
 
-/// What to write for a variable that a template of a kind does not have.
+/// Returns what to write for a variable that a template of a kind does not have.
 fn variable_help(name: &str, kind: TemplateKind) -> String {
     const AS_TEXT: &str = "braces that are meant as text stand between `{% raw %}` and `{% endraw %}`";
     let (known, about): (&[&str], _) = match kind {
@@ -346,20 +348,23 @@ fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String
 
 /// Returns what kind of template data an object is, and the members that such an object can have.
 fn kind_of_object(object: &Value) -> Option<(&'static str, &'static [&'static str])> {
-    let has = |member: &str| object.get_attr(member).is_ok_and(|member| !member.is_undefined());
     let name = match () {
-        () if has("history") => "ctx",
-        () if has("role") && has("content_blocks") => "message",
-        () if has("type") => "block",
-        () if has("file_path") => "file",
-        () if has("schema") && has("name") => "tool",
+        () if has("history", object) => "ctx",
+        () if has("role", object) && has("content_blocks", object) => "message",
+        () if has("type", object) => "block",
+        () if has("file_path", object) => "file",
+        () if has("schema", object) && has("name", object) => "tool",
         () => return None,
     };
     TEMPLATE_DATA.into_iter().find(|(known, _)| *known == name)
 }
 
+fn has(member: &str, object: &Value) -> bool {
+    object.get_attr(member).is_ok_and(|member| !member.is_undefined())
+}
+
 impl Engine {
-    /// Whether one place stands before another in the same tag.
+    /// Returns `true` if one place stands before another in the same tag.
     fn is_in_one_tag(&self, first: Place, second: Place, sources: &Sources) -> bool {
         if first.template != second.template || first.range().end > second.range().start {
             return false;
@@ -385,10 +390,10 @@ fn member_of(expression: &str) -> Option<(String, String)> {
     (is_path(object) && is_name(&member)).then(|| (object.to_owned(), member))
 }
 
-/// Whether a text is a variable, with members and elements behind it, or a literal: nothing that is open.
+/// Returns `true` if a text is a variable, with members and elements behind it, or a literal: nothing that is open.
 fn is_path(text: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-');
-    text.chars().all(is_part) && text.matches('[').count() == text.matches(']').count()
+    text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-'))
+        && text.matches('[').count() == text.matches(']').count()
 }
 
 fn is_name(text: &str) -> bool {

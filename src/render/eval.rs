@@ -87,13 +87,13 @@ pub(super) trait Library {
     }
 }
 
-/// What a partial writes, known beforehand.
+/// The text of a partial, known beforehand.
 pub(super) struct Known {
     pub(super) text: Arc<str>,
     pub(super) steps: u64,
 }
 
-/// What a template is evaluated with.
+/// The input of an evaluation.
 pub(super) struct Input<'e> {
     pub(super) library: &'e dyn Library,
     /// The functions that templates may call, by name.
@@ -106,9 +106,9 @@ pub(super) struct Input<'e> {
     pub(super) most: usize,
 }
 
-/// What a render gave.
+/// The result of a render.
 pub(super) struct Output<W> {
-    /// What was written, up to a failure if there was one.
+    /// The output, up to a failure if there was one.
     pub(super) text: Told,
     pub(super) outcome: Result<(), Failure>,
     pub(super) watch: W,
@@ -163,7 +163,7 @@ fn origin_of(name: &str) -> Origin {
 #[derive(Debug)]
 enum Sink {
     Text(Told),
-    /// What is written is dropped: another template writes instead.
+    /// Nothing: another template writes instead.
     Nothing,
 }
 
@@ -178,7 +178,7 @@ struct Blocks<'e> {
 /// A render.
 struct Eval<'e, W> {
     library: &'e dyn Library,
-    /// What the engine's own filters ask for.
+    /// The state that the engine's own filters ask for.
     state: State<'e, 'e>,
     variables: Variables<'e>,
     prompt: Option<Arc<Told>>,
@@ -192,7 +192,7 @@ struct Eval<'e, W> {
     parent: Option<&'e Template>,
     /// The template that runs.
     template: &'e Template,
-    /// Whether captured text counts as escaped.
+    /// `true` if captured text counts as escaped.
     escapes: bool,
     /// The output, and the captures that are open.
     out: Vec<Sink>,

@@ -14,7 +14,7 @@ use crate::text::stable_id;
 pub(super) const BODY_FUNCTIONS: [&str; 7] =
     ["tojson", "existsIn", "length", "filter_by_type", "filter_skip_role", "strip_signature_suffix", "tool_id"];
 
-/// What `loop.index` is rewritten to where it counts from 0: as long as the original, with padding.
+/// The name that `loop.index` is rewritten to where it counts from 0: as long as the original, with padding.
 pub(super) const INDEX_FROM_0: &str = "_i";
 
 /// Functions of bodies, but for `tool_id`, which depends on the wire format.
@@ -76,7 +76,7 @@ fn within_limit(text: &str) -> Result<&str, Error> {
     }
 }
 
-/// What errors say where [`MAX_OUTPUT`](super::MAX_OUTPUT) is passed.
+/// The message of errors where [`MAX_OUTPUT`](super::MAX_OUTPUT) is passed.
 pub(super) const TOO_LARGE: &str = "the output is too large";
 
 /// Compact JSON, nothing escaped beyond what JSON needs. Indentation arguments are refused rather than ignored.
@@ -264,10 +264,10 @@ pub(super) fn length(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
     match value.kind() {
         ValueKind::Undefined => Err(undefined()),
-        kind => {
-            let no_length = || Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no length"));
-            value.len().map(Tracked::plain).ok_or_else(no_length)
-        }
+        kind => value
+            .len()
+            .map(Tracked::plain)
+            .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no length"))),
     }
 }
 
@@ -310,7 +310,7 @@ fn strip_signature_suffix(native: &mut Native<'_, '_>) -> Result<Tracked, Error>
     Ok(native.part(text, 0..end))
 }
 
-/// What a wire format asks of the ids of tool calls.
+/// The rule of a wire format for the ids of tool calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IdRule {
     /// Any string.

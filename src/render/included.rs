@@ -1,4 +1,4 @@
-//! What partials write, made once for a conversation: templates of a profile are often a line around what all others include.
+//! The outputs of partials, made once for a conversation: templates of a profile are often a line around what all others include.
 //!
 //! A partial writes the same wherever it is included if no name that it looks up can be one of the template's own. That is told from
 //! the texts alone ([`Engine::find_repeated`]). Where it holds, the text is taken as it is known, and what the partial took is
@@ -15,15 +15,15 @@ use super::eval::{self, Known, Names as Lookup, Steps};
 use super::{BodyInput, Engine, IdRule, MAX_OUTPUT, account, includes};
 use crate::memory::{Identity, Question};
 
-/// What templates of bodies are given.
+/// The names of the data that templates of bodies get.
 const DATA: [&str; 2] = ["ctx", "tool_id"];
-/// What holds a text, in bytes.
+/// The memory that holds a text, in bytes.
 const HOLDER: usize = 160;
 
-/// What may be kept of what is rendered.
+/// The rendered texts that may be kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
-    /// Whether other agents may have the same system prompt.
+    /// `true` if other agents may have the same system prompt.
     pub(crate) with_prompt: bool,
 }
 
@@ -35,7 +35,7 @@ struct TextOf {
     ids: IdRule,
     /// The system prompt, if the partial can see it.
     prompt: Option<Arc<str>>,
-    /// What the template set that the partial looks up.
+    /// The names that the template set and the partial looks up.
     set: Vec<(Arc<str>, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Question for TextOf {
     }
 }
 
-/// What a partial wrote, and what that took.
+/// The output of a partial, and its cost.
 #[derive(Debug)]
 struct Text {
     written: Arc<str>,
@@ -70,12 +70,12 @@ struct Users {
     count: usize,
     /// Names that they set and the partial looks up.
     names: BTreeSet<Arc<str>>,
-    /// Whether the partial may read the system prompt.
+    /// `true` if the partial may read the system prompt.
     reads_prompt: bool,
 }
 
 impl Repeated {
-    /// Whether the text that a partial writes in a template is of use to another template.
+    /// Returns `true` if the text that a partial writes in a template is of use to another template.
     fn is_of_use(&self, template: &str, partial: &str) -> bool {
         let partials = self.by_template.get(template);
         partials.is_some_and(|partials| partials.iter().any(|it| **it == *partial)) && self.users[partial].count > 1
@@ -97,7 +97,7 @@ impl Names {
         self.set.extend(analysis.set.iter().cloned());
     }
 
-    /// Whether one can see what the other sets.
+    /// Returns `true` if one can see what the other sets.
     fn sees(&self, other: &Names) -> bool {
         !self.looked_up.is_disjoint(&other.set)
     }
@@ -129,8 +129,12 @@ impl Engine {
 
     /// The partials that an include may lead to.
     fn targets(&self, include: &Include) -> Vec<Arc<str>> {
-        let known = |name: &String| self.partial_names.get(includes::full_name(name).as_ref());
-        include.names.iter().filter_map(known).cloned().collect()
+        include
+            .names
+            .iter()
+            .filter_map(|name| self.partial_names.get(includes::full_name(name).as_ref()))
+            .cloned()
+            .collect()
     }
 
     /// The partials of a template's includes that see nothing of the template and of its other includes, and of which these see
@@ -146,8 +150,8 @@ impl Engine {
         let names = |partial: &Arc<str>| self.names_of_partials.get(partial).and_then(Option::as_ref);
         let is_apart = |at: usize, it: &Names| {
             let others = targets.iter().enumerate().filter(|(other, _)| *other != at).flat_map(|(_, others)| others);
-            let is_apart_from = |other: &Names| !it.sees(other) && !other.sees(it);
-            !own.sees(it) && others.map(names).all(|other| other.is_some_and(is_apart_from))
+            !own.sees(it)
+                && others.map(names).all(|other| other.is_some_and(|other| !it.sees(other) && !other.sees(it)))
         };
         let includes = analysis.includes.iter().zip(targets).enumerate();
         let found = includes.filter_map(|(at, (include, targets))| match targets.as_slice() {
@@ -217,7 +221,7 @@ impl eval::Library for BodyLibrary<'_> {
 }
 
 impl BodyLibrary<'_> {
-    /// What a partial writes where a template includes it.
+    /// Returns what a partial writes where a template includes it.
     fn text(&self, template: &eval::Template, name: &str, names: &dyn Lookup) -> Option<Arc<Text>> {
         let keep = self.input.keep.as_ref()?;
         let (repeated, partial) = (&self.engine.repeated, includes::full_name(name));
@@ -237,7 +241,7 @@ impl BodyLibrary<'_> {
         self.engine.memory.ask(asked, || self.render(&partial, set).map(Arc::new))
     }
 
-    /// What a partial writes by itself; `None` if it fails.
+    /// Returns what a partial writes by itself; `None` if it fails.
     fn render(&self, partial: &str, set: Vec<(Arc<str>, Value)>) -> Option<Text> {
         let mut data = self.input.variables();
         data.extend(set);
@@ -250,11 +254,14 @@ impl BodyLibrary<'_> {
     }
 }
 
-/// What templates set that include a partial, where it is included: texts, numbers and the like; `None` if it is something else.
+/// Returns what templates set that include a partial, where it is included: texts, numbers and the like; `None` if it is something else.
 fn set_by_template(names: &dyn Lookup, users: &Users) -> Option<Vec<(Arc<str>, Value)>> {
     let values = users.names.iter().filter_map(|name| Some((Arc::clone(name), names.lookup(name)?)));
     let values: Vec<(Arc<str>, Value)> = values.collect();
-    // What holds others may change, and is more than a key should be.
-    let is_plain = |value: &Value| !value.is_undefined() && value.as_object().is_none() && !value.is_safe();
     values.iter().all(|(_, value)| is_plain(value)).then_some(values)
+}
+
+/// What holds others may change, and is more than a key should be.
+fn is_plain(value: &Value) -> bool {
+    !value.is_undefined() && value.as_object().is_none() && !value.is_safe()
 }

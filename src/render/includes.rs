@@ -56,7 +56,7 @@ impl Engine {
         self.spread_breakage(&names, &graph);
     }
 
-    /// What each partial reads, its includes followed: each takes what those behind it read. Partials of a circle may lack some
+    /// Returns what each partial reads, its includes followed: each takes what those behind it read. Partials of a circle may lack some
     /// of it, and never run.
     fn reads_by_partial(&self, names: &[Arc<str>], links: &Links) -> HashMap<Arc<str>, BTreeSet<String>> {
         let mut reads: Vec<BTreeSet<String>> = vec![BTreeSet::new(); names.len()];
@@ -152,8 +152,10 @@ impl Engine {
 
     /// A partial and the place of its include of another.
     fn link(&self, names: &[Arc<str>], (from, to): (usize, usize)) -> Link {
-        let leads_there = |include: &&Include| include.names.iter().any(|name| *full_name(name) == *names[to]);
-        let include = self.analyses[&names[from]].includes.iter().find(leads_there);
+        let include = self.analyses[&names[from]]
+            .includes
+            .iter()
+            .find(|include| include.names.iter().any(|name| *full_name(name) == *names[to]));
         (Arc::clone(&names[from]), include.map_or(0..0, |include| include.range.clone()))
     }
 
@@ -290,7 +292,7 @@ type Link = (Arc<str>, Range<usize>);
 
 enum Verdict {
     Fine,
-    /// What it includes has a finding of its own.
+    /// One of its includes has a finding of its own.
     Broken,
     Refused(Box<Diagnostic>),
     /// It is optional, and exists nowhere.
@@ -303,7 +305,7 @@ impl Verdict {
     }
 }
 
-/// What template files end in, here and elsewhere.
+/// The endings of template files, here and elsewhere.
 const ENDINGS: [&str; 8] = ["jinja", "jinja2", "j2", "jinja-html", "tmpl", "tpl", "html", "txt"];
 
 /// Partials of the same file name in other folders, else those with a similar name. What all names share is left out:
@@ -320,7 +322,6 @@ fn near_partials<'a>(
     }
     /// Without a first folder that is almost `partials`.
     fn below_partials(name: &str) -> &str {
-        let is_meant = |folder: &str| is_misspelling(folder, "partials") || folder == "templates";
         name.split_once('/').filter(|(folder, _)| is_meant(folder)).map_or(name, |(_, rest)| rest)
     }
     fn file(name: &str) -> &str {
@@ -337,6 +338,10 @@ fn near_partials<'a>(
     let similar = near.iter().filter_map(|near| known.iter().copied().find(|name| stem(name) == *near));
     let candidates = [in_place.collect(), elsewhere.take(3).collect(), similar.collect::<Vec<&str>>()];
     one_of(candidates.iter().find(|names| !names.is_empty())?)
+}
+
+fn is_meant(folder: &str) -> bool {
+    is_misspelling(folder, "partials") || folder == "templates"
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn index(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     this.get_attr("index0").map(Tracked::plain)
 }
 
-/// What to write instead of a function of inja in a repository that does not say that it uses inja.
+/// Returns what to write instead of a function of inja in a repository that does not say that it uses inja.
 pub(super) fn instead(name: &str) -> Option<String> {
     let written = match name {
         "at" => "list[index]",
@@ -138,7 +138,7 @@ fn at(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(Tracked { value: found, origin })
 }
 
-/// Whether the template's data has a value at a path of names and indexes with dots between them.
+/// Returns whether the template's data has a value at a path of names and indexes with dots between them.
 fn exists(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (path,): (&str,) = from_args(&native.arguments.values)?;
     account::read(path.len())?;

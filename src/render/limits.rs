@@ -46,7 +46,7 @@ pub(super) struct Depth {
 enum Before {
     /// `{%`.
     BlockStart,
-    /// What an index or a call can follow.
+    /// An operand, which an index or a call can follow.
     Operand,
     #[default]
     Other,
@@ -99,7 +99,7 @@ impl Depth {
     }
 }
 
-/// Whether a token makes the tree of its expression one level deeper.
+/// Returns `true` if a token makes the tree of its expression one level deeper.
 fn is_link(token: &Token<'_>, before: Before) -> bool {
     match token {
         Token::Plus

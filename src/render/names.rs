@@ -13,7 +13,7 @@ use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{Dialect, Repo};
 use crate::source::Sources;
 
-/// What the engine's own objects can do and no template may ask for.
+/// The methods of the engine's own objects that no template may ask for.
 const REFUSED_METHODS: [&str; 2] = ["changed", "cycle"];
 
 impl Engine {
@@ -49,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// What is wrong with a call, and what to write.
+    /// Returns what is wrong with a call, and what to write.
     fn unknown(&self, called: &Called, functions: &[&str]) -> Option<(String, String)> {
         let wanted = called.name.as_str();
         let (what, known): (&str, Vec<&str>) = match called.what {

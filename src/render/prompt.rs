@@ -32,7 +32,7 @@ enum OwnFunction {
 }
 
 impl OwnFunction {
-    /// Whether its result depends on files.
+    /// Returns `true` if its result depends on files.
     fn looks_at_files(self) -> bool {
         match self {
             OwnFunction::ReadFile | OwnFunction::FileExists | OwnFunction::ReadDir | OwnFunction::AgentRole => true,
@@ -77,7 +77,7 @@ pub(super) const PROMPT_FUNCTIONS: [&str; OWN_FUNCTIONS.len() + SHARED_FUNCTIONS
     names
 };
 
-/// What a system prompt can see: a project, and the files of its layer and the bundled one.
+/// The project and the files that a system prompt can see: those of its layer and the bundled ones.
 pub struct PromptScope {
     /// The project that the conversation is about.
     pub project: Arc<dyn World>,
@@ -87,9 +87,9 @@ pub struct PromptScope {
     pub language: Arc<str>,
     /// The layers that `:/x` is looked up in, nearest first; the first is the agent repository.
     pub layers: Vec<Arc<dyn World>>,
-    /// What stands before the paths of each layer's files in reports.
+    /// The prefixes of the paths of each layer's files in reports.
     pub shown_below: Vec<&'static str>,
-    /// What `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` are in the prompt's own text.
+    /// The values of `${PROJECT_DIR}`, `${CONFIG_DIR}` and `${HOME}` in the prompt's own text.
     pub folders: Folders,
 }
 
@@ -119,7 +119,7 @@ pub(super) struct Refusal {
     pub(super) help: Option<String>,
     /// The file that is to be mended.
     pub(super) file: Option<Box<UnreadableFile>>,
-    /// What is to be mended once for all that ask for it.
+    /// The thing to mend once for all that ask for it.
     pub(super) cause: Option<String>,
 }
 
@@ -161,10 +161,10 @@ impl From<Refusal> for Error {
 /// The variables that prompts see.
 const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
 
-/// Whether what a name stands for differs between conversations, or may change while a program runs.
+/// Returns `true` if what a name stands for differs between conversations, or may change while a program runs.
 pub(super) fn differs(name: &str) -> bool {
-    let looks_at_files = |(known, function): &(&str, OwnFunction)| *known == name && function.looks_at_files();
-    VARIABLES.contains(&name) || OWN_FUNCTIONS.iter().any(looks_at_files)
+    VARIABLES.contains(&name)
+        || OWN_FUNCTIONS.iter().any(|(known, function)| *known == name && function.looks_at_files())
 }
 
 /// Where a path of a file function leads.
@@ -315,12 +315,8 @@ impl PromptScope {
         Err(refusal)
     }
 
-    /// Whether a file stands there, or a folder if those count.
+    /// Returns whether a file stands there, or a folder if those count.
     fn exists(&self, path: &str, with_folders: bool) -> Result<bool, Refusal> {
-        let is_there = |kind| match kind {
-            EntryKind::File => true,
-            EntryKind::Folder => with_folders,
-        };
         match self.target(path) {
             ResolvedPath::In(worlds, inner) => {
                 let mut kinds = worlds.into_iter().map(|world| world.kind(&inner));
@@ -328,7 +324,12 @@ impl PromptScope {
                 match found {
                     Some(Err(ReadError::Outside)) => Err(outside(path)),
                     Some(Err(ReadError::Hidden)) => Err(hidden(path)),
-                    found => Ok(found.is_some_and(|kind| kind.is_ok_and(is_there))),
+                    found => Ok(found.is_some_and(|kind| {
+                        kind.is_ok_and(|kind| match kind {
+                            EntryKind::File => true,
+                            EntryKind::Folder => with_folders,
+                        })
+                    })),
                 }
             }
             ResolvedPath::Outside => Err(outside(path)),
@@ -453,7 +454,7 @@ fn folder(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     }
 }
 
-/// What follows the last dot of a name, as Qt's `QFileInfo::suffix` has it: also where nothing stands before the dot.
+/// Returns what follows the last dot of a name, as Qt's `QFileInfo::suffix` has it: also where nothing stands before the dot.
 fn suffix(path: &str) -> Range<usize> {
     let name = basename(path);
     path[name.clone()].rfind('.').map_or(path.len(), |at| name.start + at + 1)..path.len()

@@ -14,7 +14,7 @@ use crate::json::Pointer;
 use crate::memory::Identity;
 use crate::source::{Sources, Span};
 
-/// What a template wrote, and who wrote each byte.
+/// The output of a template, and who wrote each byte.
 pub(crate) struct Recording {
     /// Tells it apart from others.
     id: Identity,
@@ -49,7 +49,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// What stands in the template itself: literal text, or the tag whatever it wrote.
+    /// Returns what stands in the template itself: literal text, or the tag whatever it wrote.
     pub fn statement(&self) -> Span {
         self.tag.filter(|_| self.value.is_some()).unwrap_or(self.span)
     }
@@ -80,7 +80,7 @@ pub enum By {
     Computed(Vec<From>),
 }
 
-/// What a computed text was made of.
+/// The values that a computed text was made of.
 #[derive(Debug, Clone, PartialEq)]
 pub enum From {
     /// A value of the data.
@@ -100,7 +100,7 @@ pub struct Step {
     pub span: Span,
 }
 
-/// What leads from one place of a template to another.
+/// The kinds of steps from one place of a template to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// `{% include %}`.
@@ -189,8 +189,12 @@ impl Renderer<'_> {
     /// Evaluates a template of a body, and notes which values of the data it reads, and where.
     pub(crate) fn reads_of_body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Vec<DataRead> {
         let (output, _) = self.run(id, (self.engine, input.variables()), None, Reads::default());
-        let read = |(path, place)| DataRead { path, span: self.engine.place_span(sources, place) };
-        output.watch.0.into_iter().map(read).collect()
+        output
+            .watch
+            .0
+            .into_iter()
+            .map(|(path, place)| DataRead { path, span: self.engine.place_span(sources, place) })
+            .collect()
     }
 
     /// The same for a system prompt.
@@ -274,7 +278,7 @@ impl Recording {
         written
     }
 
-    /// What is behind the place up to which the template could be followed: it makes too many texts of texts.
+    /// Returns what is behind the place up to which the template could be followed: it makes too many texts of texts.
     fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
         let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
         Written { output, by: By::Computed(Vec::new()), span, tag: None, steps: Vec::new(), value: None }
@@ -288,10 +292,10 @@ impl Recording {
     /// The tag that wrote nothing, somewhere in a range of the output.
     pub(crate) fn empty_tag(&self, engine: &Engine, sources: &Sources, range: &Range<usize>) -> Option<Span> {
         let runs = self.told.runs.iter().zip(&self.starts).rev();
-        let is_there = |(run, start): &(&Run, &usize)| {
-            run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start)
-        };
-        { runs }.find(is_there).map(|(run, _)| run).and_then(|run| tag_span(engine, sources, run))
+        { runs }
+            .find(|(run, start)| run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start))
+            .map(|(run, _)| run)
+            .and_then(|run| tag_span(engine, sources, run))
     }
 
     /// The outermost call of a macro, or the outermost tag that writes a capture, that gives a text and no JSON, as far as a byte of its
@@ -316,8 +320,8 @@ impl Recording {
     /// Where the output of a frame begins that a run is in; `None` if the templates' own words from there to a byte are JSON.
     fn text_before(&self, frame: FrameId, index: usize, at: usize) -> Option<usize> {
         let is_within = |run: &Run| {
-            let parent = |id: &FrameId| self.frames.get(*id as usize).and_then(|frame| frame.parent);
-            std::iter::successors(Some(run.frame), parent).any(|id| id == frame)
+            std::iter::successors(Some(run.frame), |id| self.frames.get(*id as usize).and_then(|frame| frame.parent))
+                .any(|id| id == frame)
         };
         let runs = self.told.runs[..=index].iter().zip(&self.starts).rev();
         let mut begin = self.starts[index];
@@ -354,8 +358,7 @@ impl Recording {
         let source = run.source(text, inside.start - output.start, inside.len());
         let shifted = |at: usize| at + source.start..at + source.end;
         let tag = tag_span(engine, sources, run);
-        let start_of_template = || engine.place_span(sources, Place::new(owner.template, &(0..0)));
-        let mut span = tag.unwrap_or_else(start_of_template);
+        let mut span = tag.unwrap_or_else(|| engine.place_span(sources, Place::new(owner.template, &(0..0))));
         let by = match &run.writer {
             Writer::Template(place) => {
                 let is_exact = place.len() == rope::unescaped_len(text, run.escaped);

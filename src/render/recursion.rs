@@ -10,12 +10,12 @@ pub(super) struct Misplaced {
     pub(super) help: &'static str,
 }
 
-/// What is around a statement in its template or its block.
+/// The scope around a statement in its template or its block.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     /// How many loops.
     loops: usize,
-    /// Whether this is a block, and no macro in it.
+    /// `true` if this is a block, and no macro in it.
     pub(super) is_block: bool,
 }
 

@@ -50,7 +50,7 @@ pub(super) enum Writer {
     Computed { from: Arc<[Input]> },
 }
 
-/// What a computed text was made of.
+/// The input of a computed text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Input {
     Data(Arc<Pointer>),
@@ -101,7 +101,7 @@ impl Told {
         Told { text: text.to_owned(), runs: Vec::new(), follows: false }
     }
 
-    /// Whether its writers are known.
+    /// Returns `true` if its writers are known.
     pub(super) fn is_followed(&self) -> bool {
         self.follows
     }
@@ -185,7 +185,6 @@ impl Told {
 
     /// The value that each run is a part of: with its neighbours of the same emission.
     pub(super) fn values(&self) -> Vec<Range<usize>> {
-        let emission = |run: &Run| (run.emission, run.recording);
         let values = self.runs.chunk_by(|one, next| emission(one) == emission(next));
         let mut end = 0;
         let values = values.flat_map(|runs| {
@@ -225,7 +224,7 @@ impl Told {
         json
     }
 
-    /// What a text was computed from.
+    /// Returns what a text was computed from.
     pub(super) fn inputs(&self) -> impl Iterator<Item = Input> {
         self.runs.iter().flat_map(|run| match &run.writer {
             Writer::Data { path, .. } => vec![Input::Data(Arc::clone(path))],
@@ -235,6 +234,10 @@ impl Told {
             Writer::Tag => Vec::new(),
         })
     }
+}
+
+fn emission(run: &Run) -> (u32, u8) {
+    (run.emission, run.recording)
 }
 
 /// Takes parts out of a text, each behind the one before: in one walk, however many they are.

@@ -57,7 +57,7 @@ struct Tag {
     inner: Option<Range<usize>>,
 }
 
-/// What is wrong with the tag that the parser stopped in. Between parentheses the tokenizer takes `}}` for two braces.
+/// Returns what is wrong with the tag that the parser stopped in. Between parentheses the tokenizer takes `}}` for two braces.
 fn within_tag(text: &str, at: usize) -> Option<Slip> {
     let mut tag = Tag::default();
     for (token, span) in machinery::tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok) {
@@ -85,7 +85,7 @@ fn within_tag(text: &str, at: usize) -> Option<Slip> {
 }
 
 impl Tag {
-    /// What is wrong with it; `is_at_end` if it ends here.
+    /// Returns what is wrong with it; `is_at_end` if it ends here.
     fn slip(mut self, is_at_end: bool) -> Option<Slip> {
         if let (true, Some(range)) = (self.is_block, self.inner) {
             return Some(Slip {

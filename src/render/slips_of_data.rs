@@ -1,4 +1,4 @@
-//! What the text of a template tells of the data that it reads, though no context shows it.
+//! Mistakes about data that the text of a template tells, though no context shows it.
 //!
 //! `ctx.sytem_prompt is defined` is never true: strict undefined values do not find the slip, since the guard asks before anything is
 //! read. What conversations hold is a closed set, so the template's text is enough to tell. And `"{{ block.title }}"` is JSON as long as
@@ -20,9 +20,9 @@ pub(super) struct Impossible {
     /// The object that is asked, as [`TEMPLATE_DATA`] calls it.
     pub(super) object: &'static str,
     pub(super) member: String,
-    /// Whether the object is known by its usual name alone.
+    /// `true` if the object is known by its usual name alone.
     pub(super) is_guess: bool,
-    /// Whether inja's `exists` asks: other dialects have no such function.
+    /// `true` if inja's `exists` asks: other dialects have no such function.
     pub(super) is_of_inja: bool,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct Unescaped {
     pub(super) range: Range<usize>,
     /// The expression whose value it is.
     pub(super) value: Range<usize>,
-    /// Whether anything may stand in it: ids, names and media types have few characters.
+    /// `true` if anything may stand in it: ids, names and media types have few characters.
     pub(super) is_free: bool,
     pub(super) is_guess: bool,
-    /// Whether nothing else stands between the quotes.
+    /// `true` if nothing else stands between the quotes.
     pub(super) is_alone: bool,
 }
 
-/// What the text of a template tells.
+/// The findings in the text of a template.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) impossible: Vec<Impossible>,
@@ -52,7 +52,7 @@ const NO_TEXTS: [&str; 6] = ["role", "type", "is_error", "is_url", "source", "sc
 /// Members whose values have no quotes where providers hold to their formats.
 const RESTRICTED: [&str; 6] = ["id", "tool_use_id", "name", "media_type", "origin", "signature"];
 
-/// What is known of a value.
+/// The knowledge of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     object: &'static str,
@@ -115,7 +115,7 @@ pub(super) fn find(template: &Stmt<'_>) -> Told {
 #[derive(Debug, Clone, Copy, Default)]
 struct Quoted {
     is_in_string: bool,
-    /// Whether the string begins right here.
+    /// `true` if the string begins right here.
     is_at_start: bool,
 }
 
@@ -137,12 +137,12 @@ impl Quoted {
 }
 
 struct Walker<'t> {
-    /// What names stand for; `None` if nothing is known.
+    /// The shapes that names stand for; `None` if nothing is known.
     scopes: Vec<HashMap<&'t str, Option<Shape>>>,
     found: Vec<Impossible>,
     unescaped: Vec<Unescaped>,
     quoted: Quoted,
-    /// Whether a macro or a capture runs: what it writes is no JSON yet.
+    /// `true` if a macro or a capture runs: what it writes is no JSON yet.
     is_text: bool,
 }
 

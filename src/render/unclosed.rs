@@ -73,7 +73,7 @@ struct Tag {
     /// The characters that end it.
     delimiter: &'static str,
     name: Option<String>,
-    /// Whether a value is assigned: `{% set x = 1 %}` has no end tag.
+    /// `true` if a value is assigned: `{% set x = 1 %}` has no end tag.
     assigns: bool,
 }
 

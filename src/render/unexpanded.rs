@@ -10,7 +10,7 @@ use minijinja::machinery::ast::{BinOpKind, Expr, Set};
 
 use super::dialect::PROMPT_VARIABLES;
 
-/// What was met so far in one template.
+/// The text met so far in one template.
 #[derive(Debug, Default)]
 pub(super) struct Unexpanded {
     /// Variables that hold such a text, and where it is written.

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = crate::json::MAX_DEPTH;
 /// The engine's objects.
 pub(super) type Members = IndexMap<Value, Value>;
 
-/// What an object of the engine is made of.
+/// The content of an object of the engine.
 enum Shape<'v> {
     Elements(&'v [Value]),
     Members(&'v Members),
@@ -114,7 +114,7 @@ fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
     }
 }
 
-/// What `import` gives: it holds the variables of a partial.
+/// Returns what `import` gives: it holds the variables of a partial.
 fn is_module(object: &DynObject) -> bool {
     object.downcast_ref::<super::eval::Module>().is_some()
 }

@@ -9,11 +9,11 @@ use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_h
 /// Why no request can be sent to an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NoAddress {
-    /// What is wrong.
+    /// The mistake in words.
     pub(crate) why: String,
-    /// What was meant, if that is known.
+    /// The likely intention, if that is known.
     pub(crate) help: Option<String>,
-    /// Whether a secret stands in it, so that it must not be shown.
+    /// `true` if a secret stands in it, so that it must not be shown.
     pub(crate) holds_secret: bool,
 }
 
@@ -31,7 +31,7 @@ impl NoAddress {
     }
 }
 
-/// Whether an endpoint can be appended to a URL and a request be sent there. The pattern of `schemas/provider.schema.json`
+/// Returns whether an endpoint can be appended to a URL and a request be sent there. The pattern of `schemas/provider.schema.json`
 /// says the same, but of large ports and of signs in names of hosts.
 pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     let wrong = |why: &str| Err(NoAddress::wrong(why));
@@ -68,7 +68,7 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     plain_path(&rest[place.len()..])
 }
 
-/// Whether requests can be sent to a URL as it is written, query included.
+/// Returns whether requests can be sent to a URL as it is written, query included.
 pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
     no_secret(url)?;
     if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
@@ -83,7 +83,7 @@ pub(crate) fn server_url(url: &str) -> Result<(), NoAddress> {
     base_url(url.split('?').next().unwrap_or_default())
 }
 
-/// Whether an endpoint can be appended to a base URL, and the URL means what is written.
+/// Returns whether an endpoint can be appended to a base URL, and the URL means what is written.
 pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
     no_secret(text)?;
     if text.contains("://") {
@@ -99,13 +99,9 @@ pub(crate) fn endpoint(text: &str) -> Result<(), NoAddress> {
     plain_path(text.split('?').next().unwrap_or_default())
 }
 
-/// What follows the scheme and its `//`.
+/// Returns what follows the scheme and its `//`.
 fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     let schemes = ["https", "http"];
-    let other_scheme = |scheme: &str| match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
-        true => NoAddress::wrong(&format!("`{scheme}` is not a scheme for requests")),
-        false => NoAddress::wrong("requests are sent by `https` or `http`"),
-    };
     if let Some((scheme, rest)) = url.split_once("://") {
         return match schemes.contains(&scheme) {
             true => Ok(rest),
@@ -125,7 +121,14 @@ fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     }
 }
 
-/// Whether a text may be a name of a host, in any script, or an address. Letters and digits only: what looks like a dot, a
+fn other_scheme(scheme: &str) -> NoAddress {
+    match scheme.len() <= 8 && scheme.bytes().all(|b| b.is_ascii_alphabetic()) {
+        true => NoAddress::wrong(&format!("`{scheme}` is not a scheme for requests")),
+        false => NoAddress::wrong("requests are sent by `https` or `http`"),
+    }
+}
+
+/// Returns `true` if a text may be a name of a host, in any script, or an address. Letters and digits only: what looks like a dot, a
 /// slash or nothing at all is none.
 fn is_host(text: &str) -> bool {
     match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
@@ -134,7 +137,7 @@ fn is_host(text: &str) -> bool {
     }
 }
 
-/// Whether a path is sent as it is written: clients turn `\` into `/`, and fold `.` and `..`.
+/// Returns whether a path is sent as it is written: clients turn `\` into `/`, and fold `.` and `..`.
 fn plain_path(path: &str) -> Result<(), NoAddress> {
     if path.contains('\\') {
         return Err(NoAddress::wrong("`\\` has no place in a URL").help("write `/`"));
@@ -146,7 +149,7 @@ fn plain_path(path: &str) -> Result<(), NoAddress> {
     }
 }
 
-/// Whether a text is free of logins and of parameters that carry keys, however they are spelled.
+/// Returns whether a text is free of logins and of parameters that carry keys, however they are spelled.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
         let help = "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
@@ -161,12 +164,11 @@ fn no_secret(text: &str) -> Result<(), NoAddress> {
     }
 }
 
-/// Whether a login stands before the host, as clients read a URL: they skip tabs and line ends, take `\` for `/`, any number
+/// Returns `true` if a login stands before the host, as clients read a URL: they skip tabs and line ends, take `\` for `/`, any number
 /// of slashes, and a scheme in any case.
 fn holds_login(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let text = text.trim_start();
-    let is_scheme = |scheme: &str| scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     let rest = match text.split_once(':') {
         Some((scheme, rest)) if is_scheme(scheme) => rest,
         _ => text,
@@ -177,16 +179,24 @@ fn holds_login(text: &str) -> bool {
     !is_path && (authority.contains(['@', '＠', '﹫']) || authority.to_ascii_lowercase().contains("%40"))
 }
 
-/// Whether a key stands in a URL: as a parameter, wherever parameters begin, or as a part of the host or the path.
+fn is_scheme(scheme: &str) -> bool {
+    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+}
+
+/// Returns `true` if a key stands in a URL: as a parameter, wherever parameters begin, or as a part of the host or the path.
 fn holds_key(text: &str) -> bool {
-    let is_named = |part: &str| {
-        let pair = part.split_once('=');
-        pair.is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
-    };
-    let is_key = |part: &str| is_key_in_path(part) || part.split([':', '.', '=', '@']).any(is_key_in_path);
     let (path, query) = text.split_once(['?', '#']).unwrap_or((text, ""));
     path.split(['/', '&', ';']).any(|part| is_named(part) || is_key(part))
         || query.split(['/', '&', ';', '?', '#']).any(|part| is_named(part) || is_secret_value(part))
+}
+
+fn is_key(part: &str) -> bool {
+    is_key_in_path(part) || part.split([':', '.', '=', '@']).any(is_key_in_path)
+}
+
+fn is_named(part: &str) -> bool {
+    let pair = part.split_once('=');
+    pair.is_some_and(|(name, value)| !value.is_empty() && is_secret_name(name))
 }
 
 /// A text with its `%XX` of ASCII characters replaced.

@@ -54,7 +54,7 @@ const MAX_EXTENSIONS: usize = 1_000;
 /// The most fields of one list of an `[[extension]]` entry.
 const MAX_FIELDS: usize = 1_000;
 
-/// What a provider instance takes beyond its wire format.
+/// The members that a provider instance takes beyond its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
     /// Where the entry stands.
@@ -81,7 +81,7 @@ pub enum Dialect {
     Inja,
 }
 
-/// What becomes of a rule's findings.
+/// The level of a rule's findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// They are dropped.
@@ -105,7 +105,7 @@ pub struct Allow {
     pub reason: Option<Arc<str>>,
     /// The last day it holds.
     pub expires: Option<Date>,
-    /// Whether it has findings: what it silences is then not judged.
+    /// `true` if it has findings: what it silences is then not judged.
     pub(crate) broken: bool,
 }
 
@@ -262,7 +262,6 @@ impl Extension {
             reader.report(finding.help("write where and which: `\"/service_tier=batch\"`"));
             return None;
         }
-        let texts = |list: Vec<Spanned<Arc<str>>>| list.into_iter().map(|text| text.value).collect();
         let instance = instance?;
         Some(Extension {
             span: instance.span,
@@ -275,7 +274,11 @@ impl Extension {
     }
 }
 
-/// What an `[[extension]]` entry needs that has no list at all.
+fn texts(list: Vec<Spanned<Arc<str>>>) -> Vec<Arc<str>> {
+    list.into_iter().map(|text| text.value).collect()
+}
+
+/// The keys of which an `[[extension]]` entry needs one.
 const EXTENSION_NEEDS: [&str; 3] = ["provider_instance", "fields", "reason"];
 
 fn is_too_long(list: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
@@ -291,11 +294,13 @@ impl Reader<'_, '_> {
         let missing: Vec<&str> = needed.iter().copied().filter(|key| !self.has(key)).collect();
         if !missing.is_empty() {
             let message = format!("{what} needs `{}`", missing.join("` and `"));
-            let line = |key: &&str| match LIST_KEYS.contains(key) {
-                true => format!("`{key} = [\"…\"]`"),
-                false => format!("`{key} = \"…\"`"),
-            };
-            let lines: Vec<String> = missing.iter().map(line).collect();
+            let lines: Vec<String> = missing
+                .iter()
+                .map(|key| match LIST_KEYS.contains(key) {
+                    true => format!("`{key} = [\"…\"]`"),
+                    false => format!("`{key} = \"…\"`"),
+                })
+                .collect();
             self.report(
                 Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
             );

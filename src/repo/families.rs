@@ -28,7 +28,7 @@ use crate::toml::{Kind, Node, Table};
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
 /// Every key of a `[[family]]` entry.
-pub const FAMILY_KEYS: [&str; 31] = joined(OWN_KEYS, PROPERTY_KEYS);
+pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] = joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// Keys of a family that are no properties.
 const OWN_KEYS: [&str; 16] = [
@@ -93,7 +93,7 @@ const MAX_LIST: usize = 100;
 /// Models of which the same is known.
 #[derive(Debug, Clone)]
 pub struct Family {
-    /// What people call it; unique in a file.
+    /// The name that people use; unique in a file.
     pub name: Spanned<Arc<str>>,
     /// Patterns of the names that belong to it.
     pub models: Vec<ModelPattern>,
@@ -103,7 +103,7 @@ pub struct Family {
     pub wires: Vec<Spanned<Arc<str>>>,
     /// The servers that this is known of; empty for all that serve these models.
     pub servers: Vec<Spanned<Arc<str>>>,
-    /// Whether it is a rule of these servers for every model, named or not: elsewhere it says nothing.
+    /// `true` if it is a rule of these servers for every model, named or not: elsewhere it says nothing.
     pub of_server: bool,
     /// The version of the API, as a header names it, from which on it is so; `None` for all.
     pub from_version: Option<Arc<str>>,
@@ -111,17 +111,17 @@ pub struct Family {
     pub without_beta: Option<Arc<str>>,
     /// Where it was found, and when.
     pub origin: Origin,
-    /// What it says of these models, yes or no.
+    /// The properties of these models, yes or no.
     pub properties: Vec<(Property, bool)>,
-    /// Whether messages with calls must carry their `reasoning_content` while the model thinks; how bad it is if they don't.
+    /// The severity of a message with calls that does not carry its `reasoning_content` while the model thinks; `None` if it need not.
     pub reasoned_calls: Option<Severity>,
     /// The shortest prefix that is cached, in tokens.
     pub cache_minimum: Option<i64>,
     /// The most tokens of a request and its answer together.
     pub context_window: Option<i64>,
-    /// What tokens cost.
+    /// The price of tokens.
     pub price: Option<Price>,
-    /// What is known of members of bodies.
+    /// The facts known of members of bodies.
     pub facts: Vec<Fact>,
 }
 
@@ -151,7 +151,7 @@ pub struct ModelPattern {
     rest: Rest,
 }
 
-/// What follows the beginning of a name. Most patterns are a name or its beginning, and need no glob.
+/// The rest of a name behind its beginning. Most patterns are a name or its beginning, and need no glob.
 #[derive(Debug, Clone)]
 enum Rest {
     Nothing,
@@ -165,7 +165,7 @@ enum Rest {
 pub struct Fact {
     /// The members that it speaks of.
     pub at: Vec<MemberPath>,
-    /// What is asked of them.
+    /// The demand on them.
     pub demand: Demand,
     /// It holds only for bodies that are like all of these.
     pub when: Vec<Condition>,
@@ -175,15 +175,15 @@ pub struct Fact {
     pub wires: Vec<Spanned<Arc<str>>>,
     /// How bad it is to do otherwise.
     pub level: Severity,
-    /// What happens, in the words of the author.
+    /// The consequence, in the words of the author.
     pub says: Option<Arc<str>>,
-    /// What to do, in the words of the author.
+    /// The advice, in the words of the author.
     pub help: Option<Arc<str>>,
     /// Where it was found; what is empty is as in the family.
     pub origin: Origin,
 }
 
-/// What is asked of a member.
+/// The demand on a member.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Demand {
     /// It must not be there.
@@ -204,7 +204,7 @@ pub enum Demand {
     },
 }
 
-/// What a body may be like.
+/// A condition on a body.
 #[derive(Debug, Clone)]
 pub struct Condition {
     /// The member.
@@ -213,12 +213,12 @@ pub struct Condition {
     pub is: State,
 }
 
-/// What counts of a member.
+/// The state of a member that counts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// Whether it is there.
+    /// It is there, or it is not.
     Present(bool),
-    /// Whether it has one of these values.
+    /// It has one of these values.
     OneOf(Vec<Value>),
 }
 
@@ -237,10 +237,13 @@ const TAKEN: Known = Known::flat("a [[family.takes]] entry", &TAKES_KEYS);
 
 /// The families of both layers: those of the repository replace bundled ones of the same name, and follow the others.
 pub(super) fn merged(bundled: Vec<Family>, own: Vec<Family>) -> Vec<Family> {
-    let is_replaced = |family: &Family| own.iter().any(|other| other.name.value == family.name.value);
-    let mut families: Vec<Family> = bundled.into_iter().filter(|family| !is_replaced(family)).collect();
+    let mut families: Vec<Family> = bundled.into_iter().filter(|family| !is_replaced(family, &own)).collect();
     families.extend(own);
     families
+}
+
+fn is_replaced(family: &Family, own: &[Family]) -> bool {
+    own.iter().any(|other| other.name.value == family.name.value)
 }
 
 /// Reads `model-families.toml`.
@@ -276,18 +279,18 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
 }
 
 impl Family {
-    /// Whether a model belongs to it.
+    /// Returns `true` if a model belongs to it.
     pub fn has(&self, model: &ModelName) -> bool {
         let is_like = |patterns: &[ModelPattern]| patterns.iter().any(|pattern| pattern.is_match(model));
         is_like(&self.models) && !is_like(&self.except)
     }
 
-    /// Whether it says something of a model, and not of whatever a server runs.
+    /// Returns `true` if it says something of a model, and not of whatever a server runs.
     pub fn is_about(&self, model: &ModelName) -> bool {
         !self.of_server && self.has(model)
     }
 
-    /// What it says of a property; `None` if nothing.
+    /// Returns what it says of a property; `None` if nothing.
     pub fn property(&self, property: Property) -> Option<bool> {
         self.properties.iter().find(|(known, _)| *known == property).map(|(_, is)| *is)
     }
@@ -303,8 +306,10 @@ impl Family {
         let from_version = reader.string("from_version").map(|it| it.value);
         let without_beta = reader.string("without_beta").map(|it| it.value);
         let reasoned_calls = reader.level("reasoned_calls");
-        let said = |property: Property| Some((property, reader.boolean(property.key())?.value));
-        let properties = Property::ALL.into_iter().filter_map(said).collect();
+        let properties = Property::ALL
+            .into_iter()
+            .filter_map(|property| Some((property, reader.boolean(property.key())?.value)))
+            .collect();
         let cache_minimum = reader.integer("cache_minimum").map(|it| it.value);
         let context_window = reader.integer("context_window").map(|it| it.value);
         let price = Price::read(&mut reader);
@@ -344,7 +349,7 @@ impl ModelPattern {
         Ok(ModelPattern { text, begins: pattern[..plain].into(), rest })
     }
 
-    /// Whether a name is like that, without its date or with it.
+    /// Returns `true` if a name is like that, without its date or with it.
     pub fn is_match(&self, model: &ModelName) -> bool {
         self.is_like(model.normal()) || model.dated().is_some_and(|name| self.is_like(name))
     }
@@ -394,7 +399,7 @@ impl Fact {
 }
 
 impl Demand {
-    /// What the keys of an entry ask; `None` if one has a finding.
+    /// Returns what the keys of an entry ask; `None` if one has a finding.
     fn read(reader: &mut Reader<'_, '_>, known: &[&str]) -> Option<Demand> {
         if known.contains(&"instead") {
             let values = reader.listed_values("values")?;

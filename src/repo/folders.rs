@@ -13,7 +13,7 @@ pub(crate) const ROLES: &str = "roles";
 /// JSON Schemas.
 pub(crate) const SCHEMAS: &str = "schemas";
 
-/// What models take and refuse: the one file at the root that comes with the program.
+/// The file of facts about models: the one file at the root that comes with the program.
 pub(crate) const MODEL_FAMILIES: &str = "model-families.toml";
 
 /// All that people write, sorted: `golden/` is written by the program.

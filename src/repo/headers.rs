@@ -32,7 +32,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
     headers
 }
 
-/// What is wrong with a header, at its name or its value.
+/// Returns what is wrong with a header, at its name or its value.
 fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnostic> {
     if !value.is_empty() && (is_secret_name(name) || is_secret_value(name) || is_secret_value(value)) {
         let finding = Diagnostic::new(&rules::LITERAL_SECRET, span, "a header holds a key");
@@ -54,7 +54,7 @@ fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnost
     })
 }
 
-/// Whether a key may stand in a header: one with a legal name that is not about the connection or the body.
+/// Returns `true` if a key may stand in a header: one with a legal name that is not about the connection or the body.
 pub(super) fn is_key_header(name: &str) -> bool {
     let is_for_keys = matches!(&*name.to_ascii_lowercase(), "authorization" | "x-api-key" | "x-goog-api-key");
     is_name(name) && (is_for_keys || reserved(name).is_none())
@@ -62,8 +62,7 @@ pub(super) fn is_key_header(name: &str) -> bool {
 
 /// A token of RFC 9110, 5.6.2.
 fn is_name(name: &str) -> bool {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(is_token)
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 /// Why a header is not for repositories to set; `None` if it is.

@@ -37,7 +37,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Whether it has a name, or extends an instance with that name.
+    /// Returns `true` if it has a name, or extends an instance with that name.
     pub fn is_a(&self, name: &str) -> bool {
         *self.name.value == *name || self.bases.iter().any(|base| **base == *name)
     }
@@ -62,7 +62,6 @@ pub enum SecretRef {
 impl SecretRef {
     /// Reads a reference.
     fn parse(text: &str) -> Result<SecretRef, NoSecretRef> {
-        let malformed = |why: &str| Err(NoSecretRef::Malformed(why.to_owned()));
         // A path may hold anything.
         if is_key_for_reference(text.strip_prefix("file:").map_or(text, file_name)) {
             return Err(NoSecretRef::Key);
@@ -98,6 +97,10 @@ impl SecretRef {
     }
 }
 
+fn malformed(why: &str) -> Result<SecretRef, NoSecretRef> {
+    Err(NoSecretRef::Malformed(why.to_owned()))
+}
+
 /// As it is written in a file; a plain name in its long form.
 impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -125,7 +128,7 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether a name is written like that of an environment variable: `SOME_KEY`.
+/// Returns `true` if a name is written like that of an environment variable: `SOME_KEY`.
 fn is_constant(name: &str) -> bool {
     name.contains('_') && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
@@ -141,7 +144,7 @@ pub(super) struct RawInstance {
     api_key_ref: Option<Spanned<SecretRef>>,
     description: Option<Arc<str>>,
     headers: Vec<PlacedHeader>,
-    /// Whether a finding says that it cannot be used.
+    /// `true` if a finding says that it cannot be used.
     pub(super) broken: bool,
 }
 
@@ -199,8 +202,10 @@ type PlacedHeader = (Arc<str>, (Arc<str>, Span));
 fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<PlacedHeader> {
     let spans: BTreeMap<String, Span> =
         table.entries.iter().map(|(key, node)| (key.name.to_ascii_lowercase(), reader.span(node))).collect();
-    let placed = |(name, value): (Arc<str>, Arc<str>)| Some((Arc::clone(&name), (value, *spans.get(&*name)?)));
-    headers::read(reader, table).into_iter().filter_map(placed).collect()
+    headers::read(reader, table)
+        .into_iter()
+        .filter_map(|(name, value)| Some((Arc::clone(&name), (value, *spans.get(&*name)?))))
+        .collect()
 }
 
 pub(super) fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
@@ -283,17 +288,19 @@ fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
     let members: Vec<&RawInstance> = raw.values().collect();
     let parents: Vec<Option<usize>> =
         members.iter().map(|it| index.get(&it.extends.as_ref()?.value).copied()).collect();
-    let finding = |circle: &Vec<usize>| {
-        let names: Vec<&str> = circle.iter().map(|&at| members[at].name.value.as_ref()).collect();
-        let message = match names.as_slice() {
-            [only] => format!("provider instance `{only}` extends itself"),
-            _ => format!("provider instances extend each other in a circle: {}", crate::chain::describe(&names)),
-        };
-        let place = members[circle[0]].extends.as_ref()?.span;
-        let finding = Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message);
-        Some(finding.help("remove one `extends`, and say what it stood for"))
-    };
-    crate::chain::circles(&parents).iter().filter_map(finding).collect()
+    crate::chain::circles(&parents)
+        .iter()
+        .filter_map(|circle| {
+            let names: Vec<&str> = circle.iter().map(|&at| members[at].name.value.as_ref()).collect();
+            let message = match names.as_slice() {
+                [only] => format!("provider instance `{only}` extends itself"),
+                _ => format!("provider instances extend each other in a circle: {}", crate::chain::describe(&names)),
+            };
+            let place = members[circle[0]].extends.as_ref()?.span;
+            let finding = Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message);
+            Some(finding.help("remove one `extends`, and say what it stood for"))
+        })
+        .collect()
 }
 
 /// The finding of an instance that extends one that does not exist.
@@ -310,7 +317,7 @@ fn unknown_parent(
     Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help)
 }
 
-/// Whether a chain ends as it should; what is wrong is told at the first instance that it is wrong for, and for those that
+/// Returns `true` if a chain ends as it should; what is wrong is told at the first instance that it is wrong for, and for those that
 /// extend it in silence.
 fn ends_well(
     chain: &[&RawInstance],
@@ -349,8 +356,7 @@ fn resolve_one(
     if !ends_well(&chain, raw, suggestions, findings) {
         return None;
     }
-    let first = |get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>| chain.iter().find_map(|instance| get(instance));
-    let (client_api, url) = (first(|it| it.client_api.clone()), first(|it| it.url.clone()));
+    let (client_api, url) = (first(|it| it.client_api.clone(), &chain), first(|it| it.url.clone(), &chain));
     let missing: Vec<&str> = [("client_api", client_api.is_none()), ("url", url.is_none())]
         .iter()
         .filter(|it| it.1)
@@ -375,4 +381,8 @@ fn resolve_one(
         header_spans: headers.values().map(|(_, span)| *span).collect(),
         headers: headers.into_iter().map(|(name, (value, _))| (name, value)).collect(),
     })
+}
+
+fn first(get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>, chain: &[&RawInstance]) -> Option<Spanned<Arc<str>>> {
+    chain.iter().find_map(|instance| get(instance))
 }

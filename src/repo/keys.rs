@@ -20,7 +20,7 @@ pub(crate) struct Reader<'t, 'f> {
 
 /// The keys that a table may have.
 pub(crate) struct Known {
-    /// What the table is, with its article.
+    /// The name of the table, with its article.
     pub(crate) what: &'static str,
     /// Its keys.
     pub(crate) keys: &'static [&'static str],
@@ -181,7 +181,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Whether a key is there, whatever its value is.
+    /// Returns `true` if a key is there, whatever its value is.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
@@ -235,12 +235,12 @@ impl<'t, 'f> Reader<'t, 'f> {
         })
     }
 
-    /// Whether there are more findings than there were.
+    /// Returns `true` if there are more findings than there were.
     pub(crate) fn found_more_than(&self, before: usize) -> bool {
         self.findings.len() > before
     }
 
-    /// Whether there is a new finding that cannot be lowered: what was read is not what was meant.
+    /// Returns `true` if there is a new finding that cannot be lowered: what was read is not what was meant.
     pub(crate) fn found_unusable(&self, before: usize) -> bool {
         self.findings[before..].iter().any(is_fatal)
     }
@@ -300,12 +300,12 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 }
 
-/// Whether a finding means that what it is about cannot be used.
+/// Returns `true` if a finding means that what it is about cannot be used.
 pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && !finding.rule.can_be_lowered
 }
 
-/// What is to be said of a key that a table does not know.
+/// The message about a key that a table does not know.
 pub(crate) enum Special {
     /// Somebody else tells of it.
     Told,

@@ -17,7 +17,7 @@ pub(super) struct Listing {
     pub(super) others: Vec<(String, Like)>,
     /// Hidden files that are called like source files.
     pub(super) hidden: Vec<String>,
-    /// What could not be looked into.
+    /// The folders that could not be looked into.
     pub(super) unread: Vec<Unread>,
 }
 
@@ -78,7 +78,7 @@ impl Listing {
         }
     }
 
-    /// What stands directly at the root. In a flat repository profiles do.
+    /// Lists the files directly at the root. In a flat repository profiles do.
     fn root(&mut self, world: &dyn World, is_flat: bool) {
         let entries = match world.list("") {
             Ok(entries) => entries,

@@ -17,7 +17,7 @@ use crate::source::{FileId, SourceText, Sources, Span, Spanned, TextError};
 use crate::toml::{self, Table};
 use crate::world::{EntryKind, MAX_FILE_BYTES, MAX_REPOSITORY_BYTES, ReadError, Unread, World};
 
-/// What takes part in a run.
+/// The sources that take part in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Compile the bundled agents too.
@@ -76,7 +76,7 @@ pub(crate) fn read_tools_below(
 struct Loader {
     sources: Sources,
     findings: Vec<Diagnostic>,
-    /// What stands before the paths of files, as they are shown.
+    /// The prefix of the paths of files, as they are shown.
     shown_below: String,
     profiles: Vec<LayerFile>,
     unreadable_profiles: Vec<LayerFile>,
@@ -122,7 +122,7 @@ impl Loader {
         models
     }
 
-    /// What is known of models, also without bundled profiles.
+    /// Returns what is known of models, also without bundled profiles.
     fn families(&mut self, layers: &[Layer], config: &Config) -> Vec<Arc<Family>> {
         let mut of_layers = layers.iter().map(|layer| {
             let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
@@ -331,7 +331,7 @@ impl Loader {
         self.findings.push(finding.help(how_to_make_readable(&folder.why)));
     }
 
-    /// What was read, without what stands in files of the root alone.
+    /// Returns what was read, without what stands in files of the root alone.
     fn repo(&mut self, layers: Vec<Layer>, config: Config) -> Repo {
         for finding in self.findings.iter().filter(|finding| finding.rule == &rules::LITERAL_SECRET) {
             self.sources.mask(finding.primary.span);
@@ -398,8 +398,6 @@ pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
 }
 
 fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagnostic {
-    // Everything before the first bad byte is decoded the same way, so its length gives the place.
-    let place = |offset: usize| SourceText::salvage(&bytes[..offset]).as_str().len();
     match *error {
         TextError::Utf16 { encoding } => {
             let message = format!("`{shown}` is {encoding}, not UTF-8");
@@ -408,12 +406,12 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
         }
         TextError::NotUtf8 { offset } => {
             let message = format!("`{shown}` is not UTF-8: byte 0x{:02x} at offset {offset}", bytes[offset]);
-            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
+            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset, bytes)..place(offset, bytes)), message)
                 .help("save the file as UTF-8; from an older encoding: `iconv -f WINDOWS-1252 -t UTF-8`")
         }
         TextError::Nul { offset } => {
             let message = format!("`{shown}` contains a NUL byte at offset {offset}");
-            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset)..place(offset)), message)
+            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset, bytes)..place(offset, bytes)), message)
                 .help("source files are text; write `\\u0000` if the character is meant")
         }
         TextError::TooLarge { size } => {
@@ -423,6 +421,11 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
     }
 }
 
-/// What to do with a file that is too large.
+/// Everything before the first bad byte is decoded the same way, so its length gives the place.
+fn place(offset: usize, bytes: &[u8]) -> usize {
+    SourceText::salvage(&bytes[..offset]).as_str().len()
+}
+
+/// The advice for a file that is too large.
 const SMALLER: &str =
     "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet};
 
-/// What a file and a project must look like. Every dimension must accept; any pattern
+/// The conditions on a file and a project. Every dimension must accept; any pattern
 /// of one suffices, and one without patterns accepts everything.
 #[derive(Debug, Clone, Default)]
 pub struct Matcher {
@@ -37,13 +37,13 @@ pub struct FileToRoute {
 pub struct Mismatch {
     /// The part of an agent that is compared.
     pub dimension: Dimension,
-    /// What would be accepted, as written.
+    /// The patterns that would be accepted, as written.
     pub wanted: Vec<Arc<str>>,
-    /// What was found instead; `None` if no project was named.
+    /// The name that was found instead; `None` if no project was named.
     pub found: Option<String>,
 }
 
-/// What a matcher looks at.
+/// The thing that a matcher looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// `file_patterns`: globs on the file's name or on the whole path.
@@ -92,7 +92,7 @@ impl Matcher {
         }
     }
 
-    /// Whether it accepts everything.
+    /// Returns `true` if it accepts everything.
     pub fn is_unconstrained(&self) -> bool {
         self.files.is_empty() && self.paths.is_empty() && self.projects.is_empty()
     }
@@ -105,7 +105,6 @@ impl Matcher {
         let whole = self.paths.is_empty() || self.paths.iter().any(|it| it.accepts(&path));
         let project = subject.project.as_deref();
         let known = self.projects.is_empty() || self.projects.iter().any(|it| Some(it.as_ref()) == project);
-        let texts = |patterns: &[Pattern]| patterns.iter().map(|it| Arc::clone(&it.text)).collect();
         let found = [
             (file, Dimension::File, texts(&self.files), Some(subject.path.clone())),
             (whole, Dimension::Path, texts(&self.paths), Some(subject.path.clone())),
@@ -114,6 +113,10 @@ impl Matcher {
         let missed = found.into_iter().filter(|(accepts, ..)| !accepts);
         missed.map(|(_, dimension, wanted, found)| Mismatch { dimension, wanted, found }).collect()
     }
+}
+
+fn texts(patterns: &[Pattern]) -> Vec<Arc<str>> {
+    patterns.iter().map(|it| Arc::clone(&it.text)).collect()
 }
 
 impl Pattern {
@@ -143,7 +146,7 @@ pub(crate) fn glob(text: &str) -> Result<Glob, GlobError> {
     })
 }
 
-/// What is wrong with a glob.
+/// A mistake in a glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GlobError {
@@ -212,13 +215,13 @@ impl Glob {
         &self.text
     }
 
-    /// Whether a name or path is like that.
+    /// Returns `true` if a name or path is like that.
     pub fn is_match(&self, name: &str) -> bool {
         self.set.is_match(name)
     }
 }
 
-/// Whether a glob is one that can be used in a time that is linear in the names.
+/// Returns whether a glob is one that can be used in a time that is linear in the names.
 fn check_size(text: &str) -> Result<(), GlobError> {
     if text.len() > MAX_GLOB_BYTES {
         return Err(GlobError::TooLong);

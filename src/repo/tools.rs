@@ -45,7 +45,7 @@ pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
 /// The longest name of a tool that every wire format takes, in bytes.
 pub const MAX_TOOL_NAME: usize = 64;
 
-/// Whether a byte may stand in the name of a tool, in every wire format.
+/// Returns `true` if a byte may stand in the name of a tool, in every wire format.
 pub fn is_in_names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -56,7 +56,7 @@ const MAX_SECONDS: i64 = 24 * 60 * 60;
 /// No tool may write more, in bytes: what a model could never read.
 const MAX_BYTES: i64 = 64 * 1024 * 1024;
 
-/// What a `tools.toml` names.
+/// The tools that a `tools.toml` names.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolsFile {
@@ -69,7 +69,7 @@ pub struct ToolsFile {
 /// A program that a model may run, as `tools.toml` says it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// What the model is told.
+    /// The definition that the model sees.
     pub definition: Tool,
     /// The program that is run.
     pub program: ProgramSpec,

@@ -8,7 +8,7 @@ use super::rules::{NOT_READ, UNUSUAL_NAME};
 use crate::diag::Rule;
 use crate::toml::{self, Kind, Table};
 
-/// What a file could be meant as, by where it lies.
+/// The kind of file that a file is likely meant as, by where it lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Like {
     Profile,
@@ -36,7 +36,7 @@ pub(super) struct Suspicion {
     pub(super) help: String,
 }
 
-/// What is wrong with a file that is not read; `None` if nothing is.
+/// Returns what is wrong with a file that is not read; `None` if nothing is.
 pub(super) fn suspicion(path: &str, text: &str, like: Like) -> Option<Suspicion> {
     let what = match like {
         Like::Profile | Like::AtRoot => is_profile(text).then_some("a profile"),
@@ -112,12 +112,12 @@ fn how_to_be_read(path: &str, like: Like) -> String {
 fn is_profile(text: &str) -> bool {
     const KEYS: [&str; 4] = ["extends", "provider_instance", "system_prompt", "body"];
     read(text, &KEYS).is_some_and(|table| {
-        let has_key = |key: &&str| match (table.get(key).map(|node| &node.kind), *key) {
-            (Some(Kind::Table(_)), "body") => true,
-            (Some(Kind::String(_)), key) => key != "body",
-            _ => false,
-        };
-        is_string(&table, "name") && KEYS.iter().any(has_key)
+        is_string(&table, "name")
+            && KEYS.iter().any(|key| match (table.get(key).map(|node| &node.kind), *key) {
+                (Some(Kind::Table(_)), "body") => true,
+                (Some(Kind::String(_)), key) => key != "body",
+                _ => false,
+            })
     })
 }
 
@@ -136,7 +136,7 @@ fn is_string(table: &Table, key: &str) -> bool {
     table.get(key).is_some_and(|node| matches!(node.kind, Kind::String(_)))
 }
 
-/// What can be read of a text as TOML, if a line of it begins with one of these keys: most texts have none, and parsing is the
+/// Returns what can be read of a text as TOML, if a line of it begins with one of these keys: most texts have none, and parsing is the
 /// costly part.
 fn read(text: &str, keys: &[&str]) -> Option<Table> {
     let has_key = |line: &str| {

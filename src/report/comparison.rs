@@ -45,10 +45,16 @@ fn line(compared: &ComparedFiles, it: &PlacedDifference) -> Text {
     let mark = if it.is_allowed { " (allowed)" } else { "" };
     let code = text!("{}", difference.code()).padded(WIDEST_CODE);
     let mut shown = text!("  {}  {}{}\n", code, &difference.message, mark);
-    for place in places(compared, it) {
-        shown.push(&text!("  {}  {}\n", text!("").padded(WIDEST_CODE), place));
+    let no_place = difference.no_place.map(|why| no_place(it, why));
+    for line in no_place.into_iter().chain(places(compared, it)) {
+        shown.push(&text!("  {}  {}\n", text!("").padded(WIDEST_CODE), line));
     }
     shown
+}
+
+/// Returns a line that says why the second format cannot carry what is lost.
+fn no_place(it: &PlacedDifference, why: &str) -> String {
+    format!("{} has no place for it: {why}", it.second_wire.name())
 }
 
 /// The columns that a code may take.
@@ -101,7 +107,7 @@ fn difference_json(it: &PlacedDifference) -> Value {
     let difference = &it.difference;
     json!({
         "kind": difference.kind.name(), "subject": difference.subject, "message": difference.message,
-        "is_loss": difference.kind.is_loss(), "is_allowed": it.is_allowed,
+        "is_loss": difference.kind.is_loss(), "is_allowed": it.is_allowed, "no_place": difference.no_place,
         "first": place_json(it.first, difference.first.as_ref().map(crate::json::Pointer::as_str)),
         "second": place_json(it.second, difference.second.as_ref().map(crate::json::Pointer::as_str)),
     })
@@ -122,7 +128,8 @@ pub fn comparison_markdown(compared: &ComparedFiles) -> Text {
         shown.push_str("| difference | what | where |\n| --- | --- | --- |\n");
         for it in &pair.differences {
             let places: Vec<String> = places(compared, it).iter().map(|place| code(place)).collect();
-            let message = html(&Text::line(&it.difference.message)).replace('|', "\\|");
+            let why = it.difference.no_place.map(|why| format!(". {}", no_place(it, why))).unwrap_or_default();
+            let message = html(&Text::line(&format!("{}{why}", it.difference.message))).replace('|', "\\|");
             shown.push_str(&format!("| {} | {message} | {} |\n", code(&it.difference.code()), places.join("<br>")));
         }
     }

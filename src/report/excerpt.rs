@@ -19,7 +19,7 @@ const WHOLE_LINE: usize = 400;
 /// How many bytes of a longer line are shown before its first label, and in all.
 const CUT: (usize, usize) = (60, 160);
 
-/// What miette draws for one finding.
+/// The part of a source that miette draws for one finding.
 #[derive(Debug, Default)]
 pub(super) struct Excerpt {
     text: String,
@@ -130,12 +130,15 @@ impl Excerpt {
 impl<'a> LabelledRange<'a> {
     fn new(label: &'a Label, finding: &Diagnostic, sources: &Sources) -> LabelledRange<'a> {
         let text = sources.get(label.span.file).text();
-        let clamp = |offset: usize| text.floor_char_boundary(offset.min(text.len()));
         let span = label.span.range();
-        let start = clamp(span.start);
-        let end = clamp(span.end).min(line_end(text, start)).max(start);
+        let start = clamp(span.start, text);
+        let end = clamp(span.end, text).min(line_end(text, start)).max(start);
         LabelledRange { label, range: start..end, is_primary: std::ptr::eq(label, &raw const finding.primary) }
     }
+}
+
+fn clamp(offset: usize, text: &str) -> usize {
+    text.floor_char_boundary(offset.min(text.len()))
 }
 
 /// The runs of whole lines around places of one file, the one with the primary place first.
@@ -196,8 +199,11 @@ impl SourceCode for Excerpt {
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let range = span.offset()..span.offset() + span.len();
         // A block ends with a new line, which no label covers: what ends there belongs to the next block.
-        let holds = |block: &&Block| block.range.start <= range.start && range.end < block.range.end;
-        let block = self.blocks.iter().find(holds).ok_or(MietteError::OutOfBounds)?;
+        let block = self
+            .blocks
+            .iter()
+            .find(|block| block.range.start <= range.start && range.end < block.range.end)
+            .ok_or(MietteError::OutOfBounds)?;
         let mark = self.marks.iter().find(|mark| before == 0 && mark.range == range);
         let contents = |shown: Range<usize>, line, column| {
             let span = SourceSpan::new(shown.start.into(), shown.len());

@@ -34,11 +34,11 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
         let what = if index == 0 { "replaces" } else { "which replaced" };
         shown.push(&text!("  {} {}{}\n", padded(what), at(sources, *span), said(sources, *span)));
     }
-    let is_blank = |span: Span| sources.slice(span).trim().is_empty();
     let mut before: &[Step] = &[];
     for source in &explanation.sources {
         let is_alone = explanation.sources.len() == 1;
-        let is_space = source.kind == SourceKind::Template && source.span.is_some_and(is_blank);
+        let is_space = source.kind == SourceKind::Template
+            && source.span.is_some_and(|span| sources.slice(span).trim().is_empty());
         if is_alone || source.kind != SourceKind::Tag && !is_space {
             shown.push(&source_text(source, source.steps != before, sources));
             before = &source.steps;
@@ -115,7 +115,7 @@ fn at(sources: &Sources, span: Span) -> Text {
     text!("{}:{}:{}", &**file.path(), place.line.to_string(), place.column.to_string())
 }
 
-/// What stands at a place, on one line.
+/// Returns what stands at a place, on one line.
 fn said(sources: &Sources, span: Span) -> Text {
     let file = sources.get(span.file);
     let range = span.range();

@@ -49,11 +49,14 @@ fn notice(others: &[&Diagnostic]) -> Option<Text> {
     if others.is_empty() {
         return None;
     }
-    let of = |severity| others.iter().filter(|finding| finding.severity == severity).count();
-    let counted = [(of(Severity::Error), "error"), (of(Severity::Warning), "warning")];
+    let counted = [(of(Severity::Error, others), "error"), (of(Severity::Warning, others), "warning")];
     let counted = counted.into_iter().filter(|(many, _)| *many > 0);
     let counted: Vec<String> = counted.map(|(many, noun)| count(many, &format!("more {noun}"))).collect();
     Some(text!("::notice title=reqc::{}: see the log of this step\n", counted.join(" and ")))
+}
+
+fn of(severity: Severity, others: &[&Diagnostic]) -> usize {
+    others.iter().filter(|finding| finding.severity == severity).count()
 }
 
 impl Github {

@@ -106,7 +106,7 @@ fn reach(finding: &Diagnostic, width: usize) -> Option<Text> {
 struct Drawn<'a> {
     finding: &'a Diagnostic,
     excerpt: Excerpt,
-    /// Whether it is about a folder, which has no lines.
+    /// `true` if it is about a folder, which has no lines.
     is_of_folder: bool,
     /// Columns of the whole report.
     width: usize,

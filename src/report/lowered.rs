@@ -1,4 +1,4 @@
-//! What was lowered: in a line, in lines, and for programs.
+//! The lowered checks: in a line, in lines, and for programs.
 
 use serde_json::{Value, json};
 

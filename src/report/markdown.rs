@@ -12,7 +12,7 @@ use crate::text::{Text, text};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 
-/// What the figures and the sentence about what is left out may take of them.
+/// The bytes that the figures and the sentence about what is left out may take.
 const FRAME: usize = 2_000;
 
 impl Format for Markdown {
@@ -42,8 +42,10 @@ fn by_rule(findings: &[Diagnostic]) -> Vec<Vec<&Diagnostic>> {
     let mut sorted: Vec<&Diagnostic> = findings.iter().collect();
     // Stable: those of a rule stay in the report's order.
     sorted.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.rule.code));
-    let same = |a: &&Diagnostic, b: &&Diagnostic| (a.severity, a.rule.code) == (b.severity, b.rule.code);
-    sorted.chunk_by(same).map(<[&Diagnostic]>::to_vec).collect()
+    sorted
+        .chunk_by(|a, b| (a.severity, a.rule.code) == (b.severity, b.rule.code))
+        .map(<[&Diagnostic]>::to_vec)
+        .collect()
 }
 
 /// The findings of a rule below a line that opens them, as many as fit, and how many these are.

@@ -17,7 +17,7 @@ pub struct Checkout {
     folder: String,
 }
 
-/// What stands before the path of a file that comes with `reqc`.
+/// The prefix of the path of a file that comes with `reqc`.
 const BUNDLED: &str = "bundled:";
 
 /// A place, one-based; columns count characters; the end is exclusive.
@@ -93,8 +93,10 @@ fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     let text = file.text();
     let start = text.floor_char_boundary(range.start.min(text.len()));
     let end = text.ceil_char_boundary(range.end.min(text.len())).max(start);
-    let part = || start..text.floor_char_boundary(end.min(start + LONGEST_LINE));
-    file.shown(file.line_around(start, LONGEST_LINE).unwrap_or_else(part))
+    file.shown(
+        file.line_around(start, LONGEST_LINE)
+            .unwrap_or_else(|| start..text.floor_char_boundary(end.min(start + LONGEST_LINE))),
+    )
 }
 
 /// SHA-256 of parts: nobody can make a finding that is taken for another one.

@@ -78,14 +78,17 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Whether the same keys have changed places, in objects that differ elsewhere.
+/// Returns `true` if the same keys have changed places, in objects that differ elsewhere.
 fn is_same_order(block: &Block<'_>, group: &Group) -> bool {
-    let is_order = |kind: &ChangeKind| matches!(kind, ChangeKind::Reordered(..));
     let is_request = block.class == Class::Request;
     is_order(block.kind)
         && is_order(&group.change.kind)
         && is_request == group.is_request
         && block.kind.describe(LONGEST) == group.change.kind.describe(LONGEST)
+}
+
+fn is_order(kind: &ChangeKind) -> bool {
+    matches!(kind, ChangeKind::Reordered(..))
 }
 
 /// The pointer of a change: one of a request line is no member of a body.
@@ -147,12 +150,15 @@ fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
         all = review.report.findings.iter().filter(|it| it.severity == Severity::Error).collect();
     }
     let sources = &review.report.sources;
-    let is_inside = |error: &&Diagnostic| {
-        let file = sources.get(error.primary.span.file);
-        let line = file.position(error.primary.span.start as usize).line;
-        cause.edits.iter().any(|edit| edit.path == *file.path() && edit.has_line(line))
-    };
-    let inside: Vec<&Diagnostic> = all.iter().copied().filter(is_inside).collect();
+    let inside: Vec<&Diagnostic> = all
+        .iter()
+        .copied()
+        .filter(|error| {
+            let file = sources.get(error.primary.span.file);
+            let line = file.position(error.primary.span.start as usize).line;
+            cause.edits.iter().any(|edit| edit.path == *file.path() && edit.has_line(line))
+        })
+        .collect();
     let told = if inside.is_empty() { all } else { inside };
     told.into_iter().take(MOST_ERRORS).collect()
 }
@@ -177,13 +183,16 @@ fn kinds(review: &Review) -> String {
     let blocks: Vec<Class> = groups.flat_map(blocks).map(|block| block.class).collect();
     let unexplained = review.unexplained.iter().map(|it| Class::of_group(&it.group));
     let classes: Vec<Class> = blocks.into_iter().chain(unexplained).collect();
-    let of = |(class, noun): (Class, &str)| match classes.iter().filter(|it| **it == class).count() {
-        0 => None,
-        many => Some(count(many, noun)),
-    };
     let nouns =
         [(Class::Request, "request"), (Class::Removed, "removal"), (Class::Value, "value"), (Class::Text, "text")];
-    nouns.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+    nouns
+        .into_iter()
+        .filter_map(|(class, noun)| match classes.iter().filter(|it| **it == class).count() {
+            0 => None,
+            many => Some(count(many, noun)),
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// How many files of a [`Rerouted`] are named.
@@ -220,7 +229,7 @@ fn example(file: &str) -> String {
     shown
 }
 
-/// What an edit is, behind its place: `body.temperature`, `new file`.
+/// Returns what an edit is, behind its place: `body.temperature`, `new file`.
 fn what(edit: &Edit) -> Option<String> {
     match &edit.kind {
         EditKind::Added => Some("new file".to_owned()),
@@ -250,7 +259,7 @@ fn changed(cause: &Cause) -> String {
     }
 }
 
-/// Whether bodies are still taken, and what a cached prefix loses; nothing of a cause that changes none.
+/// Returns whether bodies are still taken, and what a cached prefix loses; nothing of a cause that changes none.
 fn verdict(cause: &Cause) -> Option<String> {
     let is_valid = cause.broken.is_empty() && !cause.changes.is_empty();
     let told = [is_valid.then(|| "still valid".to_owned()), prefix(cause)];
@@ -284,16 +293,17 @@ fn prefix(cause: &Cause) -> Option<String> {
     Some(format!("cached prefix{of} lost {from} ({share})"))
 }
 
-/// Whether a text changed by just the lines that were edited, so that showing them again says nothing.
+/// Returns `true` if a text changed by just the lines that were edited, so that showing them again says nothing.
 fn repeats(block: &Block<'_>, cause: &Cause) -> bool {
     let Some(hunks) = &block.hunks else { return false };
-    let trimmed = |lines: &[String]| -> Vec<String> {
-        lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
-    };
     let edits = Edit::shown(&cause.edits);
     let edited: Vec<_> = edits.iter().flat_map(|edit| &edit.hunks).collect();
     edited.len() == hunks.len()
         && hunks.iter().zip(edited).all(|(hunk, edit)| {
             trimmed(&hunk.removed) == trimmed(&edit.removed) && trimmed(&hunk.added) == trimmed(&edit.added)
         })
+}
+
+fn trimmed(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }

@@ -21,10 +21,10 @@ pub struct Sarif(pub Checkout);
 
 /// The schema that the document is valid against.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// What paths start from: the checkout's top, and the files that come with `reqc`.
+/// The bases of paths: the checkout's top, and the files that come with `reqc`.
 const BASES: [(&str, &str); 2] =
     [("%SRCROOT%", "The top of the checkout."), ("%BUNDLED%", "The files that come with reqc: `reqc list --bundled`.")];
-/// What stays as it is in a path.
+/// The characters that stay as they are in a path.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 impl Format for Sarif {
@@ -58,8 +58,7 @@ fn is_used(rule: &Rule, findings: &[Diagnostic]) -> bool {
 }
 
 fn bases() -> Map<String, Value> {
-    let base = |(name, what): (&str, &str)| (name.to_owned(), json!({"description": {"text": what}}));
-    BASES.into_iter().map(base).collect()
+    BASES.into_iter().map(|(name, what)| (name.to_owned(), json!({"description": {"text": what}}))).collect()
 }
 
 fn driver(rules: &[&Rule]) -> Value {
@@ -97,7 +96,7 @@ fn descriptor(rule: &Rule) -> Value {
     descriptor
 }
 
-/// What places are written with.
+/// The means to write places.
 struct Written<'r> {
     checkout: &'r Checkout,
     sources: &'r Sources,
@@ -105,7 +104,6 @@ struct Written<'r> {
 
 impl Written<'_> {
     fn result(&self, finding: &Diagnostic, rule: Option<usize>, print: &str) -> Value {
-        let names = |names: &[Arc<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut result = json!({
             "ruleId": finding.rule.code,
             "level": finding.severity.name(),
@@ -157,7 +155,6 @@ impl Written<'_> {
     }
 
     fn artifact(&self, shown: &str) -> Value {
-        let encoded = |path: &str| utf8_percent_encode(path, &PLAIN).to_string();
         if let Some(path) = bundled_path(shown) {
             return json!({"uri": encoded(path), "uriBaseId": BASES[1].0});
         }
@@ -167,6 +164,14 @@ impl Written<'_> {
             false => json!({"uri": encoded(&path), "uriBaseId": BASES[0].0}),
         }
     }
+}
+
+fn encoded(path: &str) -> String {
+    utf8_percent_encode(path, &PLAIN).to_string()
+}
+
+fn names(names: &[Arc<str>]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect::<Vec<_>>()
 }
 
 fn message(text: &Text) -> Value {

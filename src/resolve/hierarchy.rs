@@ -136,7 +136,7 @@ impl Hierarchy {
         }
     }
 
-    /// Whether a bundled profile's name is that of one of the repository.
+    /// Returns `true` if a bundled profile's name is that of one of the repository.
     pub(crate) fn is_taken(&self, id: ProfileId) -> bool {
         self.taken.get(&self.get(id).name.value) == Some(&id)
     }
@@ -190,7 +190,6 @@ impl Hierarchy {
     /// The finding of a cycle, which starts at the member that stands first.
     fn cycle(&self, cycle: &[usize]) -> Diagnostic {
         let members: Vec<&Profile> = cycle.iter().map(|&at| &self.profiles[at]).collect();
-        let extends = |profile: &Profile| profile.extends.as_ref().expect("members of a cycle extend something").span;
         let message = match members.as_slice() {
             [only] => format!("`{}` extends itself", only.name.value),
             _ => {
@@ -225,6 +224,10 @@ impl Hierarchy {
             }
         }
     }
+}
+
+fn extends(profile: &Profile) -> crate::source::Span {
+    profile.extends.as_ref().expect("members of a cycle extend something").span
 }
 
 /// The finding of a profile with the name of a bundled one.

@@ -27,13 +27,13 @@ pub struct Merged<'r> {
     pub node: &'r Node,
     /// The merged members, if it is a table.
     children: Option<MergedTable<'r>>,
-    /// What earlier levels said, the nearest first.
+    /// The levels before it, the nearest first.
     pub overrode: Vec<Level<'r>>,
-    /// Whether it was removed and waits to be [swept](MergedTable::sweep).
+    /// `true` if it was removed and waits to be [swept](MergedTable::sweep).
     is_removed: bool,
 }
 
-/// What one level of the chain says of a value.
+/// The value of one level of the chain.
 #[derive(Debug, Clone, Copy)]
 pub struct Level<'r> {
     /// The file.
@@ -58,8 +58,11 @@ impl<'r> Merged<'r> {
     /// The level that a merged table begins at: the farthest of those that `takes`, without a break. Of any other value the nearest.
     pub fn beginning(&self, takes: impl Fn(FileId) -> bool) -> Level<'r> {
         let nearest = Level { file: self.file, key: self.key, node: self.node };
-        let is_part = |level: &&Level<'r>| matches!(level.node.kind, Kind::Table(_)) && takes(level.file);
-        let farther = self.overrode.iter().take_while(is_part).filter(|_| self.children.is_some());
+        let farther = self
+            .overrode
+            .iter()
+            .take_while(|level| matches!(level.node.kind, Kind::Table(_)) && takes(level.file))
+            .filter(|_| self.children.is_some());
         farther.last().copied().unwrap_or(nearest)
     }
 
@@ -80,7 +83,7 @@ impl<'r> MergedTable<'r> {
         self.entries.iter().filter(|(_, merged)| !merged.is_removed).map(|(key, merged)| (*key, merged))
     }
 
-    /// Whether there is no member.
+    /// Returns `true` if there is no member.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

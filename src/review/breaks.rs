@@ -18,7 +18,7 @@ use crate::world::MemoryWorld;
 /// The most edits that are tried one by one; beyond, those of one file are tried together.
 const MOST_TRIED: usize = 60;
 
-/// What is to be proven, and with what.
+/// The edits to prove, and the means.
 pub(super) struct Trials<'t> {
     pub(super) edits: &'t Edits,
     pub(super) reach: &'t [Reach],
@@ -37,7 +37,7 @@ pub(super) type Clusters = BTreeMap<Cluster, BTreeSet<Arc<str>>>;
 /// The codes of errors by agent.
 pub(super) type Codes = BTreeMap<Arc<str>, BTreeSet<&'static str>>;
 
-/// What some edits are to do to agents.
+/// The expected effect of some edits on agents.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'w> {
     /// One of these errors, by agent.
@@ -117,7 +117,7 @@ impl Trials<'_> {
         clusters
     }
 
-    /// What changes in agents with errors if the edits that break them are left out.
+    /// Returns what changes in agents with errors if the edits that break them are left out.
     pub(super) fn beside(&self, broken: &[BrokenAgent], left_out: &BTreeMap<Arc<str>, Cluster>) -> Vec<ChangedFile> {
         let mut by_cluster: BTreeMap<&Cluster, Vec<&BrokenAgent>> = BTreeMap::new();
         for agent in broken {
@@ -148,7 +148,7 @@ impl Trials<'_> {
         (0..).zip(self.reach).filter(|it| reaches(*it)).map(|(edit, _)| edit).collect()
     }
 
-    /// What is tried by itself: each edit that can reach one of the agents, or those of a file together if there are many.
+    /// Returns what is tried by itself: each edit that can reach one of the agents, or those of a file together if there are many.
     fn pieces(&self, agents: &BTreeSet<&Arc<str>>) -> Vec<Cluster> {
         let edits: Cluster = agents.iter().flat_map(|agent| self.candidates(agent)).collect();
         if edits.len() <= MOST_TRIED {

@@ -1,4 +1,4 @@
-//! What differs between the files of two sides, in pieces that can be applied one by one.
+//! The differences between the files of two sides, in pieces that can be applied one by one.
 //!
 //! Input: the files of both sides. Output: [`Edit`]s for people, and [`Edits`], which make the files of the older side with any of
 //! them applied. With all of them applied these are the files of the newer side.
@@ -21,13 +21,13 @@ use crate::world::{EntryKind, MemoryWorld, World};
 pub struct Edit {
     /// The file, on the newer side; of a file that is gone, on the older.
     pub path: Arc<str>,
-    /// What was edited.
+    /// The kind of edit.
     pub kind: EditKind,
     /// The lines, without secrets. Empty for whole files.
     pub hunks: Vec<Hunk>,
 }
 
-/// What an edit is about.
+/// The subject of an edit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum EditKind {
@@ -73,7 +73,7 @@ impl Edit {
         }
     }
 
-    /// Whether a line of the newer side is one of those that it wrote.
+    /// Returns `true` if a line of the newer side is one of those that it wrote.
     pub fn has_line(&self, line: usize) -> bool {
         self.hunks.iter().any(|hunk| (hunk.new_line..hunk.new_line + hunk.added.len()).contains(&line))
     }
@@ -86,7 +86,7 @@ impl Edit {
         }
     }
 
-    /// Whether it does something although no body changes: where files go, which model answers, what a gate lets through.
+    /// Returns `true` if it does something although no body changes: where files go, which model answers, what a gate lets through.
     pub fn acts(&self) -> bool {
         self.kind != EditKind::Comments
     }
@@ -115,7 +115,7 @@ impl Edit {
         follows
     }
 
-    /// Whether it is about a file as a whole.
+    /// Returns `true` if it is about a file as a whole.
     pub fn is_whole_file(&self) -> bool {
         matches!(self.kind, EditKind::Added | EditKind::Removed)
     }
@@ -173,7 +173,6 @@ impl Edits {
     }
 
     fn add_file(&mut self, old: Option<(&str, &[u8])>, new: Option<(&str, &[u8])>) {
-        let owned = |side: Option<(&str, &[u8])>| side.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
         let path: Arc<str> = new.or(old).map_or("", |(path, _)| path).into();
         let kind = match (old, new) {
             (None, _) => Some(EditKind::Added),
@@ -249,6 +248,10 @@ impl Edits {
     }
 }
 
+fn owned(side: Option<(&str, &[u8])>) -> Option<(String, Vec<u8>)> {
+    side.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()))
+}
+
 impl FileEdits {
     fn made(&self, chosen: &impl Fn(usize) -> bool) -> Option<(String, Vec<u8>)> {
         let is_moved = self.whole.is_none_or(chosen);
@@ -261,11 +264,16 @@ impl FileEdits {
         if self.pieces.is_empty() {
             return Some((path.clone(), old.clone()));
         }
-        let part = |piece: &Piece| match piece {
-            Piece::Edited { edit, new: range, .. } if chosen(*edit) => new[range.clone()].to_vec(),
-            Piece::Same(range) | Piece::Edited { old: range, .. } => old[range.clone()].to_vec(),
-        };
-        Some((path.clone(), self.pieces.iter().flat_map(part).collect()))
+        Some((
+            path.clone(),
+            self.pieces
+                .iter()
+                .flat_map(|piece| match piece {
+                    Piece::Edited { edit, new: range, .. } if chosen(*edit) => new[range.clone()].to_vec(),
+                    Piece::Same(range) | Piece::Edited { old: range, .. } => old[range.clone()].to_vec(),
+                })
+                .collect(),
+        ))
     }
 }
 
@@ -308,11 +316,14 @@ impl<'g> Gone<'g> {
         if self.files.len() > MOST_COMPARED {
             return None;
         }
-        let likeness = |(path, old): (&&'g str, &&[u8])| {
-            let likeness = similarity(std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
-            Some((likeness, *path)).filter(|_| likeness >= ALIKE)
-        };
-        self.files.iter().filter_map(likeness).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, path)| path)
+        self.files
+            .iter()
+            .filter_map(|(path, old)| {
+                let likeness = similarity(std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
+                Some((likeness, *path)).filter(|_| likeness >= ALIKE)
+            })
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, path)| path)
     }
 }
 
@@ -399,24 +410,26 @@ fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> V
 /// Runs of a template with each line as one of its own, where lines were edited and not rewritten: what two of them do is often of no
 /// concern to each other. If there are many, they stay as they are.
 fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
-    let is_edited = |run: &Run| {
-        let mut pairs = run.old.clone().zip(run.new.clone());
-        let is_alike = |(old_line, new_line)| word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE;
-        !run.is_same && run.old.len() == run.new.len() && pairs.all(is_alike)
-    };
-    let parts = |run: &Run| if is_edited(run) { run.old.len() } else { usize::from(!run.is_same) };
+    let parts = |run: &Run| if is_edited(run, old, new) { run.old.len() } else { usize::from(!run.is_same) };
     if runs.iter().map(parts).sum::<usize>() > MOST_HUNKS {
         return runs;
     }
-    let split = |run: Run| -> Vec<Run> {
-        if !is_edited(&run) {
-            return vec![run];
-        }
-        let pairs = run.old.clone().zip(run.new.clone());
-        let one = |(old, new)| Run { old: old..old + 1, new: new..new + 1, is_same: false, key: None };
-        pairs.map(one).collect()
-    };
-    runs.into_iter().flat_map(split).collect()
+    runs.into_iter()
+        .flat_map(|run: Run| -> Vec<Run> {
+            if !is_edited(&run, old, new) {
+                return vec![run];
+            }
+            let pairs = run.old.clone().zip(run.new.clone());
+            pairs.map(|(old, new)| Run { old: old..old + 1, new: new..new + 1, is_same: false, key: None }).collect()
+        })
+        .collect()
+}
+
+fn is_edited(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> bool {
+    let mut pairs = run.old.clone().zip(run.new.clone());
+    !run.is_same
+        && run.old.len() == run.new.len()
+        && pairs.all(|(old_line, new_line)| word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE)
 }
 
 fn gone(key: Option<&Arc<str>>, lines: &Range<usize>, at: usize) -> Run {
@@ -443,15 +456,18 @@ fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {
     let differing = runs.iter().filter(|run| !run.is_same);
     let is_one = one || differing.clone().count() > MOST_HUNKS;
     let headers: Vec<&Arc<str>> = differing.filter_map(|run| keys::header(run.key.as_ref()?)).collect();
-    let group = |run: &Run| -> Option<Arc<str>> {
-        let key = run.key.as_ref()?;
-        Some(Arc::clone(headers.iter().find(|header| keys::is_in(key, header)).unwrap_or(&key)))
-    };
     let mut first: HashMap<Option<Arc<str>>, usize> = HashMap::new();
-    let owner = |(at, run): (usize, &Run)| {
-        (!run.is_same).then(|| if is_one { *first.entry(group(run)).or_insert(at) } else { at })
-    };
-    runs.iter().enumerate().map(owner).collect()
+    runs.iter()
+        .enumerate()
+        .map(|(at, run)| {
+            (!run.is_same).then(|| if is_one { *first.entry(group(run, &headers)).or_insert(at) } else { at })
+        })
+        .collect()
+}
+
+fn group(run: &Run, headers: &[&Arc<str>]) -> Option<Arc<str>> {
+    let key = run.key.as_ref()?;
+    Some(Arc::clone(headers.iter().find(|header| keys::is_in(key, header)).unwrap_or(&key)))
 }
 
 fn hunk(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> Hunk {

@@ -69,7 +69,7 @@ impl Features {
         }
     }
 
-    /// What has to be added to others to get these.
+    /// Returns what has to be added to others to get these.
     pub(super) fn minus(mut self, other: &Features) -> Features {
         for (feature, count) in &other.0 {
             *self.0.entry(*feature).or_default() -= count;
@@ -88,7 +88,7 @@ impl Features {
     }
 }
 
-/// What tells an element of an array from its neighbours.
+/// Returns what tells an element of an array from its neighbours.
 fn kind(element: &Value) -> Option<String> {
     let members = element.as_object()?;
     let told = ["role", "type", "name", "id", "call_id", "tool_call_id"];

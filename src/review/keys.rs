@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::toml::{self, Kind, Node, Table};
 
-/// What the header of a table has behind its key.
+/// The character behind the key in the header of a table.
 const HEADER: char = ']';
 
 /// The key of each line of a text; `None` for lines between keys. `starts` are the bytes at which lines begin, and the end of the last
@@ -65,7 +65,7 @@ impl Keys<'_> {
     }
 }
 
-/// Whether what a table holds is written outside of the place of the table: it has a header, or dotted keys made it.
+/// Returns `true` if what a table holds is written outside of the place of the table: it has a header, or dotted keys made it.
 fn is_outside(node: &Node, table: &Table) -> bool {
     table.entries.iter().any(|(key, _)| !(node.span.start <= key.span.start && key.span.end <= node.span.end))
 }
@@ -79,7 +79,7 @@ pub(super) fn header(key: &Arc<str>) -> Option<&Arc<str>> {
     key.ends_with(HEADER).then_some(key)
 }
 
-/// Whether a key belongs to the table of a header.
+/// Returns `true` if a key belongs to the table of a header.
 pub(super) fn is_in(key: &str, header: &str) -> bool {
     let table = header.trim_end_matches(HEADER);
     key.strip_prefix(table).is_some_and(|rest| rest.starts_with(['.', HEADER]))

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::check::prefix;
 use crate::diff::ChangedFile;
 
-/// What of a cached prefix is lost.
+/// The part of a cached prefix that is lost.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PrefixLoss {
@@ -20,7 +20,7 @@ pub struct PrefixLoss {
     pub share: f64,
 }
 
-/// What a change loses; `None` if the whole prefix stays, or there was none.
+/// Returns what a change loses; `None` if the whole prefix stays, or there was none.
 pub(super) fn loss(file: &ChangedFile) -> Option<PrefixLoss> {
     file.subject.context.as_ref()?;
     let value = |text: &Option<String>| serde_json::from_str::<Value>(text.as_deref()?).ok();

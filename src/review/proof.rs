@@ -21,10 +21,10 @@ pub type Load<'l> = &'l dyn Fn(MemoryWorld, &dyn Fn(&str) -> bool) -> Compiler;
 /// Edits that are one cause: those that only together do what they do.
 pub(super) type Cluster = BTreeSet<usize>;
 
-/// What a cluster makes of bodies: the text of each by its number.
+/// The bodies that a cluster makes: the text of each by its number.
 pub(super) type Claims = BTreeMap<usize, Option<String>>;
 
-/// What is to be proven.
+/// The edits and bodies of a proof.
 pub(super) struct Proof<'p> {
     pub(super) edits: &'p Edits,
     pub(super) older: &'p MemoryWorld,
@@ -71,17 +71,19 @@ impl Proof<'_> {
                 Reach::Everything => everywhere.push(edit),
             }
         }
-        let of_body = |file: &ChangedFile| {
-            let (agent, context) = (&file.subject.agent, file.subject.context.as_ref());
-            let names = [Some(agent), Some(self.older_name(agent))].into_iter().flatten();
-            let by_agent = names.filter_map(|name| by_agent.get(name)).flatten();
-            let older = context.and_then(|name| self.names.contexts.get(name));
-            let by_context = context.into_iter().chain(older).filter_map(|name| by_context.get(name)).flatten();
-            let left_out = self.left_out.get(agent);
-            let all = by_agent.chain(by_context).chain(&everywhere).copied();
-            all.filter(|edit| left_out.is_none_or(|it| !it.contains(edit))).collect()
-        };
-        self.bodies.iter().map(of_body).collect()
+        self.bodies
+            .iter()
+            .map(|file| {
+                let (agent, context) = (&file.subject.agent, file.subject.context.as_ref());
+                let names = [Some(agent), Some(self.older_name(agent))].into_iter().flatten();
+                let by_agent = names.filter_map(|name| by_agent.get(name)).flatten();
+                let older = context.and_then(|name| self.names.contexts.get(name));
+                let by_context = context.into_iter().chain(older).filter_map(|name| by_context.get(name)).flatten();
+                let left_out = self.left_out.get(agent);
+                let all = by_agent.chain(by_context).chain(&everywhere).copied();
+                all.filter(|edit| left_out.is_none_or(|it| !it.contains(edit))).collect()
+            })
+            .collect()
     }
 
     fn older_name<'n>(&'n self, name: &'n Arc<str>) -> &'n Arc<str> {
@@ -118,8 +120,7 @@ impl Proof<'_> {
         let subjects = || bodies.iter().map(|&body| &self.bodies[body].subject);
         let names: BTreeSet<&Arc<str>> =
             subjects().flat_map(|subject| [&subject.agent, self.older_name(&subject.agent)]).collect();
-        let is_wanted = |name: &str| names.contains(&Arc::from(name));
-        let compiler = (self.load)(self.edits.applied(self.older, chosen), &is_wanted);
+        let compiler = (self.load)(self.edits.applied(self.older, chosen), &|name| names.contains(&Arc::from(name)));
         let agents = names.iter().filter_map(|name| compiler.hierarchy().by_name(name)).collect();
         let contexts: BTreeSet<&Arc<str>> = subjects().filter_map(|subject| subject.context.as_ref()).collect();
         let older = contexts.iter().filter_map(|name| self.names.contexts.get(*name));
@@ -129,15 +130,11 @@ impl Proof<'_> {
         let newer_names: HashMap<&Arc<str>, &Arc<str>> =
             self.names.agents.iter().map(|(new, old)| (old, new)).collect();
         let contexts: HashMap<&Arc<str>, &Arc<str>> = self.names.contexts.iter().map(|(new, old)| (old, new)).collect();
-        let newer_context = |name: Option<Arc<str>>| match name {
-            Some(name) => Some(contexts.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer))),
-            None => None,
-        };
         let mut found: HashMap<(Arc<str>, Option<Arc<str>>), String> = HashMap::new();
         for (agent, files) in run.results {
             let name = *newer_names.get(&agent).unwrap_or(&&agent);
             let files = files.into_iter().map(|file| file.of_agent(&agent, name));
-            let subject = |context| (Arc::clone(name), newer_context(context));
+            let subject = |context| (Arc::clone(name), newer_context(context, &contexts));
             found.extend(files.map(|file| (subject(file.context), file.text)));
         }
         let text = |body: usize| {
@@ -148,12 +145,19 @@ impl Proof<'_> {
     }
 }
 
+fn newer_context(name: Option<Arc<str>>, contexts: &HashMap<&Arc<str>, &Arc<str>>) -> Option<Arc<str>> {
+    match name {
+        Some(name) => Some(contexts.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer))),
+        None => None,
+    }
+}
+
 struct State<'p> {
     proof: &'p Proof<'p>,
     clusters: Vec<Cluster>,
     /// For each body the edits that can reach it.
     candidates: Vec<BTreeSet<usize>>,
-    /// What some edits alone make of a body.
+    /// The bodies that some edits alone make.
     made: HashMap<(Cluster, usize), Option<String>>,
 }
 
@@ -164,8 +168,7 @@ impl State<'_> {
         for (at, cluster) in self.clusters.iter().enumerate() {
             owner.extend(cluster.iter().map(|edit| (*edit, at)));
         }
-        let of_body = |edits: &BTreeSet<usize>| edits.iter().filter_map(|edit| owner.get(edit).copied()).collect();
-        self.candidates.iter().map(of_body).collect()
+        self.candidates.iter().map(|edits| edits.iter().filter_map(|edit| owner.get(edit).copied()).collect()).collect()
     }
 
     /// The part of a cluster that can reach a body.
@@ -193,7 +196,7 @@ impl State<'_> {
         }
     }
 
-    /// What a cluster alone makes of a body; `None` if it cannot reach it.
+    /// Returns what a cluster alone makes of a body; `None` if it cannot reach it.
     fn alone(&self, cluster: &Cluster, body: usize) -> Option<&Option<String>> {
         let part = self.part(cluster, body);
         match part.is_empty() {
@@ -236,14 +239,17 @@ impl State<'_> {
         };
         for &body in bodies {
             let reaching = &all_reaching[body];
-            let meets = |at: &usize| {
-                let Some(without) = without.get(*at).and_then(|without| without.get(&body)) else { return false };
-                let new = Features::of(self.proof.bodies[body].new.as_deref());
-                let beside = new.minus(&Features::of(without.as_deref()));
-                let alone = self.alone(&self.clusters[*at], body).and_then(Option::as_deref);
-                beside != self.difference(body, alone)
-            };
-            let meeting: BTreeSet<usize> = reaching.iter().copied().filter(meets).collect();
+            let meeting: BTreeSet<usize> = reaching
+                .iter()
+                .copied()
+                .filter(|at| {
+                    let Some(without) = without.get(*at).and_then(|without| without.get(&body)) else { return false };
+                    let new = Features::of(self.proof.bodies[body].new.as_deref());
+                    let beside = new.minus(&Features::of(without.as_deref()));
+                    let alone = self.alone(&self.clusters[*at], body).and_then(Option::as_deref);
+                    beside != self.difference(body, alone)
+                })
+                .collect();
             joined.push(if meeting.len() > 1 { meeting } else { reaching.clone() });
         }
         self.unite(joined)
@@ -253,11 +259,14 @@ impl State<'_> {
     fn without_each(&self, reaching: &[BTreeSet<usize>], bodies: &[usize]) -> Vec<HashMap<usize, Option<String>>> {
         let mut reached: Vec<Vec<usize>> = vec![Vec::new(); self.clusters.len()];
         bodies.iter().for_each(|&body| reaching[body].iter().for_each(|&at| reached[at].push(body)));
-        let without = |(cluster, reached): (&Cluster, Vec<usize>)| match reached.is_empty() {
-            true => HashMap::new(),
-            false => self.proof.made(|edit| !cluster.contains(&edit), &reached),
-        };
-        self.clusters.iter().zip(reached).map(without).collect()
+        self.clusters
+            .iter()
+            .zip(reached)
+            .map(|(cluster, reached)| match reached.is_empty() {
+                true => HashMap::new(),
+                false => self.proof.made(|edit| !cluster.contains(&edit), &reached),
+            })
+            .collect()
     }
 
     /// Makes one cluster of those with the numbers of each set.
@@ -299,7 +308,7 @@ impl State<'_> {
         }
     }
 
-    /// What each cluster alone makes of the bodies that it changes.
+    /// Returns what each cluster alone makes of the bodies that it changes.
     fn claims(&self) -> Vec<(Cluster, Claims)> {
         let mut claims: Vec<(Cluster, Claims)> = self.clusters.iter().map(|it| (it.clone(), Claims::new())).collect();
         for (body, reaching) in self.reaching().iter().enumerate() {

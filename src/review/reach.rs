@@ -7,7 +7,7 @@ use super::edit::{EditKind, Edits};
 use crate::compile::{Compiler, Named, Touched};
 use crate::repo::folders;
 
-/// What an edit can reach.
+/// The bodies that an edit can reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reach {
     /// No body.
@@ -21,7 +21,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// Whether it can change bodies of an agent.
+    /// Returns `true` if it can change bodies of an agent.
     pub(super) fn has_agent(&self, name: &Arc<str>) -> bool {
         match self {
             Reach::Nothing => false,
@@ -47,7 +47,7 @@ fn asked(paths: &BTreeSet<&str>) -> Named {
 /// Names by the paths of files.
 type ByPath = BTreeMap<String, BTreeSet<Arc<str>>>;
 
-/// What one side knows of the files that were edited.
+/// The knowledge of one side about the files that were edited.
 struct Known {
     /// The agents that use each file; `None` if not all are known.
     agents: Option<ByPath>,
@@ -87,21 +87,25 @@ fn of_edit(edits: &Edits, edit: usize, known: &[Known; 2]) -> Reach {
         return Reach::Nothing;
     }
     let paths = edits.paths(edit);
-    let below = |folder: &str| paths.iter().all(|path| is_below(path, folder));
     let prompts: BTreeSet<Arc<str>> = known.iter().flat_map(|side| side.prompts[edit].iter().cloned()).collect();
-    if below(folders::SCHEMAS) || paths.iter().all(|path| *path == folders::MODEL_FAMILIES) {
+    if below(folders::SCHEMAS, &paths) || paths.iter().all(|path| *path == folders::MODEL_FAMILIES) {
         return if prompts.is_empty() { Reach::Nothing } else { Reach::Agents(prompts) };
     }
-    let of_both = |[older, newer]: [&ByPath; 2]| -> BTreeSet<Arc<str>> {
-        let names = paths.iter().flat_map(|path| older.get(*path).into_iter().chain(newer.get(*path)));
-        names.flatten().cloned().collect()
-    };
-    if below(folders::CONTEXTS) && prompts.is_empty() {
-        return Reach::Contexts(of_both([&known[0].contexts, &known[1].contexts]));
+    if below(folders::CONTEXTS, &paths) && prompts.is_empty() {
+        return Reach::Contexts(of_both([&known[0].contexts, &known[1].contexts], &paths));
     }
     let [Some(older), Some(newer)] = [&known[0].agents, &known[1].agents] else { return Reach::Everything };
-    if below(folders::CONTEXTS) || paths.iter().any(|path| OF_ALL.contains(path)) {
+    if below(folders::CONTEXTS, &paths) || paths.iter().any(|path| OF_ALL.contains(path)) {
         return Reach::Everything;
     }
-    Reach::Agents(of_both([older, newer]).into_iter().chain(prompts).collect())
+    Reach::Agents(of_both([older, newer], &paths).into_iter().chain(prompts).collect())
+}
+
+fn of_both([older, newer]: [&ByPath; 2], paths: &BTreeSet<&str>) -> BTreeSet<Arc<str>> {
+    let names = paths.iter().flat_map(|path| older.get(*path).into_iter().chain(newer.get(*path)));
+    names.flatten().cloned().collect()
+}
+
+fn below(folder: &str, paths: &BTreeSet<&str>) -> bool {
+    paths.iter().all(|path| is_below(path, folder))
 }

@@ -48,7 +48,7 @@ pub struct Listed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Renamed {
-    /// What it was called.
+    /// The former name.
     pub from: Arc<str>,
     /// The new name.
     pub to: Arc<str>,
@@ -74,7 +74,7 @@ fn contexts(side: &Compiler) -> Named<'_> {
     side.contexts().iter().map(|loaded| (&loaded.context.name, of(&loaded.context))).collect()
 }
 
-/// What agents and contexts were called on the older side, by their name on the newer one, if that differs.
+/// The names of agents and contexts on the older side, by their name on the newer one, if that differs.
 #[derive(Debug, Default)]
 pub(super) struct OlderNames {
     pub(super) agents: BTreeMap<Arc<str>, Arc<str>>,
@@ -90,7 +90,7 @@ impl OlderNames {
         }
     }
 
-    /// Whether this is how something that has another name was called.
+    /// Returns `true` if this is how something that has another name was called.
     pub(super) fn was(&self, name: &Arc<str>, kind: LoweredKind) -> bool {
         match kind {
             LoweredKind::Agent => self.agents.values().any(|it| it == name),
@@ -139,10 +139,6 @@ pub(super) fn paired(changes: Vec<ChangedFile>, older_contexts: &BTreeMap<Arc<st
 }
 
 fn renamed(edits: &Edits, before: &Named<'_>, after: &Named<'_>) -> BTreeMap<Arc<str>, Arc<str>> {
-    let moved = |edit: &Edit| match &edit.kind {
-        EditKind::Moved { from } => Some((Arc::clone(&edit.path), Arc::clone(from))),
-        _ => None,
-    };
     let moved: BTreeMap<Arc<str>, Arc<str>> = edits.all.iter().filter_map(moved).collect();
     let gone = before.iter().filter(|(name, _)| !after.contains_key(*name));
     let gone: BTreeMap<&Arc<str>, &Arc<str>> = gone.map(|(name, path)| (path, *name)).collect();
@@ -152,6 +148,13 @@ fn renamed(edits: &Edits, before: &Named<'_>, after: &Named<'_>) -> BTreeMap<Arc
         Some((Arc::clone(name), Arc::clone(gone.get(from)?)))
     });
     renamed.collect()
+}
+
+fn moved(edit: &Edit) -> Option<(Arc<str>, Arc<str>)> {
+    match &edit.kind {
+        EditKind::Moved { from } => Some((Arc::clone(&edit.path), Arc::clone(from))),
+        _ => None,
+    }
 }
 
 /// How many bodies come or go with what.
@@ -171,7 +174,7 @@ impl<'f> Counts<'f> {
     }
 }
 
-/// What one side has and the other does not.
+/// Returns what one side has and the other does not.
 fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize) -> Vec<Listed> {
     let only = here.iter().filter(|(name, _)| !there.contains_key(*name));
     only.map(|(name, path)| Listed { name: Arc::clone(name), path: Arc::clone(path), bodies: bodies(name) }).collect()
@@ -187,11 +190,11 @@ impl Roll {
     ) -> Roll {
         let (agents_then, agents_now) = (agents(older), agents(newer));
         let (contexts_then, contexts_now) = (contexts(older), contexts(newer));
-        let path = |name: &Arc<str>| agents_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
-        let renamed =
-            |(to, from): (&Arc<str>, &Arc<str>)| Renamed { from: Arc::clone(from), to: Arc::clone(to), path: path(to) };
-        let path_of = |name: &Arc<str>| contexts_now.get(name).map_or_else(|| Arc::from(""), Arc::clone);
-        let renamed_context = |(to, from): (&Arc<str>, &Arc<str>)| Renamed { path: path_of(to), ..renamed((to, from)) };
+        let renamed = |(to, from): (&Arc<str>, &Arc<str>)| Renamed {
+            from: Arc::clone(from),
+            to: Arc::clone(to),
+            path: path(to, &agents_now),
+        };
         let mut counts = Counts::default();
         files.iter().for_each(|file| counts.add(file));
         let of_agent = |name: &Arc<str>| counts.agents.get(name).copied().unwrap_or_default();
@@ -202,23 +205,22 @@ impl Roll {
             renamed: names.agents.iter().map(renamed).collect(),
             contexts: only(&contexts_now, &contexts_then, of_context),
             gone_contexts: only(&contexts_then, &contexts_now, of_context),
-            renamed_contexts: names.contexts.iter().map(renamed_context).collect(),
+            renamed_contexts: names
+                .contexts
+                .iter()
+                .map(|(to, from)| Renamed { path: path_of(to, &contexts_now), ..renamed((to, from)) })
+                .collect(),
             broken_contexts: Vec::new(),
             bodies: Vec::new(),
         };
-        // Agents that take no part have no files here.
-        let takes_part = |it: &Listed| counts.agents.contains_key(&it.name);
         let older: BTreeSet<&Arc<str>> = names.agents.values().collect();
-        roll.agents.retain(|it| takes_part(it) && !names.agents.contains_key(&it.name));
-        roll.gone_agents.retain(|it| takes_part(it) && !older.contains(&it.name));
+        roll.agents.retain(|it| takes_part(it, &counts.agents) && !names.agents.contains_key(&it.name));
+        roll.gone_agents.retain(|it| takes_part(it, &counts.agents) && !older.contains(&it.name));
         let older: BTreeSet<&Arc<str>> = names.contexts.values().collect();
         roll.contexts.retain(|it| !names.contexts.contains_key(&it.name));
         roll.gone_contexts.retain(|it| !older.contains(&it.name));
-        let is_there = |it: &Listed| now.read(&it.path).is_ok();
-        (roll.broken_contexts, roll.gone_contexts) = roll.gone_contexts.into_iter().partition(is_there);
-        let all_names = |one: &[Listed], other: &[Listed]| -> BTreeSet<Arc<str>> {
-            one.iter().chain(other).map(|it| Arc::clone(&it.name)).collect()
-        };
+        (roll.broken_contexts, roll.gone_contexts) =
+            roll.gone_contexts.into_iter().partition(|it| now.read(&it.path).is_ok());
         let agents = all_names(&roll.agents, &roll.gone_agents);
         let mut contexts = all_names(&roll.contexts, &roll.gone_contexts);
         contexts.extend(roll.broken_contexts.iter().map(|it| Arc::clone(&it.name)));
@@ -230,19 +232,21 @@ impl Roll {
         roll
     }
 
-    /// Whether nobody came or went.
+    /// Returns `true` if nobody came or went.
     pub fn is_empty(&self) -> bool {
         *self == Roll::default()
     }
 
     /// The kind of change that this is.
     pub(super) fn class(&self) -> Option<Class> {
-        let has_bodies = |it: &Listed| it.bodies > 0;
         let gone = !self.gone_agents.is_empty()
             || !self.gone_contexts.is_empty()
             || self.bodies.iter().any(|file| file.new.is_none());
         let renamed = !self.renamed.is_empty() || !self.renamed_contexts.is_empty();
-        let new = renamed || !self.agents.is_empty() || self.contexts.iter().any(has_bodies) || !self.bodies.is_empty();
+        let new = renamed
+            || !self.agents.is_empty()
+            || self.contexts.iter().any(|it| it.bodies > 0)
+            || !self.bodies.is_empty();
         match (self.broken_contexts.is_empty(), gone, new) {
             (false, ..) => Some(Class::Broken),
             (true, true, _) => Some(Class::Removed),
@@ -259,7 +263,24 @@ impl Roll {
     }
 }
 
-/// Whether what an edit does is told by the files that came, went or name somebody anew.
+fn all_names(one: &[Listed], other: &[Listed]) -> BTreeSet<Arc<str>> {
+    one.iter().chain(other).map(|it| Arc::clone(&it.name)).collect()
+}
+
+/// Agents that take no part have no files here.
+fn takes_part(it: &Listed, counts_agents: &BTreeMap<&Arc<str>, usize>) -> bool {
+    counts_agents.contains_key(&it.name)
+}
+
+fn path_of(name: &Arc<str>, contexts_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
+    contexts_now.get(name).map_or_else(|| Arc::from(""), Arc::clone)
+}
+
+fn path(name: &Arc<str>, agents_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
+    agents_now.get(name).map_or_else(|| Arc::from(""), Arc::clone)
+}
+
+/// Returns `true` if what an edit does is told by the files that came, went or name somebody anew.
 pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
     let is_name = match &edit.kind {
         EditKind::Key(key) => &**key == "name",

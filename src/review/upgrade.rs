@@ -1,4 +1,4 @@
-//! What another version of reqc does to golden files: bundled files are causes too, although their older text is not here.
+//! The effect of another version of reqc on golden files: bundled files are causes too, although their older text is not here.
 //!
 //! A golden file that an older version wrote differs for two reasons: the bundled files of this version, and the repository's own edits since.
 //! The older side, compiled by this version, stands between the two.
@@ -12,7 +12,7 @@ use crate::diff::{BodyId, ChangedFile};
 
 /// Golden files that differ, and what is known of the version that wrote them.
 pub struct AgainstGolden {
-    /// What is wrong with the newer side.
+    /// The findings on the newer side.
     pub report: Report,
     /// The files that differ.
     pub drifts: Vec<ChangedFile>,
@@ -81,8 +81,7 @@ struct Reached {
 impl Reached {
     fn of(paths: &[String], side: &Compiler) -> Reached {
         let agents = side.agents_of_files(&paths.iter().map(String::as_str).collect()).unwrap_or_default();
-        let path = |file| side.sources().get(file).path().to_string();
-        let contexts = side.contexts().iter().map(|it| (path(it.context.file), Arc::clone(&it.context.name)));
+        let contexts = side.contexts().iter().map(|it| (path(it.context.file, side), Arc::clone(&it.context.name)));
         Reached { agents, contexts: contexts.collect() }
     }
 
@@ -90,4 +89,8 @@ impl Reached {
         let is_agent = self.agents.get(path).is_some_and(|names| names.contains(&file.subject.agent));
         is_agent || self.contexts.get(path).is_some_and(|name| file.subject.context.as_ref() == Some(name))
     }
+}
+
+fn path(file: crate::source::FileId, side: &Compiler) -> String {
+    side.sources().get(file).path().to_string()
 }

@@ -67,7 +67,7 @@ pub struct Compiled {
     pub instance: Arc<str>,
     /// The model's name.
     model: Arc<str>,
-    /// What its tokens cost, if that is known.
+    /// The price of its tokens, if that is known.
     price: Option<(Price, Kept)>,
 }
 
@@ -77,7 +77,7 @@ impl Compiled {
         TokenEstimate::of(self.body.value(), self.wire, &self.model)
     }
 
-    /// What an answer to it cost, in US dollars: its tokens alone. `None` if a price that counts here is not known.
+    /// Returns what an answer to it cost, in US dollars: its tokens alone. `None` if a price that counts here is not known.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         let (price, kept) = self.price.as_ref()?;
         price.cost(usage, *kept)
@@ -100,16 +100,16 @@ impl Outgoing for Compiled {
 
 /// For how long a body asks its server to keep what it reads; `None` if it asks for a service with prices of its own.
 fn kept(body: &Value) -> Option<Kept> {
-    let is_usual = |tier: &Value| matches!(tier.as_str(), Some("default" | "standard" | "standard_only"));
     let is_special = body.get("service_tier").is_some_and(|tier| !is_usual(tier))
         || ["speed", "inference_geo", "prompt_cache_retention"].iter().any(|key| body.get(key).is_some());
     if is_special {
         return None;
     }
     let marks = breakpoints_of(body);
-    let is_hour = |mark: &&&Value| mark["ttl"] == "1h";
-    let is_default = |mark: &&&Value| mark.get("ttl").is_none_or(|ttl| ttl == "5m");
-    let (hours, defaults) = (marks.iter().filter(is_hour).count(), marks.iter().filter(is_default).count());
+    let (hours, defaults) = (
+        marks.iter().filter(|mark| mark["ttl"] == "1h").count(),
+        marks.iter().filter(|mark| mark.get("ttl").is_none_or(|ttl| ttl == "5m")).count(),
+    );
     Some(match (hours, defaults) {
         (0, defaults) if defaults == marks.len() => Kept::Default,
         (hours, _) if hours == marks.len() => Kept::Hour,
@@ -117,14 +117,18 @@ fn kept(body: &Value) -> Option<Kept> {
     })
 }
 
+fn is_usual(tier: &Value) -> bool {
+    matches!(tier.as_str(), Some("default" | "standard" | "standard_only"))
+}
+
 /// A request of a session.
 pub(super) struct Made {
     pub(super) compiled: Compiled,
     /// Its system prompt, if it is a chat.
     pub(super) prompt: Option<Arc<str>>,
-    /// What it says, in short, where thinking of its answer may be bound to that.
+    /// The summary of the request, where thinking of its answer may be bound to that.
     pub(super) sent: Option<Sent>,
-    /// Whether thinking of the history is bound to nothing else than it says.
+    /// `true` if thinking of the history is bound to nothing else than it says.
     pub(super) is_bound: bool,
     /// The tokens that it takes, estimated.
     pub(super) tokens: u64,
@@ -143,7 +147,7 @@ pub enum CompileError {
     WrongKind {
         /// The agent's name.
         agent: Arc<str>,
-        /// What it is for.
+        /// The task that it is for.
         wants: TaskKind,
     },
     /// Stored content cannot be loaded.
@@ -189,10 +193,9 @@ impl Agent {
     /// There is none, or it cannot be compiled: the detail has what was found in the repository, and [`Compiler::findings`] all of it.
     pub fn new(compiler: Arc<Compiler>, name: &str, environment: PromptEnvironment) -> Result<Agent, Error> {
         let usable = compiler.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id);
-        let named = |id: ProfileId| &compiler.hierarchy().get(id).name.value;
-        match usable.clone().find(|&id| **named(id) == *name) {
+        match usable.clone().find(|&id| **named(id, &compiler) == *name) {
             Some(id) => {
-                let name = Arc::clone(named(id));
+                let name = Arc::clone(named(id, &compiler));
                 let wire = compiler.plan(id).expect("it is usable").wire;
                 Ok(Agent {
                     compiler,
@@ -207,7 +210,7 @@ impl Agent {
                 })
             }
             None => {
-                let help = did_you_mean(name, usable.map(|id| named(id).as_ref()));
+                let help = did_you_mean(name, usable.map(|id| named(id, &compiler).as_ref()));
                 Err(unusable(&compiler, name, help))
             }
         }
@@ -360,7 +363,7 @@ impl Agent {
         Ok(((self.compiled(&plan, model, body), findings), prompt))
     }
 
-    /// Whether the request for a conversation reads nothing of the project once the system prompt is known.
+    /// Returns `true` if the request for a conversation reads nothing of the project once the system prompt is known.
     fn depends_on_prompt_alone(&self, conversation: &Conversation) -> bool {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
         plan.kind == TaskKind::Chat && (conversation.is_told || plan.surroundings.is_none())
@@ -389,7 +392,7 @@ impl Agent {
         Ok((plan, model))
     }
 
-    /// What the agent says of its surroundings now, and whether it is one that does: then attached files are messages too.
+    /// Returns what the agent says of its surroundings now, and whether it is one that does: then attached files are messages too.
     ///
     /// # Errors
     ///
@@ -421,7 +424,7 @@ impl Agent {
         Ok(Conversation { known_prompt: Some(prompt), ..conversation })
     }
 
-    /// What schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied:
+    /// Returns what schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied:
     /// [`Compiler::report_of`] does that.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
@@ -460,27 +463,33 @@ impl Agent {
     ) -> Result<Made, Error> {
         let (sender, receiver) = oneshot::channel();
         let agent = self.clone();
-        let work = move || {
-            let failed = |error: CompileError| error.into_error(&agent.compiler);
-            let compiled = agent.with_prompt(conversation).map_err(failed).and_then(|conversation| {
-                let prompt = conversation.known_prompt.clone();
-                let compiled = agent.compile_checked(conversation)?;
-                let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
-                let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
-                let tokens = compiled.estimate().total();
-                Ok(Made { compiled, prompt, sent, is_bound, tokens })
+        let spawned =
+            std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES).spawn(move || {
+                let compiled = agent
+                    .with_prompt(conversation)
+                    .map_err(|error| error.into_error(&agent.compiler))
+                    .and_then(|conversation| {
+                        let prompt = conversation.known_prompt.clone();
+                        let compiled = agent.compile_checked(conversation)?;
+                        let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
+                        let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
+                        let tokens = compiled.estimate().total();
+                        Ok(Made { compiled, prompt, sent, is_bound, tokens })
+                    });
+                // Nobody waits any more if the request was cancelled.
+                let _ = sender.send(compiled);
             });
-            // Nobody waits any more if the request was cancelled.
-            let _ = sender.send(compiled);
-        };
-        let spawned = std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES).spawn(work);
         spawned.map_err(|error| Error::new(Category::Config, format!("there is no thread to compile on: {error}")))?;
         receiver.await.unwrap_or_else(|_| Err(Error::new(Category::Config, "compiling the request panicked")))
     }
 }
 
+fn named(id: ProfileId, compiler: &Arc<Compiler>) -> &Arc<str> {
+    &compiler.hierarchy().get(id).name.value
+}
+
 impl Agent {
-    /// Whether the request for a conversation keeps what its thinking is bound to. One that cannot be made keeps it too. What was
+    /// Returns `true` if the request for a conversation keeps what its thinking is bound to. One that cannot be made keeps it too. What was
     /// compiled for that is known then.
     pub(super) fn continues(&self, conversation: Conversation, bound_to: &Sent) -> bool {
         !self.binds_thinking()
@@ -489,12 +498,12 @@ impl Agent {
                 .map_or(true, |(compiled, _)| sent::begins_with(&compiled.body, bound_to))
     }
 
-    /// Whether a request begins with what an earlier one said, or its model binds nothing to that.
+    /// Returns `true` if a request begins with what an earlier one said, or its model binds nothing to that.
     fn keeps_bound(&self, compiled: &Compiled, earlier: &Sent) -> bool {
         sent::begins_with(&compiled.body, earlier) || !self.binds_thinking()
     }
 
-    /// Whether its model binds thinking to what stands before it.
+    /// Returns `true` if its model binds thinking to what stands before it.
     pub(super) fn binds_thinking(&self) -> bool {
         let plan = self.compiler.plan(self.id).expect("only usable agents are made");
         let model = self.compiler.client_model(&plan, self.model.as_deref());
@@ -551,13 +560,13 @@ fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
     format!("{} {} {}", finding.rule.code, compiler.sources().describe(finding.primary.span), finding.message)
 }
 
-/// What to do if nobody names a model.
+/// The advice if nobody names a model.
 const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the profile's `model`";
 
-/// Whether the name of a model is one word in a URL, and no part of it leads elsewhere.
+/// Returns `true` if the name of a model is one word in a URL, and no part of it leads elsewhere.
 fn is_plain(model: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    model.bytes().all(is_plain) && model.bytes().any(|byte| byte.is_ascii_alphanumeric())
+    model.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+        && model.bytes().any(|byte| byte.is_ascii_alphanumeric())
 }
 
 impl Compiled {
@@ -566,7 +575,7 @@ impl Compiled {
         UrlParts::of(&self.line.url).to_string()
     }
 
-    /// Whether the key would travel in the clear: plain HTTP to a host that is not this machine.
+    /// Returns `true` if the key would travel in the clear: plain HTTP to a host that is not this machine.
     pub fn exposes_key(&self) -> bool {
         let has_key = self.line.headers.iter().any(|header| matches!(header.value, HeaderValue::Key { .. }));
         has_key && is_in_the_clear(&self.line.url)

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-/// What is known of the place that an answer goes to. The default knows nothing: then only fences are taken away.
+/// The place that an answer goes to. The default knows nothing: then only fences are taken away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerPlace<'t> {
     /// The text before the answer.
@@ -15,7 +15,7 @@ pub struct AnswerPlace<'t> {
     pub suffix: &'t str,
     /// The text that the answer takes the place of: its first line says how the answer is indented.
     pub replaced: &'t str,
-    /// Whether the place is in a Markdown document, where fences and sentences belong to the text: only a fence around the
+    /// `true` if the place is in a Markdown document, where fences and sentences belong to the text: only a fence around the
     /// whole answer is taken away.
     pub is_markdown: bool,
 }
@@ -40,7 +40,7 @@ pub fn clean<'a>(answer: &'a str, place: &AnswerPlace<'_>) -> Cow<'a, str> {
 struct Fence<'l> {
     mark: char,
     length: usize,
-    /// What follows the marks, for instance the language.
+    /// The text behind the marks, for instance the language.
     info: &'l str,
 }
 
@@ -80,7 +80,7 @@ fn without_fence(answer: &str, is_markdown: bool) -> &str {
     code.strip_suffix('\n').map_or(code, |code| code.strip_suffix('\r').unwrap_or(code))
 }
 
-/// Whether a text is a sentence that announces code: a short paragraph that ends with a colon.
+/// Returns `true` if a text is a sentence that announces code: a short paragraph that ends with a colon.
 fn is_preamble(text: &str) -> bool {
     let text = text.trim();
     text.ends_with([':', '：']) && text.lines().count() <= 3 && text.contains(' ')
@@ -156,7 +156,6 @@ fn indented_like<'a>(answer: &'a str, replaced: &str) -> Cow<'a, str> {
     let (Some(wanted), Some(own)) = (first_indentation(replaced), first_indentation(answer)) else {
         return Cow::Borrowed(answer);
     };
-    let is_blank = |line: &str| line.trim().is_empty();
     if wanted == own || !answer.lines().all(|line| is_blank(line) || line.starts_with(own)) {
         return Cow::Borrowed(answer);
     }
@@ -170,6 +169,10 @@ fn indented_like<'a>(answer: &'a str, replaced: &str) -> Cow<'a, str> {
         }
     }
     Cow::Owned(text)
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty()
 }
 
 /// The white space before the first line that says something.

@@ -35,13 +35,16 @@ pub trait ContentLoader: Send + Sync {
 /// They are too many, or of no kind that a message can carry: an image, a PDF, a recording or a text.
 pub fn stored(reference: impl Into<Arc<str>>, bytes: &[u8]) -> Result<StoredContent, Error> {
     let reference = reference.into();
-    let config = |why: &str| Error::new(Category::Config, format!("`{reference}` {why}"));
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(config(&format!("has {} bytes: the limit is {MAX_BYTES}", bytes.len())));
+        return Err(config(&format!("has {} bytes: the limit is {MAX_BYTES}", bytes.len()), &reference));
     }
-    let media_type = media_type(bytes).ok_or_else(|| config("is no image, PDF, recording or text"))?;
+    let media_type = media_type(bytes).ok_or_else(|| config("is no image, PDF, recording or text", &reference))?;
     let (bytes, sha256) = (bytes.len() as u64, trust::digest(bytes).into());
     Ok(StoredContent { reference, media_type: media_type.into(), bytes, sha256 })
+}
+
+fn config(why: &str, reference: &Arc<str>) -> Error {
+    Error::new(Category::Config, format!("`{reference}` {why}"))
 }
 
 /// The media type by the first bytes; of what is text, `text/plain`.

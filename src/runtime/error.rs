@@ -1,4 +1,4 @@
-//! What can go wrong once a body is to be sent.
+//! The errors once a body is to be sent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::ResponseInfo;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// What kind of failure it is, which says who can mend it.
+    /// The category of failure, which says who can mend it.
     pub category: Category,
     /// One lower-case phrase for people.
     pub message: String,
@@ -20,12 +20,12 @@ pub struct Error {
     pub detail: Option<String>,
     /// The HTTP status, if an answer came.
     pub status: Option<u16>,
-    /// Whether the same request may succeed later. That is more than what is tried again by itself: nothing is once an answer
+    /// `true` if the same request may succeed later. That is more than what is tried again by itself: nothing is once an answer
     /// has begun.
     pub retryable: bool,
     /// How long the provider asks to be left alone, if it said so.
     pub retry_after: Option<Duration>,
-    /// What the provider said of its answer, if it said anything: the ids to ask it about, and the model.
+    /// The facts that the provider gave of its answer, if it said anything: the ids to ask it about, and the model.
     pub response: Option<Arc<ResponseInfo>>,
 }
 

@@ -1,4 +1,4 @@
-//! What happens while a request runs: one typed stream for every wire format.
+//! The events of a request: one typed stream for every wire format.
 
 mod json;
 
@@ -81,15 +81,15 @@ pub enum Event {
     /// Something in the provider's own form is kept of the answer of this round: a call that the provider ran, its result, sources, a kind that
     /// is not known here. It goes back to the provider as it came, as far as requests have a place for it.
     ProviderBlock {
-        /// What is kept.
+        /// The block that is kept.
         block: ProviderBlock,
-        /// Whether it is a call that waits for a result, such as one of a custom tool. No tool of a session takes it: the host brings the
+        /// `true` if it is a call that waits for a result, such as one of a custom tool. No tool of a session takes it: the host brings the
         /// result with its next message, or the call gets an error.
         is_open_call: bool,
     },
     /// Tokens counted so far in this round: replaces what was told before.
     Usage(Usage),
-    /// What the answer of this round cost, in US dollars: its tokens alone. Told only where the prices are known.
+    /// The cost of this round's answer, in US dollars: its tokens alone. Told only where the prices are known.
     Cost(f64),
     /// The request is tried again.
     Retry {
@@ -97,7 +97,7 @@ pub enum Event {
         attempt: u32,
         /// How long until then.
         delay: Duration,
-        /// What went wrong.
+        /// The error.
         error: Error,
     },
     /// Something of the answer that is not kept, as one phrase: a second choice, say, or a part that the decoder does not know. Each
@@ -113,18 +113,18 @@ pub enum Event {
     },
     /// This round ended without a whole answer.
     TurnCutOff {
-        /// What ended it.
+        /// The reason of the end.
         reason: CutOff,
-        /// Whether what came of the answer stays in the history, where it is marked.
+        /// `true` if what came of the answer stays in the history, where it is marked.
         kept: bool,
-        /// What went wrong, unless the request was cancelled.
+        /// The error, unless the request was cancelled.
         error: Option<Error>,
     },
     /// The request ended.
     Done(Outcome),
 }
 
-/// What a provider says of its answer.
+/// The facts that a provider gives of its answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResponseInfo {
@@ -151,7 +151,7 @@ impl ResponseInfo {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// What kind of content it was refused for, for instance `cyber` or `SAFETY`.
+    /// The kind of content that it was refused for, for instance `cyber` or `SAFETY`.
     pub category: Option<String>,
     /// An explanation for people.
     pub explanation: Option<String>,
@@ -204,13 +204,13 @@ pub struct ToolCall {
 /// Arguments that are no JSON object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedInput {
-    /// What the model wrote.
+    /// The text of the model.
     pub text: String,
-    /// What is wrong with it, as one phrase.
+    /// The mistake, as one phrase.
     pub problem: String,
 }
 
-/// What a model said in one round: complete, or as far as it came.
+/// The answer of a model in one round: complete, or as far as it came.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     /// Text, thinking and complete tool calls, in order. A call with malformed arguments is here with its text under the

@@ -20,15 +20,15 @@ use crate::provider::WireFormat;
 /// How long a connection may take to end after its answer has, to be used again.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// What became of a round.
+/// The result of a round.
 pub(super) struct Exchange {
     /// The answer, or what came of it.
     pub(super) answer: Answer,
     /// Text that was held back because hooks want to see it first.
     pub(super) held: String,
-    /// Whether anything of an answer came.
+    /// `true` if anything of an answer came.
     pub(super) has_begun: bool,
-    /// Whether the model began to call a tool.
+    /// `true` if the model began to call a tool.
     pub(super) calls_begun: bool,
     /// How it ended.
     pub(super) ended: Ended,
@@ -48,7 +48,7 @@ pub(super) struct RoundContext<'a> {
     pub(super) transport: &'a Transport,
     pub(super) emitter: &'a Emitter,
     pub(super) cancel: &'a CancellationToken,
-    /// Whether text is held back.
+    /// `true` if text is held back.
     pub(super) hold: bool,
 }
 

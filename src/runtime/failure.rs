@@ -1,4 +1,4 @@
-//! What providers say when they fail: one reader for all their shapes, in answers with an HTTP status and in streams.
+//! The errors of providers: one reader for all their shapes, in answers with an HTTP status and in streams.
 //!
 //! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] in our words, with theirs as detail.
 //!
@@ -22,7 +22,7 @@ use super::{Category, Error, ResponseInfo};
 /// How many characters of a provider's words are kept.
 const LONGEST: usize = 300;
 
-/// What Google calls a wrong key.
+/// The word of Google for a wrong key.
 const BAD_KEY: &str = "API_KEY_INVALID";
 
 /// The error that an HTTP answer stands for which is none of success. The status decides the category and whether it
@@ -79,7 +79,7 @@ pub(crate) fn id(text: &str) -> Option<Arc<str>> {
 /// The longest id that is told, in bytes: proxies put several facts into one.
 const LONGEST_ID: usize = 1_000;
 
-/// Whether a JSON value of an answer reports an error.
+/// Returns `true` if a JSON value of an answer reports an error.
 pub(crate) fn is_reported(value: &Value) -> bool {
     let error = value.get("error").is_some_and(|error| match error {
         Value::String(text) => !text.is_empty(),
@@ -121,7 +121,7 @@ pub(crate) fn snippet(body: &[u8]) -> String {
     body_snippet(None, body)
 }
 
-/// What a provider said of its error.
+/// The parts of an error that a provider sent.
 struct Reported {
     /// Its type, or its code if that is a word.
     kind: String,
@@ -149,7 +149,7 @@ impl Reported {
         self.kind == BAD_KEY
     }
 
-    /// What can be told from the code, the type or the words.
+    /// Returns what can be told from the code, the type or the words.
     fn meaning(&self) -> Option<Meaning> {
         match self.code {
             Some(status) if !self.is_bad_key() => Some(meaning(status)),
@@ -158,7 +158,7 @@ impl Reported {
     }
 }
 
-/// What an error means: whose business it is, in words, and whether it may pass.
+/// The meaning of an error: whose business it is, in words, and whether it may pass.
 type Meaning = (Category, &'static str, bool);
 
 /// A failure of the provider's own. As after a status of 5xx, another try may succeed.
@@ -167,7 +167,7 @@ const FAILED: Meaning = (Category::Provider, "the provider failed", true);
 /// One that does not pass before somebody has paid.
 const UNPAID: Meaning = (Category::Provider, "the provider refuses further requests", false);
 
-/// What an HTTP status means.
+/// Returns what an HTTP status means.
 fn meaning(status: u16) -> Meaning {
     match status {
         401 => (Category::Auth, "the provider did not accept the key", false),
@@ -185,7 +185,7 @@ fn meaning(status: u16) -> Meaning {
     }
 }
 
-/// What a type of error means: the first family that has a part of its letters, whatever stands between these. Types: Anthropic's
+/// Returns what a type of error means: the first family that has a part of its letters, whatever stands between these. Types: Anthropic's
 /// and OpenAI's pages on errors and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document,
 /// `DashScope`'s error codes, llama.cpp's `format_error_response`, `vLLM`'s and `LiteLLM`'s classes.
 fn meaning_of_kind(kind: &str) -> Option<Meaning> {
@@ -194,7 +194,7 @@ fn meaning_of_kind(kind: &str) -> Option<Meaning> {
     Some(family.1.meaning())
 }
 
-/// What a message means that came without a type: less can be told from it, since it may quote anything.
+/// Returns what a message means that came without a type: less can be told from it, since it may quote anything.
 fn meaning_of_words(message: &str) -> Option<Meaning> {
     let start: String = message.chars().take(LONGEST).collect::<String>().to_ascii_lowercase();
     let words: Vec<&str> = start.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -203,7 +203,7 @@ fn meaning_of_words(message: &str) -> Option<Meaning> {
     Some(family.1.meaning())
 }
 
-/// What a family of types or phrases means.
+/// The meaning of a family of types or phrases.
 enum Family {
     /// As this HTTP status.
     Status(u16),
@@ -356,7 +356,7 @@ fn reported(value: &Value) -> Option<Reported> {
     (!message.is_empty() || !kind.is_empty()).then_some(Reported { kind, code, message })
 }
 
-/// Whether a member may hold an error.
+/// Returns `true` if a member may hold an error.
 fn says_something(error: &Value) -> bool {
     matches!(error, Value::Object(_)) || error.as_str().is_some_and(|text| !text.is_empty())
 }
@@ -366,7 +366,7 @@ fn is_kind(word: &str) -> bool {
     !word.is_empty() && word != "error" && word != "failed" && word.parse::<u16>().is_err()
 }
 
-/// Whether a `google.rpc.ErrorInfo` says that the key is wrong.
+/// Returns `true` if a `google.rpc.ErrorInfo` says that the key is wrong.
 fn is_bad_key(error: &Value) -> bool {
     let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
     details.filter_map(|detail| detail.get("reason")?.as_str()).any(|reason| reason == BAD_KEY)
@@ -374,14 +374,13 @@ fn is_bad_key(error: &Value) -> bool {
 
 /// A code that is an HTTP status. Mistral's codes are its own; its `raw_status_code` is one.
 fn code(error: &Value) -> Option<u16> {
-    let status = |key| {
+    ["code", "raw_status_code", "status_code", "statusCode", "status"].into_iter().find_map(|key| {
         let code = match error.get(key)? {
             Value::String(text) => text.parse().ok()?,
             value => u16::try_from(value.as_u64()?).ok()?,
         };
         (300..600).contains(&code).then_some(code)
-    };
-    ["code", "raw_status_code", "status_code", "statusCode", "status"].into_iter().find_map(status)
+    })
 }
 
 /// Members that hold what a provider says of its error.
@@ -442,13 +441,16 @@ fn without_tags(page: &str) -> String {
     text
 }
 
-/// What follows a tag; for a script or a style, what follows its end.
+/// Returns what follows a tag; for a script or a style, what follows its end.
 fn after_tag(tag: &str) -> &str {
-    let is = |name: &str| tag.get(1..=name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name));
-    let hidden = ["script", "style"].into_iter().find(|name| is(name));
+    let hidden = ["script", "style"].into_iter().find(|name| is(name, tag));
     let end = hidden.and_then(|name| tag.find(&format!("</{name}"))).unwrap_or_default();
     let inside = &tag[end..];
     inside.find('>').map_or("", |close| &inside[close + 1..])
+}
+
+fn is(name: &str, tag: &str) -> bool {
+    tag.get(1..=name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
 /// White space squeezed, control characters gone, at most [`LONGEST`] characters.

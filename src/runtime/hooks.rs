@@ -7,7 +7,7 @@ use serde_json::Value;
 pub use super::tools::BoxFuture;
 use super::{Event, ToolCall};
 
-/// What a host does while an agent works. Every method has a default that lets things go their way. [`before_tool`] makes hooks of a closure.
+/// The hooks of a host while an agent works. Every method has a default that lets things go their way. [`before_tool`] makes hooks of a closure.
 pub trait Hooks: Send + Sync {
     /// Before a body is sent; rounds count from 1. May stop the request, which then is finished with the reason.
     fn before_turn(&self, round: u32) -> BoxFuture<'_, RoundDecision> {
@@ -33,7 +33,7 @@ pub trait MessageHook: Send + Sync {
     fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision>;
 }
 
-/// What becomes of a round.
+/// The decision on a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoundDecision {
     /// Its body is sent.
@@ -42,7 +42,7 @@ pub enum RoundDecision {
     Stop(String),
 }
 
-/// What becomes of a tool call.
+/// The decision on a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolDecision {
     /// The tool runs.
@@ -60,7 +60,7 @@ impl ToolDecision {
     }
 }
 
-/// What is shown of a message.
+/// The decision on a message that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageDecision {
     /// The whole text.

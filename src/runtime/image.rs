@@ -8,15 +8,18 @@ use crate::conversation::Image;
 /// The largest image that should be sent, in bytes before base64. Anthropic takes 5 MB, OpenAI and Gemini up to 20 MB a request.
 pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
 
-/// Whether an image's name is a URL that providers fetch themselves.
+/// Returns `true` if an image's name is a URL that providers fetch themselves.
 pub fn is_url(source: &str) -> bool {
     source.starts_with("https://") || source.starts_with("http://")
 }
 
-/// Whether an image's name is a URL that nobody fetches. Checked once there is no such file: names may hold colons.
+/// Returns `true` if an image's name is a URL that nobody fetches. Checked once there is no such file: names may hold colons.
 pub fn is_other_url(source: &str) -> bool {
-    let is_scheme = |text: &str| text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
     source.starts_with("data:") || source.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// The image at a URL, which is not fetched.
@@ -36,7 +39,7 @@ pub(super) fn of_base64(data: &str) -> Option<Image> {
     of_bytes(&has_room.then(|| STANDARD.decode(data).ok())??)
 }
 
-/// What is said in the place of base64 that no model can be shown.
+/// Returns what is said in the place of base64 that no model can be shown.
 pub(super) fn left_out(what: &str, media_type: &str, data: &str) -> String {
     format!("[{what}: {media_type}, {} bytes, left out]", data.len() / 4 * 3)
 }

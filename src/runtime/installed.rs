@@ -181,13 +181,10 @@ impl ModelList {
 
     fn model(&self, entry: &Value, transport: &Transport) -> Option<InstalledModel> {
         let redactor = transport.redactor();
-        let text = |names: &[&str]| {
-            let found = names.iter().find_map(|name| entry.get(*name)?.as_str().filter(|text| !text.is_empty()));
-            found.map(|text| redactor.text(text))
-        };
-        let id = text(&["id", "model", "name"]).or_else(|| entry.as_str().map(|id| redactor.text(id)))?;
+        let id =
+            text(&["id", "model", "name"], entry, &redactor).or_else(|| entry.as_str().map(|id| redactor.text(id)))?;
         let id: Arc<str> = id.strip_prefix("models/").unwrap_or(&id).into();
-        let title = text(&["display_name", "displayName", "name"])
+        let title = text(&["display_name", "displayName", "name"], entry, &redactor)
             .filter(|title| title.strip_prefix("models/").unwrap_or(title) != &*id);
         let model = ModelName::new(&id);
         let families = self.families.iter().filter(|family| family.is_about(&model));
@@ -200,7 +197,7 @@ impl ModelList {
         })
     }
 
-    /// What tells the next page from this one, if there is one.
+    /// Returns what tells the next page from this one, if there is one.
     fn next_page(&self, list: &Value) -> Option<String> {
         let text = |name: &str| list.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         match self.api {
@@ -223,6 +220,11 @@ impl ModelList {
     fn error(&self, message: &str) -> Error {
         Error::new(Category::Provider, format!("{message} (provider instance `{}`)", self.instance))
     }
+}
+
+fn text(names: &[&str], entry: &Value, redactor: &super::redact::Redactor) -> Option<String> {
+    let found = names.iter().find_map(|name| entry.get(*name)?.as_str().filter(|text| !text.is_empty()));
+    found.map(|text| redactor.text(text))
 }
 
 impl Outgoing for ModelList {
@@ -252,20 +254,16 @@ const WINDOWS: [&str; 8] = [
     "/context_window",
 ];
 
-/// What stays as it is in a query.
+/// The characters that stay as they are in a query.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The endpoint of the list, behind the instance's URL.
 fn endpoint(instance: &Instance, api: ClientApi) -> String {
-    let version = |version: &str| match has_version(&instance.url.value) {
-        true => String::new(),
-        false => format!("{version}/"),
-    };
     match api {
-        ClientApi::Claude => format!("{}models?limit=1000", version("v1")),
-        ClientApi::GoogleAi => format!("{}models?pageSize=1000", version("v1beta")),
+        ClientApi::Claude => format!("{}models?limit=1000", version("v1", instance)),
+        ClientApi::GoogleAi => format!("{}models?pageSize=1000", version("v1beta", instance)),
         ClientApi::OllamaNative => "api/tags".to_owned(),
-        ClientApi::Mistral | ClientApi::Codestral | ClientApi::LlamaCpp => format!("{}models", version("v1")),
+        ClientApi::Mistral | ClientApi::Codestral | ClientApi::LlamaCpp => format!("{}models", version("v1", instance)),
         ClientApi::OpenAiChat
         | ClientApi::OpenAiResponses
         | ClientApi::OpenAiCompatible
@@ -276,7 +274,14 @@ fn endpoint(instance: &Instance, api: ClientApi) -> String {
     }
 }
 
-/// Whether a URL ends in the version of an API, such as `v1` or `v1beta`.
+fn version(version: &str, instance: &Instance) -> String {
+    match has_version(&instance.url.value) {
+        true => String::new(),
+        false => format!("{version}/"),
+    }
+}
+
+/// Returns `true` if a URL ends in the version of an API, such as `v1` or `v1beta`.
 fn has_version(url: &str) -> bool {
     let last = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))

@@ -24,7 +24,7 @@ use crate::conversation::Block;
 use crate::text::hex;
 pub(super) use events::Redacting;
 
-/// What stands in place of a key.
+/// The text in place of a key.
 const MARK: &str = "[key]";
 
 /// The length of the shortest key that is looked for, in characters.
@@ -45,11 +45,11 @@ pub(super) struct Redactor {
 /// One way in which a key may be written.
 struct Spelling {
     signs: Vec<char>,
-    /// Whether the case of letters counts, and `-` and `_` stand for `+` and `/`.
+    /// `true` if the case of letters counts, and `-` and `_` stand for `+` and `/`.
     is_base64: bool,
 }
 
-/// What stands at a place of a text.
+/// The thing at a place of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// A key, up to this offset.
@@ -75,7 +75,7 @@ impl Redactor {
         Redactor { spellings: known.chain(spellings(key)).collect() }
     }
 
-    /// Whether there is no key to look for.
+    /// Returns `true` if there is no key to look for.
     pub(super) fn is_idle(&self) -> bool {
         self.spellings.is_empty()
     }
@@ -107,7 +107,7 @@ impl Redactor {
         self.remainder(&std::mem::take(&mut flow.waiting), SHORTEST)
     }
 
-    /// What is told already, and what may be the beginning of a key.
+    /// Returns what is told already, and what may be the beginning of a key.
     fn split<'t>(&self, text: &'t str) -> (String, &'t str) {
         let mut clean = String::with_capacity(text.len());
         let mut at = 0;
@@ -127,7 +127,7 @@ impl Redactor {
         (clean, "")
     }
 
-    /// What waited for more that did not come: a key, if so many characters say so.
+    /// Returns what waited for more that did not come: a key, if so many characters say so.
     fn remainder(&self, text: &str, telling: usize) -> String {
         let mut clean = String::new();
         let mut rest = text;
@@ -178,7 +178,7 @@ impl Redactor {
         error
     }
 
-    /// What a provider says of its answer, without keys.
+    /// Returns what a provider says of its answer, without keys.
     pub(super) fn info(&self, mut info: ResponseInfo) -> ResponseInfo {
         [&mut info.request_id, &mut info.response_id, &mut info.model]
             .into_iter()
@@ -193,7 +193,7 @@ impl Redactor {
         texts.into_iter().flatten().for_each(|text| *text = self.cut_text(text));
     }
 
-    /// What a model said, without keys.
+    /// Takes keys out of the answer of a model.
     pub(super) fn answer(&self, answer: &mut Answer) {
         if !self.is_idle() {
             answer.blocks.iter_mut().for_each(|block| self.block(block));
@@ -202,14 +202,14 @@ impl Redactor {
         }
     }
 
-    /// What a tool said, without keys.
+    /// Takes keys out of the output of a tool.
     pub(super) fn output(&self, output: &mut ToolOutput) {
         if !self.is_idle() {
             self.shared(&mut output.content);
         }
     }
 
-    /// What a running tool tells, without keys.
+    /// Returns what a running tool tells, without keys.
     pub(super) fn progress(&self, event: Event) -> Event {
         match event {
             Event::ToolProgress { id, text } => Event::ToolProgress { id, text: self.text(&text) },
@@ -340,7 +340,6 @@ fn base64_core(key: &str, before: usize) -> Vec<char> {
 
 /// A character that is written in another way, and how long that is.
 fn spelled(text: &str) -> Option<(char, usize)> {
-    let code = |digits: &str, radix| char::from_u32(u32::from_str_radix(digits, radix).ok()?);
     match text.as_bytes() {
         [b'\\', b'u', ..] => Some((code(text.get(2..6)?, 16)?, 6)),
         [b'\\', b'x', ..] => Some((code(text.get(2..4)?, 16)?, 4)),
@@ -352,6 +351,10 @@ fn spelled(text: &str) -> Option<(char, usize)> {
         }
         _ => None,
     }
+}
+
+fn code(digits: &str, radix: u32) -> Option<char> {
+    char::from_u32(u32::from_str_radix(digits, radix).ok()?)
 }
 
 /// The character of an HTML reference, without `&` and `;`.
@@ -369,7 +372,7 @@ fn reference(name: &str) -> Option<char> {
     char::from_u32(code.ok()?)
 }
 
-/// Whether a text is empty, or ends in the middle of one character's spelling.
+/// Returns `true` if a text is empty, or ends in the middle of one character's spelling.
 fn may_be_cut(text: &str) -> bool {
     let is_open = match text.as_bytes() {
         [] => true,

@@ -68,12 +68,13 @@ impl Run {
     /// Waits for the end; the text that was said, and how it ended.
     pub async fn answer(self) -> TextAnswer {
         let mut text = String::new();
-        let read = |event| match event {
-            Event::TurnStart { .. } => text.clear(),
-            Event::Text(piece) => text.push_str(&piece),
-            _ => {}
-        };
-        let outcome = self.outcome_with(read).await;
+        let outcome = self
+            .outcome_with(|event| match event {
+                Event::TurnStart { .. } => text.clear(),
+                Event::Text(piece) => text.push_str(&piece),
+                _ => {}
+            })
+            .await;
         TextAnswer { text, outcome }
     }
 
@@ -153,7 +154,7 @@ impl Drop for Run {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TextAnswer {
-    /// What the model said in the last round; of a completion, what fills the gap. A part of it if the request failed or was
+    /// The text of the model in the last round; of a completion, what fills the gap. A part of it if the request failed or was
     /// cancelled.
     pub text: String,
     /// How the request ended.
@@ -217,7 +218,7 @@ impl Queue {
     }
 }
 
-/// What waits, and who waits for it.
+/// The futures that wait, and who waits for them.
 #[derive(Default)]
 struct Waiting {
     events: VecDeque<Event>,

@@ -297,7 +297,7 @@ impl Session {
         self.shared.state().usage()
     }
 
-    /// What the answers of this session cost since it was made or restored, in US dollars: their tokens alone. `None` if that is not
+    /// Returns what the answers of this session cost since it was made or restored, in US dollars: their tokens alone. `None` if that is not
     /// known of one of them.
     pub fn cost(&self) -> Option<f64> {
         self.shared.state().cost()
@@ -308,7 +308,7 @@ impl Session {
         self.shared.state().seed_usage(usage);
     }
 
-    /// What schemas and rules find in the request that would be sent now; no policy was applied.
+    /// Returns what schemas and rules find in the request that would be sent now; no policy was applied.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let conversation = self.shared.state().to_ask().conversation;
         self.shared.agent.findings(conversation)

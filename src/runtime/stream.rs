@@ -71,18 +71,18 @@ impl Framing {
     }
 }
 
-/// What a decoder must know of the request whose answer it reads.
+/// The facts of a request that the decoder of its answer must know.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The client API: thinking gets its name as origin.
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// What ids of calls begin with that the provider gave none, for instance `call_3_`; unique in a history.
+    /// The prefix of ids of calls that have none of the provider, for instance `call_3_`; unique in a history.
     pub id_prefix: String,
 }
 
-/// What a wire format makes of a frame.
+/// The reader of a wire format's frames.
 trait AnswerParser: Send {
     /// Reads one JSON value of the answer. `kind` is its `type`, or else the name of its event, or else empty.
     fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error>;
@@ -102,11 +102,11 @@ pub struct Decoder {
     limit: usize,
     /// How the answer begins, to show when it is none.
     head: Vec<u8>,
-    /// Whether anything of the wire format came.
+    /// `true` if anything of the wire format came.
     begun: bool,
     /// The first JSON value that is not of the wire format, if nothing came before it.
     foreign: Option<Value>,
-    /// Whether the connection ended in the middle of a JSON value.
+    /// `true` if the connection ended in the middle of a JSON value.
     cut: bool,
     info: ResponseInfo,
     outcome: Option<Result<StopReason, Error>>,
@@ -152,12 +152,12 @@ impl Decoder {
         result
     }
 
-    /// Whether the answer has begun: something came that may be one.
+    /// Returns `true` if the answer has begun: something came that may be one.
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// What the answer says of itself, as far as it came.
+    /// Returns what the answer says of itself, as far as it came.
     pub fn info(&self) -> &ResponseInfo {
         &self.info
     }
@@ -167,7 +167,7 @@ impl Decoder {
         self.framer.content_bytes()
     }
 
-    /// Whether the answer has come to its end: nothing that follows matters.
+    /// Returns `true` if the answer has come to its end: nothing that follows matters.
     pub fn is_complete(&self) -> bool {
         self.answer.is_closed() || self.outcome.is_some()
     }
@@ -187,7 +187,7 @@ impl Decoder {
         outcome
     }
 
-    /// What the model said, as far as it came: partial text and thinking are there, partial calls and partial signatures
+    /// Returns what the model said, as far as it came: partial text and thinking are there, partial calls and partial signatures
     /// are not. A call that the limit of output tokens cut is partial.
     pub fn into_answer(self) -> Answer {
         self.answer.into_answer()
@@ -277,7 +277,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Whether an event that is no JSON is none of the answer, such as `event: ping`: it has a name that the wire format does not
+    /// Returns `true` if an event that is no JSON is none of the answer, such as `event: ping`: it has a name that the wire format does not
     /// know, and does not look like JSON.
     fn is_beside_the_answer(&self, name: &str, data: &str) -> bool {
         let is_named = !matches!(name, "" | "error" | "message" | "data" | "completion");
@@ -337,25 +337,30 @@ impl Decoder {
     }
 }
 
-/// Whether a JSON value is of a wire format: it has what values of the format have.
+/// Returns `true` if a JSON value is of a wire format: it has what values of the format have.
 fn is_of(wire: WireFormat, value: &Value) -> bool {
-    let has = |names: &[&str]| names.iter().any(|name| value.get(name).is_some_and(|member| !member.is_null()));
     let kind = json::text(value, "type");
     match wire {
         WireFormat::AnthropicMessages => ["message", "content_block", "ping"].iter().any(|it| kind.starts_with(it)),
         WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => {
-            has(&["choices", "usage", "timings"]) || json::text(value, "object").contains("completion")
+            has(&["choices", "usage", "timings"], value) || json::text(value, "object").contains("completion")
         }
         WireFormat::OpenAiResponses => kind.starts_with("response.") || json::text(value, "object") == "response",
-        WireFormat::GoogleGenerateContent => has(&["candidates", "usageMetadata", "promptFeedback", "responseId"]),
-        WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
-            has(&["response", "done"]) || value["message"].is_object()
+        WireFormat::GoogleGenerateContent => {
+            has(&["candidates", "usageMetadata", "promptFeedback", "responseId"], value)
         }
-        WireFormat::LlamaCppInfill => has(&["content", "stop", "tokens_predicted"]),
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
+            has(&["response", "done"], value) || value["message"].is_object()
+        }
+        WireFormat::LlamaCppInfill => has(&["content", "stop", "tokens_predicted"], value),
     }
 }
 
-/// Whether what came may be how a stream or JSON begins.
+fn has(names: &[&str], value: &Value) -> bool {
+    names.iter().any(|name| value.get(name).is_some_and(|member| !member.is_null()))
+}
+
+/// Returns `true` if what came may be how a stream or JSON begins.
 fn could_begin_an_answer(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
     matches!(head.first(), None | Some(b'{' | b'[')) || sse::could_begin(head)
@@ -367,7 +372,7 @@ const REPLACED: &str = "some bytes of the answer are no characters: U+FFFD stand
 /// Events that only keep a connection open.
 const KEEP_ALIVE: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];
 
-/// What an answer of a wire format may hold.
+/// Returns what an answer of a wire format may hold.
 fn shape_of(wire: WireFormat) -> &'static Shape {
     match wire {
         WireFormat::AnthropicMessages => &anthropic::SHAPE,

@@ -35,7 +35,7 @@ struct Request {
     waiting: Vec<ToolCall>,
 }
 
-/// What comes after an answer.
+/// The content behind an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// Nothing: the model called no tool.
@@ -86,12 +86,14 @@ impl ToolLoop {
             return Err(failure("there is no tool result to go on with"));
         }
         let mut outputs: HashMap<Arc<str>, ToolOutput> = outputs.into_iter().collect();
-        let result = |call: ToolCall| {
-            let output = outputs.remove(&call.id);
-            let output = output.unwrap_or_else(|| ToolOutput::error(format!("`{}` returned nothing", call.name)));
-            output.into_block(call.id)
-        };
-        Ok(calls.into_iter().map(result).collect())
+        Ok(calls
+            .into_iter()
+            .map(|call| {
+                let output = outputs.remove(&call.id);
+                let output = output.unwrap_or_else(|| ToolOutput::error(format!("`{}` returned nothing", call.name)));
+                output.into_block(call.id)
+            })
+            .collect())
     }
 
     /// The request ended, however it did: nothing of it is kept.
@@ -127,11 +129,13 @@ mod tests {
     }
 
     fn texts(blocks: &[Block]) -> Vec<(&str, &str, bool)> {
-        let text = |block| match block {
-            &Block::ToolResult { ref id, ref content, is_error, .. } => (id.as_ref(), content.as_ref(), is_error),
-            _ => panic!("only results come back"),
-        };
-        blocks.iter().map(text).collect()
+        blocks
+            .iter()
+            .map(|block| match block {
+                &Block::ToolResult { ref id, ref content, is_error, .. } => (id.as_ref(), content.as_ref(), is_error),
+                _ => panic!("only results come back"),
+            })
+            .collect()
     }
 
     #[test]

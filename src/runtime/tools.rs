@@ -42,14 +42,14 @@ pub trait Tool: Send + Sync {
     /// A session calls it only with arguments that its schema accepts; the model is told what is wrong with others.
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;
 
-    /// Whether it may run while other tools of the same answer do, which is the default. One that may not, for instance because
+    /// Returns `true` if it may run while other tools of the same answer do, which is the default. One that may not, for instance because
     /// it writes what others read, runs alone: after the calls before its own have ended, and before later ones begin.
     fn is_concurrent(&self) -> bool {
         true
     }
 }
 
-/// What a running tool knows of its call.
+/// The facts of its call that a running tool knows.
 pub struct ToolContext {
     /// The call's id.
     pub id: Arc<str>,
@@ -77,7 +77,7 @@ impl ToolContext {
 pub struct ToolOutput {
     /// The text that the model sees.
     pub content: Arc<str>,
-    /// Whether the tool failed.
+    /// `true` if the tool failed.
     pub is_error: bool,
     /// Images that the model sees: PNG, JPEG, GIF or WebP in base64, or at an address on the web. Others are left out of the
     /// history, and the text says what they were.
@@ -124,12 +124,12 @@ impl ToolOutput {
         ToolOutput { content: content.into(), images, ..self }
     }
 
-    /// What a tool says that was cancelled before it said anything itself.
+    /// Returns what a tool says that was cancelled before it said anything itself.
     pub(super) fn cancelled() -> ToolOutput {
         ToolOutput::error(CANCELLED)
     }
 
-    /// Whether the tool said nothing but that it was cancelled.
+    /// Returns `true` if the tool said nothing but that it was cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
         self.is_error && &*self.content == CANCELLED
     }
@@ -140,7 +140,7 @@ impl ToolOutput {
     }
 }
 
-/// What a tool says that was cancelled.
+/// The output of a tool that was cancelled.
 const CANCELLED: &str = "the tool was cancelled";
 
 /// The tools of a session, by name, in the order in which they are offered.
@@ -180,18 +180,18 @@ impl ToolSet {
         self.tools.get(name).map(|offered| &offered.tool)
     }
 
-    /// What the schema of a tool says against arguments: one line for the model. `None` if they fit, or if there is no such tool.
+    /// Returns what the schema of a tool says against arguments: one line for the model. `None` if they fit, or if there is no such tool.
     pub fn mistake(&self, name: &str, input: &Value) -> Option<String> {
         let Offered { tool, arguments } = self.tools.get(name)?;
         arguments.mistake(tool.definition(), input)
     }
 
-    /// What the model is told of the tools.
+    /// Returns what the model is told of the tools.
     pub fn definitions(&self) -> Vec<Definition> {
         self.tools.values().map(|offered| offered.tool.definition().clone()).collect()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }

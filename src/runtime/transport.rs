@@ -92,7 +92,7 @@ pub struct Transport {
 /// An error before the first byte of an answer, and when the server would like to be asked again.
 pub(super) struct Refused {
     pub(super) error: Error,
-    /// Whether it is worth to be tried again at once: it may succeed later, and does not take long to fail.
+    /// `true` if it is worth to be tried again at once: it may succeed later, and does not take long to fail.
     pub(super) again: bool,
     pub(super) retry_after: Option<Duration>,
 }
@@ -126,7 +126,7 @@ impl Transport {
         Transport { client, own, secrets, redactor: Arc::default(), clock: None, options }
     }
 
-    /// What time it is, in seconds since 1970, if there is a clock.
+    /// Returns what time it is, in seconds since 1970, if there is a clock.
     pub(super) fn now(&self) -> Option<u64> {
         let now = self.clock.as_deref()?.now();
         now.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
@@ -228,7 +228,6 @@ impl Transport {
 
     /// The request with its key.
     async fn http(&self, request: &dyn Outgoing) -> Result<Request<Bytes>, Error> {
-        let config = |message: String| Error::new(Category::Config, message);
         let address = request.address();
         let url = reqwest::Url::parse(&request.line().url)
             .map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
@@ -288,7 +287,11 @@ impl Transport {
     }
 }
 
-/// What requests call their sender, unless the agent says otherwise.
+fn config(message: String) -> Error {
+    Error::new(Category::Config, message)
+}
+
+/// The name of the sender in requests, unless the agent says otherwise.
 const OWN_NAME: &str = concat!("reqc/", env!("CARGO_PKG_VERSION"));
 
 /// The media type of an answer.
@@ -322,7 +325,7 @@ pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
     ResponseInfo { request_id, ..ResponseInfo::default() }
 }
 
-/// Whether the server says that trying again helps, whatever the status says.
+/// Returns whether the server says that trying again helps, whatever the status says.
 fn should_retry(headers: &HeaderMap) -> Option<bool> {
     match headers.get("x-should-retry")?.to_str().ok()?.trim() {
         "true" => Some(true),
@@ -386,7 +389,7 @@ fn unusable(error: &HttpError) -> Error {
     own.unwrap_or_else(|| Error::new(Category::Config, "the HTTP client cannot be used").detail(cause(error)))
 }
 
-/// What to do if a server does not answer in TLS.
+/// The advice if a server does not answer in TLS.
 const PLAIN_HELP: &str = "if the server does not speak TLS, write `http://` into the provider instance's `url`";
 
 fn is_tls_at_home(url: &str) -> bool {

@@ -40,7 +40,7 @@ pub enum Grant {
     },
     /// A program runs, for a model that calls it or as an MCP server.
     Program {
-        /// What it is run for.
+        /// The one that asks for it.
         asker: Asker,
         /// The program's file, or its name if there is none.
         program: String,
@@ -55,7 +55,7 @@ pub enum Grant {
     },
 }
 
-/// What asks for something.
+/// The one that asks for something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asker {
     /// A provider instance.
@@ -85,9 +85,9 @@ impl fmt::Display for Asker {
     }
 }
 
-/// What a person allowed so far.
+/// The permissions that a person gave so far.
 pub trait TrustStore: Send + Sync {
-    /// Whether a fingerprint was allowed.
+    /// Returns `true` if a fingerprint was allowed.
     fn is_trusted(&self, fingerprint: &str) -> bool;
 
     /// Remembers a fingerprint, with a text that tells a person what it stands for.
@@ -99,34 +99,34 @@ pub trait TrustStore: Send + Sync {
 }
 
 impl Grant {
-    /// What a compiled request asks for.
+    /// Returns what a compiled request asks for.
     ///
     /// # Errors
     ///
     /// The request's URL is none.
     pub fn of_request(request: &Compiled, key_file: Option<&Path>) -> Result<Grant, Error> {
-        let malformed = || Error::new(Category::Config, format!("`{}` is no URL", request.address()));
         let asker = Asker::Instance(Arc::clone(&request.instance));
-        server(asker, &request.line.headers, &request.target, key_file).ok_or_else(malformed)
+        server(asker, &request.line.headers, &request.target, key_file)
+            .ok_or_else(|| Error::new(Category::Config, format!("`{}` is no URL", request.address())))
     }
 
-    /// What requests by an agent ask for, if the model has a plain name; `None` if its URL is none.
+    /// Returns what requests by an agent ask for, if the model has a plain name; `None` if its URL is none.
     pub fn of_agent(plan: &Plan<'_>, key_file: Option<&Path>) -> Option<Grant> {
         let line = plan.request_line(Some(MODEL_PLACEHOLDER));
         server(Asker::Instance(Arc::clone(&plan.instance.name.value)), &line.headers, &line.url, key_file)
     }
 
-    /// What a request for a list of models asks for; `None` if its URL is none.
+    /// Returns what a request for a list of models asks for; `None` if its URL is none.
     pub fn of_models(list: &ModelList, key_file: Option<&Path>) -> Option<Grant> {
         server(Asker::Instance(Arc::clone(list.instance())), &list.line().headers, &list.line().url, key_file)
     }
 
-    /// What an MCP server at a URL asks for; `None` if its URL is none.
+    /// Returns what an MCP server at a URL asks for; `None` if its URL is none.
     pub fn of_server(name: &Arc<str>, http: &HttpSpec, key_file: Option<&Path>) -> Option<Grant> {
         server(Asker::Server(Arc::clone(name)), &tools::headers(http), &http.url.value, key_file)
     }
 
-    /// What identifies this grant in a repository: 64 hexadecimal digits.
+    /// Returns what identifies this grant in a repository: 64 hexadecimal digits.
     pub fn fingerprint(&self, root: &Path) -> String {
         let mut context = Sha256::new();
         let mut add = |part: &str| {
@@ -141,9 +141,6 @@ impl Grant {
     }
 
     fn parts(&self) -> Vec<String> {
-        let list = |items: &[Arc<str>]| {
-            std::iter::once(items.len().to_string()).chain(items.iter().map(ToString::to_string)).collect::<Vec<_>>()
-        };
         match self {
             Grant::Server { asker, url, headers, key, key_file } => {
                 let key = key.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -161,6 +158,10 @@ impl Grant {
             }
         }
     }
+}
+
+fn list(items: &[Arc<str>]) -> Vec<String> {
+    std::iter::once(items.len().to_string()).chain(items.iter().map(ToString::to_string)).collect::<Vec<_>>()
 }
 
 /// Every text of a repository is quoted, so that none can pass for ours: control characters and what cannot be seen are escaped.
@@ -198,10 +199,13 @@ impl fmt::Display for Grant {
 /// The headers that are worth telling: neither the type of every body nor the key.
 fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
     let usual = ("content-type", "application/json");
-    let is_told = |(name, value): &&(String, String)| {
-        (name.as_str(), value.as_str()) != usual && !key.is_some_and(|key| value.ends_with(&placeholder(key)))
-    };
-    headers.iter().filter(is_told).map(|(name, value)| format!("{name}: {value}")).collect()
+    headers
+        .iter()
+        .filter(|(name, value)| {
+            (name.as_str(), value.as_str()) != usual && !key.is_some_and(|key| value.ends_with(&placeholder(key)))
+        })
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect()
 }
 
 /// The grants that the program itself brings: the requests of its bundled agents, and those for lists of models of its instances.
@@ -220,17 +224,16 @@ impl Bundled {
         Bundled { grants: plans.filter_map(|plan| Grant::of_agent(&plan, None)).chain(of_lists).collect() }
     }
 
-    /// Whether a grant gives nothing but what a bundled agent does: the same key in the same headers to the same URL. The name of
+    /// Returns `true` if a grant gives nothing but what a bundled agent does: the same key in the same headers to the same URL. The name of
     /// the provider instance is all that may differ.
     pub fn covers(&self, grant: &Grant) -> bool {
         let Grant::Server { asker: Asker::Instance(_), url, headers, key, key_file: None } = grant else {
             return false;
         };
-        let gives = |own: &Grant| match own {
+        self.grants.iter().any(|own| match own {
             Grant::Server { url: a, headers: b, key: c, .. } => (a, b, c) == (url, headers, key),
             Grant::Program { .. } => false,
-        };
-        self.grants.iter().any(gives)
+        })
     }
 }
 
@@ -238,10 +241,6 @@ impl Bundled {
 fn server(asker: Asker, headers: &[Header], target: &str, key_file: Option<&Path>) -> Option<Grant> {
     // As it is sent: hosts in ASCII, and whatever else clients rewrite.
     let url = reqwest::Url::parse(target).ok()?.to_string().replace("$%7BMODEL%7D", MODEL_PLACEHOLDER);
-    let key = |header: &Header| match &header.value {
-        HeaderValue::Key { key, .. } => Some(key.clone()),
-        HeaderValue::Plain(_) => None,
-    };
     let key = headers.iter().find_map(key);
     Some(Grant::Server {
         asker,
@@ -250,6 +249,13 @@ fn server(asker: Asker, headers: &[Header], target: &str, key_file: Option<&Path
         key_file: key_file.filter(|_| key.is_some()).map(|path| path.to_string_lossy().into_owned()),
         key,
     })
+}
+
+fn key(header: &Header) -> Option<SecretRef> {
+    match &header.value {
+        HeaderValue::Key { key, .. } => Some(key.clone()),
+        HeaderValue::Plain(_) => None,
+    }
 }
 
 /// The SHA-256 of some bytes, in hexadecimal.
@@ -261,7 +267,7 @@ pub fn digest(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Whether what an own agent of a provider instance asks for is covered.
+    /// Returns `true` if what an own agent of a provider instance asks for is covered.
     fn is_covered(agent: &str, files: &[(&str, &str)]) -> bool {
         let embedded = Arc::new(crate::system::Embedded::bundled());
         let agent = format!("name = \"Mine\"\n{agent}\n");

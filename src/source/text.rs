@@ -74,18 +74,17 @@ impl SourceText {
         Ok(SourceText::normalise(raw))
     }
 
-    /// What can be shown of bytes that are no source text: the valid start and a little more, so that a finding has a place.
+    /// Returns what can be shown of bytes that are no source text: the valid start and a little more, so that a finding has a place.
     pub fn salvage(bytes: &[u8]) -> SourceText {
         let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
         let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
         let valid = memchr::memchr(0, &bytes[..valid]).unwrap_or(valid);
         let shown = &bytes[..bytes.len().min(valid.saturating_add(SALVAGED_BYTES))];
         if let Some(encoding) = utf_16(bytes).filter(|_| valid < bytes.len()) {
-            let unit = |pair: &[u8]| match encoding {
+            let units = shown.chunks_exact(2).map(|pair| match encoding {
                 "UTF-16BE" => u16::from_be_bytes([pair[0], pair[1]]),
                 _ => u16::from_le_bytes([pair[0], pair[1]]),
-            };
-            let units = shown.chunks_exact(2).map(unit);
+            });
             let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
             return SourceText::normalise(&text.replace('\0', "\u{fffd}"));
         }
@@ -128,14 +127,17 @@ impl SourceText {
 /// scripts have it.
 fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     let start = &bytes[..bytes.len().min(64)];
-    let zeros = |parity: usize| start.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
     match start {
         [0xff, 0xfe, ..] => Some("UTF-16LE"),
         [0xfe, 0xff, ..] => Some("UTF-16BE"),
-        _ if start.len() >= 4 && 8 * zeros(1) >= 3 * start.len() && zeros(0) == 0 => Some("UTF-16LE"),
-        _ if start.len() >= 4 && 8 * zeros(0) >= 3 * start.len() && zeros(1) == 0 => Some("UTF-16BE"),
+        _ if start.len() >= 4 && 8 * zeros(1, start) >= 3 * start.len() && zeros(0, start) == 0 => Some("UTF-16LE"),
+        _ if start.len() >= 4 && 8 * zeros(0, start) >= 3 * start.len() && zeros(1, start) == 0 => Some("UTF-16BE"),
         _ => None,
     }
+}
+
+fn zeros(parity: usize, start: &[u8]) -> usize {
+    start.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count()
 }
 
 #[cfg(test)]

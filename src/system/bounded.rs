@@ -22,7 +22,7 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     Ok(file)
 }
 
-/// What lies at a path; it was a regular file a moment ago.
+/// Returns what lies at a path; it was a regular file a moment ago.
 fn unchecked(path: &Path) -> Result<File, ReadError> {
     // Looked at first: opening a device does something to it. What takes its place in between does not block.
     regular(&fs::metadata(path).map_err(|error| failed(&error))?)?;

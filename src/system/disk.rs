@@ -126,7 +126,7 @@ fn folded(path: &str) -> Result<String, ReadError> {
     Ok(parts.join("/"))
 }
 
-/// Whether a part of a path below a folder is no text.
+/// Returns `true` if a part of a path below a folder is no text.
 fn no_text(root: &Path, path: &Path) -> bool {
     path.to_str().is_none() && path.strip_prefix(root).unwrap_or(path).to_str().is_none()
 }
@@ -209,7 +209,7 @@ mod beneath {
         open_path(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok().map(Arc::new)
     }
 
-    /// What one step through no link finds.
+    /// The thing that one step through no link finds.
     pub(super) enum Presence {
         /// Something at the path as it is spelt.
         Found,
@@ -219,7 +219,7 @@ mod beneath {
         Unclear,
     }
 
-    /// Whether there is something at a path, without opening it.
+    /// Returns whether there is something at a path, without opening it.
     pub(super) fn look(folder: &OwnedFd, path: &str) -> Presence {
         let path = if path.is_empty() { "." } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;

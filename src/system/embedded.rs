@@ -18,7 +18,7 @@ static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("schemas", include_dir!("$CARGO_MANIFEST_DIR/schemas")),
 ];
 
-/// What is known of models.
+/// The facts known of models.
 static MODEL_FAMILIES: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/model-families.toml"));
 
 /// The files that come with `reqc`.

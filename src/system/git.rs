@@ -25,7 +25,7 @@ use crate::world::{AccessError, MemoryWorld};
 pub struct GitRevision;
 
 impl GitRevision {
-    /// What `root`, a git work tree or a folder in one, held at revision `rev`: the folders and root files that an
+    /// Returns what `root`, a git work tree or a folder in one, held at revision `rev`: the folders and root files that an
     /// agent repository has. Links that stay inside `root` are followed, others are left out.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl GitRevision {
         trees.world().map_err(failed)
     }
 
-    /// What is staged in the work tree, with the same folders and files.
+    /// Returns what is staged in the work tree, with the same folders and files.
     ///
     /// # Errors
     /// As [`GitRevision::load`]; or there is no index that can be read.
@@ -60,12 +60,15 @@ impl GitRevision {
     /// As [`GitRevision::load`]; or their histories do not meet, as far as they are here.
     pub fn merge_base(root: &Path, one: &str, other: &str) -> Result<Option<String>, AccessError> {
         let (_, stand_in) = stand_in(root, &[one, other])?;
-        let commit = |rev: &str| stand_in.commit(rev).map_err(|why| no_commit(rev, &why));
-        let (first, second) = (commit(one)?, commit(other)?);
+        let (first, second) = (commit(one, &stand_in)?, commit(other, &stand_in)?);
         let base = stand_in.merge_base(&first, &second);
         let base = base.map_err(|why| format!("`{one}` and `{other}` have no commit in common: {why}"))?;
         Ok((base != first).then_some(base))
     }
+}
+
+fn commit(rev: &str, stand_in: &StandIn) -> Result<String, AccessError> {
+    stand_in.commit(rev).map_err(|why| no_commit(rev, &why))
 }
 
 fn no_commit(rev: &str, why: &AccessError) -> AccessError {
@@ -270,8 +273,7 @@ mod tests {
         let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
         commit_all(&disk);
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let at = |name: &str| scratch.path().join(name);
-        let [tree, shallow, above] = ["tree", "shallow", "above"].map(at);
+        let [tree, shallow, above] = ["tree", "shallow", "above"].map(|name| scratch.path().join(name));
         let [tree_text, shallow_text, disk_text] =
             [&tree, &shallow, disk.root()].map(|path| path.display().to_string());
         must(&disk, &["worktree", "add", "-q", "--detach", &tree_text]);

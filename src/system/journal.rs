@@ -19,7 +19,7 @@ pub struct JournalFile {
     path: PathBuf,
     /// How many bytes are known to be whole lines.
     length: u64,
-    /// Whether the file may hold more: a piece of a line, which must not become the start of the next one.
+    /// `true` if the file may hold more: a piece of a line, which must not become the start of the next one.
     is_torn: bool,
 }
 

@@ -18,7 +18,7 @@ pub struct OpenedRepository {
     pub root: PathBuf,
     /// Its agents and the bundled ones.
     pub compiler: Arc<Compiler>,
-    /// What prompts see: the real folder as the project, the real paths.
+    /// The surroundings that prompts see: the real folder as the project, the real paths.
     pub environment: PromptEnvironment,
 }
 
@@ -106,7 +106,7 @@ impl OpenedRepository {
 #[cfg(feature = "runtime")]
 #[non_exhaustive]
 pub struct SessionFile {
-    /// What the file holds. A line that a killed process left unfinished does not count.
+    /// The content of the file. A line that a killed process left unfinished does not count.
     pub start: SessionStart,
     /// The file, which nobody else may write meanwhile.
     pub journal: super::JournalFile,
@@ -155,7 +155,7 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Acc
     Ok(OpenedRepository { root, compiler: Arc::new(compiler), environment })
 }
 
-/// What prompts see of a project on disk, with the paths as they are; `config` is the folder of the repository.
+/// Returns what prompts see of a project on disk, with the paths as they are; `config` is the folder of the repository.
 ///
 /// # Errors
 ///
@@ -163,11 +163,14 @@ pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, Acc
 pub fn project_environment(project: &Path, config: &Path) -> Result<PromptEnvironment, AccessError> {
     let disk = Disk::open(project)?;
     let name = disk.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let text = |path: &Path| Arc::from(path.to_string_lossy().as_ref());
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     let folders = Folders { project: text(disk.root()), config: text(config), home: text(&home) };
     let project: Arc<dyn World> = Arc::new(disk);
     Ok(PromptEnvironment { project, project_name: name.into(), language: Arc::from(""), folders })
+}
+
+fn text(path: &Path) -> Arc<str> {
+    Arc::from(path.to_string_lossy().as_ref())
 }
 
 #[cfg(test)]

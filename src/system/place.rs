@@ -77,7 +77,7 @@ fn parts_of(path: &Path) -> Vec<PathBuf> {
     path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
-/// What a link in a folder says, if it may be followed.
+/// Returns what a link in a folder says, if it may be followed.
 fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, AccessError> {
     let shown = link.display();
     if roots.iter().any(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
@@ -86,12 +86,12 @@ fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, Acce
     fs::read_link(link).map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)).into())
 }
 
-/// Whether a folder is marked as the root of a repository.
+/// Returns `true` if a folder is marked as the root of a repository.
 pub(super) fn is_repository(folder: &Path) -> bool {
     [".git", "reqc.toml"].iter().any(|name| fs::symlink_metadata(folder.join(name)).is_ok())
 }
 
-/// Whether a name is that of a repository's own folder, on any file system: some ignore case, some dots and spaces at the end,
+/// Returns `true` if a name is that of a repository's own folder, on any file system: some ignore case, some dots and spaces at the end,
 /// some a few invisible characters, and some have a short form of it.
 fn is_git(name: &str) -> bool {
     let visible: String = name

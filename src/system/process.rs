@@ -17,12 +17,12 @@ use crate::runtime::tools::{BoxFuture, Complaint, Ended, Process, Processes, Run
 use crate::runtime::trust::{Asker, Grant, digest};
 use crate::world::AccessError;
 
-/// What a supervised program reads.
+/// The input of a supervised program.
 #[derive(Clone, Copy)]
 enum Input {
-    /// What it is given at its start.
+    /// All of it, given at its start.
     Whole,
-    /// What comes while it runs.
+    /// A stream, which comes while it runs.
     Stream,
 }
 
@@ -96,7 +96,7 @@ impl SystemProcesses {
         found.ok_or_else(|| format!("there is no program `{program}` in `PATH`").into())
     }
 
-    /// What a person allows by allowing a tool or a server that is a program. Files that the command line names count with their
+    /// Returns what a person allows by allowing a tool or a server that is a program. Files that the command line names count with their
     /// content where they belong to the repository, of which `root` is the root, or lie beside `tools.toml`.
     ///
     /// # Errors
@@ -113,7 +113,6 @@ impl SystemProcesses {
         for path in found.iter().cloned().chain(named) {
             files.extend(self.content(&path, root)?);
         }
-        let shown = |path: &Path| path.to_string_lossy().into_owned();
         Ok(Grant::Program {
             asker,
             program: found.map_or_else(|| program.name.value.to_string(), |path| shown(&path)),
@@ -160,6 +159,10 @@ impl SystemProcesses {
         command.process_group(0);
         command.spawn().map_err(|error| format!("`{}`: {}", spec.name.value, words(&error)).into())
     }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 impl Processes for SystemProcesses {
@@ -322,7 +325,7 @@ async fn keep_end(pipe: Option<impl AsyncRead + Unpin>, complaint: &Complaint) -
 struct Group {
     /// `None` once it was killed: its number may then belong to others.
     leader: Option<u32>,
-    /// Whether the leader is a supervisor, which must live until it has ended the others.
+    /// `true` if the leader is a supervisor, which must live until it has ended the others.
     is_supervised: bool,
 }
 
@@ -351,7 +354,7 @@ impl Drop for Group {
     }
 }
 
-/// What a program's file may end with. On Windows a file without an ending is likely a script for another system.
+/// The endings of a program's file. On Windows a file without an ending is likely a script for another system.
 const ENDINGS: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat", ""] } else { &[""] };
 
 // The tests look at processes through `/proc`.
@@ -387,7 +390,7 @@ mod tests {
         Ended::Exited { code: Some(code), output: output.into(), complaint: complaint.into() }
     }
 
-    /// Whether a process is there and no zombie.
+    /// Returns `true` if a process is there and no zombie.
     fn is_alive(process: &str) -> bool {
         let state = fs::read_to_string(format!("/proc/{}/stat", process.trim()));
         state.is_ok_and(|state| !state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))

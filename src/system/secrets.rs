@@ -25,7 +25,7 @@ impl SystemSecrets {
         SystemSecrets { root: root.into() }
     }
 
-    /// What a person should know about a key that can be read: that others can read it too.
+    /// Returns what a person should know about a key that can be read: that others can read it too.
     pub fn remark(&self, reference: &SecretRef) -> Option<String> {
         let SecretRef::File(path) = reference else { return None };
         let path = self.path(path).ok()?;
@@ -47,7 +47,7 @@ impl SystemSecrets {
         })
     }
 
-    /// Whether a file that may hold a key is where a reference leads. It is not opened: nobody may have allowed that. Other kinds
+    /// Returns whether a file that may hold a key is where a reference leads. It is not opened: nobody may have allowed that. Other kinds
     /// of references are not followed.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl SystemSecrets {
         }
     }
 
-    /// Whether there is a file at a path that may hold a key.
+    /// Returns whether there is a file at a path that may hold a key.
     fn found(path: &Path) -> Result<(), SecretError> {
         let shown = path.display();
         let unreadable =

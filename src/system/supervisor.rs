@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The shells' status of a program that cannot be started.
 const NOT_STARTED: u8 = 127;
 
-/// Whether this process was started as a supervisor: then it has done its work, and this is its exit status.
+/// Returns whether this process was started as a supervisor: then it has done its work, and this is its exit status.
 pub fn supervise() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next()?;

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{Disk, SystemProcesses, SystemSecrets};
 use crate::diag::{Diagnostic, Severity};
-use crate::repo::{ProgramSpec, ServerConnection, ServerSpec, ToolSpec, ToolsFile, read_tools_below};
+use crate::repo::{ProgramSpec, ServerConnection, ToolsFile, read_tools_below};
 use crate::runtime::tools::{McpServer, ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::{Asker, Grant};
 use crate::runtime::{Category, Error, Transport};
@@ -17,9 +17,9 @@ use crate::world::{AccessError, World};
 /// A `tools.toml` that was read: nothing of it runs yet.
 #[non_exhaustive]
 pub struct OpenedTools {
-    /// What it names, as far as that has no mistakes.
+    /// The tools that it names, as far as that has no mistakes.
     pub file: ToolsFile,
-    /// What is wrong with it, programs that are not there included: those are warnings, and their tools answer with an error.
+    /// The mistakes in it, programs that are not there included: those are warnings, and their tools answer with an error.
     pub findings: Vec<Diagnostic>,
     /// The files that the findings point into.
     pub sources: Sources,
@@ -66,23 +66,26 @@ impl OpenedTools {
         OpenedTools { processes: Arc::new(processes), ..self }
     }
 
-    /// What a person allows by allowing all of it, in the repository with this root: see [`trust`](crate::runtime::trust).
+    /// Returns what a person allows by allowing all of it, in the repository with this root: see [`trust`](crate::runtime::trust).
     ///
     /// # Errors
     ///
     /// A phrase, if a program cannot be read, or if the URL of a server is none.
     pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, AccessError> {
         let program = |asker, program: &ProgramSpec| self.processes.grant(asker, program, root);
-        let tool = |spec: &ToolSpec| program(Asker::Tool(Arc::clone(&spec.definition.name)), &spec.program);
-        let server = |spec: &ServerSpec| match &spec.connection {
-            ServerConnection::Program(of) => program(Asker::Server(Arc::clone(&spec.name.value)), of),
-            ServerConnection::Http(http) => {
-                let file = http.key.as_ref().and_then(|key| secrets.file_of(&key.reference.value));
-                let grant = Grant::of_server(&spec.name.value, http, file.as_deref());
-                grant.ok_or_else(|| format!("`{}` is no URL", http.url.value).into())
-            }
-        };
-        self.file.tools.iter().map(tool).chain(self.file.servers.iter().map(server)).collect()
+        self.file
+            .tools
+            .iter()
+            .map(|spec| program(Asker::Tool(Arc::clone(&spec.definition.name)), &spec.program))
+            .chain(self.file.servers.iter().map(|spec| match &spec.connection {
+                ServerConnection::Program(of) => program(Asker::Server(Arc::clone(&spec.name.value)), of),
+                ServerConnection::Http(http) => {
+                    let file = http.key.as_ref().and_then(|key| secrets.file_of(&key.reference.value));
+                    let grant = Grant::of_server(&spec.name.value, http, file.as_deref());
+                    grant.ok_or_else(|| format!("`{}` is no URL", http.url.value).into())
+                }
+            }))
+            .collect()
     }
 
     /// The programs alone.
@@ -120,7 +123,7 @@ impl OpenedTools {
 }
 
 impl RunningTools {
-    /// What a person should know of the servers: tools that they do not have, or that cannot be offered.
+    /// Returns what a person should know of the servers: tools that they do not have, or that cannot be offered.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().flat_map(McpServer::warnings).map(String::as_str)
     }
@@ -134,11 +137,14 @@ impl RunningTools {
 
 /// The findings of programs that are not there.
 fn missing(file: &ToolsFile, processes: &SystemProcesses) -> Vec<Diagnostic> {
-    let why = |name: &str| processes.find(name).err().map(|why| why.to_string());
-    let tools = file.tools.iter().filter_map(|spec| Some(spec.not_found(&why(&spec.program.name.value)?)));
+    let tools = file.tools.iter().filter_map(|spec| Some(spec.not_found(&why(&spec.program.name.value, processes)?)));
     let servers = file.servers.iter().filter_map(|spec| match &spec.connection {
-        ServerConnection::Program(program) => Some(spec.not_found(program, &why(&program.name.value)?)),
+        ServerConnection::Program(program) => Some(spec.not_found(program, &why(&program.name.value, processes)?)),
         ServerConnection::Http(_) => None,
     });
     tools.chain(servers).collect()
+}
+
+fn why(name: &str, processes: &SystemProcesses) -> Option<String> {
+    processes.find(name).err().map(|why| why.to_string())
 }

@@ -1,4 +1,4 @@
-//! What the person of this machine trusts: one small file per grant, in the folder for programs' state.
+//! The permissions that the person of this machine gave: one small file per grant, in the folder for programs' state.
 //!
 //! A file counts only if it and its folder belong to the person and nobody else can write them, and if the folder lies outside
 //! of the repository: what comes with a checkout can never trust itself.
@@ -29,9 +29,6 @@ impl TrustFolder {
 impl TrustStore for TrustFolder {
     fn is_trusted(&self, fingerprint: &str) -> bool {
         let Ok(folder) = &self.folder else { return false };
-        let is_private = |path: &Path, kind: fn(&fs::Metadata) -> bool| {
-            fs::symlink_metadata(path).is_ok_and(|found| kind(&found) && is_ours(&found))
-        };
         is_private(folder, fs::Metadata::is_dir) && is_private(&folder.join(fingerprint), fs::Metadata::is_file)
     }
 
@@ -50,15 +47,25 @@ impl TrustStore for TrustFolder {
     }
 }
 
+fn is_private(path: &Path, kind: fn(&fs::Metadata) -> bool) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| kind(&found) && is_ours(&found))
+}
+
 /// Where programs keep what is about this machine; see <https://specifications.freedesktop.org/basedir-spec/latest/>.
 fn state_folder() -> Option<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::home_dir().filter(|home| home.is_absolute());
     variable("XDG_STATE_HOME").or_else(|| match std::env::consts::OS {
         "windows" => variable("LOCALAPPDATA"),
         "macos" => Some(home()?.join("Library/Application Support")),
         _ => Some(home()?.join(".local/state")),
     })
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// The folder, unless it is part of the checkout that `root` is in.
@@ -84,7 +91,7 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Whether something belongs to this person and nobody else can write it.
+/// Returns `true` if something belongs to this person and nobody else can write it.
 #[cfg(unix)]
 fn is_ours(found: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

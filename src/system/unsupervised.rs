@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Whether this process was started as a supervisor: never.
+/// Returns whether this process was started as a supervisor: never.
 pub fn supervise() -> Option<ExitCode> {
     None
 }

@@ -11,10 +11,10 @@
 //!
 //! Jenkins, Drone, Woodpecker and `CircleCI` read nothing but control characters.
 
-/// What may stand at the start of a line before the `:` that makes it a command.
+/// The words that may stand at the start of a line before the `:` that makes it a command.
 const HEADS: [&str; 5] = [":", "section_start", "section_end", "travis_fold", "travis_time"];
 
-/// What may stand at the start of a line before the space that makes it the head of a group.
+/// The words that may stand at the start of a line before the space that makes it the head of a group.
 const GROUPS: [&str; 4] = ["---", "+++", "~~~", "^^^"];
 
 /// Where in a line we are, as far as commands care. One that begins is broken with a `\` before the character that
@@ -25,7 +25,7 @@ pub(super) struct Commands {
     head: String,
     /// How many `#` stand directly before, or before the word that stands directly before.
     hashes: usize,
-    /// Whether a word follows them.
+    /// `true` if a word follows them.
     in_word: bool,
 }
 

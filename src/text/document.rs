@@ -11,7 +11,7 @@ pub(crate) enum Within {
     Xml,
     /// HTML, also between the lines of Markdown: signs that mean something there are escaped as well.
     Html,
-    /// What a workflow command of GitHub says, behind its `::`.
+    /// The message of a workflow command of GitHub, behind its `::`.
     CommandMessage,
     /// The value of a property of such a command.
     CommandProperty,
@@ -20,7 +20,7 @@ pub(crate) enum Within {
 }
 
 impl Within {
-    /// What stands for a character there; `None` if it stays.
+    /// Returns what stands for a character there; `None` if it stays.
     fn escaped(self, c: char) -> Option<&'static str> {
         match (self, c) {
             (Within::Xml | Within::Html, '&') => Some("&amp;"),
@@ -40,7 +40,7 @@ impl Within {
     }
 }
 
-/// What stands in HTML for a sign of Markdown.
+/// Returns what stands in HTML for a sign of Markdown.
 fn markdown_sign(c: char) -> Option<&'static str> {
     const SIGNS: [(char, &str); 18] = [
         ('\'', "&#39;"),

@@ -11,7 +11,7 @@ use icu_properties::props::{
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Whether a character cannot be seen, wherever it stands. Line ends and tabs are among them.
+/// Returns `true` if a character cannot be seen, wherever it stands. Line ends and tabs are among them.
 pub(super) fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -31,7 +31,7 @@ pub(super) fn is_hidden(c: char) -> bool {
 /// dots, a note without a head, a filler of a script.
 const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
-/// Whether a hidden character belongs where it stands, between the one before and the one behind.
+/// Returns `true` if a hidden character belongs where it stands, between the one before and the one behind.
 pub(super) fn belongs(before: Option<char>, c: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
     match c {
@@ -48,7 +48,7 @@ fn is_emoji(c: char) -> bool {
     !c.is_ascii() && CodePointSetData::new::<Emoji>().contains(c)
 }
 
-/// Whether a letter or mark may be followed by a joiner: letters of scripts that are written joined, and signs that join
+/// Returns `true` if a letter or mark may be followed by a joiner: letters of scripts that are written joined, and signs that join
 /// consonants (RFC 5892, appendices A.1 and A.2).
 fn needs_joiners(c: char) -> bool {
     let joins = CodePointMapData::<JoiningType>::new().get(c);
@@ -58,14 +58,14 @@ fn needs_joiners(c: char) -> bool {
         || CodePointMapData::<CanonicalCombiningClass>::new().get(c) == CanonicalCombiningClass::Virama
 }
 
-/// Whether a character is hidden only if the wrong one follows it.
+/// Returns `true` if a character is hidden only if the wrong one follows it.
 #[cfg(any(test, feature = "runtime"))]
 pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
     let Some(before) = before else { return false };
     matches!(c, '\u{200c}' | '\u{200d}') && (is_emoji(before) || before == '\u{fe0f}' || needs_joiners(before))
 }
 
-/// Whether a letter or digit follows on which a joiner behind the other letter has no effect. White space and punctuation may
+/// Returns `true` if a letter or digit follows on which a joiner behind the other letter has no effect. White space and punctuation may
 /// follow: some words end with a joiner that can be seen.
 fn is_of_another_script(before: char, after: Option<char>) -> bool {
     let Some(after) = after.filter(|after| after.is_alphanumeric()) else { return false };
@@ -74,7 +74,7 @@ fn is_of_another_script(before: char, after: Option<char>) -> bool {
     after.is_ascii() || !is_shared && scripts[0] != scripts[1]
 }
 
-/// Whether a mark is one of the Arabic, Hebrew or Indic blocks: those stand between a letter and its joiner.
+/// Returns `true` if a mark is one of the Arabic, Hebrew or Indic blocks: those stand between a letter and its joiner.
 fn is_mark_of_such(c: char) -> bool {
     ('\u{0591}'..='\u{0dff}').contains(&c) && !is_hidden(c)
 }
@@ -104,10 +104,16 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
 /// How many bytes of visible ASCII, line ends and tabs a text begins with. Looked at in blocks: a block takes few instructions.
 fn plain_length(bytes: &[u8]) -> usize {
     const BLOCK: usize = 64;
-    let is_plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
-    let is_plain_block = |block: &&[u8]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));
-    let blocks = BLOCK * bytes.chunks_exact(BLOCK).take_while(is_plain_block).count();
+    let blocks = BLOCK
+        * bytes
+            .chunks_exact(BLOCK)
+            .take_while(|block| block.iter().fold(true, |plain, byte| plain & is_plain(*byte)))
+            .count();
     blocks + bytes[blocks..].iter().take_while(|byte| is_plain(**byte)).count()
+}
+
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\t' | b' '..=b'~')
 }
 
 /// How Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone for those that have no name.

@@ -187,14 +187,22 @@ impl Size {
         if is <= wanted {
             return self;
         }
-        let side = |pixels: u32| u32::try_from(u64::from(pixels) * u64::from(wanted) / u64::from(is)).unwrap_or(wanted);
-        Size { width: side(self.width).max(1), height: side(self.height).max(1) }
+        Size { width: side(self.width, wanted, is).max(1), height: side(self.height, wanted, is).max(1) }
     }
 
     /// Returns the number of squares of this side that cover it.
     fn patches(self, side: u32) -> u64 {
         u64::from(self.width.div_ceil(side)) * u64::from(self.height.div_ceil(side))
     }
+}
+
+fn side(pixels: u32, wanted: u32, is: u32) -> u32 {
+    u32::try_from(u64::from(pixels) * u64::from(wanted) / u64::from(is)).unwrap_or(wanted)
+}
+
+/// Returns the longer side of an image in base64 in pixels, if it says one.
+pub(super) fn longest_side(data: &str) -> Option<u32> {
+    size(data).map(|size| size.width.max(size.height))
 }
 
 /// The size of an image in base64, if it says one.

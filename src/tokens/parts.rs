@@ -89,6 +89,13 @@ fn places(wire: WireFormat) -> Places {
     }
 }
 
+/// Returns the members of a body that hold what a model reads.
+pub(super) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
+    let Places { system, messages, schema, prompt } = places(wire);
+    let pointers = [system, messages, schema, prompt].into_iter().flatten();
+    pointers.filter_map(|pointer| pointer.split('/').nth(1)).chain(["tools"])
+}
+
 /// The tokens that a server adds to those of a body.
 struct Frame {
     request: u64,

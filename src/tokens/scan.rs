@@ -1,4 +1,4 @@
-//! What kinds of pieces a text is made of.
+//! The number of kinds of pieces that a text is made of.
 //!
 //! Tokenizers first split a text into words, groups of digits, runs of marks and of spaces, then
 //! each piece into tokens of their vocabulary. The second step needs the vocabulary; how many

@@ -1,4 +1,4 @@
-//! What is wrong with a text that is no TOML, in the words of what stands there.
+//! The mistake in a text that is no TOML, in the words of what stands there.
 //!
 //! The parser says what it expected. People want to know what they wrote: a comment of another language, quotes of a word
 //! processor, a conflict of a merge. Each of these is recognised by the text at the mistake; the rest by the parser's message.
@@ -9,10 +9,10 @@ use toml_parser::lexer::{Token, TokenKind};
 
 use super::{Kind, Node, SyntaxError, Table, parse};
 
-/// What the parser found, and the text around it.
+/// The mistake that the parser found, and the text around it.
 struct Mistake<'t> {
     text: &'t str,
-    /// What the parser said, on one line.
+    /// The message of the parser, on one line.
     detail: String,
     span: Range<usize>,
     /// Where the line of the mistake starts.
@@ -56,7 +56,7 @@ impl Mistake<'_> {
         self.line_start + range.start..self.line_start + range.end
     }
 
-    /// What stands on the line from the mistake on.
+    /// Returns what stands on the line from the mistake on.
     fn rest(&self) -> &str {
         self.line.get(self.span.start - self.line_start..).unwrap_or_default()
     }
@@ -120,10 +120,12 @@ impl Mistake<'_> {
 
     fn comment(&self) -> Option<SyntaxError> {
         let rest = self.rest();
-        let begins = |text: &&str| FOREIGN_COMMENTS.iter().any(|mark| text.starts_with(mark));
         // Behind a value without quotes the parser takes it for part of the value.
         let behind = rest.match_indices(' ').map(|(space, _)| &rest[space + 1..]).take(MOST_WORDS);
-        let found = [self.line.trim_start(), rest.trim_start()].into_iter().chain(behind).find(begins)?;
+        let found = [self.line.trim_start(), rest.trim_start()]
+            .into_iter()
+            .chain(behind)
+            .find(|text| FOREIGN_COMMENTS.iter().any(|mark| text.starts_with(mark)))?;
         let mark = FOREIGN_COMMENTS.iter().find(|it| found.starts_with(**it))?;
         let start = self.line.len() - found.len();
         let message = format!("`{mark}` begins no comment in TOML");
@@ -233,7 +235,7 @@ impl Mistake<'_> {
         Some(error(self.in_line(start..end), "this stands behind a value, on the same line", help))
     }
 
-    /// What nothing above recognised.
+    /// Returns what nothing above recognised.
     fn by_message(&self) -> SyntaxError {
         let known = BY_MESSAGE.iter().find(|(begins, _, _)| self.detail.starts_with(begins));
         let (message, help) = known.map_or((self.detail.as_str(), GENERAL), |(_, message, help)| (message, help));
@@ -257,10 +259,10 @@ impl Mistake<'_> {
 const COMMA_MISSING: &str = "a comma is missing before this";
 const ONE_COMMA_TOO_MANY: &str = "one comma too many";
 
-/// What may be said of any mistake.
+/// The advice for any mistake.
 const GENERAL: &str = "a line is `key = value`, `[table]`, or a comment that begins with `#`; strings stand in quotes";
 
-/// What a message of the parser begins with, what we say, and what to do.
+/// The beginning of a parser's message, our message, and the advice.
 const BY_MESSAGE: [(&str, &str, &str); 16] = [
     ("missing escaped value", "no escape begins like this", BACKSLASH),
     ("too few unicode value digits", "`\\u` and `\\U` need the number of a character", BACKSLASH),
@@ -289,7 +291,7 @@ const BACKSLASH: &str = "write `\\\\` for a backslash, or put the text between `
 /// The longest word that a message repeats, in bytes: keys of providers are longer.
 const LONGEST_SHOWN: usize = 15;
 
-/// What begins comments elsewhere.
+/// The beginnings of comments elsewhere.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
 
 /// How many words of a line are looked at for a comment.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Request;
 use super::assembled::assemble;
 use super::costed::Costed;
-use super::fragment::{FragmentOf, Fragments, Hollow, HollowOf, Written};
+use super::fragment::{FragmentOf, Fragments, Hollow, HollowOf};
 use super::members::{Member, MemberRef, Members, Sameness, Shared};
 use super::plan::{KeyOrValue, Part, Plan};
 use super::prompt::{Prompt, PromptOf, SystemPrompt, placeholder};
@@ -30,7 +30,7 @@ pub struct Body {
     steps: Steps,
     /// About how many bytes members hold that were put together from what templates gave.
     weight: usize,
-    /// What knows of the members that other bodies hold too.
+    /// The memory that knows the members that other bodies hold too.
     memory: Option<Arc<Memory>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Splice {
     pub template: TemplateId,
     /// The units of work that it took.
     pub(super) cost: u64,
-    /// What it wrote, as long as the body is checked, if no other body holds that.
+    /// Its text, as long as the body is checked, if no other body holds that.
     pub(super) text: Option<String>,
 }
 
@@ -67,23 +67,22 @@ impl Body {
         self.members.iter().map(|(name, member)| MemberRef::of(name, member, self.memory.as_deref()))
     }
 
-    /// What each member shares with the same one of other bodies; `None` for those that it has for itself.
+    /// Returns what each member shares with the same one of other bodies; `None` for those that it has for itself.
     pub(crate) fn sameness(&self) -> Vec<(Arc<str>, Option<Sameness>)> {
-        let of = |(name, member): (&Arc<str>, &Member)| (Arc::clone(name), member.sameness());
-        self.members.named().map(of).collect()
+        self.members.named().map(|(name, member)| (Arc::clone(name), member.sameness())).collect()
     }
 
-    /// What knows of the members that other bodies hold too.
+    /// Returns what knows of the members that other bodies hold too.
     pub(crate) fn memory(&self) -> Option<&Memory> {
         self.memory.as_deref()
     }
 
-    /// What templates rendered, in order of the body.
+    /// Returns what templates rendered, in order of the body.
     pub fn splices(&self) -> &[Splice] {
         &self.splices
     }
 
-    /// What the provider steps did.
+    /// Returns what the provider steps did.
     pub(super) fn steps(&self) -> &Steps {
         &self.steps
     }
@@ -216,8 +215,9 @@ impl Plan<'_> {
     fn tools_twice(&self, at: &Pointer, name: &str, splices: &[Splice]) -> Diagnostic {
         let at = Pointer::root().member("tools").join(at);
         let splices = SpliceIndex::new(splices);
-        let literal = || self.literal(&at, KeyOrValue::Value, &splices);
-        let span = splices.around(&at).map_or_else(literal, |(_, splice, _)| splice.literal);
+        let span = splices
+            .around(&at)
+            .map_or_else(|| self.literal(&at, KeyOrValue::Value, &splices), |(_, splice, _)| splice.literal);
         let message = format!("a tool of the request is called `{}` too", crate::text::cut(name, 60));
         let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);
         let finding = match self.profile.switch("enable_tools") {
@@ -254,8 +254,9 @@ impl Plan<'_> {
         let render = || match template {
             None => Costed { result: Ok(whole(None)), cost: 0 },
             Some(template) => {
-                let make = || renderer.prompt(sources, template, request.scope);
-                let own = self.known_prompts.own(renderer.is_constant(template), renderer.most_for_steps(), make);
+                let own = self.known_prompts.own(renderer.is_constant(template), renderer.most_for_steps(), || {
+                    renderer.prompt(sources, template, request.scope)
+                });
                 own.map(|text| text.map(|own| whole(Some(&own))))
             }
         };
@@ -271,8 +272,8 @@ impl Plan<'_> {
         request: &'a Request<'_>,
         system_prompt: Option<&'a SystemPrompt>,
     ) -> BodyInput<'a> {
-        let is_of_others = |prompt: &SystemPrompt| *prompt == **placeholder() || !self.has_own_prompt(renderer);
-        let with_prompt = system_prompt.is_none_or(is_of_others);
+        let with_prompt =
+            system_prompt.is_none_or(|prompt| *prompt == **placeholder() || !self.has_own_prompt(renderer));
         let keep = request.memory.map(|_| Keep { with_prompt });
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids(), keep }
@@ -297,7 +298,7 @@ impl Plan<'_> {
         self.literal(&Pointer::root().member(name), KeyOrValue::Value, &SpliceIndex::new(&[]))
     }
 
-    /// Whether other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
+    /// Returns `true` if other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
     pub(super) fn shares(
         &self,
         renderer: &Renderer<'_>,
@@ -308,12 +309,12 @@ impl Plan<'_> {
         renderer.is_shared(template) && !(is_alone && renderer.reads_prompt(template))
     }
 
-    /// Whether no other agent has the prompt.
+    /// Returns `true` if no other agent has the prompt.
     pub(super) fn has_own_prompt(&self, renderer: &Renderer<'_>) -> bool {
         self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
-    /// Whether a template may be rendered once for all prompts, and this agent's own be put into what it gives: it may if the template
+    /// Returns `true` if a template may be rendered once for all prompts, and this agent's own be put into what it gives: it may if the template
     /// does no more with the prompt than to hand it on.
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
         self.has_own_prompt(renderer) && renderer.is_shared(template) && renderer.reads_prompt(template)
@@ -415,7 +416,7 @@ impl BodyBuilder<'_> {
         member
     }
 
-    /// What the templates of a part give, in order; whether the part is there.
+    /// Returns what the templates of a part give, in order; whether the part is there.
     fn give(&mut self, part: &Part, at: &Pointer, given: &mut Vec<Option<Member>>) -> bool {
         match part {
             Part::Constant(_) | Part::Member(_) => true,
@@ -464,7 +465,7 @@ impl BodyBuilder<'_> {
         }
     }
 
-    /// What a template gives for this prompt alone, with its text, or for all agents with it.
+    /// Returns what a template gives for this prompt alone, with its text, or for all agents with it.
     fn rendered(
         &mut self,
         template: TemplateId,
@@ -481,18 +482,19 @@ impl BodyBuilder<'_> {
                 made.map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
             None => fragments.own(template, literal, at).map(|result| {
-                let own = |written: Written| {
-                    *text = Some(written.text);
-                    written.member
-                };
-                result.map(|written| written.map(own))
+                result.map(|written| {
+                    written.map(|written| {
+                        *text = Some(written.text);
+                        written.member
+                    })
+                })
             }),
         };
         self.most = self.most.saturating_add(found.cost);
         found
     }
 
-    /// What a template gives for any prompt, with this one in its places; `None` if that may not be what it gives for this
+    /// Returns what a template gives for any prompt, with this one in its places; `None` if that may not be what it gives for this
     /// one.
     fn spliced(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<MemberFragment> {
         let (memory, prompt) = (self.request.memory?, self.system_prompt?);
@@ -533,7 +535,7 @@ pub(super) fn cost_of_holes(holes: usize, prompt_len: usize) -> u64 {
     2 * (holes * prompt_len) as u64
 }
 
-/// What a template gave, as a member of a body.
+/// The output of a template, as a member of a body.
 type MemberFragment = Costed<Result<Option<Member>, Box<Diagnostic>>>;
 
 /// The templates of a body that are too much together: the one that is one too many.

@@ -16,7 +16,7 @@ impl<T> Costed<T> {
     }
 }
 
-/// What holds a value, a list or an object of a few members, in bytes.
+/// The memory that holds a value, a list or an object of a few members, in bytes.
 pub(super) const HOLDER: usize = 64;
 
 /// Returns about how many bytes a value holds.

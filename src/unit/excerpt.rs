@@ -11,7 +11,7 @@ const AROUND: usize = 24;
 /// How much farther is looked, in bytes: a key is known as a whole only.
 const LOOKED_AT: usize = 256;
 
-/// What of a text an excerpt depends on.
+/// Returns what of a text an excerpt depends on.
 pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
     let marked = range.end.min(range.start + AROUND);
     range.start.saturating_sub(AROUND + LOOKED_AT)..marked + AROUND + LOOKED_AT
@@ -22,12 +22,12 @@ pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
 pub(crate) struct Excerpt {
     text: Box<str>,
     marked: Range<usize>,
-    /// Whether there is more of the output before it, of what is marked, and behind it.
+    /// `true` for each side with more output: before it, inside the mark, and behind it.
     more: [bool; 3],
 }
 
 impl Excerpt {
-    /// What stands around a range of a text.
+    /// Returns what stands around a range of a text.
     pub(super) fn new(text: &str, range: &Range<usize>) -> Excerpt {
         let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
         let (from, to) =

@@ -1,4 +1,4 @@
-//! What one template of a body gives, and what is wrong with it.
+//! The output of one template of a body, and the mistakes in it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct Fragments<'a> {
     pub(super) input: &'a BodyInput<'a>,
 }
 
-/// What one template gave: a value, nothing, or a finding.
+/// The output of one template: a value, nothing, or a finding.
 pub(super) type Fragment<V> = Costed<Result<Option<V>, Box<Diagnostic>>>;
 
 /// A fragment that several bodies hold.
@@ -79,14 +79,14 @@ impl Question for HollowOf {
     }
 }
 
-/// What a template wrote.
+/// The text that a template wrote.
 pub(super) struct Written {
     pub(super) member: Member,
     /// The value's text, without trailing commas.
     pub(super) text: String,
 }
 
-/// What a template gives for any system prompt.
+/// The output of a template for any system prompt.
 #[derive(Debug, Clone)]
 pub(super) enum Hollow {
     /// A value, with a hole wherever it holds the prompt; or nothing.
@@ -121,13 +121,12 @@ impl Measured {
 }
 
 impl Fragments<'_> {
-    /// What a template gives for this request, whether other agents use the template or not.
+    /// Returns what a template gives for this request, whether other agents use the template or not.
     pub(super) fn shared(&self, memory: &Memory, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
-        let read = |text: String| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error));
-        self.make((template, literal, at), read)
+        self.make((template, literal, at), |text| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error)))
     }
 
-    /// What a template gives for this request, which no other agent uses: another may write the same.
+    /// Returns what a template gives for this request, which no other agent uses: another may write the same.
     pub(super) fn own(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment<Written> {
         self.make((template, literal, at), |text| {
             let member = match self.request.memory {
@@ -165,7 +164,7 @@ impl Fragments<'_> {
         }
     }
 
-    /// What a template gives for any system prompt, from a placeholder instead of one.
+    /// Returns what a template gives for any system prompt, from a placeholder instead of one.
     pub(super) fn hollow(&self, template: TemplateId, literal: Span, at: &Pointer) -> Costed<Measured> {
         let mark = placeholder().mark();
         let (rendered, is_looked_at) = self.renderer.hollow_body(self.sources, template, self.input, mark);
@@ -227,8 +226,9 @@ impl Fragments<'_> {
             }
         };
         // Whatever stands behind a quote in a text is taken for what comes after the text.
-        let ends_early = |help| help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule;
-        let what = match help.is_some_and(ends_early) {
+        let what = match help
+            .is_some_and(|help| help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule)
+        {
             true => "a quote in this value ends the string around it".to_owned(),
             false => error.problem.message(),
         };
@@ -329,13 +329,13 @@ impl Fragments<'_> {
     }
 }
 
-/// Whether text of templates is part of a computed value: that may be JSON that was written by hand, and altered.
+/// Returns `true` if text of templates is part of a computed value: that may be JSON that was written by hand, and altered.
 fn is_made_of_templates(by: &By) -> bool {
     let is_template = |from: &ComputedFrom| matches!(from, ComputedFrom::Template(_));
     matches!(by, By::Computed(from) if from.iter().any(is_template))
 }
 
-/// Whether it can only be wrong inside of a string.
+/// Returns `true` if it can only be wrong inside of a string.
 fn is_in_string(problem: &Problem) -> bool {
     matches!(problem, Problem::ControlCharacter(_) | Problem::BadEscape | Problem::LoneSurrogate)
 }
@@ -343,7 +343,7 @@ fn is_in_string(problem: &Problem) -> bool {
 const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
 const WITH_QUOTES: &str = "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
 
-/// Whether a mistake stands apart from all placeholders, so that it is there whatever the prompt says: what is before it was
+/// Returns `true` if a mistake stands apart from all placeholders, so that it is there whatever the prompt says: what is before it was
 /// taken for JSON, and what is told of it shows no placeholder.
 fn is_apart(written: &[usize], error: &JsonError) -> bool {
     let first = match &error.problem {

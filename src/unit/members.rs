@@ -59,7 +59,7 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
-/// What tells values apart that several bodies may hold: those that are the same are equal, but for the system prompts in them.
+/// The identity of values that several bodies may hold: those that are the same are equal, but for the system prompts in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sameness {
     /// A value that is shared.
@@ -77,7 +77,7 @@ pub(crate) struct CheckId(pub(crate) u16);
 pub(crate) struct Check {
     pub(crate) id: CheckId,
     pub(crate) accepts: fn(&Value) -> bool,
-    /// What it can tell of texts; `None` if that is not known.
+    /// The classes of its texts; `None` if they are not known.
     pub(crate) texts: Option<Texts>,
 }
 
@@ -163,7 +163,7 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// What it shares with the same member of other bodies, but for the system prompts of agents; `None` if it has it for itself.
+    /// Returns what it shares with the same member of other bodies, but for the system prompts of agents; `None` if it has it for itself.
     pub(crate) fn sameness(&self) -> Option<Sameness> {
         match self.held {
             Held::Member(member) => member.sameness(),
@@ -179,7 +179,7 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Whether a check accepts the value.
+    /// Returns `true` if a check accepts the value.
     pub(crate) fn is_accepted(&self, check: &Check) -> bool {
         match (self.held, self.memory) {
             (Held::Member(Member::Shared(shared)), Some(memory)) => {
@@ -319,12 +319,12 @@ impl Member {
         }
     }
 
-    /// Whether several bodies hold just this value.
+    /// Returns `true` if several bodies hold just this value.
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Member::Shared(_))
     }
 
-    /// What it shares with the same member of other bodies.
+    /// Returns what it shares with the same member of other bodies.
     pub(super) fn sameness(&self) -> Option<Sameness> {
         match self {
             Member::Shared(shared) => Some(Sameness::Shared(shared.id)),
@@ -392,18 +392,18 @@ impl Members {
 
     /// About how many bytes the members of this body alone hold.
     pub(super) fn weight(&self) -> usize {
-        let own = |(_, member): (&str, &Member)| match member {
-            Member::Own(value) => weight(value),
-            Member::Shared(_) => 0,
-            Member::Spliced(spliced) => spliced.weight(),
-        };
-        self.iter().map(own).sum()
+        self.iter()
+            .map(|(_, member)| match member {
+                Member::Own(value) => weight(value),
+                Member::Shared(_) => 0,
+                Member::Spliced(spliced) => spliced.weight(),
+            })
+            .sum()
     }
 
     /// About how many bytes a member holds that other bodies hold too.
     pub(super) fn shared_weight(&self, at: &Pointer) -> usize {
-        let is_there = |name: &str| Pointer::root().member(name) == *at;
-        let found = self.iter().find(|(name, member)| member.is_shared() && is_there(name));
+        let found = self.iter().find(|(name, member)| member.is_shared() && is_there(name, at));
         found.map_or(0, |(_, member)| weight(member.value()))
     }
 
@@ -460,6 +460,10 @@ impl Members {
         pretty.push_str("\n}");
         pretty
     }
+}
+
+fn is_there(name: &str, at: &Pointer) -> bool {
+    Pointer::root().member(name) == *at
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is known of an agent before any conversation.
+//! The facts known of an agent before any conversation.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Plan<'r> {
     pub(super) endpoint: Spanned<&'r str>,
     default_model: Option<&'r str>,
     pub(super) prompt: Option<TemplateId>,
-    /// What enters the conversation when it changes.
+    /// The template of the text that enters the conversation when surroundings change.
     pub(crate) surroundings: Option<TemplateId>,
     pub(super) body: Vec<(Arc<str>, Part)>,
     pub(super) with_tools: bool,
@@ -46,7 +46,7 @@ pub struct Plan<'r> {
     pub(super) id: Identity,
 }
 
-/// What of a member a place is asked for.
+/// The part of a member that a place is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyOrValue {
     /// Its key.
@@ -185,7 +185,7 @@ impl<'r> Plan<'r> {
         client.or(self.default_model).unwrap_or(MODEL_PLACEHOLDER)
     }
 
-    /// Whether a request names its model, in the body or in the URL.
+    /// Returns `true` if a request names its model, in the body or in the URL.
     pub fn carries_model(&self) -> bool {
         self.wire.has_model_in_body() || self.endpoint.value.contains(MODEL_PLACEHOLDER)
     }
@@ -270,7 +270,7 @@ impl<'r> Plan<'r> {
 struct Literal {
     key: Option<Span>,
     value: Span,
-    /// What the nearest level says of it.
+    /// The place of the nearest level.
     nearest: Span,
     overrode: Vec<Span>,
 }
@@ -452,15 +452,17 @@ fn check_settings(
     let Some(api) = ClientApi::from_name(&instance.client_api.value) else { return false };
     check_api(profile, api, api.wire(endpoint.value), findings);
     let doubled = doubled_path((instance, name.span), &endpoint);
-    // Where an instance is named anew below an endpoint, the instance is what does not fit.
-    let level = |span: Span| profile.chain.iter().position(|level| level.file == span.file);
-    let is_new_instance = level(name.span) < level(endpoint.span);
-    let unserved = || {
+    let is_new_instance = level(name.span, profile) < level(endpoint.span, profile);
+    findings.extend(doubled.or_else(|| {
         let finding = unserved(instance, api, &endpoint)?;
         Some(if is_new_instance { finding.told_at(name.span, "this is inherited") } else { finding })
-    };
-    findings.extend(doubled.or_else(unserved));
+    }));
     true
+}
+
+/// Where an instance is named anew below an endpoint, the instance is what does not fit.
+fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
+    profile.chain.iter().position(|level| level.file == span.file)
 }
 
 /// The finding of an endpoint that begins with what the URL of the instance ends with; with the place that names the instance.
@@ -482,23 +484,20 @@ fn doubled_path((instance, named): (&Instance, Span), endpoint: &Spanned<&str>) 
 fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let known = api.endpoints();
     let path = endpoint.value.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
-    let end = |parts: usize| {
-        let start = path.rmatch_indices(['/', ':']).nth(parts - 1).map_or(0, |(at, _)| at + 1);
-        &path[start..]
-    };
     let ends_with = |served: &&str| {
         path == *served || path.strip_suffix(*served).is_some_and(|before| before.ends_with(['/', ':']))
     };
     if known.iter().any(ends_with) {
         return None;
     }
-    let parts = |endpoint: &str| endpoint.matches('/').count() + 1;
-    let slip = known.iter().find(|endpoint| is_misspelling(end(parts(endpoint)), endpoint));
+    let slip = known.iter().find(|endpoint| is_misspelling(end(parts(endpoint), path), endpoint));
     let mut others = ClientApi::ALL.into_iter().filter(|other| *other != api);
     let other = others.find(|other| other.endpoints().iter().any(ends_with));
     let is_official = Server::by_host(UrlParts::of(&instance.url.value).host()).is_some();
     let help = match (slip, other) {
-        (Some(slip), _) => format!("did you mean `{}{slip}`?", path.strip_suffix(end(parts(slip))).unwrap_or_default()),
+        (Some(slip), _) => {
+            format!("did you mean `{}{slip}`?", path.strip_suffix(end(parts(slip), path)).unwrap_or_default())
+        }
         (None, Some(other)) => {
             format!("it takes bodies of the client API {}; that of {} is `{}`", other.name(), api.name(), known[0])
         }
@@ -512,6 +511,15 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
             .in_sense(Some(message))
             .help(help),
     )
+}
+
+fn parts(endpoint: &str) -> usize {
+    endpoint.matches('/').count() + 1
+}
+
+fn end(parts: usize, path: &str) -> &str {
+    let start = path.rmatch_indices(['/', ':']).nth(parts - 1).map_or(0, |(at, _)| at + 1);
+    &path[start..]
 }
 
 fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, findings: &mut Vec<Diagnostic>) {

@@ -43,11 +43,10 @@ impl SystemPrompt {
 
     /// The text as it stands in a JSON string.
     pub(super) fn escaped(&self) -> &str {
-        let escape = || {
+        self.0.escaped.get_or_init(|| {
             let json = serde_json::to_string(self.as_str()).expect("a string serialises into memory");
             json[1..json.len() - 1].into()
-        };
-        self.0.escaped.get_or_init(escape)
+        })
     }
 }
 
@@ -96,7 +95,7 @@ pub(super) struct KnownPrompts {
     whole: Mutex<Option<SystemPrompt>>,
 }
 
-/// What a prompt says in every context in which it may take so many steps.
+/// A prompt that says the same in every context in which it may take so many steps.
 struct Constant {
     text: String,
     cost: u64,
@@ -172,12 +171,12 @@ impl Placeholder {
         memmem::find_iter(text.as_bytes(), self.core()).collect()
     }
 
-    /// Whether a range of a text, of which it was `found` at some places, holds a part of it.
+    /// Returns `true` if a range of a text, of which it was `found` at some places, holds a part of it.
     pub(super) fn is_in(&self, range: &Range<usize>, found: &[usize]) -> bool {
         found.iter().any(|&at| at < range.end && at + self.core().len() > range.start)
     }
 
-    /// What is before, between and behind it in a text; `None` if it is not there.
+    /// Returns what is before, between and behind it in a text; `None` if it is not there.
     pub(super) fn split<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         let mut from = 0;
         let mut pieces: Vec<&str> = Vec::new();
@@ -196,7 +195,7 @@ impl Placeholder {
         self.escaped_finder.find_iter(text.as_bytes()).collect()
     }
 
-    /// What is repeated in it: any longer part of it holds this.
+    /// Returns what is repeated in it: any longer part of it holds this.
     pub(super) fn mark(&self) -> &str {
         &self.mark
     }

@@ -23,7 +23,7 @@ use crate::render::{BodyInput, By, ComputedFrom, ReadFile, Recording, Renderer, 
 use crate::repo::Repo;
 use crate::source::{Sources, Span};
 
-/// What the provider steps did to a body.
+/// The changes of the provider steps to a body.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps {
     pub(super) has_model: bool,
@@ -66,7 +66,7 @@ pub enum Author {
     Literal {
         /// The literal.
         span: Span,
-        /// What it replaced.
+        /// The places that it replaced.
         overrode: Vec<Span>,
     },
     /// A template.
@@ -107,9 +107,9 @@ pub(crate) struct Provenance {
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
     /// The same of literals in templates, which stand elsewhere than the tag that wrote them.
     pub(crate) literals: Vec<Span>,
-    /// Whether that value is the place: no template says anything of it.
+    /// `true` if that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
-    /// What a computed text was made of first.
+    /// The value that a computed text was made of first.
     pub(crate) made_of: Option<ComputedFrom>,
     /// The file of a prompt that was written, and where in it.
     pub(crate) file: Option<(Arc<ReadFile>, Range<usize>)>,
@@ -132,7 +132,7 @@ impl Provenance {
         }
     }
 
-    /// Whether the system prompt wrote it.
+    /// Returns `true` if the system prompt wrote it.
     fn is_prompt(&self) -> bool {
         self.data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_prompt"))
     }
@@ -164,7 +164,7 @@ struct TakenOver {
     path: Pointer,
 }
 
-/// What is known of what one template wrote.
+/// The record of one template's output.
 #[derive(Default)]
 struct Recorded {
     text: OnceCell<Option<Text>>,
@@ -174,7 +174,7 @@ struct Recorded {
     whole: OnceCell<Recording>,
 }
 
-/// What one template wrote, without trailing commas.
+/// The output of one template, without trailing commas.
 struct Text {
     text: String,
     tree: Tree,
@@ -199,7 +199,7 @@ impl Question for PlaceOf {
     }
 }
 
-/// What a pointer leads to.
+/// The owner of the value at a pointer.
 enum Owner<'b> {
     Step(ProviderStep, Option<Pointer>),
     /// The number of the splice, and the place in what it wrote.
@@ -216,8 +216,7 @@ impl<'a> Record<'a> {
         request: &'a Request<'a>,
         body: &'a Body,
     ) -> Record<'a> {
-        let empty = || body.splices().iter().map(|_| Recorded::default()).collect();
-        let (recorded, hollow) = (empty(), empty());
+        let (recorded, hollow) = (empty(body), empty(body));
         let (splices, prompt) = (SpliceIndex::new(body.splices()), OnceCell::new());
         let taken_over = RefCell::default();
         Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, taken_over }
@@ -443,7 +442,6 @@ impl<'a> Record<'a> {
     fn place_of(&self, (text, recording): (&Text, &Recording), range: Range<usize>, splice: &Splice) -> Provenance {
         let written = |range| self.renderer.written(self.sources, recording, range);
         let whole = written(range.clone());
-        let one = |written: &[Written]| matches!(written, [one] if one.by == By::Template);
         // A text between literal quotes: what stands between them counts.
         let runs = if one(&whole) { whole } else { written(inside(text, &range)) };
         // What stands in a list or an object has places of its own.
@@ -525,8 +523,8 @@ impl<'a> Record<'a> {
         inner: &Pointer,
         start: usize,
     ) -> Option<TakenOver> {
-        let starts_there = |at: &Pointer| text.tree.locate(at).is_some_and(|it| it.span.start == start);
-        let at = std::iter::successors(Some(inner.clone()), Pointer::parent).find(starts_there)?;
+        let at = std::iter::successors(Some(inner.clone()), Pointer::parent)
+            .find(|at| text.tree.locate(at).is_some_and(|it| it.span.start == start))?;
         let tree = text.tree.locate(&at)?;
         let runs = self.renderer.written(self.sources, recording, tree.span.clone());
         // What a template put together has keys of its own.
@@ -536,17 +534,19 @@ impl<'a> Record<'a> {
         Some(TakenOver { at, path })
     }
 
-    /// What a template wrote.
+    /// Returns what a template wrote.
     fn text(&self, index: usize) -> Option<&Text> {
-        let written = || {
-            let splice = &self.body.splices()[index];
-            if let Some(text) = &splice.text {
-                return Text::new(text.clone());
-            }
-            let prompt = self.system_prompt();
-            self.written(splice, &self.plan.input(self.renderer, self.request, prompt.as_ref()))
-        };
-        self.recorded[index].text.get_or_init(written).as_ref()
+        self.recorded[index]
+            .text
+            .get_or_init(|| {
+                let splice = &self.body.splices()[index];
+                if let Some(text) = &splice.text {
+                    return Text::new(text.clone());
+                }
+                let prompt = self.system_prompt();
+                self.written(splice, &self.plan.input(self.renderer, self.request, prompt.as_ref()))
+            })
+            .as_ref()
     }
 
     fn written(&self, splice: &Splice, input: &BodyInput<'_>) -> Option<Text> {
@@ -558,13 +558,12 @@ impl<'a> Record<'a> {
     fn whole(&self, index: usize) -> Option<&Recording> {
         let splice = &self.body.splices()[index];
         self.text(index)?;
-        let follow = || {
+        Some(self.recorded[index].whole.get_or_init(|| {
             let prompt = self.system_prompt();
             let recorded = self.renderer.reads_prompt(splice.template).then(|| self.prompt()).flatten();
             let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
             self.follow(splice, &input, recorded)
-        };
-        Some(self.recorded[index].whole.get_or_init(follow))
+        }))
     }
 
     fn follow(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Recording {
@@ -576,21 +575,29 @@ impl<'a> Record<'a> {
     }
 
     fn prompt(&self) -> Option<&Arc<Recording>> {
-        let record = || self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new);
-        self.prompt.get_or_init(record).as_ref()
+        self.prompt
+            .get_or_init(|| self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new))
+            .as_ref()
     }
+}
+
+fn one(written: &[Written]) -> bool {
+    matches!(written, [one] if one.by == By::Template)
+}
+
+fn empty(body: &Body) -> Vec<Recorded> {
+    body.splices().iter().map(|_| Recorded::default()).collect()
 }
 
 /// The value of the conversation that something was made of.
 fn value_in(run: &Written) -> Option<Arc<Pointer>> {
-    let computed = || match &run.by {
+    data_of(run).or_else(|| match &run.by {
         By::Computed(from) => from.iter().find_map(|from| match from {
             ComputedFrom::Data(path) => Some(Arc::clone(path)),
             _ => None,
         }),
         _ => None,
-    };
-    data_of(run).or_else(computed)
+    })
 }
 
 impl Plan<'_> {
@@ -633,7 +640,7 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
 /// How many values in a joined text are named.
 const MOST_PARTS: usize = 3;
 
-/// Whether a run is a literal that stands elsewhere than at the tag that wrote it.
+/// Returns `true` if a run is a literal that stands elsewhere than at the tag that wrote it.
 fn is_from_elsewhere(run: &Written) -> bool {
     run.by == By::Template && run.tag.is_some_and(|tag| !tag.contains(run.span))
 }
@@ -646,13 +653,16 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
     }
 }
 
-/// What a recording costs, compared with a plain render.
+/// The cost of a recording, compared with a plain render.
 const RECORDED: u64 = 4;
 
 /// The parts of a range that are no white space.
 fn signs(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
-    let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
-    text[range].split_ascii_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
+    text[range].split_ascii_whitespace().map(|word| start(word, text)..start(word, text) + word.len()).collect()
+}
+
+fn start(word: &str, text: &str) -> usize {
+    word.as_ptr() as usize - text.as_ptr() as usize
 }
 
 /// A text without its quotes; any other value as it is.

@@ -1,4 +1,4 @@
-//! Whether a request's breakpoints find what the request before it kept: Anthropic's cache looks back a few blocks only.
+//! Finds out if a request's breakpoints find what the request before it kept: Anthropic's cache looks back a few blocks only.
 
 use serde_json::Value;
 
@@ -35,11 +35,14 @@ impl Checks {
     }
 }
 
-/// Whether one answer, and what follows it, were added.
+/// Returns `true` if one answer, and what follows it, were added.
 fn is_next(older: &[Value], newer: &[Value]) -> bool {
-    let is_answer = |message: &Value| message.get("role").is_some_and(|role| role == "assistant");
     let added = newer.get(older.len()..).unwrap_or_default();
     added.first().is_some_and(is_answer) && !added.iter().skip(1).any(is_answer)
+}
+
+fn is_answer(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "assistant")
 }
 
 fn messages(body: &Body) -> &[Value] {

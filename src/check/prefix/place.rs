@@ -9,19 +9,19 @@ use crate::json::Pointer;
 #[derive(Debug)]
 pub(crate) struct Difference<'v> {
     pub(crate) pointer: Pointer,
-    /// What the earlier one has there.
+    /// The value of the earlier one there.
     pub(crate) older: Option<&'v Value>,
-    /// What the later one has there.
+    /// The value of the later one there.
     pub(crate) newer: Option<&'v Value>,
     /// Of a text, the first byte that differs.
     pub(crate) from: Option<usize>,
-    /// Whether the earlier one only had something behind its last message.
+    /// `true` if the earlier one only had something behind its last message.
     pub(crate) is_tail: bool,
     /// The part, and the way into it.
     member: &'static str,
     index: Option<usize>,
     path: Vec<Step<'v>>,
-    /// Whether it is in the first message, and that is the system prompt's.
+    /// `true` if it is in the first message, and that is the system prompt's.
     is_instruction: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<D
     newer.get(older.len()).filter(|part| !part.grows()).map(|part| Difference::whole(*part, false))
 }
 
-/// What kind of message it is.
+/// Returns what kind of message it is.
 fn sort(message: &Value) -> [Option<&Value>; 2] {
     ["role", "type"].map(|name| message.get(name))
 }
@@ -72,7 +72,6 @@ impl<'v> Difference<'v> {
 
     /// Parts of different members: one of the two has one more of what servers read first.
     fn apart(older: Part<'v>, newer: Part<'v>) -> Difference<'v> {
-        let rank = |part: &Part<'_>| super::ORDER.iter().position(|name| *name == part.member);
         if older.member == newer.member {
             let part = Part { index: None, ..older };
             let spot = Spot { path: Vec::new(), older: Some(older.value), newer: Some(newer.value) };
@@ -100,12 +99,12 @@ impl<'v> Difference<'v> {
         Difference { pointer, older, newer, from, is_tail, member, index, path, is_instruction }
     }
 
-    /// Whether it stands in the messages, and not in what comes before them.
+    /// Returns `true` if it stands in the messages, and not in what comes before them.
     pub(crate) fn is_in_history(&self) -> bool {
         matches!(self.member, "messages" | "input" | "contents")
     }
 
-    /// Whether it is the message that holds the system prompt, where that is the first of the messages.
+    /// Returns `true` if it is the message that holds the system prompt, where that is the first of the messages.
     pub(crate) fn is_instruction(&self) -> bool {
         self.is_instruction
     }
@@ -115,14 +114,16 @@ impl<'v> Difference<'v> {
         self.member
     }
 
-    /// Whether the later request has a breakpoint of the cache at the place or behind it.
+    /// Returns `true` if the later request has a breakpoint of the cache at the place or behind it.
     pub(crate) fn has_breakpoint_behind(&self, newer: &[Part<'_>]) -> bool {
         let rank = |name: &str| super::ORDER.iter().position(|known| *known == name);
-        let is_behind = |part: &&Part<'_>| (rank(part.member), part.index) >= (rank(self.member), self.index);
-        newer.iter().filter(is_behind).any(|part| has_mark(part.value))
+        newer
+            .iter()
+            .filter(|part| (rank(part.member), part.index) >= (rank(self.member), self.index))
+            .any(|part| has_mark(part.value))
     }
 
-    /// Whether the later request carries thinking of Anthropic's behind the place, in one of its first `end` messages.
+    /// Returns `true` if the later request carries thinking of Anthropic's behind the place, in one of its first `end` messages.
     pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
         let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
         let block = match self.path.as_slice() {
@@ -141,21 +142,24 @@ impl<'v> Difference<'v> {
     }
 }
 
+fn rank(part: &Part<'_>) -> Option<usize> {
+    super::ORDER.iter().position(|name| *name == part.member)
+}
+
 impl Spot<'_> {
-    /// Whether a message only got more blocks: neighbours of one role are one message.
+    /// Returns `true` if a message only got more blocks: neighbours of one role are one message.
     fn is_growth(&self) -> bool {
         self.is_block() && self.older.is_none()
     }
 
-    /// Whether a message only had more blocks at its end.
+    /// Returns `true` if a message only had more blocks at its end.
     fn is_tail(&self) -> bool {
         self.is_block() && self.newer.is_none()
     }
 
-    /// Whether the later request ends with what the earlier one ended with: something that is put behind any conversation.
+    /// Returns `true` if the later request ends with what the earlier one ended with: something that is put behind any conversation.
     fn ends_alike(&self, older: &Value, newer: &[Part<'_>]) -> bool {
         let Some(end) = newer.last().map(|part| part.value) else { return false };
-        let blocks = |message: &'_ Value, name: &str| message.get(name).and_then(Value::as_array).cloned();
         match self.path.as_slice() {
             [Step::Member(name), Step::Element(at), ..] => match (blocks(older, name), blocks(end, name)) {
                 (Some(older), Some(end)) => at + 1 == older.len() && older.last() == end.last(),
@@ -168,6 +172,10 @@ impl Spot<'_> {
     fn is_block(&self) -> bool {
         matches!(self.path.as_slice(), [Step::Member("content" | "parts"), Step::Element(_)])
     }
+}
+
+fn blocks(message: &'_ Value, name: &str) -> Option<Vec<Value>> {
+    message.get(name).and_then(Value::as_array).cloned()
 }
 
 /// How many bytes two texts have in common at their beginning, in whole characters.
@@ -197,7 +205,7 @@ fn text_of(value: &Value) -> Option<&str> {
     }
 }
 
-/// Whether a block, or one of those in it, has a breakpoint.
+/// Returns `true` if a block, or one of those in it, has a breakpoint.
 pub(super) fn has_mark(value: &Value) -> bool {
     let is_set = value.get(MARK).is_some_and(|mark| !mark.is_null());
     let inner = value.get("content").and_then(Value::as_array).into_iter().flatten();

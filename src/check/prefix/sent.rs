@@ -10,13 +10,13 @@ use crate::conversation::log::Sent;
 use crate::text::hex;
 use crate::unit::Body;
 
-/// What a request says, in short.
+/// Returns what a request says, in short.
 pub(crate) fn sent(body: &Body) -> Sent {
     let parts = texts(body);
     Sent { parts: parts.len(), digest: digest(&parts).into() }
 }
 
-/// Whether a request begins with all that an earlier one said.
+/// Returns `true` if a request begins with all that an earlier one said.
 pub(crate) fn begins_with(body: &Body, sent: &Sent) -> bool {
     texts(body).get(..sent.parts).is_some_and(|parts| digest(parts) == *sent.digest)
 }
@@ -29,7 +29,7 @@ fn digest(parts: &[String]) -> String {
     hex(&hasher.finalize()[..16])
 }
 
-/// What a request says, piece by piece, in the order in which servers read it: neighbours of one role may become one message, and a text
+/// Returns what a request says, piece by piece, in the order in which servers read it: neighbours of one role may become one message, and a text
 /// may become a list of one block.
 fn texts(body: &Body) -> Vec<String> {
     own(body).into_iter().flat_map(|part| of_part(part.member, part.grows(), part.value)).collect()

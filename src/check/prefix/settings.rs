@@ -13,26 +13,37 @@ const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"
 const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
 const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
 
-/// Whether a member is such a setting in some format.
+/// Returns `true` if a member is such a setting in some format.
 pub(super) fn is_setting(name: &str) -> bool {
     [ANTHROPIC, CHAT, RESPONSES].iter().any(|settings| settings.contains(&name))
+}
+
+/// Returns the settings on which a server's cache depends.
+pub(crate) fn cache_settings(wire: WireFormat, server: Server) -> &'static [&'static str] {
+    match (wire, server) {
+        (WireFormat::AnthropicMessages, Server::Anthropic) => ANTHROPIC,
+        (WireFormat::OpenAiChat, Server::OpenAi) => CHAT,
+        (WireFormat::OpenAiResponses, Server::OpenAi) => RESPONSES,
+        _ => &[],
+    }
 }
 
 impl Checks {
     /// A setting that a later request of a conversation changes, if the server keeps something for the one it had.
     pub(super) fn setting_problem(&self, earlier: &Body, later: &Body) -> Option<Broken> {
-        let (settings, rule): (_, &'static Rule) = match (self.wire, self.server) {
-            (WireFormat::AnthropicMessages, Server::Anthropic) => (ANTHROPIC, &rules::VOLATILE),
-            (WireFormat::OpenAiChat, Server::OpenAi) => (CHAT, &rules::UNSTABLE_PREFIX),
-            (WireFormat::OpenAiResponses, Server::OpenAi) => (RESPONSES, &rules::UNSTABLE_PREFIX),
-            _ => return None,
+        let settings = cache_settings(self.wire, self.server);
+        let rule: &'static Rule = match self.wire {
+            WireFormat::AnthropicMessages => &rules::VOLATILE,
+            _ => &rules::UNSTABLE_PREFIX,
         };
         // Anthropic keeps what a breakpoint asks for.
         if self.wire == WireFormat::AnthropicMessages && !keeps_messages(later) {
             return None;
         }
-        let change = |name: &&'static str| difference(&setting(earlier, name), &setting(later, name));
-        settings.iter().find_map(change).map(|found| broken(rule, found))
+        settings
+            .iter()
+            .find_map(|name| difference(&setting(earlier, name), &setting(later, name)))
+            .map(|found| broken(rule, found))
     }
 }
 
@@ -50,7 +61,7 @@ fn setting<'v>(body: &'v Body, name: &'static str) -> Vec<Part<'v>> {
     value.map(|value| Part { member: name, index: None, value }).into_iter().collect()
 }
 
-/// Whether the body asks the server to keep messages.
+/// Returns `true` if the body asks the server to keep messages.
 fn keeps_messages(body: &Body) -> bool {
     let messages = body.members().find(|member| member.name == "messages").map(|member| member.value());
     messages.and_then(|messages| messages.as_array()).is_some_and(|messages| messages.iter().any(has_mark))

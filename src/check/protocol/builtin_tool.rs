@@ -101,8 +101,7 @@ fn deferred<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
 }
 
 fn of_server<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
-    let lists = |name: &str| tool.object.get(name).is_some_and(|domains| !domains.is_null());
-    if lists("allowed_domains") && lists("blocked_domains") {
+    if lists("allowed_domains", tool.object) && lists("blocked_domains", tool.object) {
         let note = found.at_member(tool.object, "blocked_domains", "`allowed_domains` excludes `blocked_domains`");
         note.help("keep one of the two lists");
     }
@@ -113,11 +112,18 @@ fn of_server<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         needs(tool, &["model"], found);
     }
     let fixed = FIXED_NAMES.iter().find(|(kind, _)| tool.kind.starts_with(kind));
-    let is_of_another = |name: &str| FIXED_NAMES.iter().any(|(_, known)| tool.name == Some(known) && *known != name);
-    if let Some((_, name)) = fixed.filter(|(_, name)| is_of_another(name)) {
+    if let Some((_, name)) = fixed.filter(|(_, name)| is_of_another(name, tool)) {
         let message = format!("the name of `{}` is `{name}`", crate::text::cut(tool.kind, 60));
         found.at_member(tool.object, "name", message).help(format!("write `{name}`"));
     }
+}
+
+fn is_of_another(name: &str, tool: &DeclaredTool<'_>) -> bool {
+    FIXED_NAMES.iter().any(|(_, known)| tool.name == Some(known) && *known != name)
+}
+
+fn lists(name: &str, tool_object: &Value) -> bool {
+    tool_object.get(name).is_some_and(|domains| !domains.is_null())
 }
 
 /// Members that a tool cannot do without.

@@ -24,7 +24,7 @@ body_rule! {
     }
 }
 
-/// What the API may add to a block, in tokens, and to tools altogether.
+/// The tokens that the API may add to a block, and to tools altogether.
 const BLOCK: usize = 64;
 const TOOLS: usize = 1_024;
 
@@ -62,7 +62,7 @@ fn mark_of(block: &Value) -> Option<&Value> {
     block.get("cache_control").filter(|mark| !mark.is_null())
 }
 
-/// Whether a block of a message has a breakpoint.
+/// Returns `true` if a block of a message has a breakpoint.
 pub(super) fn is_marked_in_messages(subject: &Subject<'_>) -> bool {
     let messages = elements(subject.member("messages")).iter();
     messages.flat_map(|message| elements(message.get("content"))).any(|block| {

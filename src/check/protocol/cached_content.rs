@@ -20,7 +20,7 @@ body_rule! {
     }
 }
 
-/// What a request with a cache must not have, in both spellings.
+/// The members that a request with a cache must not have, in both spellings.
 const HELD: [(&str, &str); 3] =
     [("systemInstruction", "system_instruction"), ("tools", "tools"), ("toolConfig", "tool_config")];
 

@@ -41,7 +41,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// What is wrong with a text of arguments, and who refuses it.
+/// Returns what is wrong with a text of arguments, and who refuses it.
 fn fault(text: &str) -> Option<(&'static str, &'static [Server])> {
     let text = text.trim();
     if text.is_empty() {

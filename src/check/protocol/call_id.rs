@@ -30,7 +30,7 @@ body_rule! {
     }
 }
 
-/// What is wrong with an id, and whether that is sure.
+/// A mistake in an id, and how sure it is.
 struct Fault {
     message: String,
     is_sure: bool,

@@ -66,7 +66,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.help("leave it out where there are no tools");
 }
 
-/// Whether there are tools that a choice can be among.
+/// Returns `true` if there are tools that a choice can be among.
 fn has_tools(subject: &Subject<'_>) -> bool {
     if subject.wire != WireFormat::GoogleGenerateContent {
         return subject.member("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());

@@ -15,13 +15,13 @@ pub(super) struct Combination {
     pub(super) servers: &'static [Server],
     /// The member that is wrong.
     pub(super) at: Condition,
-    /// What makes it wrong: all of these hold.
+    /// The conditions that make it wrong together.
     pub(super) with: &'static [Condition],
-    /// Whether it is ignored rather than refused, or reported differently.
+    /// `true` if it is ignored rather than refused, or reported differently.
     pub(super) warns: bool,
-    /// What is wrong.
+    /// The mistake in words.
     pub(super) says: &'static str,
-    /// What to do.
+    /// The way to mend it.
     pub(super) help: &'static str,
 }
 
@@ -55,7 +55,7 @@ pub(super) use combinations;
 /// A member, by the names on the way to it with dots between them, and what it is like.
 pub(super) struct Condition(pub(super) &'static str, pub(super) Test);
 
-/// What a member is like.
+/// A test of a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Test {
     /// It is there, and no `null`.
@@ -96,11 +96,9 @@ impl Condition {
         let is_lenient = subject.wire == WireFormat::GoogleGenerateContent;
         let other = || is_lenient.then(|| subject.member(&in_snake_case(first))).flatten();
         let first = subject.member(first).or_else(other)?;
-        let inner = |value: &'b Value, name: &str| {
-            let other = || is_lenient.then(|| value.get(in_snake_case(name))).flatten();
-            value.get(name).or_else(other)
-        };
-        let value = names.try_fold(first, inner)?;
+        let value = names.try_fold(first, |value, name| {
+            value.get(name).or_else(|| is_lenient.then(|| value.get(in_snake_case(name))).flatten())
+        })?;
         (!value.is_null()).then_some(value)
     }
 }
@@ -143,7 +141,7 @@ impl Test {
     }
 }
 
-/// Whether a word is one of several. Gemini reads those of enumerations in any case; other servers refuse other spellings, which their
+/// Returns `true` if a word is one of several. Gemini reads those of enumerations in any case; other servers refuse other spellings, which their
 /// schemas tell.
 fn is_among(words: &[&str], word: &str) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))

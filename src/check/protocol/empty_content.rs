@@ -57,17 +57,26 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             subject.history().parts().for_each(|(_, part)| empty_part(part.value, found));
         }
         WireFormat::OpenAiResponses if subject.server == Server::OpenAi => empty_messages(subject, found),
-        WireFormat::OpenAiChat => empty_prompt(subject, found),
+        WireFormat::OpenAiChat => {
+            empty_prompt(subject, found);
+            if subject.server == Server::XAi {
+                empty_text(subject, found);
+            }
+        }
+        WireFormat::MistralChat => mistral_prompt(subject, found),
         _ => {}
     }
 }
 
 fn empty_part<'b>(part: &'b Value, found: &mut Found<'b>) {
-    let is_signed = || ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some());
-    if part.get("text").is_some_and(|text| text == "") && !is_signed() {
+    if part.get("text").is_some_and(|text| text == "") && !is_signed(part) {
         let note = found.at_member(part, "text", "an empty text: some reports say that the API refuses it");
         note.help("leave out parts without text");
     }
+}
+
+fn is_signed(part: &Value) -> bool {
+    ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some())
 }
 
 /// Instructions that are an empty list.
@@ -78,6 +87,27 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let message =
                 "the prompt is an empty list: the specification asks for one part, the API was seen to take none";
             found.at_member(entry.value, "content", message).warning().help("leave the message out");
+        }
+    }
+}
+
+/// Messages that say nothing, at xAI.
+fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for entry in subject.history().entries.iter().filter(|entry| matches!(entry.role, Role::System | Role::User)) {
+        let is_empty = entry.parts.iter().all(|part| matches!(part.kind, Kind::Text("")));
+        if is_empty && entry.value.get("content").is_some() {
+            let note = found.at_member(entry.value, "content", "a report says that xAI refuses a message without text");
+            note.warning().help("leave the message out");
+        }
+    }
+}
+
+/// Instructions without text, at Mistral.
+fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    for entry in subject.history().entries.iter().filter(|entry| entry.role == Role::System) {
+        if entry.value.get("content").and_then(Value::as_str).is_some_and(str::is_empty) {
+            let note = found.at_member(entry.value, "content", "the system prompt is empty, which the API refuses");
+            note.help("leave the message out");
         }
     }
 }

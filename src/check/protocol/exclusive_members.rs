@@ -31,6 +31,7 @@ body_rule! {
 }
 
 const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
+const RESPONSES: &[WireFormat] = &[WireFormat::OpenAiResponses];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
 const ANTHROPIC: &[WireFormat] = &[WireFormat::AnthropicMessages];
 const OLLAMA: &[WireFormat] = &[WireFormat::OllamaGenerate];
@@ -74,6 +75,30 @@ combinations! {
         "`grammar` and `response_format` exclude each other";
         "keep one of them";
 
+    refused CHAT at [LlamaCpp, Unknown]: ("continue_final_message", IsTrue) with ("add_generation_prompt", IsTrue);
+        "`continue_final_message` and `add_generation_prompt` exclude each other";
+        "keep the one that says how the answer begins";
+
+    refused CHAT at [Unknown]: ("prompt_logprobs", Is) with ("stream", IsTrue);
+        "`prompt_logprobs` cannot be streamed";
+        "leave it out, or do not stream";
+
+    refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.regex", Is);
+        "`json` and `regex` of `structured_outputs` exclude each other";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("structured_outputs.json", Is) with ("structured_outputs.choice", Is);
+        "`json` and `choice` of `structured_outputs` exclude each other";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("structured_outputs.regex", Is) with ("structured_outputs.choice", Is);
+        "`regex` and `choice` of `structured_outputs` exclude each other";
+        "keep one of them";
+
+    refused CHAT at [Unknown]: ("structured_outputs", IsObject) with ("tool_choice", IsObject);
+        "`structured_outputs` and a choice of one tool exclude each other";
+        "keep one of them: both say what the answer is to be";
+
     refused CHAT at [LlamaCpp]: ("logprobs", IsTrue) with ("tools", Holds), ("stream", IsTrue);
         "`logprobs` cannot be streamed together with `tools`";
         "leave out `logprobs`, or do not stream";
@@ -86,6 +111,10 @@ combinations! {
     refused CHAT at [Moonshot]: ("reasoning_effort", Is) with ("thinking", Is);
         "`thinking` and `reasoning_effort` exclude each other";
         "keep one of them";
+
+    warned RESPONSES at [XAi]: ("instructions", Is) with ("previous_response_id", Is);
+        "a report says that xAI takes no `instructions` together with `previous_response_id`";
+        "put the instructions into the first request, whose history the server keeps";
 
     refused GEMINI: ("toolConfig.functionCallingConfig.allowedFunctionNames", Holds)
         with ("toolConfig.functionCallingConfig.mode", SaysNoneOf(&["ANY", "VALIDATED"]));

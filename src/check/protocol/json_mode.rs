@@ -51,9 +51,8 @@ fn wants_word(server: Server) -> bool {
     matches!(server, Server::OpenAi | Server::DeepSeek | Server::Qwen | Server::Groq)
 }
 
-/// Whether some message has the word; what cannot be seen here counts as having it.
+/// Returns `true` if some message has the word; what cannot be seen here counts as having it.
 fn says_json(subject: &Subject<'_>) -> bool {
-    let has_word = |text: &str| text.to_ascii_lowercase().contains("json");
     let history: &History<'_> = subject.history();
     let said = history.entries.iter().any(|entry| {
         let texts = entry.parts.iter().filter_map(|part| match part.kind {
@@ -61,7 +60,7 @@ fn says_json(subject: &Subject<'_>) -> bool {
             super::super::history::Kind::Result(_) => part.value.get("content").and_then(Value::as_str),
             _ => None,
         });
-        texts.into_iter().any(has_word)
+        texts.into_iter().any(|text| text.to_ascii_lowercase().contains("json"))
     });
     let is_hidden = subject.is_continued() || subject.member("prompt").is_some();
     said || is_hidden || history.entries.iter().all(|entry| entry.role == Role::Other)

@@ -16,6 +16,7 @@ body_rule! {
         "https://github.com/openai/openai-openapi":
             "OpenAI: `StopConfiguration`, `ModelResponseProperties`",
         "pkg:pypi/openai@3.54": "OpenAI: 128 characters of `safety_identifier`",
+        "HunorLaczko/ha-groq-cloud-api#25": "Groq: *'tools' : maximum number of items is 128*",
         "BerriAI/litellm#3286": "Claude: stop sequences that are white space",
         "EleutherAI/lm-evaluation-harness#3822": "Claude: the same refusal",
     }
@@ -39,6 +40,14 @@ static BOUNDS: &[Bound] = &[
         member: "tools",
         most: 128,
         surely: 128,
+        what: "tools",
+    },
+    Bound {
+        wires: &[WireFormat::OpenAiChat],
+        servers: &[Server::Groq],
+        member: "tools",
+        most: 128,
+        surely: usize::MAX,
         what: "tools",
     },
     Bound {

@@ -22,6 +22,7 @@ body_rule! {
             "OpenAI: *You uploaded an unsupported image* for text as `image/jpeg`",
         "recorded: pydantic-ai, test_multimodal_tool_return_matrix":
             "OpenAI: *unsupported MIME type 'audio/mpeg'*; Gemini takes a file of its Files API in a result",
+        "vercel/ai#7266": "OpenAI: *Expected a base64-encoded data URL with an application/pdf MIME type*",
         "openai/openai-dotnet#709": "OpenAI: *Expected file type to be a supported format: .pdf but got .png*",
         "pkg:pypi/anthropic@2.12#types/base64_image_source_param.py":
             "Claude: the media types of images",
@@ -105,8 +106,9 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
 
 /// The name of the member that holds a web address of others, if it does: files that were uploaded have addresses too.
 fn web_address(file: &Value) -> Option<&'static str> {
-    let is_foreign = |value: &Value| value.as_str().is_some_and(is_web) && !is_known_to_google(value);
-    ["fileUri", "file_uri"].into_iter().find(|name| file.get(*name).is_some_and(is_foreign))
+    ["fileUri", "file_uri"].into_iter().find(|name| {
+        file.get(*name).is_some_and(|value| value.as_str().is_some_and(is_web) && !is_known_to_google(value))
+    })
 }
 
 fn is_web(url: &str) -> bool {
@@ -158,6 +160,10 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
             true => note.warning().help("send it as a picture: `input_image`, or `image_url` in chat"),
             false => note.help(help),
         }
+    }
+    if text_of(file, "file_data").is_some_and(|data| of_data_url(data).is_none() && !data.is_empty()) {
+        let message = "the file is no data URL: OpenAI wants its type before the Base64";
+        found.at_member(file, "file_data", message).help("write `data:application/pdf;base64,…`");
     }
     let path = text_of(file, "file_url").and_then(|url| url.split(['?', '#']).next()).map(str::to_lowercase);
     if let Some(end) = SOUND_AND_VIDEO.iter().find(|end| path.as_ref().is_some_and(|path| path.ends_with(*end))) {
@@ -241,10 +247,13 @@ fn anthropic<'b>(found: &mut Found<'b>, block: &'b Value) {
     }
 }
 
-/// Whether bytes are of another type than an image says. HEIF has several names.
+/// Returns `true` if bytes are of another type than an image says. HEIF has several names.
 fn is_other(said: &str, real: &str) -> bool {
-    let is_heif = |name: &str| matches!(name, "image/heic" | "image/heif");
     said.starts_with("image/") && said != real && !(is_heif(said) && is_heif(real))
+}
+
+fn is_heif(name: &str) -> bool {
+    matches!(name, "image/heic" | "image/heif")
 }
 
 fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, real: &str) {

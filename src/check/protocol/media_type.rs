@@ -1,4 +1,4 @@
-//! What bytes are, by how they begin: what rules about images and files share.
+//! The kinds of bytes, by how they begin: what rules about images and files share.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -58,7 +58,7 @@ fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
 /// The fewest bytes by which text is recognised.
 const LEAST_TEXT: usize = 12;
 
-/// Whether bytes are printable ASCII. No format of images begins so.
+/// Returns `true` if bytes are printable ASCII. No format of images begins so.
 fn is_text(bytes: &[u8]) -> bool {
     bytes.len() >= LEAST_TEXT
         && bytes.iter().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))

@@ -31,8 +31,16 @@ const CHAT: &[WireFormat] = &[WireFormat::OpenAiChat];
 const RESPONSES: &[WireFormat] = &[WireFormat::OpenAiResponses];
 const GEMINI: &[WireFormat] = &[WireFormat::GoogleGenerateContent];
 /// Those that refuse it, and vLLM among the unknown ones.
-const STRICT: &[Server] =
-    &[Server::OpenAi, Server::DeepSeek, Server::Qwen, Server::Groq, Server::XAi, Server::Moonshot, Server::Unknown];
+const STRICT: &[Server] = &[
+    Server::OpenAi,
+    Server::DeepSeek,
+    Server::Qwen,
+    Server::Groq,
+    Server::XAi,
+    Server::Moonshot,
+    Server::ZAi,
+    Server::Unknown,
+];
 
 combinations! {
     warned RESPONSES among STRICT: ("stream_options", Is) with ("stream", IsNotTrue);
@@ -57,6 +65,10 @@ combinations! {
 
     refused CHAT at [OpenAi, LlamaCpp, DeepSeek, Groq, XAi]: ("top_logprobs", Is) with ("logprobs", IsNotTrue);
         "`top_logprobs` needs `logprobs`";
+        "set `logprobs` to `true`, or leave out `top_logprobs`";
+
+    warned CHAT at [Unknown, ZAi]: ("top_logprobs", Is) with ("logprobs", IsNotTrue);
+        "`top_logprobs` needs `logprobs` at vLLM and others";
         "set `logprobs` to `true`, or leave out `top_logprobs`";
 
     refused CHAT at [OpenAi]: ("modalities", Lists("audio")) with ("audio", IsNot);

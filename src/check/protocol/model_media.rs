@@ -33,7 +33,7 @@ body_rule! {
     }
 }
 
-/// What is known against images for a model.
+/// The media that a model is known to refuse.
 struct Refused {
     images: Option<Severity>,
     audio: Option<Severity>,
@@ -42,12 +42,11 @@ struct Refused {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let of = |property| subject.facts.refuses(property);
     let refused = Refused {
-        images: of(Property::Images),
-        audio: of(Property::Audio),
-        in_results: of(Property::ResultImages),
-        urls: of(Property::MediaUrls),
+        images: of(Property::Images, subject.facts),
+        audio: of(Property::Audio, subject.facts),
+        in_results: of(Property::ResultImages, subject.facts),
+        urls: of(Property::MediaUrls, subject.facts),
     };
     if let Refused { images: None, audio: None, in_results: None, urls: None } = refused {
         return;
@@ -67,6 +66,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             _ => {}
         }
     }
+}
+
+fn of(property: Property, subject_facts: &crate::check::families::ModelFacts) -> Option<Severity> {
+    subject_facts.refuses(property)
 }
 
 fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &mut Found<'b>) {
@@ -133,11 +136,10 @@ fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
             image.get("url").unwrap_or(image)
         }
     };
-    let is_web = |url: &str| url.starts_with("http://") || url.starts_with("https://");
-    address.as_str().is_some_and(is_web).then_some(address)
+    address.as_str().is_some_and(|url| url.starts_with("http://") || url.starts_with("https://")).then_some(address)
 }
 
-/// Whether an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.
+/// Returns `true` if an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.
 pub(super) fn is_known_to_google(uri: &Value) -> bool {
     let own = ["generativelanguage.googleapis.com", "youtube.com", "youtu.be"];
     let host = uri.as_str().and_then(|uri| uri.split("://").nth(1)).and_then(|rest| rest.split(['/', '?']).next());

@@ -41,8 +41,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.of_model().level(severity).help("end with the user's turn; ask for the form of the answer there");
 }
 
-/// Whether a turn holds calls of tools that the server runs.
+/// Returns `true` if a turn holds calls of tools that the server runs.
 fn is_paused(message: &Value) -> bool {
-    let is_server = |kind: &str| kind == "server_tool_use" || kind == "mcp_tool_use" || kind.ends_with("_tool_result");
-    elements(message.get("content")).iter().filter_map(|block| block.get("type")?.as_str()).any(is_server)
+    elements(message.get("content"))
+        .iter()
+        .filter_map(|block| block.get("type")?.as_str())
+        .any(|kind| kind == "server_tool_use" || kind == "mcp_tool_use" || kind.ends_with("_tool_result"))
 }

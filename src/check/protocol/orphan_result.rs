@@ -4,6 +4,7 @@ use super::pairing::{Answers, Pairs, has_ids, is_refused};
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Kind, Outcome, Part, text_of};
 use crate::provider::WireFormat;
+use crate::text::cut;
 
 body_rule! {
     Error "protocol/orphan-result", "a tool result answers no call",
@@ -11,12 +12,16 @@ body_rule! {
      APIs; local and unknown servers take it, which is a warning. Most often a template leaves out assistant messages without text, \
      and the calls with them. A result that comes too late is told where its call is: `protocol/unanswered-call`.\n\n\
      * wrong: `user`, then `tool`\n\
-     * right: `user`, assistant with `tool_calls`, then `tool`",
+     * right: `user`, assistant with `tool_calls`, then `tool`\n\n\
+     A result of a tool that Anthropic runs itself (`web_search_tool_result`, …) stands behind its `server_tool_use` in the same message.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: a result follows its call",
         "anthropics/claude-code#18947":
             "Claude: *unexpected `tool_use_id` found in `tool_result` blocks*",
+        "anthropics/claude-code#62577":
+            "Claude: *must have a corresponding `server_tool_use` block before it*",
+        "anthropics/claude-code#64383": "Claude: the same refusal",
         "langchain-ai/langchain#27799": "Gemini: a response comes right after its call",
         "agentjido/req_llm#966":
             "OpenAI: *must be a response to a preceding message with 'tool_calls'*",
@@ -26,6 +31,9 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire == WireFormat::AnthropicMessages {
+        server_results(subject, found);
+    }
     let answers = Answers::of(subject);
     if answers == Answers::Anywhere || subject.is_continued() {
         return;
@@ -41,7 +49,25 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Whether an item of another kind has the id: the Responses API takes a `function_call_output` for a `tool_search_call`, too.
+/// Results of tools that the server runs: each stands behind its call, which is in the same message or, if the turn paused, in one before.
+fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let mut calls: Vec<&str> = Vec::new();
+    for (_, part) in subject.history().parts() {
+        match part.kind {
+            Kind::Other("server_tool_use" | "mcp_tool_use") => calls.extend(text_of(part.value, "id")),
+            Kind::Other(kind) if kind.ends_with("_tool_result") => {
+                let stray = text_of(part.value, "tool_use_id").filter(|id| !calls.contains(id));
+                if let Some(id) = stray {
+                    let message = format!("the result of `{}` has no `server_tool_use` before it", cut(id, 60));
+                    found.at(part.value, message).help("send the call back before its result, or leave both out");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns `true` if an item of another kind has the id: the Responses API takes a `function_call_output` for a `tool_search_call`, too.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
     subject.wire == WireFormat::OpenAiResponses
         && id.is_some()
@@ -54,7 +80,7 @@ fn is_other_with_id(part: &Part<'_>, id: Option<&str>) -> bool {
 
 fn message(result: &Outcome<'_>) -> String {
     match result.id.or(result.name) {
-        Some(id) => format!("the result of `{}` answers no call before it", crate::text::cut(id, 60)),
+        Some(id) => format!("the result of `{}` answers no call before it", cut(id, 60)),
         None => "this result answers no call before it".to_owned(),
     }
 }

@@ -108,12 +108,12 @@ pub(super) struct Stray<'b> {
     pub(super) value: &'b Value,
     /// The result.
     pub(super) result: Outcome<'b>,
-    /// Whether another result answers the same call already.
+    /// `true` if another result answers the same call already.
     pub(super) is_second: bool,
 }
 
 impl MatchedCall<'_> {
-    /// Whether the server finds its result.
+    /// Returns `true` if the server finds its result.
     pub(super) fn is_answered(&self) -> bool {
         self.answer.is_some_and(|(_, is_in_place)| is_in_place)
     }
@@ -133,13 +133,12 @@ impl<'b> Pairs<'b> {
                 index.add(&call, pairs.calls.len());
                 pairs.calls.push(MatchedCall { entry: at, value: part.value, call, answer: None });
             } else if let Some(result) = part.outcome() {
-                let is_in_reach = |call: &MatchedCall<'_>| match answers {
+                pairs.answer(at, part.value, result, &index, |call| match answers {
                     Answers::Later | Answers::Anywhere => true,
                     Answers::Next | Answers::Following | Answers::BehindCalls => {
                         (turn.first..turn.start).contains(&call.entry) && at < turn.end
                     }
-                };
-                pairs.answer(at, part.value, result, &index, is_in_reach);
+                });
             }
         }
         pairs
@@ -188,7 +187,7 @@ impl Turn {
     }
 }
 
-/// Whether an item is a call, or the reasoning before one.
+/// Returns `true` if an item is a call, or the reasoning before one.
 fn is_call_or_thinking(entry: &Entry<'_>) -> bool {
     entry.role == Role::Assistant && entry.parts.iter().all(|part| part.call().is_some() || part.is_thinking())
 }
@@ -212,24 +211,24 @@ impl<'b> Index<'b> {
 
     /// The calls that a result may answer, newest first.
     fn candidates(&self, result: &Outcome<'b>, calls: &[MatchedCall<'b>]) -> Vec<usize> {
-        let newest = |indices: Option<&Vec<usize>>| -> Vec<usize> {
-            indices.into_iter().flatten().rev().take(MOST_CANDIDATES).copied().collect()
-        };
         if let Some(id) = result.id.filter(|id| self.by_id.contains_key(id)) {
             return newest(self.by_id.get(id));
         }
         // A call and a result that both have an id belong together by that alone.
-        let may_lack_id = |index: &usize| calls[*index].call.id.is_none() || result.id.is_none();
         let mut found = match result.name {
             Some(name) => newest(self.by_name.get(name)),
             None => (0..calls.len()).rev().take(MOST_CANDIDATES).collect(),
         };
-        found.retain(may_lack_id);
+        found.retain(|index| calls[*index].call.id.is_none() || result.id.is_none());
         found
     }
 }
 
-/// Whether calls and results of a format have ids: one that lacks it is told by the schema.
+fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
+    indices.into_iter().flatten().rev().take(MOST_CANDIDATES).copied().collect()
+}
+
+/// Returns `true` if calls and results of a format have ids: one that lacks it is told by the schema.
 pub(super) fn has_ids(wire: WireFormat) -> bool {
     matches!(
         wire,
@@ -237,7 +236,7 @@ pub(super) fn has_ids(wire: WireFormat) -> bool {
     )
 }
 
-/// Whether the server refuses what does not pair. Local servers and unknown ones render it, and the model has to cope.
+/// Returns `true` if the server refuses what does not pair. Local servers and unknown ones render it, and the model has to cope.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
     match subject.server {
         Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown => {

@@ -66,7 +66,6 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
             .help("trim the text at its end");
     }
     let is_thinking = subject.member("thinking").and_then(|thinking| thinking.get("type")) == Some(&"enabled".into());
-    let kind = |block: &Value| block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let kinds: Vec<String> = elements(content).iter().map(kind).collect();
     let begins_with_thinking = kinds.first().is_some_and(|kind| kind.ends_with("thinking"));
     if is_thinking && !begins_with_thinking && !kinds.iter().any(|kind| kind == "tool_use") {
@@ -74,6 +73,10 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
             found.at(last, "thinking is on, and the last message is an assistant's that does not begin with thinking");
         note.help("end with a message of the user, or turn thinking off");
     }
+}
+
+fn kind(block: &Value) -> String {
+    block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {

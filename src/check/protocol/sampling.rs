@@ -21,9 +21,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if !is_mistral && subject.server != Server::Mistral {
         return;
     }
-    let is = |value: &Value, number: f64| value.as_f64().is_some_and(|found| (found - number).abs() < f64::EPSILON);
     let is_greedy = subject.member("temperature").is_some_and(|temperature| is(temperature, 0.0));
     let Some(top_p) = subject.member("top_p").filter(|top_p| is_greedy && !is(top_p, 1.0)) else { return };
     let message = format!("`top_p` is {top_p}, and must be 1 while `temperature` is 0");
     found.at(top_p, message).help("leave `top_p` out, or raise `temperature`");
+}
+
+fn is(value: &Value, number: f64) -> bool {
+    value.as_f64().is_some_and(|found| (found - number).abs() < f64::EPSILON)
 }

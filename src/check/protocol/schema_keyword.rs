@@ -51,12 +51,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 /// Looks at one schema; `is_whole` says that it describes all parameters of a function.
 fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
     let (is_object, is_array) = (is_of_type(inner, "object"), is_of_type(inner, "array"));
-    let has = |name: &str| inner.get(name).is_some();
     let is_empty = inner.get("properties").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
-    if !has("type") && !has("anyOf") {
+    if !has("type", inner) && !has("anyOf", inner) {
         found.at(inner, "this schema has no `type`").help("give every schema a `type`, or use `parametersJsonSchema`");
     }
-    if is_array && !has("items") {
+    if is_array && !has("items", inner) {
         found.at_member(inner, "items", "an array needs `items`").help("say what the array holds");
     }
     if is_object && is_empty {
@@ -68,12 +67,12 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
         let note = if is_whole { note.warning() } else { note };
         note.help("name its properties, leave out `parameters` altogether, or use `parametersJsonSchema`");
     }
-    for name in ["additionalProperties", "additional_properties"].into_iter().filter(|name| has(name)) {
+    for name in ["additionalProperties", "additional_properties"].into_iter().filter(|name| has(name, inner)) {
         let note = found.at_member(inner, name, "reports say that the API does not know `additionalProperties`");
         note.warning().help("leave it out, or use `parametersJsonSchema` or `responseJsonSchema`");
     }
     for (name, belongs, kind) in [("properties", is_object, "objects"), ("items", is_array, "arrays")] {
-        if has(name) && has("type") && !belongs {
+        if has(name, inner) && has("type", inner) && !belongs {
             found
                 .at_member(inner, name, format!("`{name}` belongs to {kind} only"))
                 .help("leave it out, or mend the type");
@@ -81,6 +80,10 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
     }
     check_required(inner, found);
     check_values(inner, found);
+}
+
+fn has(name: &str, inner: &Value) -> bool {
+    inner.get(name).is_some()
 }
 
 fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {

@@ -40,7 +40,7 @@ pub(super) fn visit<'b>(schema: &'b Value, see: &mut impl FnMut(&'b Value)) {
     }
 }
 
-/// What stands in a schema where a schema should stand, and is none.
+/// Returns what stands in a schema where a schema should stand, and is none.
 pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
     let mut found = Vec::new();
     for (name, value) in schema.as_object().into_iter().flatten() {
@@ -55,7 +55,7 @@ pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
     found
 }
 
-/// Whether values of a type fit a schema, as far as its `type` says.
+/// Returns `true` if values of a type fit a schema, as far as its `type` says.
 pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one.eq_ignore_ascii_case(name),

@@ -127,12 +127,15 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
     let required = elements(inner.get("required"));
     let properties = inner.get("properties").and_then(Value::as_object);
-    let is_listed = |name: &str| required.iter().any(|listed| listed == name);
-    let optional = properties.into_iter().flat_map(Map::keys).find(|name| !is_listed(name));
+    let optional = properties.into_iter().flat_map(Map::keys).find(|name| !is_listed(name, required));
     if let Some(name) = optional.filter(|_| is_openai) {
         let message =
             format!("`required` of a strict schema lists all properties: `{}` is missing", crate::text::cut(name, 60));
         let note = found.at_member(inner, "required", message);
         note.help("list it; what may be absent is `null`: `\"type\": [\"string\", \"null\"]`");
     }
+}
+
+fn is_listed(name: &str, required: &[Value]) -> bool {
+    required.iter().any(|listed| listed == name)
 }

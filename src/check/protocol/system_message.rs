@@ -63,13 +63,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Whether a message gives instructions. Those that change settings or tools instead stand where they like.
+/// Returns `true` if a message gives instructions. Those that change settings or tools instead stand where they like.
 fn is_instruction(entry: &Entry<'_>) -> bool {
     let is_text = !entry.parts.is_empty() && entry.parts.iter().all(Part::is_text);
     entry.role == Role::System && is_text && entry.value.get("output_config").is_none()
 }
 
-/// What is wrong with the neighbours of a system message, and what helps.
+/// Returns what is wrong with the neighbours of a system message, and what helps.
 fn fault(before: Option<&Entry<'_>>, after: Option<&Entry<'_>>) -> Option<(&'static str, &'static str)> {
     let Some(before) = before else {
         return Some(("the first message is a system message", "put the prompt into the member `system`"));

@@ -22,7 +22,7 @@ body_rule! {
     }
 }
 
-/// What is taken while the model thinks: from the least to the most, and in words. No `top_k` is.
+/// The values that are taken while the model thinks: from the least to the most, and in words. No `top_k` is.
 const TAKEN: [(&str, f64, f64, &str); 3] =
     [("temperature", 1.0, 1.0, "1"), ("top_p", 0.95, 1.0, "0.95 to 1"), ("top_k", f64::INFINITY, 0.0, "none")];
 
@@ -35,13 +35,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let refused = subject.facts.breaches(subject);
-    let is_refused = |value: &Value| {
-        refused.iter().any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))
-    };
     for (name, least, most, takes) in TAKEN {
-        let is_wrong = |value: &&Value| value.as_f64().is_some_and(|number| number < least || number > most);
-        let Some(value) = subject.member(name).filter(is_wrong).filter(|value| !is_refused(value)) else { continue };
+        let Some(value) = subject
+            .member(name)
+            .filter(|value| value.as_f64().is_some_and(|number| number < least || number > most))
+            .filter(|value| !is_refused(value, &refused))
+        else {
+            continue;
+        };
         let message = format!("`{name}` is {value}, and with thinking on the API takes {takes}");
         found.at(value, message).help("leave it out, or turn thinking off");
     }
+}
+
+fn is_refused(value: &Value, refused: &[crate::check::families::Breach<'_, '_>]) -> bool {
+    refused.iter().any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))
 }

@@ -52,13 +52,13 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Whether a signature cannot be Anthropic's, which are plain base64: what Gemini takes for none, and OpenAI's encrypted content, are
+/// Returns `true` if a signature cannot be Anthropic's, which are plain base64: what Gemini takes for none, and OpenAI's encrypted content, are
 /// not.
 fn is_foreign(signature: &str) -> bool {
     signature == SKIP || signature.starts_with("gAAAAA")
 }
 
-/// What Gemini takes for the signature of calls that it did not make.
+/// The text that Gemini takes for the signature of calls that it did not make.
 const SKIP: &str = "skip_thought_signature_validator";
 
 fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -79,10 +79,12 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// The first call of each model content in the current turn must carry its signature.
 fn unsigned_steps<'b>(subject: &Subject<'b>, contents: &'b [Value], severity: Severity, found: &mut Found<'b>) {
-    let said = |content: &Value| {
-        !is_model(content) && elements(content.get("parts")).iter().any(|part| response(part).is_none())
-    };
-    let start = contents.iter().rposition(said).unwrap_or(0);
+    let start = contents
+        .iter()
+        .rposition(|content| {
+            !is_model(content) && elements(content.get("parts")).iter().any(|part| response(part).is_none())
+        })
+        .unwrap_or(0);
     for content in contents[start..].iter().filter(|content| is_model(content)) {
         let Some(first) = elements(content.get("parts")).iter().find(|part| call(part).is_some()) else { continue };
         if either(first, "thoughtSignature", "thought_signature").is_some_and(|signature| signature != "") {
@@ -110,7 +112,7 @@ fn response(part: &Value) -> Option<&Value> {
     either(part, "functionResponse", "function_response")
 }
 
-/// Whether a text is base64 in either alphabet, as proto3 JSON reads bytes; `=` at the end may be missing.
+/// Returns `true` if a text is base64 in either alphabet, as proto3 JSON reads bytes; `=` at the end may be missing.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     digits.len() % 4 != 1 && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte))

@@ -12,6 +12,7 @@ body_rule! {
     "Reasoning goes back as a part of the turn that it led to.\n\n\
      Anthropic refuses an assistant message whose last block is thinking. With `thinking.type` \"enabled\", the assistant turn \
      whose calls are being answered starts with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. \
+     A message that has thinking begins with it: two messages of the model that were joined do not. \
      OpenAI's Responses API wants the item that a reasoning item led to right behind it, with its `id` if the reasoning has one, and where nothing is stored \
      (`store = false`) its `encrypted_content`; `content` of a replayed item is reported as unknown by some, and so is a call with an \
      `id` whose reasoning is missing: these are warnings. Kimi refuses calls without their `reasoning_content` while it thinks; for \
@@ -25,6 +26,9 @@ body_rule! {
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
             "Claude: thinking goes back with its turn",
         "tailcallhq/forgecode#2107": "Claude: the last block is thinking",
+        "anthropics/claude-code#20691":
+            "Claude: *If an assistant message contains any thinking blocks, the first block must be `thinking`*",
+        "anthropics/claude-code#20705": "Claude: the same refusal",
         "zed-industries/zed#33317":
             "Claude: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*",
         "vercel/ai#7099": "OpenAI: reasoning without what it led to",
@@ -58,13 +62,27 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     if subject.member("thinking").is_some_and(|thinking| is_type(thinking, "enabled")) {
         answered_turn(messages, found);
+        late_thinking(messages, found);
+    }
+}
+
+/// Messages with thinking begin with it. That of the turn being answered has a finding of its own.
+fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
+    let last = messages.iter().rposition(is_assistant);
+    for (at, message) in messages.iter().enumerate().filter(|(_, message)| is_assistant(message)) {
+        let blocks = elements(message.get("content"));
+        let is_told = Some(at) == last && blocks.iter().any(|block| is_type(block, "tool_use"));
+        let first = blocks.first().filter(|block| !is_thinking(block) && !is_told);
+        if let Some(first) = first.filter(|_| blocks.iter().any(is_thinking)) {
+            let note = found.at(first, "a message with thinking must begin with it");
+            note.help("keep the order in which the blocks came, and join no messages of the model");
+        }
     }
 }
 
 /// The turn whose calls the last message answers starts with its thinking.
 fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let [.., turn, answer] = messages else { return };
-    let has = |message: &Value, kind: &str| elements(message.get("content")).iter().any(|block| is_type(block, kind));
     if !is_assistant(turn) || !has(turn, "tool_use") || !has(answer, "tool_result") {
         return;
     }
@@ -72,6 +90,10 @@ fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
         let note = found.at(first, "with thinking on, a turn whose calls are answered must start with its thinking");
         note.help("send back the thinking that came before the call; \"adaptive\" thinking, or none, does without");
     }
+}
+
+fn has(message: &Value, kind: &str) -> bool {
+    elements(message.get("content")).iter().any(|block| is_type(block, kind))
 }
 
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -129,7 +151,7 @@ fn has_id(item: &Value) -> bool {
     item.get("id").is_some_and(|id| !id.is_null())
 }
 
-/// Whether an item is one that the model made.
+/// Returns `true` if an item is one that the model made.
 fn is_of_assistant(item: &Value) -> bool {
     match item.get("type").and_then(Value::as_str) {
         None | Some("message") => is_assistant(item),

@@ -18,6 +18,7 @@ body_rule! {
      list. Elsewhere, what is invalid is a warning\n\n\
      Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It drops the rest in silence, which is a \
      warning where it leaves open what a value is (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); bounds are not told.\n\n\
+     Moonshot takes nothing beside `$ref`, and `type` in the schemas of `anyOf` and not beside it; both are warnings.\n\n\
      Gemini's `parameters` has a rule of its own, `protocol/schema-keyword`.\n\n\
      * wrong: `{ \"anyOf\": [{ \"required\": [\"path\"] }, { \"required\": [\"url\"] }], … }`\n\
      * right: `{ \"type\": \"object\", \"properties\": … }`, and which of them is wanted in the description",
@@ -25,6 +26,10 @@ body_rule! {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: a valid JSON Schema",
         "pkg:github/ollama/ollama@fb30760#api/types.go": "Ollama: `ToolProperty`",
+        "MoonshotAI/kimi-cli#1903":
+            "Moonshot: *conflicting keywords found after $ref expansion*",
+        "CommandCodeAI/command-code#594":
+            "Moonshot: *not a valid moonshot flavored json schema*",
         "anthropics/claude-code#40075": "Claude: `anyOf` at the root",
         "anomalyco/opencode#35516": "Claude: the same refusal",
         "chatanywhere/GPT_API_free#403":
@@ -52,6 +57,9 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             check_root(schema, is_openai, found);
         }
         visit(schema, &mut |inner| check_node(inner, is_openai, is_sure, found));
+        if subject.server == Server::Moonshot {
+            visit(schema, &mut |inner| check_moonshot(inner, found));
+        }
         if subject.wire == WireFormat::OllamaChat {
             visit(schema, &mut |inner| check_ollama(inner, found));
         }
@@ -70,11 +78,27 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
-/// Whether a value of a keyword is of the kind that JSON Schema wants.
+/// Tells if a value of a keyword is of the kind that JSON Schema wants.
 type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 
 /// Keywords that say what a value is, and that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
+
+/// Finds the keywords that Moonshot's own dialect does not take.
+fn check_moonshot<'b>(inner: &'b Value, found: &mut Found<'b>) {
+    let members = inner.as_object().into_iter().flatten();
+    let beside = members.map(|(name, _)| name.as_str()).find(|name| !matches!(*name, "$ref" | "$defs" | "definitions"));
+    if let Some(name) = beside.filter(|_| inner.get("$ref").is_some()) {
+        let message = format!("Moonshot takes nothing beside `$ref`: it may refuse `{}`", cut(name, 40));
+        found.at_member(inner, name, message).warning().help("write the schema out in place of the reference");
+    }
+    if inner.get("anyOf").is_some() && inner.get("type").is_some() {
+        found
+            .at_member(inner, "type", "Moonshot wants `type` in the schemas of `anyOf`, not beside it")
+            .warning()
+            .help("move it into each of them");
+    }
+}
 
 fn check_ollama<'b>(inner: &'b Value, found: &mut Found<'b>) {
     for name in OLLAMA_DROPS.iter().filter(|name| inner.get(**name).is_some()) {
@@ -111,15 +135,15 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
             .at_member(inner, "items", "an array needs `items`")
             .help("say what the array holds, or write `\"items\": {}`");
     }
-    let is_name = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
-    let are_names = |value: &Value| is_name(value) || value.as_array().is_some_and(|names| names.iter().all(is_name));
-    let is_list = |value: &Value| value.is_array();
-    let is_map = |value: &Value| value.is_object();
     let rules: [(&str, IsRight<'_>, &str); 5] = [
-        ("type", &are_names, "one of the types of JSON Schema, or a list of them"),
+        (
+            "type",
+            &|value| is_name(value) || value.as_array().is_some_and(|names| names.iter().all(is_name)),
+            "one of the types of JSON Schema, or a list of them",
+        ),
         ("required", &is_list, "a list of names"),
         ("enum", &is_list, "a list of values"),
-        ("properties", &is_map, "an object"),
+        ("properties", &|value| value.is_object(), "an object"),
         ("anyOf", &is_list, "a list of schemas"),
     ];
     for value in super::schemas::no_schemas(inner) {
@@ -136,4 +160,12 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
             note.help("write valid JSON Schema");
         }
     }
+}
+
+fn is_list(value: &Value) -> bool {
+    value.is_array()
+}
+
+fn is_name(value: &Value) -> bool {
+    value.as_str().is_some_and(|name| TYPES.contains(&name))
 }

@@ -17,7 +17,7 @@ pub(super) struct DeclaredTool<'b> {
     pub(super) name: Option<&'b str>,
     /// The name of the member that holds the schema of its arguments.
     pub(super) schema_key: &'static str,
-    /// Whether it stands in a namespace, whose names are its own.
+    /// `true` if it stands in a namespace, whose names are its own.
     pub(super) is_nested: bool,
 }
 
@@ -26,7 +26,7 @@ impl<'b> DeclaredTool<'b> {
         DeclaredTool { kind, object, name: text(object, "name"), schema_key, is_nested: false }
     }
 
-    /// Whether the client runs it, with arguments of a schema.
+    /// Returns `true` if the client runs it, with arguments of a schema.
     pub(super) fn is_function(&self) -> bool {
         self.kind == "function"
     }
@@ -36,7 +36,7 @@ impl<'b> DeclaredTool<'b> {
         self.object.get(self.schema_key).filter(|schema| self.is_function() && !schema.is_null())
     }
 
-    /// Whether its arguments are to be held to the schema.
+    /// Returns `true` if its arguments are to be held to the schema.
     pub(super) fn is_strict(&self) -> bool {
         self.object.get("strict") == Some(&Value::Bool(true))
     }
@@ -87,7 +87,7 @@ fn google(tool: &Value) -> Vec<DeclaredTool<'_>> {
     members.flat_map(|(name, value): (&String, &Value)| -> Vec<DeclaredTool<'_>> { of_member((name, value)) }).collect()
 }
 
-/// Whether a request to Gemini asks for tools of the server beside functions.
+/// Returns `true` if a request to Gemini asks for tools of the server beside functions.
 pub(super) fn lets_tools_mix(subject: &Subject<'_>) -> bool {
     let config = subject.either("toolConfig", "tool_config");
     let names = ["includeServerSideToolInvocations", "include_server_side_tool_invocations"];
@@ -130,7 +130,7 @@ pub(super) struct Chosen<'b> {
 }
 
 impl Choice<'_> {
-    /// Whether a tool must be called.
+    /// Returns `true` if a tool must be called.
     pub(super) fn is_forced(&self) -> bool {
         matches!(self.which, Which::Some | Which::These(_, true))
     }

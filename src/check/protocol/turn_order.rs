@@ -32,6 +32,8 @@ body_rule! {
         "lobehub/lobehub#1601": "Claude: the first message is the user's",
         "livekit/agents#669": "Claude: the same refusal",
         "google-gemini/gemini-cli#11814": "Gemini: a call follows a content of the user",
+        "agentscope-ai/agentscope-java#613":
+            "Qwen: *do not contain elements with the role of user*",
         "microsoft/semantic-kernel#13288": "Gemini: the same refusal",
         "BerriAI/litellm#17761": "Mistral: `user` after `tool`",
         "LibreChat-AI/agents#344": "Mistral: `user` after `tool`",
@@ -47,6 +49,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         (WireFormat::GoogleGenerateContent, _) => google(entries(), found),
         (WireFormat::MistralChat, _) => mistral(subject, entries(), found),
         (WireFormat::OpenAiChat, Server::LlamaCpp) => llamacpp(entries(), found),
+        (WireFormat::OpenAiChat, Server::Qwen) => qwen(subject, entries(), found),
         _ => {}
     }
 }
@@ -63,6 +66,14 @@ fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
             "the first message is the assistant's: some reports say that the API wants the user's first",
         );
         note.warning().help("begin with a message of the user");
+    }
+}
+
+fn qwen<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
+    if let Some(messages) = subject.member("messages").filter(|_| entries.iter().all(|entry| entry.role != Role::User))
+    {
+        let note = found.at(messages, "no message is the user's: a report says that the API wants one");
+        note.warning().help("put the question into a message of the user");
     }
 }
 

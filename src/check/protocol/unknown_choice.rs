@@ -43,17 +43,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn is_declared(chosen: &Chosen<'_>, tools: &[DeclaredTool<'_>]) -> bool {
-    let brings_more = |tool: &DeclaredTool<'_>| {
-        ["mcp_toolset", "mcp", "namespace", "mcpServers"].contains(&tool.kind)
-            || tool.kind.starts_with("tool_search")
-            || tool.kind.contains("toolset")
-    };
-    let is_meant = |tool: &DeclaredTool<'_>| match (chosen.kind, chosen.name) {
+    tools
+        .iter()
+        .any(|tool| is_meant(tool, chosen) || chosen.kind != "mcp" && chosen.name.is_some() && brings_more(tool))
+}
+
+fn is_meant(tool: &DeclaredTool<'_>, chosen: &Chosen<'_>) -> bool {
+    match (chosen.kind, chosen.name) {
         ("mcp", Some(label)) => tool.kind == "mcp" && super::tools::text(tool.object, "server_label") == Some(label),
         (_, Some(name)) => tool.name == Some(name),
         (kind, None) => tool.kind == kind || tool.kind.starts_with("web_search") && kind.starts_with("web_search"),
-    };
-    tools.iter().any(|tool| is_meant(tool) || chosen.kind != "mcp" && chosen.name.is_some() && brings_more(tool))
+    }
+}
+
+fn brings_more(tool: &DeclaredTool<'_>) -> bool {
+    ["mcp_toolset", "mcp", "namespace", "mcpServers"].contains(&tool.kind)
+        || tool.kind.starts_with("tool_search")
+        || tool.kind.contains("toolset")
 }
 
 fn help(name: &str, tools: &[DeclaredTool<'_>]) -> String {

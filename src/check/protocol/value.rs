@@ -12,7 +12,7 @@ pub(super) fn either<'b>(value: &'b Value, camel: &str, snake: &str) -> Option<&
     value.get(camel).or_else(|| value.get(snake))
 }
 
-/// Whether an object has a `type`.
+/// Returns `true` if an object has a `type`.
 pub(super) fn is_type(value: &Value, kind: &str) -> bool {
     value.get("type").is_some_and(|found| found == kind)
 }

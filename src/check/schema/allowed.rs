@@ -1,4 +1,4 @@
-//! What `reqc.toml` lets pass: `[[extension]]` entries for the servers of provider instances.
+//! The exceptions of `reqc.toml`: `[[extension]]` entries for the servers of provider instances.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ pub(super) struct Allowed {
     /// Places and the values that are taken there, as text.
     values: Vec<(PointerPattern, String)>,
     optional: Vec<PointerPattern>,
-    /// Whether it let anything pass.
+    /// `true` once it let anything pass.
     used: AtomicBool,
 }
 
@@ -37,7 +37,7 @@ impl Allowed {
         }
     }
 
-    /// Whether it is for an instance, or for one that it extends.
+    /// Returns `true` if it is for an instance, or for one that it extends.
     pub(super) fn is_for(&self, instance: &Instance) -> bool {
         instance.is_a(&self.entry.instance)
     }
@@ -47,7 +47,7 @@ impl Allowed {
         (!self.used.load(Ordering::Relaxed)).then_some(self.entry.span)
     }
 
-    /// Whether a mistake is let pass; of fields that are missing, those that are let pass are left out.
+    /// Returns `true` if a mistake is let pass; of fields that are missing, those that are let pass are left out.
     pub(super) fn lets_pass(&self, mistake: &mut Mistake, body: &Value) -> bool {
         let at: Vec<String> = mistake.pointer.tokens().collect();
         let (used, passes) = match &mut mistake.what {
@@ -75,11 +75,11 @@ impl Allowed {
         passes
     }
 
-    /// Whether a member of an object is let pass.
+    /// Returns `true` if a member of an object is let pass.
     fn takes_member(&self, at: &[String], object: &Pointer, body: &Value) -> bool {
         let object = body.pointer(object.as_str()).and_then(Value::as_object);
-        let is_taken = |name: &String| self.fields.iter().any(|place| place.is_member(at, name));
-        object.is_some_and(|members| members.keys().any(is_taken))
+        object
+            .is_some_and(|members| members.keys().any(|name| self.fields.iter().any(|place| place.is_member(at, name))))
     }
 
     fn takes_value(&self, at: &[String], pointer: &Pointer, body: &Value) -> bool {
@@ -106,7 +106,7 @@ impl PointerPattern {
         tokens.len() == self.tokens.len() && self.tokens.iter().zip(tokens).all(|(pattern, token)| fits(pattern, token))
     }
 
-    /// Whether it is a member of the value at `tokens`.
+    /// Returns `true` if it is a member of the value at `tokens`.
     fn is_member(&self, tokens: &[String], name: &str) -> bool {
         let Some((last, object)) = self.tokens.split_last() else { return false };
         fits(last, name)

@@ -25,7 +25,7 @@ pub(super) struct Extension<'t> {
     pub(super) name: &'t str,
 }
 
-/// What a schema says of several members at once.
+/// A demand of a schema on several members at once.
 struct Together {
     /// The members that it speaks of.
     names: &'static [&'static str],
@@ -47,7 +47,7 @@ impl Bundled {
         (!names.is_empty()).then_some(names)
     }
 
-    /// Whether the schema takes a body with these members.
+    /// Returns `true` if the schema takes a body with these members.
     pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
         members.iter().all(|member| self.takes(member))
             && self.required.iter().all(|name| members.iter().any(|member| member.name == *name))

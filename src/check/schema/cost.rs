@@ -40,7 +40,6 @@ struct Node<'v> {
 
 /// Numbers a value and all values in it: those in one value follow each other.
 fn nodes(value: &Value) -> Vec<Node<'_>> {
-    let node = |value| Node { value, size: 1, parts: 0..0 };
     let mut nodes = vec![node(value)];
     let mut next = 0;
     while next < nodes.len() {
@@ -59,10 +58,14 @@ fn nodes(value: &Value) -> Vec<Node<'_>> {
     nodes
 }
 
+fn node(value: &Value) -> Node<'_> {
+    Node { value, size: 1, parts: 0..0 }
+}
+
 struct Meter<'g, 'v> {
     graph: &'g Graph,
     nodes: Vec<Node<'v>>,
-    /// What was measured of schemas that are reached on several ways, by the number of the value.
+    /// The costs that were measured of schemas that are reached on several ways, by the number of the value.
     known: HashMap<(SchemaId, usize), u64>,
     left: u64,
 }

@@ -77,7 +77,7 @@ impl Question for ElementsOf {
 pub(super) struct Extensions {
     file: FileId,
     text: Arc<SourceText>,
-    /// What a bundled one lists; any other is asked itself.
+    /// The names that a bundled one lists; any other is asked itself.
     names: Option<Vec<&'static str>>,
     value: OnceLock<Value>,
 }
@@ -89,7 +89,7 @@ pub(super) struct Unusable {
     pub(super) place: Span,
 }
 
-/// What is checked.
+/// The thing that is checked.
 #[derive(Clone, Copy)]
 pub(super) enum Input<'b> {
     /// A body.
@@ -107,7 +107,7 @@ impl Extensions {
         Extensions { file, text: Arc::clone(text), names, value: OnceLock::new() }
     }
 
-    /// Whether fields are listed under a name.
+    /// Returns `true` if fields are listed under a name.
     pub(super) fn list(&self, name: &str) -> bool {
         match &self.names {
             Some(names) => names.contains(&name),
@@ -135,7 +135,7 @@ impl Extensions {
 /// The most names that a file of extensions may list.
 const MAX_NAMES: usize = 64;
 
-/// Whether a value has the form of a file of extensions: names, places, fields and their schemas.
+/// Returns whether a value has the form of a file of extensions: names, places, fields and their schemas.
 ///
 /// # Errors
 ///
@@ -170,9 +170,8 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a member of a place has the form of one: a field's schema, or a list beside the fields.
+/// Returns whether a member of a place has the form of one: a field's schema, or a list beside the fields.
 fn check_field(name: &str, value: &Value) -> Result<(), String> {
-    let is_schema = |value: &Value| matches!(value, Value::Object(_) | Value::Bool(_));
     let is_list =
         |is_element: &dyn Fn(&Value) -> bool| value.as_array().is_some_and(|list| list.iter().all(is_element));
     let (is_right, wanted) = match name {
@@ -181,6 +180,10 @@ fn check_field(name: &str, value: &Value) -> Result<(), String> {
         _ => (is_schema(value), "a field's schema is an object"),
     };
     is_right.then_some(()).ok_or_else(|| format!("{wanted}, not {}", json::kind_of(value)))
+}
+
+fn is_schema(value: &Value) -> bool {
+    matches!(value, Value::Object(_) | Value::Bool(_))
 }
 
 impl Document {
@@ -196,8 +199,8 @@ impl Document {
         names: &[String],
         memory: &Weak<Memory>,
     ) -> Result<Document, Unusable> {
-        let is_listed = |file: &&Arc<Extensions>| names.iter().any(|name| file.list(name));
-        let extensions: Vec<_> = extensions.iter().filter(is_listed).cloned().collect();
+        let extensions: Vec<_> =
+            extensions.iter().filter(|file| names.iter().any(|name| file.list(name))).cloned().collect();
         let of_format = Bundled::find(text.as_str(), None);
         let bundled = match (&extensions[..], names) {
             ([], _) => of_format,
@@ -237,7 +240,7 @@ impl Document {
         &self.compiled().value
     }
 
-    /// What is wrong with a body, in the order of the schema: nothing only if the schema takes it.
+    /// Returns what is wrong with a body, in the order of the schema: nothing only if the schema takes it.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
             && bundled.accepts(&members)
@@ -262,7 +265,7 @@ impl Document {
         if mistakes.is_empty() { vec![self.unexplained(subject)] } else { mistakes }
     }
 
-    /// What is wrong with the members of a body, if nothing else is: those that are right are not looked at, and a wrong one that other
+    /// Returns what is wrong with the members of a body, if nothing else is: those that are right are not looked at, and a wrong one that other
     /// bodies hold too is looked at once.
     fn mistakes_of_members(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
         let (bundled, members) = (self.bundled?, subject.members()?);
@@ -380,8 +383,8 @@ impl Compiled {
     }
 
     fn validator(&self) -> &Validator {
-        let make = || validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}"));
-        self.validator.get_or_init(make)
+        self.validator
+            .get_or_init(|| validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}")))
     }
 
     /// A member whose elements are told apart by one of theirs.

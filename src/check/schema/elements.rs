@@ -36,11 +36,6 @@ impl Elements {
     pub(super) fn of(schema: &Value, graph: &Graph, name: &str) -> Option<Elements> {
         let list = schema.get("properties")?.get(name)?;
         let items = list.get("items")?;
-        let asks_only = |node: &Value, keywords: &[&str]| {
-            let is_note = |keyword: &str| keyword.starts_with("x-reqc-discriminator") || keyword == "description";
-            let mut asked = node.as_object().into_iter().flat_map(Map::keys);
-            asked.all(|keyword| keywords.contains(&keyword.as_str()) || is_note(keyword))
-        };
         if !asks_only(list, &["type", "items", "minItems", "maxItems"]) || !asks_only(items, &["oneOf"]) {
             return None;
         }
@@ -49,17 +44,16 @@ impl Elements {
             let branch = follow(schema, branches(Some(items), "oneOf").nth(index)?);
             branch.get("required")?.as_array()
         });
-        let length = |keyword: &str| list.get(keyword).and_then(Value::as_u64);
         Some(Elements {
             place: Pointer::root().member("properties").member(name).member("items").member("oneOf").to_string(),
             alternatives: branches(Some(items), "oneOf").map(|it| Alternative::of(graph, it)).collect::<Option<_>>()?,
-            lengths: length("minItems").unwrap_or(0)..=length("maxItems").unwrap_or(u64::MAX),
+            lengths: length("minItems", list).unwrap_or(0)..=length("maxItems", list).unwrap_or(u64::MAX),
             choice,
         })
         .filter(|_| is_apart)
     }
 
-    /// What is wrong with a list at a place of a body; `None` if that cannot be told of its elements one by one, or is more work
+    /// Returns what is wrong with a list at a place of a body; `None` if that cannot be told of its elements one by one, or is more work
     /// than `limit`.
     pub(super) fn mistakes(
         &self,
@@ -98,6 +92,16 @@ impl Elements {
     }
 }
 
+fn length(keyword: &str, list: &Value) -> Option<u64> {
+    list.get(keyword).and_then(Value::as_u64)
+}
+
+fn asks_only(node: &Value, keywords: &[&str]) -> bool {
+    let is_note = |keyword: &str| keyword.starts_with("x-reqc-discriminator") || keyword == "description";
+    let mut asked = node.as_object().into_iter().flat_map(Map::keys);
+    asked.all(|keyword| keywords.contains(&keyword.as_str()) || is_note(keyword))
+}
+
 impl Alternative {
     /// One that is a reference to a definition.
     fn of(graph: &Graph, branch: &Value) -> Option<Alternative> {
@@ -122,7 +126,7 @@ mod tests {
     use crate::check::schema::mistake::Mistake as Found;
     use serde_json::json;
 
-    /// What the elements are said to lack, and what the whole schema says.
+    /// Returns what the elements are said to lack, and what the whole schema says.
     fn both(file: &str, name: &str, list: &Value) -> (Option<Vec<Found>>, Vec<Found>) {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/wire").join(file);
         #[expect(clippy::disallowed_methods, reason = "a test reads the bundled schema")]

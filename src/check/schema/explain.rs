@@ -18,13 +18,13 @@ use crate::text::cut;
 const DISCRIMINATOR: &str = "x-reqc-discriminator";
 /// The value that counts if that member is absent.
 const DEFAULT: &str = "x-reqc-discriminator-default";
-/// What to say if a part of a schema fails as a whole.
+/// The keyword with the message for a part of a schema that fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
 /// The most problems of one body that are told. One more is looked for, so that it can be said that there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// What is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`]. `original` is the body as
+/// Returns what is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`]. `original` is the body as
 /// it was written, if that is another spelling.
 pub(super) fn mistakes(
     (schema, known): (&Value, &Known),
@@ -88,14 +88,14 @@ impl Question for FieldAt {
     type Answer = FieldHint;
 }
 
-/// What is told of a body, or of a part of one.
+/// The explanation of a body, or of a part of one.
 pub(super) struct Explaining<'s> {
     schema: &'s Value,
     known: &'s Known,
     /// The part, and where in the body it stands.
     at: Pointer,
     part: &'s Value,
-    /// Whether errors name its fields in another spelling.
+    /// `true` if errors name its fields in another spelling.
     is_respelt: bool,
     pub(super) mistakes: Vec<Mistake>,
 }
@@ -237,14 +237,16 @@ impl<'s> Explaining<'s> {
 
 /// The fields of which an object needs one, if all that its alternatives ask for is a field each.
 fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
-    let asked = |errors: &Vec<ValidationError<'static>>| match errors.as_slice() {
-        [error] => match error.kind() {
-            Kind::Required { property } => property.as_str().map(str::to_owned),
+    context
+        .iter()
+        .map(|errors| match errors.as_slice() {
+            [error] => match error.kind() {
+                Kind::Required { property } => property.as_str().map(str::to_owned),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    };
-    context.iter().map(asked).collect()
+        })
+        .collect()
 }
 
 /// The longest value or name of which a hint is kept, in bytes.
@@ -271,7 +273,7 @@ fn too_deep(schema: &Value, node: Option<&Value>, held: Option<&Value>, mistake:
     }
 }
 
-/// What may help with a field that an object does not have.
+/// A hint for a field that an object does not have.
 #[derive(Clone)]
 enum FieldHint {
     /// It belongs in this member of the object.
@@ -342,10 +344,16 @@ fn meant(name: &str, known: &[String]) -> Option<Hint> {
 
 /// The values that are near to one, or all that there are.
 fn meant_or_known(value: &str, known: &[String]) -> Hint {
-    // `null` is another way to leave a field out.
-    let written = || known.iter().filter(|known| *known != "null").cloned().collect();
-    let all = || Hint::Known { words: "known: ", member: None, names: by_nearness(value, written()) };
-    meant(value, known).unwrap_or_else(all)
+    meant(value, known).unwrap_or_else(|| Hint::Known {
+        words: "known: ",
+        member: None,
+        names: by_nearness(value, written(known)),
+    })
+}
+
+/// `null` is another way to leave a field out.
+fn written(known: &[String]) -> Vec<String> {
+    known.iter().filter(|known| *known != "null").cloned().collect()
 }
 
 impl Explaining<'_> {
@@ -380,9 +388,14 @@ impl Explaining<'_> {
                 )
             }
             Kind::Enum { options } => {
-                let known = || options.as_array().into_iter().flatten().map(plain).collect();
                 let message = format!("`{at}` cannot be `{}`", shown(found));
-                (&rules::INVALID_VALUE, message, self.value_hint(path, &plain(found), known))
+                (
+                    &rules::INVALID_VALUE,
+                    message,
+                    self.value_hint(path, &plain(found), || {
+                        options.as_array().into_iter().flatten().map(plain).collect()
+                    }),
+                )
             }
             Kind::Constant { expected_value } => {
                 let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));
@@ -404,14 +417,14 @@ impl Explaining<'_> {
     }
 }
 
-/// What the schema itself says of a failing part: at the keyword's owner or a little above.
+/// Returns what the schema itself says of a failing part: at the keyword's owner or a little above.
 fn said(schema: &Value, path: &str) -> Option<String> {
     let owners = std::iter::successors(Some(path), |path| path.rfind('/').map(|at| &path[..at]));
     let mut nodes = owners.take(5).filter_map(|path| schema.pointer(path));
     nodes.find_map(|node| node.get(MESSAGE)?.as_str().map(str::to_owned))
 }
 
-/// What the limit that a value breaks says.
+/// Returns what the limit that a value breaks says.
 fn limit(kind: &Kind, found: &Value) -> String {
     let value = shown(found);
     match kind {
@@ -471,16 +484,17 @@ impl Choice {
     pub(super) fn of(schema: &Value, node: Option<&Value>, keyword: &str) -> Choice {
         let text = |key: &str| node.and_then(|node| node.get(key)).and_then(Value::as_str).map(str::to_owned);
         let member = text(DISCRIMINATOR);
-        let values = |branch: &Value| -> Vec<String> {
-            let Some(member) = member.as_deref() else { return Vec::new() };
-            let property =
-                property_schema(Some(follow(schema, branch)), member).map(|property| follow(schema, property));
-            let constant = property.and_then(|property| property.get("const")).into_iter();
-            let listed =
-                property.and_then(|property| property.get("enum")).and_then(Value::as_array).into_iter().flatten();
-            constant.chain(listed).map(plain).collect()
-        };
-        let branches = branches(node, keyword).map(values).collect();
+        let branches = branches(node, keyword)
+            .map(|branch: &Value| -> Vec<String> {
+                let Some(member) = member.as_deref() else { return Vec::new() };
+                let property =
+                    property_schema(Some(follow(schema, branch)), member).map(|property| follow(schema, property));
+                let constant = property.and_then(|property| property.get("const")).into_iter();
+                let listed =
+                    property.and_then(|property| property.get("enum")).and_then(Value::as_array).into_iter().flatten();
+                constant.chain(listed).map(plain).collect()
+            })
+            .collect();
         Choice { default: text(DEFAULT), member, branches }
     }
 
@@ -489,8 +503,7 @@ impl Choice {
         let branch = |value: &str| self.branches.iter().position(|values| values.iter().any(|known| known == value));
         match members.get(member) {
             Some(value) => {
-                let unknown = || Pick::Unknown { member, value: shown(value) };
-                branch(&plain(value)).map_or_else(unknown, Pick::Branch)
+                branch(&plain(value)).map_or_else(|| Pick::Unknown { member, value: shown(value) }, Pick::Branch)
             }
             None => self.default.as_deref().and_then(branch).map_or(Pick::Missing { member }, Pick::Branch),
         }
@@ -500,7 +513,7 @@ impl Choice {
         self.branches.iter().flatten().cloned().collect()
     }
 
-    /// Whether no object is taken by another branch than the one that its member picks. `required` gives the names of the members
+    /// Returns whether no object is taken by another branch than the one that its member picks. `required` gives the names of the members
     /// that a branch needs.
     pub(super) fn is_exclusive<'s>(&self, required: impl Fn(usize) -> Option<&'s Vec<Value>>) -> bool {
         let Some(member) = &self.member else { return false };
@@ -577,7 +590,7 @@ fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
     known
 }
 
-/// What a missing value looks like: the values that there are, or what an object needs.
+/// Returns what a missing value looks like: the values that there are, or what an object needs.
 fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
     let node = follow(schema, node?);
     let constant = node.get("const").map(|value| format!("it is `{}`", plain(value)));
@@ -586,29 +599,35 @@ fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
     constant.or_else(|| values().map(|values| format!("it is one of: {}", few(&values)))).or_else(|| needs(node))
 }
 
-/// What an object needs.
+/// Returns what an object needs.
 fn needs(node: &Value) -> Option<String> {
     let required: Vec<String> = node.get("required")?.as_array()?.iter().map(plain).collect();
     (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
 }
 
-/// What a value of the wrong type should be: an element stands in a list, an object has what it needs.
+/// Returns what a value of the wrong type should be: an element stands in a list, an object has what it needs.
 fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &Value) -> Option<String> {
     let wanted = type_names(kind);
-    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     let node = follow(schema, node?);
     match found {
-        Value::Object(_) if wants("string") => as_string(node, found, wants("array")),
-        Value::Object(_) | Value::String(_) if wants("array") => Some("put it into a list: `[…]`".to_owned()),
-        Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("put it into quotes: `\"{found}\"`")),
+        Value::Object(_) if wants("string", &wanted) => as_string(node, found, wants("array", &wanted)),
+        Value::Object(_) | Value::String(_) if wants("array", &wanted) => Some("put it into a list: `[…]`".to_owned()),
+        Value::Number(_) | Value::Bool(_) if wants("string", &wanted) => {
+            Some(format!("put it into quotes: `\"{found}\"`"))
+        }
         Value::String(text)
-            if !wants("array") && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
+            if !wants("array", &wanted)
+                && serde_json::from_str::<Value>(text).is_ok_and(|held| fits(&held, &wanted)) =>
         {
             Some(format!("write `{}` without quotes", cut(text, 41)))
         }
-        _ if wants("object") => needs(node),
+        _ if wants("object", &wanted) => needs(node),
         _ => None,
     }
+}
+
+fn wants(name: &str, wanted: &[String]) -> bool {
+    wanted.iter().any(|wanted| wanted == name)
 }
 
 /// How an object becomes the string that is wanted: as the one text in it, as an element of a list, or as JSON, if the schema speaks
@@ -626,7 +645,7 @@ fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     }
 }
 
-/// Whether a number, a boolean or `null` is of one of the types.
+/// Returns `true` if a number, a boolean or `null` is of one of the types.
 fn fits(held: &Value, wanted: &[String]) -> bool {
     let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
     match held {
@@ -636,7 +655,7 @@ fn fits(held: &Value, wanted: &[String]) -> bool {
     }
 }
 
-/// What a schema says of itself: its description, or its title and what it needs.
+/// Returns what a schema says of itself: its description, or its title and what it needs.
 fn describe(node: Option<&Value>) -> Option<String> {
     let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
     text("description").or_else(|| {
@@ -659,7 +678,7 @@ fn type_names(kind: &TypeKind) -> Vec<String> {
     }
 }
 
-/// What to do about a string that holds what is wanted as JSON: it was encoded twice, or was meant as a template.
+/// Returns what to do about a string that holds what is wanted as JSON: it was encoded twice, or was meant as a template.
 fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
     let held: Value = serde_json::from_str(found.as_str()?).ok()?;
     let name = match held {
@@ -699,20 +718,19 @@ fn shown(value: &Value) -> String {
 mod tests {
     use super::super::mistake::{absorb, drop_misspelt};
     use super::*;
-    use crate::check::Problem;
+
     use serde_json::json;
 
     /// Messages and helps of what is wrong with a body, one a line.
     fn told(schema: &Value, body: &Value) -> Vec<String> {
         let validator = jsonschema::draft202012::options().offline().build(schema).expect("a schema");
-        let line = |problem: Problem| match problem.help {
-            Some(help) => format!("{} ({help})", problem.message),
-            None => problem.message,
-        };
         mistakes((schema, &Known::default()), &validator, body, body)
             .into_iter()
             .map(|it| it.told(""))
-            .map(line)
+            .map(|problem| match problem.help {
+                Some(help) => format!("{} ({help})", problem.message),
+                None => problem.message,
+            })
             .collect()
     }
 

@@ -121,7 +121,7 @@ fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>
     Ok(found)
 }
 
-/// What a step of a place has found.
+/// The findings of one step of a place.
 struct Search<'s> {
     seen: &'s mut HashSet<String>,
     found: &'s mut Vec<String>,

@@ -56,7 +56,7 @@ pub(super) struct Schema {
     pub(super) weight: u64,
     /// The work of its `pattern`, for each byte of a string.
     pub(super) pattern: u64,
-    /// Whether elements are compared with each other.
+    /// `true` if elements are compared with each other.
     pub(super) is_unique: bool,
     /// The schemas that look at the same value.
     pub(super) same: Vec<SchemaId>,
@@ -206,8 +206,7 @@ impl<'s> Builder<'s> {
 
     fn map(&mut self, keywords: &'s Map<String, Value>, at: &str, keyword: &str) -> Vec<(String, SchemaId)> {
         let members = keywords.get(keyword).and_then(Value::as_object).into_iter().flatten();
-        let place = |name: &str| format!("{at}/{keyword}/{}", name.replace('~', "~0").replace('/', "~1"));
-        members.map(|(name, value)| (name.clone(), self.schema(value, place(name)))).collect()
+        members.map(|(name, value)| (name.clone(), self.schema(value, place(name, &at, &keyword)))).collect()
     }
 
     fn target(&mut self, target: &Value, at: &str) -> Result<SchemaId, Refusal> {
@@ -223,6 +222,10 @@ impl<'s> Builder<'s> {
             _ => Err(Refusal::new(&at, format!("there is no schema at `{}`", cut(text, QUOTED)), help)),
         }
     }
+}
+
+fn place(name: &str, at: &&str, keyword: &&str) -> String {
+    format!("{at}/{keyword}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {
@@ -326,19 +329,20 @@ mod tests {
 
     #[test]
     fn schemas_that_double_are_refused() {
-        let level = |level: usize| {
-            let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
-            (level.to_string(), json!({"allOf": [next, next, next]}))
-        };
-        let mut levels: Map<String, Value> = (0..12).map(level).collect();
+        let mut levels: Map<String, Value> = (0..12)
+            .map(|level| {
+                let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
+                (level.to_string(), json!({"allOf": [next, next, next]}))
+            })
+            .collect();
         levels.insert("12".to_owned(), json!({"type": "string"}));
         assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("repeats others too often"));
     }
 
     #[test]
     fn long_chains_are_refused() {
-        let level = |level: usize| (level.to_string(), json!({"$ref": format!("#/$defs/{}", level + 1)}));
-        let mut levels: Map<String, Value> = (0..1000).map(level).collect();
+        let mut levels: Map<String, Value> =
+            (0..1000).map(|level| (level.to_string(), json!({"$ref": format!("#/$defs/{}", level + 1)}))).collect();
         levels.insert("1000".to_owned(), json!(true));
         assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("in turn"));
         // Also if the chain is met from its end.

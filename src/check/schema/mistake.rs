@@ -1,4 +1,4 @@
-//! What a body breaks, before it is put into words: mistakes are compared, put together and dropped by what they are.
+//! The mistakes of a body, before it is put into words: mistakes are compared, put together and dropped by what they are.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ pub(super) struct Mistake {
     pub(super) hint: Hint,
     /// The server that passes over it, if it does not refuse it.
     pub(super) passed_over_by: Option<&'static str>,
-    /// What is asked of the value, whatever it is: formats may ask different things at one place.
+    /// The demands on the value, whatever it is: formats may ask different things at one place.
     pub(super) asks: Option<String>,
     /// Where it is to be mended, if that is not what wrote the value.
     pub(super) place: Option<Span>,
 }
 
-/// What is wrong.
+/// The kinds of mistakes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum What {
     /// A field that the schema does not have.
@@ -233,8 +233,8 @@ impl Mistake {
             Hint::Other(help) => Some(help),
         };
         let told = help.as_deref().filter(|_| self.rule == &rules::INVALID_VALUE);
-        let words = || format!("{}\n{}", Problem::words(&message), told.unwrap_or_default());
-        let sense = Some(unfit.unwrap_or_else(words));
+        let sense =
+            Some(unfit.unwrap_or_else(|| format!("{}\n{}", Problem::words(&message), told.unwrap_or_default())));
         Problem {
             rule: self.rule,
             severity,

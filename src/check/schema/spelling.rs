@@ -22,7 +22,7 @@ pub(super) fn respelt<'b>(schema: &Value, body: impl FnOnce() -> &'b Value) -> O
     respell(schema, schema, &mut respelt).then_some(respelt)
 }
 
-/// Whether the fields of a schema have two spellings.
+/// Returns `true` if the fields of a schema have two spellings.
 pub(super) fn has_two(schema: &Value) -> bool {
     schema.get("x-reqc-spelling").is_some_and(|spelling| spelling == "protobuf")
 }
@@ -103,16 +103,15 @@ fn respell_members(document: &Value, schema: &Value, members: &mut Map<String, V
 
 /// Gives a value the type that its schema asks for, where another one says the same. Returns whether that changed it.
 fn reshape(schema: &Value, value: &mut Value) -> bool {
-    let is_type = |name: &str| schema.get("type").is_some_and(|wanted| wanted == name);
     let reshaped = match &*value {
         Value::String(text) => match listed(schema, text) {
             Some(listed) => Some(Value::from(listed)),
-            None if is_type("integer") => text.parse::<i64>().ok().map(Value::from),
-            None if is_type("number") => text.parse::<f64>().ok().map(Value::from),
-            None if is_type("array") => Some(Value::from(vec![value.clone()])),
+            None if is_type("integer", schema) => text.parse::<i64>().ok().map(Value::from),
+            None if is_type("number", schema) => text.parse::<f64>().ok().map(Value::from),
+            None if is_type("array", schema) => Some(Value::from(vec![value.clone()])),
             None => None,
         },
-        Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array") => {
+        Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array", schema) => {
             Some(Value::from(vec![value.clone()]))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
@@ -122,6 +121,10 @@ fn reshape(schema: &Value, value: &mut Value) -> bool {
         *value = reshaped;
     }
     is_other
+}
+
+fn is_type(name: &str, schema: &Value) -> bool {
+    schema.get("type").is_some_and(|wanted| wanted == name)
 }
 
 fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
@@ -135,11 +138,13 @@ fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     if schema.get("x-reqc-free").is_some() {
         return false;
     }
-    let known = |name: &String| {
-        let camel = camel_case(name).filter(|_| !properties.contains_key(name))?;
-        (properties.contains_key(&camel) && !members.contains_key(&camel)).then_some((name.clone(), camel))
-    };
-    let renamed: Vec<(String, String)> = members.keys().filter_map(known).collect();
+    let renamed: Vec<(String, String)> = members
+        .keys()
+        .filter_map(|name| {
+            let camel = camel_case(name).filter(|_| !properties.contains_key(name))?;
+            (properties.contains_key(&camel) && !members.contains_key(&camel)).then_some((name.clone(), camel))
+        })
+        .collect();
     for (name, camel) in &renamed {
         if let Some(value) = members.shift_remove(name) {
             members.insert(camel.clone(), value);

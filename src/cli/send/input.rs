@@ -1,4 +1,4 @@
-//! What is sent: a message, a context, a session that goes on.
+//! The request to send: a message, a context, a session that goes on.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::world::AccessError;
 
 /// Everything that a request is made from, beside the agent.
 pub(super) struct Input {
-    /// What surrounds the conversation.
+    /// The surroundings of the conversation.
     pub(super) environment: PromptEnvironment,
     /// Tools, layers and the history of a context; the task of a completion.
     pub(super) base: Conversation,
@@ -67,8 +67,7 @@ impl Input {
             None => (real_environment(options, opened)?, Conversation::default()),
         };
         let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
-        let read = |path: &std::path::PathBuf| Tools::read(options, opened, path, terminal);
-        let tools = send.tools.as_ref().map(read).transpose()?;
+        let tools = send.tools.as_ref().map(|path| Tools::read(options, opened, path, terminal)).transpose()?;
         if let Some(tools) = &tools {
             base.tools = tools.set.definitions();
         }
@@ -83,7 +82,7 @@ impl Input {
         Ok(Input { environment, base, resumed, blocks, tools })
     }
 
-    /// What the session begins with.
+    /// Returns what the session begins with.
     pub(super) fn restored(&self) -> SessionStart {
         match &self.resumed {
             Some(resumed) => SessionStart::Resumed(resumed.log.clone(), self.base.clone()),
@@ -92,7 +91,7 @@ impl Input {
     }
 }
 
-/// What kind of task the agent is for, if it can be used. What is found about it is told.
+/// Returns what kind of task the agent is for, if it can be used. What is found about it is told.
 fn usable_agent(options: &Options, send: &Send, opened: &Opened, terminal: &Terminal) -> Result<TaskKind, Unusable> {
     let id = opened.agent(&send.agent)?;
     let Some(plan) = opened.compiler.plan(id) else {

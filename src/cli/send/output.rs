@@ -1,4 +1,4 @@
-//! What of a request is printed: for people, event by event, or as one result.
+//! The ways to print an answer: for people, event by event, or as one result.
 
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ pub(super) struct Printer<'t> {
     format: Format,
     terminal: &'t mut Terminal,
     text: String,
-    /// Whether the last thing on standard output is an unfinished line.
+    /// `true` if the last thing on standard output is an unfinished line.
     mid_line: bool,
     calls: Vec<Value>,
     own: Vec<Value>,
@@ -142,7 +142,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether nobody reads any more.
+    /// Returns `true` if nobody reads any more.
     pub(super) fn is_closed(&self) -> bool {
         self.terminal.is_closed()
     }

@@ -12,7 +12,7 @@ use crate::runtime::tools::ToolSet;
 use crate::runtime::trust::Grant;
 use crate::system::{OpenedTools, RunningTools, SystemSecrets, to_read};
 
-/// What a `tools.toml` gives.
+/// The tools of a `tools.toml`.
 pub(super) struct Tools {
     /// The programs; once servers run, their tools too.
     pub(super) set: ToolSet,
@@ -41,12 +41,12 @@ impl Tools {
         Ok(Tools { set: tools.programs(), opened: tools })
     }
 
-    /// Whether some of the tools are known only once servers run.
+    /// Returns `true` if some of the tools are known only once servers run.
     pub(super) fn has_servers(&self) -> bool {
         !self.opened.file.servers.is_empty()
     }
 
-    /// What it asks the person for.
+    /// Returns what it asks the person for.
     pub(super) fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, Failure> {
         self.opened.grants(root, secrets).map_err(Failure::from)
     }

@@ -1,4 +1,4 @@
-//! What a repository asks for, and whether the person allows it: before any key is read and any program runs.
+//! The permissions that a repository asks for, and whether the person allows it: before any key is read and any program runs.
 
 use std::path::Path;
 
@@ -8,8 +8,7 @@ use crate::text::{Text, text};
 
 /// Goes on if everything was allowed before, is allowed by `--trust`, or is allowed now by a person at a terminal.
 pub(super) fn ask(root: &Path, wanted: &[Grant], flag: bool, store: &dyn TrustStore) -> Result<(), Failure> {
-    let unknown = |grant: &&Grant| !store.is_trusted(&grant.fingerprint(root));
-    let missing: Vec<&Grant> = wanted.iter().filter(unknown).collect();
+    let missing: Vec<&Grant> = wanted.iter().filter(|grant| !store.is_trusted(&grant.fingerprint(root))).collect();
     if missing.is_empty() {
         return Ok(());
     }

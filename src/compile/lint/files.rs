@@ -19,7 +19,7 @@ use crate::repo::rules::NOT_TEXT;
 use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
 
-/// What files of bodies held.
+/// The bodies that files held.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintedBodies {
@@ -42,7 +42,7 @@ impl fmt::Display for LintedBodies {
 }
 
 impl LintedBodies {
-    /// What the figures end with.
+    /// Returns what the figures end with.
     pub(crate) fn left_out(&self) -> String {
         match self.passed_over {
             0 => String::new(),
@@ -124,7 +124,7 @@ impl<'c> Linting<'c> {
         self.findings.extend(findings);
     }
 
-    /// What was found, after the policy of the repository.
+    /// Returns what was found, after the policy of the repository.
     pub fn report(self, options: &PolicyOptions) -> Report {
         let mut report = self.judge.compiler.report_of(self.sources, self.findings, &Selection::default(), options);
         let mut left_out = Vec::new();
@@ -216,7 +216,7 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// What is wrong with lines of a batch, beside those before them.
+    /// Returns what is wrong with lines of a batch, beside those before them.
     fn of_batch(&mut self, envelopes: &[Envelope], text: &str, place: BatchPlace) -> OfBatch {
         let (server, mut found) = (self.judge.server(), OfBatch::default());
         let mut places = None;
@@ -266,12 +266,13 @@ impl<'c> Linting<'c> {
 
     /// Of each rule the first findings: the others are counted.
     fn bounded(&mut self, told: Vec<Told>) -> Vec<Told> {
-        let is_kept = |told: &Told| {
-            let found = self.found.entry(told.problem.rule.code).or_default();
-            *found += 1;
-            *found <= MOST_OF_A_RULE
-        };
-        told.into_iter().filter(is_kept).collect()
+        told.into_iter()
+            .filter(|told| {
+                let found = self.found.entry(told.problem.rule.code).or_default();
+                *found += 1;
+                *found <= MOST_OF_A_RULE
+            })
+            .collect()
     }
 
     /// Bytes that are no text, from a line of a file on.
@@ -303,11 +304,11 @@ impl<'c> Linting<'c> {
     }
 }
 
-/// What is wrong with lines of a batch.
+/// The mistakes in lines of a batch.
 #[derive(Default)]
 struct OfBatch {
     certain: Vec<Told>,
-    /// What is wrong if the file turns out to be a batch.
+    /// The findings that count if the file turns out to be a batch.
     undecided: Vec<Told>,
 }
 
@@ -331,7 +332,7 @@ impl Skipped {
 }
 
 impl Judge<'_> {
-    /// What is found in a line, and the line; nothing, if it is text. Text before a document is blanked, so that places stay.
+    /// Returns what is found in a line, and the line; nothing, if it is text. Text before a document is blanked, so that places stay.
     fn line(&self, line: &Line) -> Result<(Option<Judged>, SourceText), TextError> {
         let text = SourceText::from_bytes(&line.bytes)?;
         let judged = match content(text.as_str()) {

@@ -13,10 +13,9 @@ use crate::json::{self, JsonError, Pointer};
 use crate::lint::{Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Unrecognised, find, recognise_among, rules};
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
-use crate::repo::Instance;
 use crate::source::{FileId, Span};
 
-/// What is found in one document or line.
+/// The findings in one document or line.
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) formats: Vec<WireFormat>,
@@ -30,7 +29,7 @@ pub(super) struct Judged {
 pub(super) struct Told {
     pub(super) range: Range<usize>,
     pub(super) problem: Problem,
-    /// What may be shown around it, if not everything: of a capture only the body.
+    /// The range that may be shown around it, if not everything: of a capture only the body.
     pub(super) within: Option<Range<usize>>,
 }
 
@@ -75,7 +74,7 @@ impl Told {
     }
 }
 
-/// What bodies are judged by.
+/// The rules and schemas that bodies are judged by.
 pub(super) struct Judge<'c> {
     pub(super) compiler: &'c Compiler,
     pub(super) wire: Option<WireFormat>,
@@ -111,8 +110,7 @@ impl Judge<'_> {
 
     /// The server that somebody named, for all bodies.
     pub(super) fn server(&self) -> Option<Server> {
-        let of_instance = |instance| Some(Server::of(instance, api(instance)?));
-        self.target.server.or(self.target.instance.and_then(of_instance))
+        self.target.server.or(self.target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?))))
     }
 
     fn body(&self, body: FoundBody) -> JudgedBody {
@@ -148,18 +146,20 @@ impl Judge<'_> {
 
     /// Where a body goes: what was named counts, then its URL.
     fn target_of<'t>(&'t self, wire: WireFormat, endpoint: Option<&'t Endpoint>, has_model: bool) -> LintTarget<'t> {
-        let speaks = |instance: &&Instance| api(instance).is_some_and(|api| api.speaks(wire));
-        let named = self.target.instance.filter(speaks);
+        let named = self.target.instance.filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)));
         let instance = named.or_else(|| self.compiler.instance_at(&endpoint?.host, wire));
         let of_url = || endpoint.filter(|_| named.is_none()).and_then(|endpoint| endpoint.server);
         let model = self.target.model.or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
         // An instance that the host alone tells says nothing of the headers that somebody else's program sent.
-        let unknown = || instance.filter(|_| named.is_none()).map(|_| ApiHeaders::default());
         LintTarget {
             instance,
             server: self.target.server.or_else(of_url),
             model: model.or(has_model.then_some(MODEL_PLACEHOLDER)),
-            headers: self.target.headers.clone().or_else(unknown),
+            headers: self
+                .target
+                .headers
+                .clone()
+                .or_else(|| instance.filter(|_| named.is_none()).map(|_| ApiHeaders::default())),
         }
     }
 }

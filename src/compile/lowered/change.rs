@@ -1,4 +1,4 @@
-//! What a change lowers: what one side lowers and an older one did not, and what the older side checked and this one does not.
+//! The checks that a change lowers: what one side lowers and an older one did not, and what the older side checked and this one does not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::diag::{Rule, Severity};
 use crate::repo::{Dialect, Level};
 
 impl Policy<'_> {
-    /// What this side, of `now`, lowers and an older side, of `before`, did not.
+    /// Returns what this side, of `now`, lowers and an older side, of `before`, did not.
     pub(in crate::compile) fn newly_lowered(
         &self,
         now: &Compiler,
@@ -125,12 +125,11 @@ fn models(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
 
 fn dialect(now: &Compiler, before: &Compiler) -> Option<Lowered> {
     let dialect = now.repo.config.dialect;
-    let lowered = || Lowered {
+    (dialect != before.repo.config.dialect).then(|| Lowered {
         value: Some(Arc::from(match dialect {
             Dialect::Jinja => "jinja",
             Dialect::Inja => "inja",
         })),
         ..Lowered::new(LoweredKind::Dialect, "dialect")
-    };
-    (dialect != before.repo.config.dialect).then(lowered)
+    })
 }

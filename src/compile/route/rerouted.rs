@@ -21,7 +21,7 @@ pub struct Rerouted {
     pub to: Option<Arc<str>>,
     /// Paths of such files, made from patterns; a project's name in brackets behind them, if only that project's are meant.
     pub files: Vec<String>,
-    /// Whether files go there too that no pattern speaks of.
+    /// `true` if files go there too that no pattern speaks of.
     pub has_others: bool,
 }
 
@@ -93,7 +93,7 @@ impl Table {
 /// Where files went, and where they go.
 type Move<'t> = (Option<&'t Arc<str>>, Option<&'t Arc<str>>);
 
-/// What goes elsewhere between two states of a roster, by where it went and goes.
+/// Returns what goes elsewhere between two states of a roster, by where it went and goes.
 fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let most = (MOST_QUESTIONS / (before.0.len() + now.0.len()).max(1)).min(MOST_ASKED);
     let mut moves: BTreeMap<Move<'_>, Vec<String>> = BTreeMap::new();
@@ -126,11 +126,10 @@ fn paths(before: &Table, now: &Table) -> Vec<String> {
     };
     let (files, folders) = (made(0), made(1));
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let inside = |folder: &String| {
+    let both = folders.iter().flat_map(|folder| {
         let folder = folder.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         files.iter().map(move |file| format!("{folder}{}", name(file))).collect::<Vec<_>>()
-    };
-    let both = folders.iter().flat_map(inside);
+    });
     let mut known = BTreeSet::new();
     let all = std::iter::once(OTHER.to_owned()).chain(files.iter().cloned()).chain(folders.iter().cloned()).chain(both);
     all.filter(|path| known.insert(path.clone())).collect()
@@ -141,24 +140,30 @@ mod tests {
     use super::*;
 
     fn table(stops: &[(&str, [&[&str]; 3])]) -> Table {
-        let stop = |(agent, patterns): &(&str, [&[&str]; 3])| Stop {
-            agent: (*agent).into(),
-            patterns: patterns.map(|list| list.iter().map(|it| Arc::from(*it)).collect()),
-            matcher: Matcher::new(
-                patterns[0].iter().copied(),
-                patterns[1].iter().copied(),
-                patterns[2].iter().copied(),
-            ),
-        };
-        Table(stops.iter().map(stop).collect())
+        Table(
+            stops
+                .iter()
+                .map(|(agent, patterns)| Stop {
+                    agent: (*agent).into(),
+                    patterns: patterns.map(|list| list.iter().map(|it| Arc::from(*it)).collect()),
+                    matcher: Matcher::new(
+                        patterns[0].iter().copied(),
+                        patterns[1].iter().copied(),
+                        patterns[2].iter().copied(),
+                    ),
+                })
+                .collect(),
+        )
     }
 
     fn told(before: &Table, now: &Table) -> Vec<String> {
-        let said = |it: Rerouted| {
-            let [from, to] = [&it.from, &it.to].map(|agent| agent.as_deref().unwrap_or("nobody").to_owned());
-            format!("{}{}: {from} → {to}", it.files.join(", "), if it.has_others { " and others" } else { "" })
-        };
-        between(&"r".into(), before, now).into_iter().map(said).collect()
+        between(&"r".into(), before, now)
+            .into_iter()
+            .map(|it| {
+                let [from, to] = [&it.from, &it.to].map(|agent| agent.as_deref().unwrap_or("nobody").to_owned());
+                format!("{}{}: {from} → {to}", it.files.join(", "), if it.has_others { " and others" } else { "" })
+            })
+            .collect()
     }
 
     #[test]

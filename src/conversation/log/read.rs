@@ -66,7 +66,7 @@ pub(super) fn entry(raw: &[u8]) -> Read<(Entry, Option<u64>, String)> {
     Ok((entry_of(&line)?, number, raw))
 }
 
-/// What a line says, of which the members are known.
+/// Returns what a line says, of which the members are known.
 pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
     let kind = line.text("kind")?;
     Ok(match &*kind {
@@ -276,10 +276,12 @@ pub(in crate::conversation) fn item(kind: ItemKind, line: &Object) -> Read<Item>
         ItemKind::FileAttachment => {
             Item::FileAttachment { text, file_path: line.text("file_path")?, bytes: line.count("bytes")? }
         }
-        ItemKind::Knowledge => {
-            let source = |value: &Value| value.as_str().map(Into::into).ok_or("a source is not a string".into());
-            Item::Knowledge { text, query: line.optional("query")?, sources: line.list("sources", source)? }
-        }
+        ItemKind::Knowledge => Item::Knowledge {
+            text,
+            query: line.optional("query")?,
+            sources: line
+                .list("sources", |value| value.as_str().map(Into::into).ok_or("a source is not a string".into()))?,
+        },
         ItemKind::Workflow => {
             Item::Workflow { text, name: line.text("name")?, step: line.text("step")?, state: line.text("state")? }
         }

@@ -297,7 +297,7 @@ fn log() -> impl Strategy<Value = Log> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// What was written is read: the same entries, history and usage, and again the same bytes.
+    /// Written logs are read again: the same entries, history and usage, and again the same bytes.
     #[test]
     fn a_log_survives_its_file(log in log()) {
         let text = log.to_text();

@@ -34,7 +34,7 @@ pub(super) fn entry(entry: &Entry, number: usize) -> String {
     finish(line)
 }
 
-/// What the line of an entry holds.
+/// Returns what the line of an entry holds.
 pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
     match entry {
         Entry::Message(it) => message(it),

@@ -50,7 +50,7 @@ impl NameRule {
     }
 }
 
-/// Whether every format takes a name.
+/// Returns `true` if every format takes a name.
 pub(super) fn is_plain(name: &str) -> bool {
     [NameRule::Word(SHORTEST_LIMIT), NameRule::Dotted(SHORTEST_LIMIT)]
         .into_iter()

@@ -8,16 +8,16 @@ use serde_json::Value;
 use super::{NormalForm, NormalFormChange, NormalFormRules};
 use crate::conversation::{Block, Message, ProviderBlock, Role, kind_of};
 
-/// What a wire format says of its own blocks. The default takes every block, and pairs none.
+/// The facts of a wire format about its own blocks. The default takes every block, and pairs none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProviderBlockKinds {
     /// The kinds that are known, by the block's `type`, or else by the name of its first member.
     pub known: &'static [(&'static str, ProviderBlockKind)],
-    /// Whether blocks of other kinds stay with the host.
+    /// `true` if blocks of other kinds stay with the host.
     pub keeps_unknown: bool,
 }
 
-/// What becomes of a provider's own block in the next request.
+/// The fate of a provider's own block in the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProviderBlockKind {
@@ -32,7 +32,7 @@ pub enum ProviderBlockKind {
 }
 
 impl ProviderBlockKinds {
-    /// What becomes of a block.
+    /// Returns what becomes of a block.
     pub(crate) fn of(self, data: &Value) -> ProviderBlockKind {
         let name = kind_of(data);
         let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
@@ -54,12 +54,12 @@ impl ProviderBlockKinds {
         let answered: Vec<String> = results
             .filter_map(|block| block.result_id().map(ToString::to_string).or_else(|| half(block).map(|(id, _)| id)))
             .collect();
-        let is_open = |block: &&Block| {
-            half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id)) && !waits_for_provider(block)
-        };
         let blocks = history[answer].blocks.iter().filter(|_| history[answer].role == Role::Assistant);
         blocks
-            .filter(is_open)
+            .filter(|block| {
+                half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id))
+                    && !waits_for_provider(block)
+            })
             .filter_map(|block| match block {
                 Block::Provider(own) => Some(own),
                 _ => None,
@@ -67,13 +67,13 @@ impl ProviderBlockKinds {
             .collect()
     }
 
-    /// Whether a block is the result of one of the format's own calls.
+    /// Returns `true` if a block is the result of one of the format's own calls.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_result(self, block: &Block) -> bool {
         own_half(block, self).is_some_and(|(_, is_call)| !is_call)
     }
 
-    /// Whether a block tells of something that the provider did: it goes back, and waits for nothing.
+    /// Returns `true` if a block tells of something that the provider did: it goes back, and waits for nothing.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_done(self, data: &Value) -> bool {
         matches!(self.of(data), ProviderBlockKind::Sent | ProviderBlockKind::Result(_))
@@ -81,7 +81,7 @@ impl ProviderBlockKinds {
 }
 
 impl NormalFormRules {
-    /// Whether a provider's own block goes to the target. Without a target, all stay.
+    /// Returns `true` if a provider's own block goes to the target. Without a target, all stay.
     pub(super) fn takes(&self, own: &ProviderBlock) -> bool {
         let kept = || self.own_blocks.of(&own.data) == ProviderBlockKind::Kept;
         self.origin.as_ref().is_none_or(|origin| *origin == own.origin && !kept())
@@ -201,7 +201,7 @@ fn is_results(message: &Message) -> bool {
     message.blocks.iter().all(|block| block.result_id().is_some())
 }
 
-/// What says that a call of Anthropic's own has no result (`anthropic` 2.12, `types/*_tool_result_error_param.py`); `None` for tools
+/// Returns what says that a call of Anthropic's own has no result (`anthropic` 2.12, `types/*_tool_result_error_param.py`); `None` for tools
 /// that are not known.
 fn unavailable(call: &Block) -> Option<Block> {
     let Block::Provider(own) = call else { return None };
@@ -236,7 +236,7 @@ const SERVER_TOOLS: [&str; 7] = [
     "advisor",
 ];
 
-/// Whether the provider itself runs a call; others wait for the host.
+/// Returns `true` if the provider itself runs a call; others wait for the host.
 fn waits_for_provider(block: &Block) -> bool {
     let Block::Provider(own) = block else { return false };
     matches!(own.data.get("type").and_then(Value::as_str), Some("server_tool_use" | "mcp_tool_use"))

@@ -54,7 +54,6 @@ struct Placed {
 
 impl Pairing<'_> {
     fn close(&mut self, mut round: Round, may_stay_open: bool) {
-        let has = |messages: &[Numbered]| messages.iter().any(|(_, message)| message.has_pairs());
         if !has(&round.turn) && !has(&round.tail) {
             self.form.messages.append(&mut round.turn);
             self.form.messages.append(&mut round.tail);
@@ -206,6 +205,10 @@ impl Pairing<'_> {
     fn tell(&mut self, change: NormalFormChange) {
         self.form.changes.push(change);
     }
+}
+
+fn has(messages: &[Numbered]) -> bool {
+    messages.iter().any(|(_, message)| message.has_pairs())
 }
 
 /// The calls of a turn by id, in their order.

@@ -45,24 +45,32 @@ fn shown(history: &[Message]) -> (Vec<String>, Vec<String>) {
 
 fn shown_for(history: &[Message], rules: &NormalFormRules) -> (Vec<String>, Vec<String>) {
     let normal = normalise(history, rules);
-    let block = |block: &Block| match block {
-        Block::Text(text) => format!("{text:?}"),
-        Block::Thinking { .. } | Block::RedactedThinking { .. } => "thinking".to_owned(),
-        Block::ToolUse { id, .. } => format!("call {id}"),
-        Block::ToolResult { id, is_error: true, content, .. } => format!("error {id} {content:?}"),
-        Block::ToolResult { id, .. } => format!("result {id}"),
-        Block::Image(_) => "image".to_owned(),
-        Block::Document(_) => "document".to_owned(),
-        Block::Audio(_) => "audio".to_owned(),
-        Block::Stored(_) => "stored".to_owned(),
-        Block::Provider(own) => format!("own {}", own.data["type"].as_str().unwrap_or_default()),
-    };
-    let message = |message: &Message| {
-        let blocks: Vec<String> = message.blocks.iter().map(block).collect();
-        format!("{}: {}", message.role.name(), blocks.join(", "))
-    };
-    let told = |change: &NormalFormChange| format!("{}: {}", change.message(), change.describe());
-    (normal.history.iter().map(message).collect(), normal.changes.iter().map(told).collect())
+    (
+        normal
+            .history
+            .iter()
+            .map(|message| {
+                let blocks: Vec<String> = message
+                    .blocks
+                    .iter()
+                    .map(|block| match block {
+                        Block::Text(text) => format!("{text:?}"),
+                        Block::Thinking { .. } | Block::RedactedThinking { .. } => "thinking".to_owned(),
+                        Block::ToolUse { id, .. } => format!("call {id}"),
+                        Block::ToolResult { id, is_error: true, content, .. } => format!("error {id} {content:?}"),
+                        Block::ToolResult { id, .. } => format!("result {id}"),
+                        Block::Image(_) => "image".to_owned(),
+                        Block::Document(_) => "document".to_owned(),
+                        Block::Audio(_) => "audio".to_owned(),
+                        Block::Stored(_) => "stored".to_owned(),
+                        Block::Provider(own) => format!("own {}", own.data["type"].as_str().unwrap_or_default()),
+                    })
+                    .collect();
+                format!("{}: {}", message.role.name(), blocks.join(", "))
+            })
+            .collect(),
+        normal.changes.iter().map(|change| format!("{}: {}", change.message(), change.describe())).collect(),
+    )
 }
 
 #[test]
@@ -293,7 +301,7 @@ fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     assert_eq!(told, ["1: a provider's own call without its result, or a result without its call"]);
 }
 
-/// What was sent in the middle of a turn stays, also when its result never comes: only an error joins it, where no request has been.
+/// Content that was sent in the middle of a turn stays, also when its result never comes: only an error joins it, where no request has been.
 #[test]
 fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     let rules = rules_of("Claude");
@@ -408,7 +416,7 @@ fn rules() -> impl Strategy<Value = NormalFormRules> {
     })
 }
 
-/// Whether each call has its result in the next message, before anything else, but for calls of the last message.
+/// Returns `true` if each call has its result in the next message, before anything else, but for calls of the last message.
 fn is_paired(history: &[Message]) -> bool {
     let ids = |message: &Message, id: fn(&Block) -> Option<&Arc<str>>| -> Vec<Arc<str>> {
         message.blocks.iter().filter_map(id).cloned().collect()

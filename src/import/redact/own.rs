@@ -55,7 +55,7 @@ fn member(name: &str, it: &mut Value, ids: &mut Ids, depth: usize) {
     }
 }
 
-/// Whether a member says nothing of the conversation.
+/// Returns `true` if a member says nothing of the conversation.
 fn stays(name: &str, said: &str, depth: usize) -> bool {
     let is_made_of =
         |also: &str| said.len() <= 64 && said.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(c));

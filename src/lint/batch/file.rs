@@ -1,4 +1,4 @@
-//! What is wrong with a line of a batch beside the lines before it. What is kept of a file is bounded: a hash for each id, up to
+//! The mistakes in a line of a batch beside the lines before it. What is kept of a file is bounded: a hash for each id, up to
 //! the most requests that any service takes.
 
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub(crate) struct Batch {
     is_too_large: bool,
 }
 
-/// What the first line of a batch says, and every other must say too.
+/// The choices of a batch's first line, which every other must share.
 #[derive(Debug)]
 struct First {
     form: Form,
@@ -44,7 +44,7 @@ struct First {
 pub(crate) struct Place {
     /// The number of the line; in a document, that of the request in its list, from 1 on.
     pub(crate) number: usize,
-    /// Whether it is a line of its own.
+    /// `true` if it is a line of its own.
     pub(crate) is_line: bool,
     /// The bytes of the line, or of the document for its first request.
     pub(crate) bytes: u64,
@@ -91,7 +91,7 @@ impl Service {
 }
 
 impl Batch {
-    /// Whether a line had an id: then the file is a batch, and no log.
+    /// Returns `true` if a line had an id: then the file is a batch, and no log.
     pub(crate) fn is_certain(&self) -> bool {
         !self.ids.is_empty()
     }
@@ -136,7 +136,7 @@ impl Batch {
         Some(if is_refused { flaw } else { flaw.warning() })
     }
 
-    /// What the first line says otherwise.
+    /// Returns what the first line says otherwise.
     fn differing(&mut self, envelope: &Envelope, place: Place, service: Service) -> Vec<Flaw> {
         let Some(first) = &mut self.first else {
             self.first = Some(First::of(envelope, place.number, service));

@@ -1,4 +1,4 @@
-//! What is wrong with one line of a batch, whatever the others are.
+//! The mistakes in one line of a batch, whatever the others are.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ const LONGEST_ID: usize = 64;
 /// The most characters of a value that a message shows.
 const SHOWN: usize = 80;
 
-/// What OpenAI's batches may send to.
+/// The addresses that OpenAI's batches may send to.
 const ENDPOINTS: [&str; 8] = [
     "/v1/responses",
     "/v1/chat/completions",
@@ -133,7 +133,7 @@ impl Envelope {
         Some(if service == Service::Unknown { flaw.warning() } else { flaw })
     }
 
-    /// Whether the service wants a method and an address.
+    /// Returns `true` if the service wants a method and an address.
     fn wants_http(&self, service: Service) -> bool {
         self.form == Form::Http || self.form == Form::Plain && service == Service::OpenAi
     }
@@ -175,7 +175,7 @@ fn is_in_id(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Whether batches may send to an address. Of services that are not known, any path is taken.
+/// Returns `true` if batches may send to an address. Of services that are not known, any path is taken.
 fn is_endpoint(url: &str, service: Service) -> bool {
     let path = UrlParts::of(url).path();
     match service {

@@ -222,7 +222,7 @@ fn filtered(native: &mut Native<'_, '_>, path: Option<&str>, first: usize, wante
     Ok(Tracked::list(kept))
 }
 
-/// What lists are sorted by.
+/// The key by which lists are sorted.
 #[derive(Debug, Clone, PartialEq)]
 enum Key {
     Integer(i128),
@@ -335,8 +335,8 @@ pub(super) fn range(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     if step == 0 {
         return Err(invalid("cannot create a range with a step of 0"));
     }
-    let is_inside = move |number: &i64| if step > 0 { *number < end } else { *number > end };
-    let numbers = std::iter::successors(Some(start), move |number| number.checked_add(step)).take_while(is_inside);
+    let numbers = std::iter::successors(Some(start), move |number| number.checked_add(step))
+        .take_while(move |number| if step > 0 { *number < end } else { *number > end });
     let numbers: Vec<Value> = numbers.take(MAX + 1).map(Value::from).collect();
     if numbers.len() > MAX {
         return Err(invalid(format!("a range has at most {MAX} numbers")));

@@ -9,11 +9,11 @@ use super::failure::{Failure, Outcome, invalid};
 use super::objects::{Function, Loop, MacroRef, NOT_CALLABLE};
 use super::tree::{Argument, Call, Callee, Macro, Place, Template};
 use super::value::{Absent, AbsentKind, Arguments, Native, Origin, Tracked};
-use super::variables::{ClosureId, Running};
+use super::variables::ClosureId;
 use super::watch::Watch;
 use super::{Eval, Scope, Step, operators};
 
-/// What a macro counts against the limit of nesting.
+/// The levels of nesting that a macro counts for.
 const MACRO_DEPTH: usize = 4;
 
 /// A macro that was declared.
@@ -176,8 +176,12 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn call_loop(&mut self, called: &Arc<Loop>, arguments: &Arguments, name: &str, at: Place) -> Outcome<Tracked> {
         let home = (self.template.number, self.block);
-        let is_it = |running: &&Running<'_>| running.object.number == called.number && running.home.0 == home.0;
-        let running = self.running.iter().find(is_it).filter(|it| !name.is_empty() && it.home.1 == home.1).cloned();
+        let running = self
+            .running
+            .iter()
+            .find(|running| running.object.number == called.number && running.home.0 == home.0)
+            .filter(|it| !name.is_empty() && it.home.1 == home.1)
+            .cloned();
         let Some(running) = running else {
             return Err(Failure::at(at, invalid(NOT_CALLABLE)));
         };

@@ -56,7 +56,7 @@ const STACK: usize = 512 * 1024 * 1024;
 struct Source {
     name: String,
     text: String,
-    /// What loops by key and value go over, in the other dialect.
+    /// The values that loops by key and value go over, in the other dialect.
     pairs: Vec<Range<usize>>,
 }
 
@@ -84,7 +84,7 @@ struct Failed {
     message: String,
 }
 
-/// What a comparison showed.
+/// The verdict of a comparison.
 #[derive(Debug)]
 enum Verdict {
     /// Both wrote the same.
@@ -168,7 +168,7 @@ impl Both {
         }
     }
 
-    /// Whether a render failed on a path that the other dialect's `default` may find missing.
+    /// Returns `true` if a render failed on a path that the other dialect's `default` may find missing.
     fn gives_default(&self, failed: &Failed) -> bool {
         let source = self.sources.iter().find(|source| source.name == failed.template);
         let has_default = source.is_some_and(|source| source.text.contains("default("));
@@ -235,22 +235,25 @@ impl Failed {
         Failed { kind: innermost.kind(), template, lines: line..=line, message: innermost.to_string() }
     }
 
-    /// Whether another one is of the same kind, and on one of the lines.
+    /// Returns `true` if another one is of the same kind, and on one of the lines.
     fn is_like(&self, other: &Failed) -> bool {
-        let is_at_limit = |it: &Failed| it.message.contains("recursion limit exceeded");
         // Where a template that calls itself for ever reaches the limit says nothing of it.
         is_at_limit(self) && is_at_limit(other)
             || self.kind == other.kind && self.template == other.template && self.lines.contains(other.lines.start())
     }
 }
 
-/// Whether an error only says how the render got to the one that is its source.
+fn is_at_limit(it: &Failed) -> bool {
+    it.message.contains("recursion limit exceeded")
+}
+
+/// Returns `true` if an error only says how the render got to the one that is its source.
 fn leads_on(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::BadInclude | ErrorKind::EvalBlock)
         || error.detail() == Some("cannot recurse because of non-iterable value")
 }
 
-/// Whether a render was ended by a limit or a rule of ours.
+/// Returns `true` if a render was ended by a limit or a rule of ours.
 fn is_refused(failure: &Failure) -> bool {
     let is_ours = failure.error.source().is_some_and(<dyn std::error::Error + 'static>::is::<Refusal>);
     let is_limit = matches!(failure.error.kind(), ErrorKind::OutOfFuel | ErrorKind::WriteFailure);
@@ -260,13 +263,16 @@ fn is_refused(failure: &Failure) -> bool {
 
 /// Says how a render that was traced differs from one that was not.
 fn watched_otherwise(plain: &Output<Steps>, traced: &Output<Trace>) -> Option<String> {
-    let places = |failure: &Failure| (failure.error.kind(), failure.at);
     let one = plain.outcome.as_ref().map_err(|failure| places(failure));
     let other = traced.outcome.as_ref().map_err(|failure| places(failure));
     let runs: usize = traced.text.runs.iter().map(|run| run.len).sum();
     let is_whole = runs == traced.text.text.len();
     let is_same = one == other && plain.text.text == traced.text.text && is_whole;
     (!is_same).then(|| format!("traced: {other:?} {:?}\nplain: {one:?} {:?}", traced.text.text, plain.text.text))
+}
+
+fn places(failure: &Failure) -> (ErrorKind, super::Place) {
+    (failure.error.kind(), failure.at)
 }
 
 /// Variables of every kind.
@@ -277,7 +283,6 @@ fn data() -> Vec<(Arc<str>, Value)> {
     let maps = Value::from_pairs([("a", map.clone()), ("b", list.clone()), ("é", Value::from(()))]);
     let leaf = Value::from(vec![1, 2]);
     let tree = Value::from(vec![Value::from(1), leaf.clone(), Value::from(vec![Value::from(3), leaf])]);
-    let item = |kind: &str| Value::from_pairs([("type", Value::from(kind)), ("a", Value::from(1))]);
     let ctx = Value::from_pairs([
         ("name", Value::from("N\"\n")),
         ("items", Value::from(vec![item("a"), item("b"), Value::from_pairs([("b", 1)])])),
@@ -301,6 +306,10 @@ fn data() -> Vec<(Arc<str>, Value)> {
         ("ctx", ctx),
     ];
     all.into_iter().map(|(name, value)| (Arc::from(name), value)).collect()
+}
+
+fn item(kind: &str) -> Value {
+    Value::from_pairs([("type", Value::from(kind)), ("a", Value::from(1))])
 }
 
 /// How many comparisons ended how.

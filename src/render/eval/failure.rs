@@ -1,4 +1,4 @@
-//! What went wrong in a render, and where.
+//! The failure of a render, and where.
 
 use std::ops::{Deref, DerefMut};
 
@@ -23,7 +23,7 @@ pub(in super::super) struct Failed {
     pub(in super::super) error: Error,
     /// The expression or the tag.
     pub(in super::super) at: Place,
-    /// What is not there, if that is what went wrong.
+    /// The thing that is missing, if that is the error.
     pub(in super::super) missing: Option<Absent>,
     /// The object that lacks it, if it is a member.
     pub(in super::super) object: Option<Value>,

@@ -33,7 +33,7 @@ impl Watch for Hole<'_> {
     }
 }
 
-/// Whether a value, or something in it, is a text with another one in it.
+/// Returns `true` if a value, or something in it, is a text with another one in it.
 fn holds(value: &Value, text: &str, depth: usize) -> bool {
     if let Some(found) = value.as_str() {
         return found.contains(text);

@@ -1,4 +1,4 @@
-//! What templates hold beside data: functions, macros, loops, namespaces and modules.
+//! The objects that templates hold beside data: functions, macros, loops, namespaces and modules.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::super::builtins::Apply;
 use super::super::values::Members;
 use super::value::{Native, Origin, Tracked};
 
-/// What a function of ours does.
+/// The code of a function of ours.
 type Does = dyn for<'n, 'e> Fn(&mut Native<'n, 'e>) -> Result<Tracked, Error> + Send + Sync;
 
 /// A function of ours.
@@ -95,7 +95,7 @@ pub(super) struct Loop {
     elements: Vec<Value>,
     index: AtomicUsize,
     depth: usize,
-    /// Whether it can be called.
+    /// `true` if it can be called.
     pub(super) recursive: bool,
 }
 
@@ -170,7 +170,7 @@ impl Object for Loop {
     }
 }
 
-/// What is said of a loop that is called from elsewhere.
+/// The message about a loop that is called from elsewhere.
 pub(super) const NOT_CALLABLE: &str =
     "a loop can be called only inside of itself, by `loop(…)` or by a name that `{% set name = loop %}` gives it";
 
@@ -204,7 +204,7 @@ impl Object for Namespace {
     }
 }
 
-/// What `{% import %}` gives: the variables of a template, and what it wrote.
+/// The result of `{% import %}`: the variables of a template, and its output.
 #[derive(Debug)]
 pub(in super::super) struct Module {
     pub(super) values: Members,

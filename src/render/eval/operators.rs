@@ -163,9 +163,12 @@ fn untupled(value: &Value) -> Value {
 
 /// Lets the engine evaluate an operator over two literals.
 fn by_engine(op: BinOpKind, left: &Value, right: &Value) -> Option<Value> {
-    let literal = |value: &Value| ast::Expr::Const(Spanned::new(ast::Const { value: value.clone() }, Span::default()));
     let operation = ast::BinOp { op, left: literal(left), right: literal(right) };
     ast::Expr::BinOp(Spanned::new(operation, Span::default())).as_const()
+}
+
+fn literal(value: &Value) -> ast::Expr<'_> {
+    ast::Expr::Const(Spanned::new(ast::Const { value: value.clone() }, Span::default()))
 }
 
 /// Says why the engine could not.
@@ -179,7 +182,6 @@ fn impossible(op: BinOpKind, left: &Value, right: &Value) -> Error {
         BinOpKind::Rem => "%",
         _ => "**",
     };
-    let is_number = |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool);
     if op_is_mul(op) && (is_repeatable(left) || is_repeatable(right)) {
         return not_repeatable(left, right);
     }
@@ -190,6 +192,10 @@ fn impossible(op: BinOpKind, left: &Value, right: &Value) -> Error {
             invalid(format!("tried to use {sign} operator on unsupported types {left} and {right}"))
         }
     }
+}
+
+fn is_number(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::Number | ValueKind::Bool)
 }
 
 fn op_is_mul(op: BinOpKind) -> bool {
@@ -217,11 +223,14 @@ pub(super) fn negated(value: &Tracked, at: Place) -> Outcome<Tracked> {
     let literal = ast::Expr::Const(Spanned::new(ast::Const { value: value.value.clone() }, Span::default()));
     let negation = ast::UnaryOp { op: ast::UnaryOpKind::Neg, expr: literal };
     let made = ast::Expr::UnaryOp(Spanned::new(negation, Span::default())).as_const();
-    let error = || match value.value.kind() {
+    made.map(Tracked::plain).ok_or_else(|| Failure::of(at, error(value), value))
+}
+
+fn error(value: &Tracked) -> Error {
+    match value.value.kind() {
         ValueKind::Number => invalid("overflow"),
         _ => Error::from(ErrorKind::InvalidOperation),
-    };
-    made.map(Tracked::plain).ok_or_else(|| Failure::of(at, error(), value))
+    }
 }
 
 /// `left ~ right`.
@@ -266,13 +275,16 @@ fn sum<W: Watch>(eval: &mut Eval<'_, W>, left: &Tracked, right: &Tracked, at: Pl
         eval.push(&mut made, right, other);
         return Ok(Tracked::text(made));
     }
-    let is_list = |value: &Tracked| matches!(value.value.kind(), ValueKind::Seq | ValueKind::Iterable);
     if is_list(left) && is_list(right) && left.value.is_tuple() == right.value.is_tuple() {
         return added(left, right).map_err(|error| Failure::at(at, error));
     }
     [left, right].into_iter().for_each(|operand| eval.watch.looked_at(operand));
     let made = calculated(BinOpKind::Add, left, right);
     made.map(Tracked::plain).map_err(|error| of_operands(at, error, left, right))
+}
+
+fn is_list(value: &Tracked) -> bool {
+    matches!(value.value.kind(), ValueKind::Seq | ValueKind::Iterable)
 }
 
 /// Adds two lists.
@@ -351,11 +363,14 @@ fn compared<W: Watch>(
 /// A text that is there is not empty, and no number: whether it equals such a value says nothing of the text.
 fn note_looks<W: Watch>(eval: &mut Eval<'_, W>, op: CompareOpKind, operands: [&Tracked; 2]) {
     let is_equality = matches!(op, CompareOpKind::Eq | CompareOpKind::Ne);
-    let says_nothing = |value: &Value| value.as_object().is_none() && value.as_str().is_none_or(str::is_empty);
     if is_equality && operands.iter().any(|operand| says_nothing(&operand.value)) {
         return;
     }
     operands.into_iter().for_each(|operand| eval.watch.looked_at(operand));
+}
+
+fn says_nothing(value: &Value) -> bool {
+    value.as_object().is_none() && value.as_str().is_none_or(str::is_empty)
 }
 
 /// Evaluates `base[start:stop:step]`, as Python has it.
@@ -439,8 +454,8 @@ impl Picked {
         };
         let first = start.map_or(if step > 0 { lowest } else { highest }, clamped);
         let end = stop.map_or(if step > 0 { highest } else { lowest }, clamped);
-        let is_inside = move |index: &i64| if step > 0 { *index < end } else { *index > end };
-        let indices = std::iter::successors(Some(first), move |index| index.checked_add(step)).take_while(is_inside);
+        let indices = std::iter::successors(Some(first), move |index| index.checked_add(step))
+            .take_while(move |index| if step > 0 { *index < end } else { *index > end });
         indices.filter_map(move |index| usize::try_from(index).ok().filter(|index| *index < len))
     }
 }
@@ -481,7 +496,7 @@ pub(super) fn kept<'e, W: Watch>(
     }
 }
 
-/// Whether an expression may give a list or an object that the template makes of others.
+/// Returns `true` if an expression may give a list or an object that the template makes of others.
 fn makes(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().any(|item| !is_flat(item)),
@@ -499,7 +514,7 @@ fn makes(expression: &Expr) -> bool {
     }
 }
 
-/// Whether an expression gives a text or a number.
+/// Returns `true` if an expression gives a text or a number.
 fn is_flat(expression: &Expr) -> bool {
     matches!(
         expression.kind,
@@ -512,7 +527,7 @@ fn is_flat(expression: &Expr) -> bool {
     )
 }
 
-/// Whether an expression reads what the target holds already.
+/// Returns `true` if an expression reads what the target holds already.
 fn is_same(expression: &Expr, target: &Target) -> bool {
     let (ExprKind::Member { base, name, .. }, Target::Member { object, name: assigned, .. }) =
         (&expression.kind, target)

@@ -10,7 +10,7 @@ use crate::json::Pointer;
 /// The most reads that are noted.
 const MAX_READS: usize = 1 << 18;
 
-/// What was read, in order.
+/// The values that were read, in order.
 #[derive(Debug, Default)]
 pub(in super::super) struct Reads(pub(in super::super) Vec<(Arc<Pointer>, Place)>);
 

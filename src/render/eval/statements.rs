@@ -1,4 +1,4 @@
-//! What statements do.
+//! The effects of statements.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use super::{Blocks, Eval, Scope, Step, operators};
 
 /// Literal text that is longer is charged for; what is not is paid by its step.
 const SHORT_TEXT: usize = 64;
-/// What an include counts against the limit of nesting.
+/// The levels of nesting that an include counts for.
 const INCLUDE_DEPTH: usize = 10;
 
-/// What brings in another template.
+/// The way in which another template comes in.
 #[derive(Debug, Clone, Copy)]
 struct Entrance {
     step: Step,
@@ -316,6 +316,10 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 }
 
+fn origin(index: usize, is_known: bool, over: &Tracked) -> Origin {
+    if is_known { over.origin.element(index) } else { Origin::Unknown }
+}
+
 /// Assignments.
 impl<'e, W: Watch> Eval<'e, W> {
     pub(super) fn assign(&mut self, target: &'e Target, value: Tracked) -> Outcome<()> {
@@ -549,7 +553,7 @@ fn elements<W: Watch>(over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
     let is_known = has_places || matches!(over.origin, Origin::List(_));
     let mut elements = Vec::with_capacity(values.size_hint().0);
     for (index, value) in values.enumerate() {
-        let origin = if is_known { over.origin.element(index) } else { Origin::Unknown };
+        let origin = origin(index, is_known, over);
         elements.push(Tracked { value, origin });
     }
     Ok(elements)

@@ -11,13 +11,13 @@ use super::{Scope, Step};
 #[derive(Debug, Clone)]
 pub(in super::super) struct Frame {
     pub(in super::super) parent: Option<FrameId>,
-    /// What begins it; none for the template itself.
+    /// The step that begins it; none for the template itself.
     pub(in super::super) step: Option<Step>,
     /// Of what a `set` block captured, the tag that wrote it first.
     pub(in super::super) written_by: Option<Place>,
 }
 
-/// What is known of who wrote what.
+/// The record of who wrote which text.
 #[derive(Debug)]
 pub(in super::super) struct Trace {
     pub(in super::super) frames: Vec<Frame>,

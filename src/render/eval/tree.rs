@@ -21,7 +21,6 @@ pub(in super::super) struct Place {
 impl Place {
     /// Returns the place of a range of bytes. Templates are shorter than 2^32 bytes.
     pub(in super::super) fn new(template: u32, range: &Range<usize>) -> Place {
-        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Place { template, start: offset(range.start), end: offset(range.end) }
     }
 
@@ -52,6 +51,10 @@ impl Place {
     }
 }
 
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
 /// A template.
 #[derive(Debug)]
 pub(in super::super) struct Template {
@@ -78,7 +81,7 @@ pub(super) struct Stmt {
     pub(super) kind: StmtKind,
 }
 
-/// What a statement does.
+/// The kinds of statements.
 #[derive(Debug)]
 pub(super) enum StmtKind {
     Raw(Box<str>),
@@ -115,7 +118,7 @@ pub(super) enum StmtKind {
     Do(Box<Call>),
 }
 
-/// What `{{ … }}` writes.
+/// The effect of `{{ … }}`.
 #[derive(Debug)]
 pub(super) enum Emit {
     Value(Expr),
@@ -134,7 +137,7 @@ pub(super) struct Imported {
     pub(super) target: Target,
 }
 
-/// What is assigned.
+/// The target of an assignment.
 #[derive(Debug)]
 pub(super) enum Target {
     Name(Box<str>),
@@ -158,7 +161,7 @@ impl Target {
 pub(super) struct For {
     pub(super) target: Target,
     pub(super) iter: Expr,
-    /// Whether it goes over an object by key and value, as inja does.
+    /// `true` if it goes over an object by key and value, as inja does.
     pub(super) by_pairs: bool,
     pub(super) filter: Option<Expr>,
     pub(super) recursive: bool,
@@ -173,7 +176,7 @@ pub(super) struct For {
 pub(super) struct If {
     pub(super) test: Expr,
     pub(super) body: Vec<Stmt>,
-    /// What follows `{% else %}`, or the one `{% elif %}`.
+    /// The statements that follow `{% else %}`, or the one `{% elif %}`.
     pub(super) otherwise: Vec<Stmt>,
     /// The `{% else %}` tag, if that is what follows.
     pub(super) else_at: Option<Place>,
@@ -187,7 +190,7 @@ pub(super) struct Macro {
     pub(super) body: Vec<Stmt>,
     /// The variables that it takes from where it is declared.
     pub(super) enclosed: Vec<Box<str>>,
-    /// Whether it asks for its `caller`.
+    /// `true` if it asks for its `caller`.
     pub(super) wants_caller: bool,
     /// The tag that begins it.
     pub(super) at: Place,
@@ -210,7 +213,7 @@ pub(super) struct Expr {
     pub(super) kind: ExprKind,
 }
 
-/// What an expression does.
+/// The kinds of expressions.
 #[derive(Debug)]
 pub(super) enum ExprKind {
     Const(Value),
@@ -287,7 +290,7 @@ pub(super) struct Call {
     pub(super) arguments: Vec<Argument>,
 }
 
-/// What is called.
+/// The callee of a call.
 #[derive(Debug)]
 pub(super) enum Callee {
     Name(Box<str>),

@@ -191,11 +191,11 @@ pub(in super::super) trait Names {
 /// A call of a filter, a test or a function of ours.
 pub(in super::super) struct Native<'n, 'e> {
     pub(in super::super) arguments: Arguments,
-    /// Whether writers are followed.
+    /// `true` if writers are followed.
     pub(in super::super) follows: bool,
     /// Where the render is.
     pub(in super::super) frame: FrameId,
-    /// What the engine's own filters ask for.
+    /// The state that the engine's own filters ask for.
     pub(in super::super) state: &'n mut State<'e, 'e>,
     pub(in super::super) names: &'n dyn Names,
 }
@@ -255,8 +255,15 @@ impl<'e> Native<'_, 'e> {
 pub(in super::super) fn elements(list: &Tracked) -> Result<Vec<Tracked>, Error> {
     let values = super::super::values::elements(&list.value)?;
     let has_places = matches!(list.value.kind(), ValueKind::Seq | ValueKind::Iterable);
-    let origin = |index: usize| if has_places { list.origin.element(index) } else { Origin::Unknown };
-    Ok(values.into_iter().enumerate().map(|(index, value)| Tracked { value, origin: origin(index) }).collect())
+    Ok(values
+        .into_iter()
+        .enumerate()
+        .map(|(index, value)| Tracked { value, origin: origin(index, has_places, list) })
+        .collect())
+}
+
+fn origin(index: usize, has_places: bool, list: &Tracked) -> Origin {
+    if has_places { list.origin.element(index) } else { Origin::Unknown }
 }
 
 /// Returns a value's text with its writers.

@@ -29,9 +29,9 @@ pub(super) struct Running<'e> {
 pub(super) struct Scope<'e> {
     locals: Vec<(&'e str, Tracked)>,
     running: Option<Running<'e>>,
-    /// What macros that are declared here enclose: they see what is assigned later too.
+    /// The variables that macros declared here enclose: they see what is assigned later too.
     closure: Option<ClosureId>,
-    /// What the macro that runs here encloses.
+    /// The variables that the macro that runs here encloses.
     enclosed: Option<ClosureId>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Scope<'e> {
 #[derive(Debug)]
 pub(super) struct Variables<'e> {
     globals: &'e BTreeMap<&'static str, Value>,
-    /// What the template was given.
+    /// The data of the template.
     data: Vec<(Arc<str>, Tracked)>,
     /// The scopes that are open, the innermost last.
     scopes: Vec<Scope<'e>>,

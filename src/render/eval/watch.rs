@@ -26,7 +26,7 @@ use super::value::Tracked;
 
 /// Is told what happens.
 pub(in super::super) trait Watch {
-    /// Whether it asks who wrote each byte: else origins of texts are not kept.
+    /// `true` if it asks who wrote each byte: else origins of texts are not kept.
     const FOLLOWS: bool;
 
     /// A statement or an expression is about to be evaluated.

@@ -27,21 +27,20 @@ impl MemberPath {
         MemberPath { steps: steps.collect(), pointer }
     }
 
-    /// Whether it is a member of the body, or a part of it.
+    /// Returns `true` if it is a member of the body, or a part of it.
     pub fn is_below(&self, member: &str) -> bool {
         self.steps.first().is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
     }
 
-    /// Whether a place of a body is one of these members.
+    /// Returns `true` if a place of a body is one of these members.
     pub fn is_at(&self, place: &Pointer) -> bool {
         let mut tokens = place.tokens();
-        let is_next = |step: &Step| {
+        self.steps.iter().all(|step| {
             tokens.next().is_some_and(|token| match &*step.name {
                 "*" => token.bytes().all(|byte| byte.is_ascii_digit()),
                 name => token == name || step.snake.as_deref() == Some(&*token),
             })
-        };
-        self.steps.iter().all(is_next) && tokens.next().is_none()
+        }) && tokens.next().is_none()
     }
 
     /// The values there; `null` counts as none. `member` gives the members of the body by name, and `both` says whether
@@ -87,8 +86,7 @@ fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b
 
 impl Step {
     fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Option<&'b Value> {
-        let other = || member(self.snake.as_deref().filter(|_| both)?);
-        member(&self.name).or_else(other)
+        member(&self.name).or_else(|| member(self.snake.as_deref().filter(|_| both)?))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What tokens of a model cost, where that is known.
+//! The price of a model's tokens, where that is known.
 
 use super::{Known, Origin, Reader, rules};
 use crate::conversation::Usage;
@@ -41,7 +41,7 @@ pub enum Kept {
 }
 
 impl Price {
-    /// What an answer cost, in US dollars; `None` if a price that is needed for that is not known. Each token counts once.
+    /// Returns what an answer cost, in US dollars; `None` if a price that is needed for that is not known. Each token counts once.
     pub fn cost(&self, usage: &Usage, kept: Kept) -> Option<f64> {
         if self.most_input.is_some_and(|most| usage.input > most) {
             return None;

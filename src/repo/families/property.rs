@@ -1,43 +1,45 @@
-//! What a model takes of conversations: yes or no, for all models of a family.
+//! A property of a model: yes or no, for all models of a family.
 
 /// Something that models of one wire format differ in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
-    /// Whether the last turn may be the assistant's.
+    /// The last turn may be the assistant's.
     Prefill,
-    /// Whether messages within the conversation may have the role `system`.
+    /// Messages within the conversation may have the role `system`.
     SystemMessages,
-    /// Whether a message of the user may follow the results of tools at once.
+    /// A message of the user may follow the results of tools at once.
     UserAfterResults,
-    /// Whether a message with results of tools may hold something behind them.
+    /// A message with results of tools may hold something behind them.
     MixedResults,
-    /// Whether ids of calls must be nine letters or digits.
+    /// Ids of calls must be nine letters or digits.
     ShortCallIds,
-    /// Whether calls in the current turn must carry their signatures.
+    /// Calls in the current turn must carry their signatures.
     SignedCalls,
-    /// Whether a choice among functions may stand beside built-in tools alone.
+    /// A choice among functions may stand beside built-in tools alone.
     BuiltinChoice,
-    /// Whether it thinks unless it is told not to.
+    /// It thinks unless it is told not to.
     ThinksByDefault,
-    /// Whether `tool_choice` may ask for a call while the model thinks.
+    /// `tool_choice` may ask for a call while the model thinks.
     ForcedCalls,
-    /// Whether blocks of thinking are bound to what stands before them.
+    /// Blocks of thinking are bound to what stands before them.
     BoundThinking,
-    /// Whether it takes images.
+    /// It takes images.
     Images,
-    /// Whether it takes audio.
+    /// It takes audio.
     Audio,
-    /// Whether images and documents may come by their address on the web.
+    /// Images and documents may come by their address on the web.
     MediaUrls,
-    /// Whether results of tools may hold images.
+    /// Results of tools may hold images.
     ResultImages,
-    /// Whether texts of the user may carry citations.
+    /// Texts of the user may carry citations.
     UserCitations,
+    /// `true` if the longest answer that is asked for counts towards the context window too.
+    AnswerCounts,
 }
 
 impl Property {
     /// Every property.
-    pub const ALL: [Property; 15] = [
+    pub const ALL: [Property; 16] = [
         Property::Prefill,
         Property::SystemMessages,
         Property::UserAfterResults,
@@ -53,6 +55,7 @@ impl Property {
         Property::MediaUrls,
         Property::ResultImages,
         Property::UserCitations,
+        Property::AnswerCounts,
     ];
 
     /// Its key in `model-families.toml`.
@@ -73,10 +76,11 @@ impl Property {
             Property::MediaUrls => "media_urls",
             Property::ResultImages => "result_images",
             Property::UserCitations => "user_citations",
+            Property::AnswerCounts => "answer_counts",
         }
     }
 
-    /// What it says of a model, if it is so and if it is not.
+    /// Returns what it says of a model, if it is so and if it is not.
     pub(super) fn told(self, is: bool) -> &'static str {
         let (yes, no) = match self {
             Property::Prefill => ("goes on with a last turn of the assistant", "refuses a last turn of the assistant"),
@@ -113,6 +117,10 @@ impl Property {
                 ("takes citations on texts of the user", "refuses citations on texts of the user")
             }
             Property::ResultImages => ("takes images in results of tools", "takes no images in results of tools"),
+            Property::AnswerCounts => (
+                "refuses a request whose longest answer does not fit into the context window beside it",
+                "takes a request whose longest answer does not fit into the context window beside it",
+            ),
         };
         if is { yes } else { no }
     }

@@ -5,20 +5,28 @@ use serde_json::Value;
 use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
 
 impl Family {
-    /// What it says of histories and caches, a line each.
+    /// Returns what it says of histories and caches, a line each.
     pub fn flags(&self) -> Vec<String> {
-        let tokens = |least: i64| format!("a prefix of less than {least} tokens is not cached");
-        let window = |most: i64| format!("has a context window of {most} tokens");
-        let reasoned = |_| "wants `reasoning_content` of messages with calls back while it thinks".to_owned();
-        let version = |first: &std::sync::Arc<str>| format!("from version {first} of the API on");
         let beta = self.without_beta.as_ref().map(|name| format!("without the beta feature `{name}`"));
         let properties = self.properties.iter().map(|(property, is)| property.told(*is).to_owned());
         let price = self.price.as_ref().map(Price::told);
-        let others =
-            [self.reasoned_calls.map(reasoned), self.cache_minimum.map(tokens), self.context_window.map(window), price]
-                .into_iter()
-                .flatten();
-        self.from_version.as_ref().map(version).into_iter().chain(beta).chain(properties).chain(others).collect()
+        let others = [
+            self.reasoned_calls
+                .map(|_| "wants `reasoning_content` of messages with calls back while it thinks".to_owned()),
+            self.cache_minimum.map(|least| format!("a prefix of less than {least} tokens is not cached")),
+            self.context_window.map(|most| format!("has a context window of {most} tokens")),
+            price,
+        ]
+        .into_iter()
+        .flatten();
+        self.from_version
+            .as_ref()
+            .map(|first| format!("from version {first} of the API on"))
+            .into_iter()
+            .chain(beta)
+            .chain(properties)
+            .chain(others)
+            .collect()
     }
 }
 
@@ -38,7 +46,7 @@ impl Price {
 }
 
 impl Fact {
-    /// What is asked, as what follows the name of a model: `refuses temperature, unless reasoning_effort is "none"`.
+    /// Returns what is asked, as what follows the name of a model: `refuses temperature, unless reasoning_effort is "none"`.
     pub fn told(&self) -> String {
         let names: Vec<String> = self.at.iter().map(named).collect();
         let names = listed(&names, "and");

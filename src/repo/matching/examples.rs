@@ -37,7 +37,7 @@ fn alternatives(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     names
 }
 
-/// What stands between braces, the opening one read.
+/// Returns what stands between braces, the opening one read.
 fn braces(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     let mut names = alternatives(rest, depth);
     while rest.next_if_eq(&',').is_some() {
@@ -48,7 +48,7 @@ fn braces(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     names
 }
 
-/// What one or more stars stand for, the first one read: `**/` may stand for no folder.
+/// Returns what one or more stars stand for, the first one read: `**/` may stand for no folder.
 fn stars(rest: &mut Peekable<Chars<'_>>) -> String {
     let mut stars = 1;
     while rest.next_if_eq(&'*').is_some() {

@@ -37,7 +37,7 @@ pub const MAX_SERVER_NAME: usize = 32;
 /// An MCP server, as `tools.toml` says it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSpec {
-    /// What the names of its tools begin with.
+    /// The prefix of the names of its tools.
     pub name: Spanned<Arc<str>>,
     /// How it is reached.
     pub connection: ServerConnection,
@@ -137,7 +137,7 @@ fn read_connection(world: &dyn World, reader: &mut Reader<'_, '_>, entry: Span) 
     }
 }
 
-/// Whether none of some keys is there, which mean something only beside another one.
+/// Returns `true` if none of some keys is there, which mean something only beside another one.
 fn only_of(reader: &mut Reader<'_, '_>, keys: &[&str], what: &str, beside: &str) -> bool {
     let strangers: Vec<(&str, Span)> =
         keys.iter().filter_map(|key| Some((*key, reader.get(key).map(|node| reader.span(node))?))).collect();
@@ -187,7 +187,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
     }
 }
 
-/// Whether a header is none of the protocol's own.
+/// Returns `true` if a header is none of the protocol's own.
 fn check_header(reader: &mut Reader<'_, '_>, key: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_own = name.starts_with("mcp-") || matches!(&*name, "accept" | "last-event-id");

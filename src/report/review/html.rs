@@ -15,7 +15,7 @@ use crate::review::{Cause, Edit, Listed, Review};
 use crate::secret::masked;
 use crate::text::Text;
 
-/// What a page may do: it has a style, and nothing else.
+/// The content policy of a page: it has a style, and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("review.css");
 
@@ -55,11 +55,6 @@ fn item(at: usize, cause: &Cause) -> String {
 
 fn roll(review: &Review) -> String {
     let roll = &review.roll;
-    let list = |what: &str, list: &[Listed]| {
-        let names: Vec<String> = list.iter().map(|it| code(&it.name)).collect();
-        let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
-        if names.is_empty() { String::new() } else { format!("<li>{what}: {} ({bodies})</li>\n", names.join(", ")) }
-    };
     let renamed = roll.renamed.iter().map(|it| format!("<li>renamed: {} → {}</li>\n", code(&it.from), code(&it.to)));
     let contexts = roll.renamed_contexts.iter();
     let contexts = contexts.map(|it| format!("<li>renamed context: {} → {}</li>\n", code(&it.from), code(&it.to)));
@@ -75,6 +70,12 @@ fn roll(review: &Review) -> String {
     ];
     let items: String = items.into_iter().chain(renamed).chain(contexts).chain(rerouted).chain(lowered).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
+}
+
+fn list(what: &str, list: &[Listed]) -> String {
+    let names: Vec<String> = list.iter().map(|it| code(&it.name)).collect();
+    let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
+    if names.is_empty() { String::new() } else { format!("<li>{what}: {} ({bodies})</li>\n", names.join(", ")) }
 }
 
 /// The agents that compile on one side alone, or on neither.
@@ -201,13 +202,8 @@ fn equal(lines: &[&str], range: Range<usize>, new_start: usize) -> String {
 
 /// Lines that differ, side by side.
 fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> String {
-    let cell = |class: &str, line: Option<usize>, words: Option<Vec<Word>>| match (line, words) {
-        (Some(line), Some(words)) => {
-            format!("<td class=\"n\">{line}</td><td class=\"{class}\">{}</td>", marked(&words))
-        }
-        _ => "<td class=\"n\"></td><td></td>".to_owned(),
-    };
-    let row = |at: usize| {
+    let mut rows = String::new();
+    for at in 0..old.len().max(new.len()) {
         let (before, after) = match (old.get(at), new.get(at)) {
             (Some(old), Some(new)) => {
                 let (old, new) = words(old, new);
@@ -216,28 +212,41 @@ fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> Str
             (old, new) => (old.map(|line| vec![Word::whole(line)]), new.map(|line| vec![Word::whole(line)])),
         };
         let before = cell("old", old.get(at).map(|_| old_line + at), before);
-        format!("<tr>{before}{}</tr>\n", cell("new", new.get(at).map(|_| new_line + at), after))
-    };
-    (0..old.len().max(new.len())).map(row).collect()
+        let after = cell("new", new.get(at).map(|_| new_line + at), after);
+        rows.push_str(&format!("<tr>{before}{after}</tr>\n"));
+    }
+    rows
+}
+
+fn cell(class: &str, line: Option<usize>, words: Option<Vec<Word>>) -> String {
+    match (line, words) {
+        (Some(line), Some(words)) => {
+            format!("<td class=\"n\">{line}</td><td class=\"{class}\">{}</td>", marked(&words))
+        }
+        _ => "<td class=\"n\"></td><td></td>".to_owned(),
+    }
 }
 
 fn marked(words: &[Word]) -> String {
     let is_whole = words.len() == 1;
-    let word = |word: &Word| match word.is_changed && !is_whole {
-        true => format!("<mark>{}</mark>", html(&word.text)),
-        false => html(&word.text),
-    };
-    words.iter().map(word).collect()
+    words
+        .iter()
+        .map(|word| match word.is_changed && !is_whole {
+            true => format!("<mark>{}</mark>", html(&word.text)),
+            false => html(&word.text),
+        })
+        .collect()
 }
 
 fn rest(review: &Review) -> String {
     let mut all = String::new();
     if !review.unexplained.is_empty() {
-        let item = |it: &crate::diff::CausedGroup| {
+        let mut items = String::new();
+        for it in review.unexplained.iter().take(MOST_CAUSES) {
             let bodies = count(it.group.subjects.len(), "body");
-            format!("<li>{} {} ({bodies})</li>\n", code(&it.group.pointer), code(&it.group.change.kind.describe(200)))
-        };
-        let items: String = review.unexplained.iter().take(MOST_CAUSES).map(item).collect();
+            let change = code(&it.group.change.kind.describe(200));
+            items.push_str(&format!("<li>{} {change} ({bodies})</li>\n", code(&it.group.pointer)));
+        }
         all.push_str(&format!("<section>\n<h2>No edit is known to cause these</h2>\n<ul>\n{items}</ul>\n</section>\n"));
     }
     let beside: Vec<String> =

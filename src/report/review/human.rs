@@ -56,9 +56,8 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
     all
 }
 
-/// What can be accepted by itself, with the paths of its files: each cause, who came and went, and what no edit explains.
+/// Returns what can be accepted by itself, with the paths of its files: each cause, who came and went, and what no edit explains.
 pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)> {
-    let paths = |files: &[ChangedFile]| files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
     let causes = review.causes.iter().filter(|cause| !cause.changes.is_empty());
     let mut items: Vec<(Text, Vec<String>)> =
         causes.map(|cause| (cause_text(review, cause, layout), paths(&cause.changes))).collect();
@@ -74,6 +73,10 @@ pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)>
     let one = (text!("{}{}", counted("files that come or go", &one), roll(review)), paths(&one));
     items.extend([both, one].into_iter().filter(|(_, paths)| !paths.is_empty()));
     items
+}
+
+fn paths(files: &[ChangedFile]) -> Vec<String> {
+    files.iter().map(|file| file.path.clone()).collect::<Vec<_>>()
 }
 
 /// The agents that no longer compile or compile now, and the edits that change nothing beside that.
@@ -177,13 +180,9 @@ fn beside(review: &Review) -> Text {
     all
 }
 
-/// What an edit is on one line: a value that became another is shown.
+/// Returns what an edit is on one line: a value that became another is shown.
 fn short(edit: &Edit) -> Text {
     let what = what(edit).map_or(Text::new(), |what| text!("  {}", Text::line(&what).cut(LONGEST)));
-    let value = |lines: &[String]| match lines {
-        [line] => line.split_once('=').map(|(_, value)| value.trim().to_owned()),
-        _ => None,
-    };
     let values = match (&edit.kind, edit.hunks.as_slice()) {
         (EditKind::Key(_), [Hunk { removed, added, .. }]) => value(removed).zip(value(added)),
         _ => None,
@@ -191,6 +190,13 @@ fn short(edit: &Edit) -> Text {
     match values.filter(|(old, new)| old != new) {
         Some((old, new)) => text!("{}: {} → {}", what, Text::line(&old).cut(60), Text::line(&new).cut(60)),
         None => what,
+    }
+}
+
+fn value(lines: &[String]) -> Option<String> {
+    match lines {
+        [line] => line.split_once('=').map(|(_, value)| value.trim().to_owned()),
+        _ => None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::report::{MOST_OF_COMMENT, units};
 use crate::review::{Cause, Edit, Listed, Review};
 use crate::text::{Text, cut, fence};
 
-/// What the sentence about what is left out may take of a comment.
+/// The bytes that the sentence about what is left out may take of a comment.
 const FRAME: usize = 200;
 /// The most characters of what is shown of one cause.
 const LONGEST_CAUSE: usize = 12_000;
@@ -222,7 +222,7 @@ fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
     }
 }
 
-/// What no edit explains, and edits that change no compared body.
+/// Returns what no edit explains, and edits that change no compared body.
 fn rest(review: &Review) -> String {
     let mut all = String::new();
     if !review.unexplained.is_empty() {

@@ -21,7 +21,7 @@ impl Redacting {
         Redacting { redactor, text: Flow::default(), thinking: Flow::default(), arguments: IndexMap::new() }
     }
 
-    /// What may be told now that an event has come.
+    /// Returns what may be told now that an event has come.
     pub(in crate::runtime) fn next(&mut self, event: Event) -> Vec<Event> {
         if self.redactor.is_idle() {
             return vec![event];
@@ -50,7 +50,7 @@ impl Redacting {
         }
     }
 
-    /// What still waited when the answer ended.
+    /// Returns what still waited when the answer ended.
     pub(in crate::runtime) fn last(&mut self) -> Vec<Event> {
         let mut events = said(Event::Thinking, self.redactor.last(&mut self.thinking));
         events.extend(said(Event::Text, self.redactor.last(&mut self.text)));

@@ -30,7 +30,7 @@ struct Running<'c> {
     waiting: VecDeque<Admitted<'c>>,
     tasks: JoinSet<ToolOutput>,
     begun: Vec<(Id, &'c ToolCall)>,
-    /// Whether the one that runs wants to be alone.
+    /// `true` if the one that runs wants to be alone.
     is_alone: bool,
     /// How many may run at the same time.
     most: usize,
@@ -184,16 +184,16 @@ fn ended_by_itself(ended: Result<(Id, ToolOutput), JoinError>) -> Option<(Id, To
     }
 }
 
-/// What the model is told of a call that a hook refuses without a reason.
+/// The answer to a call that a hook refuses without a reason.
 const REFUSED: &str = "the call was refused: no reason was given";
 
-/// What the model is told of a tool that was stopped because the request was.
+/// The answer to a call whose tool was stopped because the request was.
 const CANCELLED: &str = "the request was cancelled while the tool ran: what it did up to then is not known";
 
-/// What the model is told of a tool that was stopped because the time for the request was over.
+/// The answer to a call whose tool was stopped because the time for the request was over.
 const LATE: &str = "the time for the request was over while the tool ran: what it did up to then is not known";
 
-/// What the model is told of a tool that panicked.
+/// Returns what the model is told of a tool that panicked.
 fn crash(error: &JoinError) -> ToolOutput {
     ToolOutput::error(if error.is_panic() { "the tool crashed" } else { "the tool was stopped" })
 }

@@ -23,11 +23,11 @@ use crate::conversation::log::CutOff;
 use crate::conversation::{Block, ProviderBlock, Usage};
 use crate::provider::WireFormat;
 
-/// What a request begins with.
+/// The beginning of a request.
 pub(super) enum Start {
     /// A message of the user.
     Message(Vec<Block>),
-    /// What is there.
+    /// Go on from what is there.
     Proceed,
     /// Nothing: a summary takes the place of what is there.
     Compress(Box<Compression>),
@@ -40,7 +40,7 @@ pub(super) struct Policy {
     pub(super) messages: Option<Arc<dyn MessageHook>>,
     /// How often tools may run; 0 for no limit.
     pub(super) limit: u32,
-    /// What an aborted answer that holds a tool call leaves behind: its text, or nothing.
+    /// `true` if the text of an aborted answer that holds a tool call stays in the history.
     pub(super) keep_text_beside_calls: bool,
 }
 
@@ -52,12 +52,12 @@ pub(super) struct RequestTask<'a> {
     /// Cancelled when the request is, and when its time is over.
     pub(super) cancel: CancellationToken,
     deadline: Option<Deadline>,
-    /// Whether its time is over, and nobody had cancelled it by then.
+    /// `true` if its time is over, and nobody had cancelled it by then.
     is_late: Arc<AtomicBool>,
     request: RequestId,
-    /// Whether a round has begun and not ended yet.
+    /// `true` if a round has begun and not ended yet.
     in_turn: AtomicBool,
-    /// Whether anything of its answer is in the history.
+    /// `true` if anything of its answer is in the history.
     has_kept: AtomicBool,
     /// `true` once compressing the chat failed: it is not tried again.
     has_given_up: AtomicBool,
@@ -117,7 +117,7 @@ impl Stop {
     }
 }
 
-/// What a request fails with that takes too long. The next one has as much time again.
+/// Returns what a request fails with that takes too long. The next one has as much time again.
 fn late(limit: Duration) -> Error {
     Error::new(Category::Timeout, format!("the run did not end within {limit:?}")).retryable()
 }
@@ -398,21 +398,15 @@ impl<'a> RequestTask<'a> {
         stop
     }
 
-    /// What is left of an answer that was not completed: text, and what tools of the provider did; never a call for the host. Under
+    /// Returns what is left of an answer that was not completed: text, and what tools of the provider did; never a call for the host. Under
     /// hooks, the text beside a call goes too.
     fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool, wire: WireFormat) -> Vec<Block> {
         let own_blocks = wire.own_blocks();
-        let has_text = |block: &Block| match block {
-            Block::Text(text) => !text.trim().is_empty(),
-            Block::Provider(own) => own.text.is_some(),
-            _ => false,
-        };
-        let is_done = |block: &Block| matches!(block, Block::Provider(own) if own_blocks.is_done(&own.data));
         blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
         if calls_begun && !self.policy.keep_text_beside_calls {
             blocks.retain(|block| matches!(block, Block::Provider(_)) && !has_text(block));
         }
-        if blocks.iter().any(|block| has_text(block) || is_done(block)) { blocks } else { Vec::new() }
+        if blocks.iter().any(|block| has_text(block) || is_done(block, &own_blocks)) { blocks } else { Vec::new() }
     }
 
     /// Shows text that was held back, as hooks want it.
@@ -515,6 +509,18 @@ impl<'a> RequestTask<'a> {
     }
 }
 
+fn is_done(block: &Block, own_blocks: &crate::conversation::ProviderBlockKinds) -> bool {
+    matches!(block, Block::Provider(own) if own_blocks.is_done(&own.data))
+}
+
+fn has_text(block: &Block) -> bool {
+    match block {
+        Block::Text(text) => !text.trim().is_empty(),
+        Block::Provider(own) => own.text.is_some(),
+        _ => false,
+    }
+}
+
 fn provider_block(block: &Block) -> Option<&ProviderBlock> {
     match block {
         Block::Provider(own) => Some(own),
@@ -533,7 +539,7 @@ fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
     }
 }
 
-/// Whether a reason without a name here says that the answer is not complete. Responses and Gemini have one word for answers that
+/// Returns `true` if a reason without a name here says that the answer is not complete. Responses and Gemini have one word for answers that
 /// are; other servers have their own words for both: `vLLM` and `SGLang` say `abort`.
 fn is_broken_off(word: &str, wire: WireFormat) -> bool {
     const UNFINISHED: [&str; 8] =
@@ -542,7 +548,7 @@ fn is_broken_off(word: &str, wire: WireFormat) -> bool {
         || UNFINISHED.contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// What a request ends with that a hook stops without a reason.
+/// The error of a request that a hook stops without a reason.
 const STOPPED: &str = "a hook stopped the request: no reason was given";
 
 /// A reason, or what stands for one that says nothing.

@@ -1,4 +1,4 @@
-//! What a session knows: every change is a line of its journal first.
+//! The state of a session: every change is a line of its journal first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,49 +24,49 @@ pub(super) struct State {
     journal: Option<Box<dyn Journal>>,
     tools: ToolSet,
     seed: Usage,
-    /// What answers cost since this was made, in US dollars; `None` once that is not known of one.
+    /// The cost of answers since this was made, in US dollars; `None` once that is not known of one.
     cost: Option<f64>,
-    /// Whether a request is in flight: then items wait, so that they part no call from its result.
+    /// `true` if a request is in flight: then items wait, so that they part no call from its result.
     busy: bool,
     waiting: VecDeque<Item>,
     /// How long the history was once the host had given its own: nothing was asked since if it still is.
     given: Option<usize>,
-    /// What joined the history and was not told yet, beside answers and results.
+    /// The messages that joined the history and were not told yet, beside answers and results.
     news: Vec<Event>,
     /// Why the last answer ended, if nothing came of it that could be marked.
     unsaid: Option<CutOff>,
-    /// Whether the history says what the agent says of its surroundings, and holds attached files.
+    /// `true` if the history says what the agent says of its surroundings, and holds attached files.
     is_told: bool,
     /// The agent's name.
     agent: Arc<str>,
     /// The wire format of its requests.
     wire: WireFormat,
-    /// Whether the system prompt is rendered anew for the next request, and thinking from before it left out.
+    /// `true` if the system prompt is rendered anew for the next request, and thinking from before it left out.
     renews: bool,
-    /// What the request in flight says, in short.
+    /// The summary of the request in flight.
     asked: Option<Sent>,
     /// The correction of estimates that answers taught.
     calibration: Calibration,
 }
 
-/// What a round is about.
+/// The input of a round.
 pub(super) struct RoundInput {
     pub(super) conversation: Conversation,
     /// The tools that the model is told of.
     pub(super) tools: ToolSet,
-    /// What ids begin with that the model's answer leaves out.
+    /// The prefix of ids that the model's answer leaves out.
     pub(super) id_prefix: String,
-    /// Whether its system prompt and tools are not those of the last request: they are kept.
+    /// `true` if its system prompt and tools are not those of the last request: they are kept.
     pub(super) is_new: bool,
-    /// What a request said to which thinking of the history is bound. None is if system prompt and tools are new.
+    /// The summary of the request to which thinking of the history is bound. None is if system prompt and tools are new.
     pub(super) bound_to: Option<Sent>,
 }
 
-/// What a session with a journal starts from.
+/// The start of a session with a journal.
 pub enum SessionStart {
     /// Nothing: its journal is empty, and gets the conversation's history first.
     New(Conversation),
-    /// What the journal holds. The conversation gives tools and layers; its own history comes after that of the log.
+    /// The content of the journal. The conversation gives tools and layers; its own history comes after that of the log.
     Resumed(Log, Conversation),
 }
 
@@ -224,7 +224,7 @@ impl State {
         &self.calibration
     }
 
-    /// Whether calls of the last answer have no results, whatever their form.
+    /// Returns `true` if calls of the last answer have no results, whatever their form.
     fn has_open_calls(&self) -> bool {
         !self.log.open_calls().is_empty() || !self.own_calls().is_empty()
     }
@@ -242,7 +242,7 @@ impl State {
         Ok(calls.len())
     }
 
-    /// Whether the history says what the agent says of its surroundings.
+    /// Returns `true` if the history says what the agent says of its surroundings.
     fn says_surroundings(&self) -> bool {
         self.log.items().any(|item| item.as_surroundings().is_some())
     }
@@ -267,7 +267,7 @@ impl State {
         self.frame.kind() == TaskKind::Chat
     }
 
-    /// What the next round is about.
+    /// Returns what the next round is about.
     pub(super) fn to_ask(&self) -> RoundInput {
         let mut conversation = self.frame.clone();
         let (mut is_new, mut bound_to) = (false, None);
@@ -291,13 +291,12 @@ impl State {
         RoundInput { conversation, tools: self.tools.clone(), id_prefix, is_new, bound_to }
     }
 
-    /// What the session said in its last request beside the history, unless the host wants something else now.
+    /// Returns what the session said in its last request beside the history, unless the host wants something else now.
     fn known_instructions(&self) -> Option<&Instructions> {
-        let is_same = |known: &&Instructions| {
+        self.log.instructions().filter(|_| !self.renews).filter(|known| {
             let said = (&known.agent, &known.tools, &known.layers);
             said == (&self.agent, &self.frame.tools, &self.frame.system_layers)
-        };
-        self.log.instructions().filter(|_| !self.renews).filter(is_same)
+        })
     }
 
     /// Keeps a system prompt that was rendered, with the tools and layers of its request.
@@ -404,14 +403,14 @@ impl State {
         }
     }
 
-    /// Whether a request begins with what a host has to say to open calls: then nothing was interrupted.
+    /// Returns `true` if a request begins with what a host has to say to open calls: then nothing was interrupted.
     fn has_results(&self, blocks: &[Block]) -> bool {
         let own = self.wire.own_blocks();
         let has_results = blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }) || own.is_result(block));
         has_results && self.has_open_calls()
     }
 
-    /// Whether the last message is an answer that says something. A host may give a history that ends with the beginning of one.
+    /// Returns `true` if the last message is an answer that says something. A host may give a history that ends with the beginning of one.
     fn ends_with_an_answer(&self) -> bool {
         let is_answer = self
             .history()
@@ -420,7 +419,7 @@ impl State {
         is_answer && !self.is_given()
     }
 
-    /// Whether the history ends with what the host gave in the beginning.
+    /// Returns `true` if the history ends with what the host gave in the beginning.
     fn is_given(&self) -> bool {
         self.given == Some(self.history().len())
     }
@@ -447,11 +446,14 @@ impl State {
 
     /// Calls without results: their ids and the names of their tools.
     pub(super) fn open_calls(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let call = |block: &Block| match block {
-            Block::ToolUse { id, name, .. } => Some((Arc::clone(id), Arc::clone(name))),
-            _ => None,
-        };
-        self.log.open_calls().into_iter().filter_map(call).collect()
+        self.log
+            .open_calls()
+            .into_iter()
+            .filter_map(|block| match block {
+                Block::ToolUse { id, name, .. } => Some((Arc::clone(id), Arc::clone(name))),
+                _ => None,
+            })
+            .collect()
     }
 
     pub(super) fn push(&mut self, message: Message) -> Result<(), Error> {
@@ -525,12 +527,11 @@ impl State {
     /// Keeps what the request said that is answered, if thinking is bound to it: that of the answer, or of a history that the host gave.
     fn bind(&mut self, answer: &[Block]) -> Result<(), Error> {
         let Some(asked) = self.asked.take() else { return Ok(()) };
-        let thinks = |blocks: &[Block]| blocks.iter().any(Block::is_thinking);
         let has_unbound = || self.log.sent().is_none() && self.history().iter().any(|message| thinks(&message.blocks));
         if thinks(answer) || has_unbound() { self.record(Entry::Sent(asked)) } else { Ok(()) }
     }
 
-    /// What joined the history since this was asked last: messages of the person, and items.
+    /// Returns what joined the history since this was asked last: messages of the person, and items.
     pub(super) fn news(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.news)
     }
@@ -568,7 +569,7 @@ impl State {
         self.cost = self.cost.and_then(|sum| Some(sum + cost?));
     }
 
-    /// What all answers cost, if that is known of each.
+    /// Returns what all answers cost, if that is known of each.
     pub(super) fn cost(&self) -> Option<f64> {
         self.cost.map(|sum| (sum * 1e9).round() / 1e9)
     }
@@ -599,6 +600,10 @@ impl State {
     }
 }
 
+fn thinks(blocks: &[Block]) -> bool {
+    blocks.iter().any(Block::is_thinking)
+}
+
 /// A conversation without its history, and the history.
 fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     let history = match &mut conversation.task {
@@ -608,7 +613,7 @@ fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
     (conversation, history)
 }
 
-/// What a call gets that a session was interrupted in.
+/// Returns what a call gets that a session was interrupted in.
 fn interrupted_call(call: &Block) -> Option<Block> {
     match call {
         Block::ToolUse { id, .. } => Some(ToolOutput::error(CALL_INTERRUPTED).into_block(Arc::clone(id))),
@@ -616,10 +621,10 @@ fn interrupted_call(call: &Block) -> Option<Block> {
     }
 }
 
-/// What the model is told of a call whose end nobody saw.
+/// The answer to a call whose end nobody saw.
 const CALL_INTERRUPTED: &str = "the turn was interrupted before there was a result: whether the tool ran is not known";
 
-/// What the model is told of a call in the provider's own form, beside calls that tools answered.
+/// The answer to a call in the provider's own form, beside calls that tools answered.
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";
 
 fn unwritable(why: AccessError) -> Error {

@@ -139,7 +139,7 @@ struct Open {
     place: BlockIndex,
     /// The arguments of the block's start, which count if no pieces follow.
     input: Value,
-    /// Whether the block is the provider's own.
+    /// `true` if the block is the provider's own.
     own: bool,
     /// The pieces of its arguments.
     json: String,
@@ -303,7 +303,7 @@ impl Anthropic {
     }
 }
 
-/// Whether a call was not made by the model itself (`anthropic` 2.12, `types/tool_use_block.py`).
+/// Returns `true` if a call was not made by the model itself (`anthropic` 2.12, `types/tool_use_block.py`).
 fn is_of_program(call: &Value) -> bool {
     let caller = text(&call["caller"], "type");
     !caller.is_empty() && caller != "direct"

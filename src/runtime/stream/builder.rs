@@ -28,15 +28,15 @@ pub(super) struct AnswerBuilder {
     told: Usage,
     stop: Option<StopReason>,
     refused: bool,
-    /// Whether a call in the provider's own form waits for the host.
+    /// `true` if a call in the provider's own form waits for the host.
     waits_for_host: bool,
     /// The warnings that were given.
     warned: Vec<String>,
     /// How many parts of the answer nobody reads, as far as warnings told of them.
     not_read: usize,
-    /// What is kept beside the message, by name.
+    /// The members kept beside the message, by name.
     beside: Map<String, Value>,
-    /// Whether an answer without anything is strange.
+    /// `true` if an answer without anything is strange.
     is_chat: bool,
     refusal: Option<Refusal>,
     closed: bool,
@@ -56,7 +56,7 @@ enum Slot {
     Own(Own),
 }
 
-/// What a provider says in its own form.
+/// The content of a provider in its own form.
 struct Own {
     data: Value,
     text: Option<String>,
@@ -71,11 +71,11 @@ struct Call {
     id: Arc<str>,
     name: String,
     json: String,
-    /// Whether the arguments came as a value: nothing more will come, also if it is empty.
+    /// `true` if the arguments came as a value: nothing more will come, also if it is empty.
     given: bool,
-    /// Whether more of the name may come.
+    /// `true` if more of the name may come.
     growing: bool,
-    /// Whether the arguments are `{}` so far, which nobody was told: some servers begin with that.
+    /// `true` if the arguments are `{}` so far, which nobody was told: some servers begin with that.
     held: bool,
     started: bool,
     cut: bool,
@@ -159,17 +159,17 @@ impl AnswerBuilder {
         }
     }
 
-    /// Whether a block is one of text.
+    /// Returns `true` if a block is one of text.
     pub(super) fn takes_text(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Text { .. })
     }
 
-    /// Whether a block of text is more than white space.
+    /// Returns `true` if a block of text is more than white space.
     pub(super) fn has_words(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Text { text, .. } if !text.trim().is_empty())
     }
 
-    /// Whether nothing was said in a block of text or of thinking.
+    /// Returns `true` if nothing was said in a block of text or of thinking.
     pub(super) fn is_blank(&self, place: BlockIndex) -> bool {
         match &self.slots[place.0] {
             Slot::Text { text, .. } | Slot::Thinking { text, .. } => text.is_empty(),
@@ -179,7 +179,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Whether a block of reasoning has a signature.
+    /// Returns `true` if a block of reasoning has a signature.
     pub(super) fn is_signed(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Thinking { signature, .. } if !signature.is_empty())
     }
@@ -245,7 +245,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Whether the last block is text or thinking: only then can something go on with it.
+    /// Returns `true` if the last block is text or thinking: only then can something go on with it.
     pub(super) fn ends_in_words(&self) -> bool {
         matches!(self.slots.last(), None | Some(Slot::Text { .. } | Slot::Thinking { .. }))
     }
@@ -271,7 +271,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// What is known of something in the provider's own form.
+    /// Returns what is known of something in the provider's own form.
     pub(super) fn own_data(&mut self, place: BlockIndex) -> Option<&mut Value> {
         match &mut self.slots[place.0] {
             Slot::Own(own) => Some(&mut own.data),
@@ -424,7 +424,7 @@ impl AnswerBuilder {
         self.open(Slot::Call(Call { id: id.into(), name: name.to_owned(), growing: true, ..Call::default() }))
     }
 
-    /// What came late of a call: its id, its name or a piece of that. A name may be repeated.
+    /// Adds what came late of a call: its id, its name or a piece of that. A name may be repeated.
     pub(super) fn name_call(&mut self, place: BlockIndex, id: &str, name: &str) {
         if let Slot::Call(call) = &mut self.slots[place.0]
             && !call.started
@@ -494,22 +494,22 @@ impl AnswerBuilder {
         }
     }
 
-    /// Whether a call's arguments are a whole object already.
+    /// Returns `true` if a call's arguments are a whole object already.
     pub(super) fn has_whole_arguments(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.json.trim_end().ends_with('}') && call.input().is_ok())
     }
 
-    /// Whether a call's arguments are these.
+    /// Returns `true` if a call's arguments are these.
     pub(super) fn has_arguments(&self, place: BlockIndex, arguments: &Value) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.input().as_ref() == Ok(arguments))
     }
 
-    /// Whether a call's arguments are `{}` so far, which may not have been all.
+    /// Returns `true` if a call's arguments are `{}` so far, which may not have been all.
     pub(super) fn is_held(&self, place: BlockIndex) -> bool {
         matches!(&self.slots[place.0], Slot::Call(call) if call.held)
     }
 
-    /// Whether a call has this name and these arguments, a text or a value.
+    /// Returns `true` if a call has this name and these arguments, a text or a value.
     pub(super) fn is_call(&self, place: BlockIndex, name: &str, arguments: &Value) -> bool {
         let Slot::Call(call) = &self.slots[place.0] else { return false };
         let parsed = match arguments {
@@ -534,7 +534,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// What is known of the tokens.
+    /// Returns what is known of the tokens.
     pub(super) fn usage(&mut self) -> &mut Usage {
         &mut self.usage
     }
@@ -561,7 +561,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// Whether the model came to the end of what it had to say: nothing cut it off.
+    /// Returns `true` if the model came to the end of what it had to say: nothing cut it off.
     pub(super) fn stopped_by_itself(&self) -> bool {
         matches!(self.stop, Some(StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence))
     }
@@ -571,9 +571,8 @@ impl AnswerBuilder {
         self.refused = true;
     }
 
-    /// What the provider says of a refusal; only the first word counts.
+    /// Notes the provider's words on a refusal; only the first word counts.
     pub(super) fn refused_for(&mut self, category: &str, explanation: &str) {
-        let said = |text: &str| Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty());
         let refusal = Refusal { category: said(category), explanation: said(explanation) };
         if refusal != Refusal::default() && self.refusal.is_none() {
             self.refusal = Some(refusal);
@@ -628,7 +627,7 @@ impl AnswerBuilder {
         Ok(stop)
     }
 
-    /// Whether a call may count as complete now that the answer is.
+    /// Returns whether a call may count as complete now that the answer is.
     fn is_whole_call(&self, index: usize, stop: &StopReason) -> Result<bool, Error> {
         let Slot::Call(call) = &self.slots[index] else { return Ok(false) };
         let cut = *stop == StopReason::MaxTokens && !call.given && !self.has_whole_arguments(BlockIndex(index));
@@ -675,7 +674,7 @@ impl AnswerBuilder {
         answer
     }
 
-    /// Whether there are more blocks than an answer has: nothing of it is worth more work.
+    /// Returns `true` if there are more blocks than an answer has: nothing of it is worth more work.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() > MOST_BLOCKS
     }
@@ -728,6 +727,10 @@ impl AnswerBuilder {
     }
 }
 
+fn said(text: &str) -> Option<String> {
+    Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty())
+}
+
 /// Adds a piece to what is known of a value: lists grow, members are put together, anything else is replaced.
 fn put_together(known: &mut Value, piece: &Value) {
     match (known, piece) {
@@ -741,7 +744,7 @@ fn put_together(known: &mut Value, piece: &Value) {
     }
 }
 
-/// Whether a word of a server may be a name, an id or a reason: something, short, and on one line.
+/// Returns `true` if a word of a server may be a name, an id or a reason: something, short, and on one line.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains(|c: char| c.is_control())
 }
@@ -778,7 +781,7 @@ impl Call {
 }
 
 impl Slot {
-    /// Whether it says something: of an answer of other blocks, no next request holds anything.
+    /// Returns `true` if it says something: of an answer of other blocks, no next request holds anything.
     fn says_something(&self) -> bool {
         match self {
             Slot::Text { text, .. } => !text.trim().is_empty(),
@@ -811,8 +814,11 @@ impl Slot {
 
 impl ToolCall {
     fn into_block(self) -> Block {
-        let malformed = |input: MalformedInput| Map::from_iter([(MALFORMED.to_owned(), Value::String(input.text))]);
         let input = self.input.unwrap_or_else(|input| Value::Object(malformed(input)));
         Block::ToolUse { id: self.id, name: self.name, input }
     }
+}
+
+fn malformed(input: MalformedInput) -> Map<String, Value> {
+    Map::from_iter([(MALFORMED.to_owned(), Value::String(input.text))])
 }

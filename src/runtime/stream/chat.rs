@@ -170,12 +170,12 @@ pub(super) struct Chat {
     detail: Option<Detail>,
     /// Members of the message that are the provider's own, by name.
     own: Vec<(String, BlockIndex)>,
-    /// Whether calls come as `function_call`, as they did before there were several in an answer.
+    /// `true` if calls come as `function_call`, as they did before there were several in an answer.
     legacy: bool,
     /// Calls of custom tools, by their index.
     customs: Vec<(Option<u64>, BlockIndex)>,
     counted: bool,
-    /// Whether a message came, not only pieces of one.
+    /// `true` if a message came, not only pieces of one.
     is_whole: bool,
 }
 
@@ -399,15 +399,15 @@ impl Chat {
         answer.arguments_value(place, &function["arguments"]);
     }
 
-    /// Whether a call was there before, with its id, its name and all its arguments: some servers end a stream with what they sent.
+    /// Returns `true` if a call was there before, with its id, its name and all its arguments: some servers end a stream with what they sent.
     fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
         let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
-        let is_same = |open: &Open| {
-            open.index == index
-                && open.id == id
-                && answer.is_call(open.place, text(function, "name"), &function["arguments"])
-        };
-        !id.is_empty() && self.calls.iter().any(is_same)
+        !id.is_empty()
+            && self.calls.iter().any(|open| {
+                open.index == index
+                    && open.id == id
+                    && answer.is_call(open.place, text(function, "name"), &function["arguments"])
+            })
     }
 
     /// The call that a piece goes on with. By its index; servers that send none, or the same for all, are told by a new id,
@@ -415,8 +415,7 @@ impl Chat {
     fn known(&self, call: &Value, answer: &AnswerBuilder) -> Option<usize> {
         let (index, id, name) = (count(call, "/index"), id_of(call), text(&call["function"], "name"));
         let same_index = |open: &Open| index.is_none() || open.index.is_none() || open.index == index;
-        let same_id = |open: &Open| same_index(open) && open.id == id;
-        let by_id = self.calls.iter().rposition(same_id).filter(|_| !id.is_empty());
+        let by_id = self.calls.iter().rposition(|open| same_index(open) && open.id == id).filter(|_| !id.is_empty());
         let at = by_id.or_else(|| self.calls.iter().rposition(same_index))?;
         let open = &self.calls[at];
         let other_id = !id.is_empty() && !open.id.is_empty() && open.id != id;
@@ -475,7 +474,7 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     }
 }
 
-/// Whether a member of a message is the provider's own, and says something.
+/// Returns `true` if a member of a message is the provider's own, and says something.
 fn is_own(name: &str, value: &Value) -> bool {
     !is_nothing(value) && !value.is_boolean() && !MESSAGE.names(name)
 }
@@ -483,16 +482,22 @@ fn is_own(name: &str, value: &Value) -> bool {
 /// The member with OpenRouter's reasoning.
 const DETAILS: &str = "reasoning_details";
 
-/// Whether a piece of reasoning goes on with the one before: see [`Chat::detail_place`]. What is encrypted comes whole, and
+/// Returns `true` if a piece of reasoning goes on with the one before: see [`Chat::detail_place`]. What is encrypted comes whole, and
 /// sometimes twice.
 fn goes_on(last: &Value, detail: &Value) -> bool {
     let words = |value: &Value| !text(value, "text").is_empty() || !text(value, "summary").is_empty();
     if !is_in_words(detail) {
         return last == detail;
     }
-    let same = |key: &str| last[key] == detail[key] || last[key].is_null() || detail[key].is_null();
     let is_signed = !text(last, "signature").is_empty();
-    last["type"] == detail["type"] && same("index") && same("id") && !(is_signed && words(detail))
+    last["type"] == detail["type"]
+        && same("index", last, detail)
+        && same("id", last, detail)
+        && !(is_signed && words(detail))
+}
+
+fn same(key: &str, last: &Value, detail: &Value) -> bool {
+    last[key] == detail[key] || last[key].is_null() || detail[key].is_null()
 }
 
 fn is_in_words(detail: &Value) -> bool {
@@ -515,7 +520,7 @@ fn add_detail(last: &mut Value, detail: &Value) {
     }
 }
 
-/// Whether a member of the provider's own comes in pieces, so that only the answer's end says that it is whole.
+/// Returns `true` if a member of the provider's own comes in pieces, so that only the answer's end says that it is whole.
 fn grows(name: &str) -> bool {
     matches!(name, "audio" | DETAILS)
 }

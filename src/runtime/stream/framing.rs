@@ -14,7 +14,7 @@ pub(super) struct Frame {
     pub(super) event: Option<String>,
     /// The text; usually one JSON value.
     pub(super) data: String,
-    /// Whether some of its bytes were no UTF-8, and are replacement characters now.
+    /// `true` if some of its bytes were no UTF-8, and are replacement characters now.
     pub(super) has_replacements: bool,
 }
 
@@ -75,7 +75,7 @@ impl Framer {
         }
     }
 
-    /// Whether the answer is one JSON value.
+    /// Returns `true` if the answer is one JSON value.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.kind, Kind::Whole(_))
     }
@@ -88,7 +88,7 @@ impl Framer {
         }
     }
 
-    /// What is left where the connection ends.
+    /// Returns what is left where the connection ends.
     pub(super) fn finish(&mut self) -> Option<Frame> {
         match &mut self.kind {
             Kind::Undecided(_) => None,

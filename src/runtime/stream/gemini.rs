@@ -112,7 +112,7 @@ pub(super) struct Gemini {
     open: Vec<Call>,
     /// Whole calls.
     calls: Vec<Call>,
-    /// What the candidate says beside its content, by name.
+    /// The members of the candidate beside its content, by name.
     beside: Vec<(&'static str, BlockIndex)>,
 }
 
@@ -306,7 +306,7 @@ impl Call {
         Call { place, part, signature }
     }
 
-    /// What a piece says of the call, also the first.
+    /// Adds a piece of the call, also the first.
     fn add(&mut self, part: &Value, answer: &mut AnswerBuilder) {
         let piece = &part["functionCall"];
         let function = &mut self.part["functionCall"];
@@ -329,7 +329,7 @@ impl Call {
         &self.part["functionCall"]
     }
 
-    /// Whether a result is that of this call: it has its name, and its id if it has one.
+    /// Returns `true` if a result is that of this call: it has its name, and its id if it has one.
     fn is_answered_by(&self, response: &Value) -> bool {
         let call = self.function();
         let is_same_id = text(response, "id").is_empty() || response["id"] == call["id"];

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::runtime::{ResponseInfo, failure};
 use crate::text::cut;
 
-/// What stands in a frame.
+/// The element of a frame.
 pub(super) enum Element {
     /// A JSON value.
     Value(Value),
@@ -66,7 +66,7 @@ pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
     }
 }
 
-/// Whether a text ends in the middle of a JSON value, or of `[DONE]`.
+/// Returns `true` if a text ends in the middle of a JSON value, or of `[DONE]`.
 pub(super) fn is_cut(text: &str) -> bool {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
     let error = values.by_ref().find_map(Result::err);
@@ -129,12 +129,13 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Vec<String> {
-        let shown = |item| match item {
-            Ok(Element::Value(value) | Element::Mended(value)) => value.to_string(),
-            Ok(Element::Done) => "done".to_owned(),
-            Err(problem) => format!("wrong: {problem}"),
-        };
-        values(text).map(shown).collect()
+        values(text)
+            .map(|item| match item {
+                Ok(Element::Value(value) | Element::Mended(value)) => value.to_string(),
+                Ok(Element::Done) => "done".to_owned(),
+                Err(problem) => format!("wrong: {problem}"),
+            })
+            .collect()
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(super) struct Kind {
     members: &'static [Member],
 }
 
-/// What becomes of a member.
+/// The fate of a member.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     /// It is read if it is a text.
@@ -61,7 +61,7 @@ enum Fate {
     Always(&'static [&'static str]),
 }
 
-/// What becomes of what a table does not name.
+/// The fate of members that a table does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Warned,
@@ -197,7 +197,7 @@ impl Place<'_> {
     }
 }
 
-/// Whether a value says nothing.
+/// Returns `true` if a value says nothing.
 pub(super) fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -392,6 +392,5 @@ impl Row {
 }
 
 fn quoted(names: &[&str]) -> Vec<String> {
-    let shown = |name: &&str| if name.is_empty() { "none".to_owned() } else { format!("`{name}`") };
-    names.iter().map(shown).collect()
+    names.iter().map(|name| if name.is_empty() { "none".to_owned() } else { format!("`{name}`") }).collect()
 }

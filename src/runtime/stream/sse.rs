@@ -15,17 +15,17 @@ use super::Limits;
 use super::framing::{Frame, frame, within};
 use crate::runtime::Error;
 
-/// What of an event has come.
+/// The part of an event that has come.
 #[derive(Default)]
 pub(super) struct Sse {
     line: Vec<u8>,
-    /// Whether the last line ended with a carriage return, whose line feed may still come.
+    /// `true` if the last line ended with a carriage return, whose line feed may still come.
     after_return: bool,
     event: Option<String>,
     data: Vec<u8>,
-    /// Whether the lines are bare JSON.
+    /// `true` if the lines are bare JSON.
     bare: bool,
-    /// Whether the line that was last taken, or is being taken, is a comment.
+    /// `true` if the line that was last taken, or is being taken, is a comment.
     is_comment: bool,
     /// Fields with a name that the standard does not know, as far as nobody asked for them.
     unknown_fields: Vec<String>,
@@ -55,7 +55,7 @@ impl Sse {
         Ok((end + 1, frame))
     }
 
-    /// Whether the bytes that were last taken are of a comment.
+    /// Returns `true` if the bytes that were last taken are of a comment.
     pub(super) fn was_comment(&self) -> bool {
         self.is_comment
     }
@@ -119,7 +119,7 @@ impl Sse {
     }
 }
 
-/// Whether a text may be how a stream begins.
+/// Returns `true` if a text may be how a stream begins.
 pub(super) fn could_begin(text: &[u8]) -> bool {
     let names: [&[u8]; 6] = [b"", b"data", b"event", b"id", b"retry", b"error"];
     let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();

@@ -15,12 +15,12 @@ const MOST: usize = 5;
 /// How many characters the words about one of them have.
 const LENGTH: usize = 300;
 
-/// What one tool takes. Its schema is compiled when the tool is first called.
+/// The arguments that one tool takes. Its schema is compiled when the tool is first called.
 #[derive(Default)]
 pub(super) struct Arguments(OnceLock<Option<(Validator, Measured)>>);
 
 impl Arguments {
-    /// What is wrong with the arguments, if anything is.
+    /// Returns what is wrong with the arguments, if anything is.
     pub(super) fn mistake(&self, tool: &Tool, input: &Value) -> Option<String> {
         let (validator, measured) = self.0.get_or_init(|| compiled(tool)).as_ref()?;
         let problems =
@@ -77,11 +77,12 @@ mod tests {
 
     #[test]
     fn a_schema_that_could_take_forever_is_not_asked() {
-        let level = |level: usize| {
-            let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
-            (level.to_string(), json!({"allOf": [next, next, next]}))
-        };
-        let mut levels: serde_json::Map<String, Value> = (0..30).map(level).collect();
+        let mut levels: serde_json::Map<String, Value> = (0..30)
+            .map(|level| {
+                let next = json!({"$ref": format!("#/$defs/{}", level + 1)});
+                (level.to_string(), json!({"allOf": [next, next, next]}))
+            })
+            .collect();
         levels.insert("30".to_owned(), json!({"type": "string"}));
         let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": levels});
         assert_eq!(mistake(&schema, &json!({"a": 1})), None);

@@ -67,7 +67,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 type Service = RunningService<RoleClient, Client>;
 
-/// What this program is to a server.
+/// The name and version of this program for a server.
 struct Client {
     config: ClientConfig,
     calls: Arc<Calls>,
@@ -89,7 +89,7 @@ pub struct McpServer {
     warnings: Vec<String>,
 }
 
-/// What is known of a server beside its protocol, for errors.
+/// The facts known of a server beside its protocol, for errors.
 struct Remote {
     name: Arc<str>,
     watch: Arc<Watch>,
@@ -127,8 +127,40 @@ impl McpServer {
             complaint: Complaint::default(),
         });
         let started = timeout(spec.time_limit, McpServer::open(spec, processes, transport, &remote)).await;
+        started.unwrap_or_else(|_| Err(late(&remote, spec))).map_err(|error| transport.redactor().error(error))
+    }
+
+    /// Asks a server what it lists, and ends it: each tool as the server describes it, in the words of the protocol, also what no
+    /// model could be offered. Time and size are bounded as in [`McpServer::start`].
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used, with the end of what it wrote to standard error.
+    pub async fn survey(
+        spec: &ServerSpec,
+        processes: &dyn Processes,
+        transport: &Transport,
+    ) -> Result<Vec<Value>, Error> {
+        let remote = Arc::new(Remote {
+            name: Arc::clone(&spec.name.value),
+            watch: Arc::default(),
+            complaint: Complaint::default(),
+        });
+        let reached = timeout(spec.time_limit, McpServer::reach(spec, processes, transport, &remote)).await;
         let late = || remote.unusable(&format!("it is not ready after {}", seconds(spec.time_limit)));
-        started.unwrap_or_else(|_| Err(late())).map_err(|error| transport.redactor().error(error))
+        let reached = reached.unwrap_or_else(|_| Err(late())).map_err(|error| transport.redactor().error(error));
+        let (Connected { mut service, program }, listed) = reached?;
+        let _ = service.close_with_timeout(FAREWELL).await;
+        if let Some(ended) = program {
+            let _ = timeout(FAREWELL, ended).await;
+        }
+        Ok(listed
+            .iter()
+            .filter_map(|tool| {
+                let text = serde_json::to_string(tool).ok()?;
+                serde_json::from_str(&transport.redactor().text(&text)).ok()
+            })
+            .collect())
     }
 
     async fn open(
@@ -137,8 +169,21 @@ impl McpServer {
         transport: &Transport,
         remote: &Arc<Remote>,
     ) -> Result<McpServer, Error> {
+        let (Connected { service, program }, listed) = McpServer::reach(spec, processes, transport, remote).await?;
+        let (offers, warnings) = choose(spec, listed);
+        let offers = offers.into_iter().filter_map(|offer| without_keys(offer, transport)).collect();
+        Ok(McpServer { spec: spec.clone(), remote: Arc::clone(remote), service, program, offers, warnings })
+    }
+
+    /// Connects, and reads the list of tools.
+    async fn reach(
+        spec: &ServerSpec,
+        processes: &dyn Processes,
+        transport: &Transport,
+        remote: &Arc<Remote>,
+    ) -> Result<(Connected, Vec<rmcp::model::Tool>), Error> {
         let first = connect(spec, processes, transport, remote, ClientLifecycleMode::Initialize).await;
-        let Connected { service, program } = match first {
+        let connected = match first {
             Ok(connected) => connected,
             // It may know only the newest protocol, which has no handshake.
             Err(Failed::Refused(refused)) => {
@@ -151,14 +196,11 @@ impl McpServer {
             }
             Err(Failed::Otherwise(error)) => return Err(error),
         };
-        let listed = list(&service).await.map_err(|why| remote.unusable(&why))?;
-        let (offers, warnings) = choose(spec, listed);
-        let clean = |offer| without_keys(offer, transport);
-        let offers = offers.into_iter().filter_map(clean).collect();
-        Ok(McpServer { spec: spec.clone(), remote: Arc::clone(remote), service, program, offers, warnings })
+        let listed = list(&connected.service).await.map_err(|why| remote.unusable(&why))?;
+        Ok((connected, listed))
     }
 
-    /// What a person should know of it: tools that it does not have, or that cannot be offered.
+    /// Returns what a person should know of it: tools that it does not have, or that cannot be offered.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -187,6 +229,10 @@ impl McpServer {
             let _ = timeout(FAREWELL, ended).await;
         }
     }
+}
+
+fn late(remote: &Arc<Remote>, spec: &ServerSpec) -> Error {
+    remote.unusable(&format!("it is not ready after {}", seconds(spec.time_limit)))
 }
 
 impl fmt::Debug for McpServer {
@@ -229,7 +275,7 @@ async fn connect(
     }
 }
 
-/// What the server is told of this program: that it can do nothing but call tools.
+/// Returns what the server is told of this program: that it can do nothing but call tools.
 fn client() -> Client {
     let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), own);
@@ -265,10 +311,6 @@ async fn streamable(
 
 /// The headers of a server's requests, with the reference in place of the key.
 pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
-    let plain = |(name, value): &(Arc<str>, Arc<str>)| Header {
-        name: name.to_string(),
-        value: HeaderValue::Plain(value.to_string()),
-    };
     let key = http.key.as_ref().map(|key| Header {
         name: key.header.as_deref().unwrap_or("authorization").to_owned(),
         value: HeaderValue::Key {
@@ -276,7 +318,11 @@ pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
             key: key.reference.value.clone(),
         },
     });
-    http.headers.iter().map(plain).chain(key).collect()
+    http.headers
+        .iter()
+        .map(|(name, value)| Header { name: name.to_string(), value: HeaderValue::Plain(value.to_string()) })
+        .chain(key)
+        .collect()
 }
 
 /// All tools that a server offers, from all pages.
@@ -301,7 +347,7 @@ async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
     Err(format!("it lists its tools on more than {MAX_PAGES} pages"))
 }
 
-/// What of a list is offered to a model, and what a person should know of the rest.
+/// Returns what of a list is offered to a model, and what a person should know of the rest.
 fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>, Vec<String>) {
     let (mut offers, mut warnings) = (Vec::<Definition>::new(), Vec::new());
     let mut warn = |what: String| warnings.push(format!("the MCP server `{}` {what}", spec.name.value));
@@ -343,7 +389,7 @@ fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     Some(Definition { name: tool.name.as_ref().into(), description: described.into(), schema })
 }
 
-/// What a server says of a tool, without keys; `None` if nothing can be made of what is left.
+/// Returns what a server says of a tool, without keys; `None` if nothing can be made of what is left.
 fn without_keys(offer: Definition, transport: &Transport) -> Option<Definition> {
     let redactor = transport.redactor();
     if redactor.is_idle() {
@@ -381,7 +427,7 @@ impl Remote {
         Failed::Otherwise(self.unusable(&why))
     }
 
-    /// What the model is told of a call that gave no result.
+    /// Returns what the model is told of a call that gave no result.
     fn failure(&self, error: &ServiceError) -> ToolOutput {
         let why = match error {
             ServiceError::McpError(refused) => {
@@ -399,7 +445,7 @@ impl Remote {
     }
 }
 
-/// What is wrong, for errors that are not the server's own words.
+/// Returns what is wrong, for errors that are not the server's own words.
 fn problem(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportClosed => "the connection is closed".to_owned(),
@@ -426,7 +472,7 @@ fn snippet(text: &str) -> String {
 /// A tool of a server.
 struct McpTool {
     definition: Definition,
-    /// What the server calls it.
+    /// The name that the server uses.
     name: Arc<str>,
     peer: Peer<RoleClient>,
     calls: Arc<Calls>,

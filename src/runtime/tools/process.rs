@@ -14,7 +14,7 @@ use crate::world::AccessError;
 
 /// Runs programs. The real one is [`SystemProcesses`](crate::system::SystemProcesses).
 pub trait Processes: Send + Sync {
-    /// Whether a program is there.
+    /// Returns whether a program is there.
     ///
     /// # Errors
     ///
@@ -63,12 +63,12 @@ impl Complaint {
         kept.drain(..surplus);
     }
 
-    /// What is kept.
+    /// Returns what is kept.
     pub fn into_bytes(self) -> Vec<u8> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is kept. Bytes that are no UTF-8 become U+FFFD.
+    /// Returns what is kept. Bytes that are no UTF-8 become U+FFFD.
     pub fn text(&self) -> String {
         text(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -77,9 +77,9 @@ impl Complaint {
 /// A program to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Process<'a> {
-    /// What is run, where, and within which limits.
+    /// The program, its folder and its limits.
     pub spec: &'a ToolSpec,
-    /// What it reads.
+    /// The input.
     pub input: &'a str,
 }
 
@@ -90,7 +90,7 @@ pub enum Ended {
     Exited {
         /// Its exit status; `None` if a signal ended it.
         code: Option<i32>,
-        /// What it wrote to standard output.
+        /// The standard output.
         output: Vec<u8>,
         /// The end of what it wrote to standard error.
         complaint: Vec<u8>,
@@ -102,7 +102,7 @@ pub enum Ended {
     },
     /// It wrote too much and was killed.
     TooMuchOutput {
-        /// What it wrote to standard output, up to the limit.
+        /// The standard output, up to the limit.
         output: Vec<u8>,
     },
     /// It did not start, or its pipes failed; says why.
@@ -149,7 +149,7 @@ impl fmt::Debug for ProcessTool {
     }
 }
 
-/// What the model is told.
+/// Returns what the model is told.
 fn answer(ended: Ended, spec: &ToolSpec) -> ToolOutput {
     match ended {
         Ended::Exited { code: Some(0), output, .. } => ToolOutput::text(text(&output)),

@@ -37,7 +37,7 @@ pub struct TypedTool<T, F> {
     definition: Definition,
     function: F,
     is_concurrent: bool,
-    /// Whether there are no arguments: `T` is `()`.
+    /// `true` if there are no arguments: `T` is `()`.
     takes_nothing: bool,
     input: PhantomData<fn(T)>,
 }
@@ -120,7 +120,6 @@ pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
 }
 
 fn without_number_formats(schema: &mut Schema) {
-    let is_number = |kind: &Value| kind == "integer" || kind == "number";
     let is_number = match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().any(is_number),
         Some(kind) => is_number(kind),
@@ -129,6 +128,10 @@ fn without_number_formats(schema: &mut Schema) {
     if is_number {
         schema.remove("format");
     }
+}
+
+fn is_number(kind: &Value) -> bool {
+    kind == "integer" || kind == "number"
 }
 
 impl From<String> for ToolOutput {

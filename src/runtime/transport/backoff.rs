@@ -104,10 +104,13 @@ mod tests {
     const NOON: &str = "Sun, 22 Nov 2026 12:00:00 GMT";
 
     fn told(headers: &[(&'static str, &str)], clock: Option<&dyn Clock>) -> Option<Duration> {
-        let legal = |(name, value): &(&'static str, &str)| {
-            (HeaderName::from_static(name), HeaderValue::from_str(value).expect("legal"))
-        };
-        retry_after(&headers.iter().map(legal).collect(), clock)
+        retry_after(
+            &headers
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).expect("legal")))
+                .collect(),
+            clock,
+        )
     }
 
     #[test]

@@ -81,8 +81,10 @@ impl HttpClient for ReqwestClient {
 fn build(builder: ClientBuilder) -> Result<Client, Error> {
     // Another part of the program may have installed a provider: then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let failed = |error| Error::new(Category::Config, "the HTTP client cannot be set up").detail(cause(&error));
-    builder.redirect(Policy::none()).build().map_err(failed)
+    builder
+        .redirect(Policy::none())
+        .build()
+        .map_err(|error| Error::new(Category::Config, "the HTTP client cannot be set up").detail(cause(&error)))
 }
 
 async fn send(client: &Client, request: Request<Bytes>) -> Result<Response<HttpBody>, HttpError> {

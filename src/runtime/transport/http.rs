@@ -1,4 +1,4 @@
-//! What carries a request: one trait, so that a host may bring its own client.
+//! The transport of a request: one trait, so that a host may bring its own client.
 
 use std::error::Error;
 use std::fmt;
@@ -93,12 +93,12 @@ impl<I: Iterator<Item = Result<Bytes, HttpError>> + Unpin> Stream for Pieces<I> 
 /// Why there is no response, or no more of one.
 #[derive(Debug)]
 pub struct HttpError {
-    /// What kind of failure it is: it decides what is tried again.
+    /// The kind of failure: it decides what is tried again.
     pub kind: HttpErrorKind,
     cause: Box<dyn Error + Send + Sync>,
 }
 
-/// What an [`HttpError`] is about.
+/// The subject of an [`HttpError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HttpErrorKind {

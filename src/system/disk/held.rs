@@ -7,10 +7,10 @@ pub(super) use looked_at::Held;
 #[cfg(unix)]
 pub(super) use opened::Held;
 
-/// What is wrong with a link that stands where a folder should.
+/// The message about a link that stands where a folder should.
 const LINK: &str = "is a link, and none is followed here";
 
-/// What stands in the way of a file.
+/// Returns what stands in the way of a file.
 fn in_the_way(is_link: bool, is_folder: bool) -> &'static str {
     match (is_link, is_folder) {
         (true, _) => "a link stands there",
@@ -70,7 +70,7 @@ mod opened {
             }
         }
 
-        /// Whether a regular file has this name; an error if anything else has it.
+        /// Returns whether a regular file has this name; an error if anything else has it.
         fn has_file(&self, name: &str) -> Result<bool, AccessError> {
             match self.kind(name)? {
                 None => Ok(false),
@@ -200,7 +200,7 @@ mod looked_at {
             }
         }
 
-        /// Whether a regular file has this name; an error if anything else has it.
+        /// Returns whether a regular file has this name; an error if anything else has it.
         fn has_file(&self, name: &str) -> Result<bool, AccessError> {
             match self.found(name)? {
                 None => Ok(false),

@@ -73,7 +73,7 @@ impl Walker<'_> {
         }
     }
 
-    /// What files in a hidden folder are called. What git keeps is no source of anybody's.
+    /// Returns what files in a hidden folder are called. What git keeps is no source of anybody's.
     fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), ReadError> {
         if entry.file_name() == ".git" {
             return Ok(());
@@ -175,7 +175,7 @@ fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &
     &known[folder]
 }
 
-/// What stands directly in a folder, hidden files and folders left out, and how many entries there are with these.
+/// Returns what stands directly in a folder, hidden files and folders left out, and how many entries there are with these.
 pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
     let children = match fs::read_dir(disk.root.join(folder)) {
         Ok(children) => children,
@@ -206,7 +206,7 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize),
     Ok((entries, looked_at))
 }
 
-/// What a child is, without another look at what is no link.
+/// Returns what a child is, without another look at what is no link.
 fn child_kind(child: &fs::DirEntry) -> EntryKind {
     let is_folder = match child.file_type() {
         Ok(kind) if kind.is_dir() => true,
@@ -224,7 +224,7 @@ fn is_hidden_name(path: &Path) -> bool {
     path.file_name().is_some_and(|name| is_hidden(&name.to_string_lossy()))
 }
 
-/// Whether a folder's name would be taken for a source file's.
+/// Returns `true` if a folder's name would be taken for a source file's.
 fn looks_like_file(path: &str) -> bool {
     [".toml", ".jinja", ".json"].iter().any(|ending| path.ends_with(ending))
 }

@@ -19,14 +19,17 @@ impl<'p> Way<'p> {
             Some((folders, name)) => (folders.split('/').collect(), name),
             None => (Vec::new(), path),
         };
-        // The manifest is the one hidden file that is ours.
-        let refused = |part: &str| is_hidden(part) && part != golden::MANIFEST;
         match path.split('/').find(|part| refused(part)) {
             _ if name.is_empty() => Err(ReadError::Outside.into()),
             Some(part) => Err(format!("nothing is written to `{part}`").into()),
             None => Ok(Way { folders, name }),
         }
     }
+}
+
+/// The manifest is the one hidden file that is ours.
+fn refused(part: &str) -> bool {
+    is_hidden(part) && part != golden::MANIFEST
 }
 
 impl Disk {
@@ -89,11 +92,15 @@ impl Disk {
         if names.len() > MAX_ENTRIES {
             return Err(format!("there are more than {MAX_ENTRIES} files and folders in it").into());
         }
-        let path = |name: String| if folder.is_empty() { name } else { format!("{folder}/{name}") };
-        let mut entries: Vec<Entry> = names.into_iter().map(|(name, kind)| Entry { path: path(name), kind }).collect();
+        let mut entries: Vec<Entry> =
+            names.into_iter().map(|(name, kind)| Entry { path: path(name, &folder), kind }).collect();
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
+}
+
+fn path(name: String, folder: &String) -> String {
+    if folder.is_empty() { name } else { format!("{folder}/{name}") }
 }
 
 impl Output for Disk {

@@ -19,7 +19,7 @@ pub(super) struct Objects {
     left: u64,
 }
 
-/// What git says of an object before its bytes.
+/// The facts that git gives of an object before its bytes.
 struct Header {
     kind: String,
     size: u64,

@@ -22,7 +22,7 @@ pub(super) struct Git {
     program: PathBuf,
     /// Where it runs.
     folder: PathBuf,
-    /// What git takes for its repository.
+    /// The folder that git takes for its repository.
     own: PathBuf,
     variables: Vec<(String, String)>,
     objects: Option<PathBuf>,
@@ -99,7 +99,7 @@ impl Git {
         command
     }
 
-    /// What a command writes; git's first line about why it failed.
+    /// Returns what a command writes; git's first line about why it failed.
     pub(super) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>, AccessError> {
         // A file, not a pipe: nobody need read it while git runs.
         let errors = self.folder.join("errors");
@@ -136,8 +136,10 @@ impl Strangers {
 
     /// These, and those that another canonical path lies in. A checkout that is the whole disk holds the system's programs.
     pub(super) fn and(mut self, path: &Path) -> Strangers {
-        let is_checkout = |folder: &&Path| fs::symlink_metadata(folder.join(".git")).is_ok();
-        let found = path.ancestors().filter(is_checkout).filter(|folder| folder.parent().is_some());
+        let found = path
+            .ancestors()
+            .filter(|folder| fs::symlink_metadata(folder.join(".git")).is_ok())
+            .filter(|folder| folder.parent().is_some());
         self.folders.extend(found.map(Path::to_owned));
         self
     }
@@ -146,8 +148,8 @@ impl Strangers {
     fn program(&self) -> Option<PathBuf> {
         let is_theirs = |path: PathBuf| self.folders.iter().any(|folder| path.starts_with(folder));
         let is_ours = |path: &Path| fs::canonicalize(path).is_ok_and(|real| !is_theirs(real));
-        let is_usable = |program: &PathBuf| program.parent().is_some_and(is_ours) && is_ours(program);
-        in_path("git", &[std::env::consts::EXE_SUFFIX]).find(is_usable)
+        in_path("git", &[std::env::consts::EXE_SUFFIX])
+            .find(|program| program.parent().is_some_and(is_ours) && is_ours(program))
     }
 }
 

@@ -120,7 +120,6 @@ impl Repository {
 /// The folder of objects that a line of `info/alternates` names. git reads quotes and folds `..` before it follows links: what it
 /// may read in another way is refused.
 fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
-    let refused = || AccessError::from("its `objects/info/alternates` holds a path that can be read in two ways");
     if line.starts_with('"') || line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
         return Err(refused());
     }
@@ -135,7 +134,11 @@ fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
     if canonical(&store.join(line))? == other { Ok(other) } else { Err(refused()) }
 }
 
-/// Whether the person allows objects to be borrowed from a folder.
+fn refused() -> AccessError {
+    AccessError::from("its `objects/info/alternates` holds a path that can be read in two ways")
+}
+
+/// Returns `true` if the person allows objects to be borrowed from a folder.
 fn is_allowed(folder: &Path) -> bool {
     let named = std::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES").unwrap_or_default();
     std::env::split_paths(&named).any(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
@@ -160,7 +163,7 @@ fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, Access
     }
 }
 
-/// Whether the person names a folder as that of a repository, as git itself wants to be told.
+/// Returns `true` if the person names a folder as that of a repository, as git itself wants to be told.
 fn is_named_by_person(folder: &Path) -> bool {
     std::env::var_os("GIT_DIR").is_some_and(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
 }
@@ -173,7 +176,7 @@ fn leads_away(folder: &Path, work_tree: &Path) -> String {
     )
 }
 
-/// Whether a folder outside of the work tree says that it is this work tree's: what lies outside is not a stranger's.
+/// Returns whether a folder outside of the work tree says that it is this work tree's: what lies outside is not a stranger's.
 fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Strangers) -> Result<bool, AccessError> {
     // A further work tree: `<repository>/worktrees/<name>/gitdir` names its `.git`.
     if let Some(back) = pointer(&own.join("gitdir"))? {

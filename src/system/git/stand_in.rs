@@ -44,7 +44,7 @@ const CONFIGURATION: &str = "\
 #[derive(Debug)]
 pub(super) struct StandIn {
     folder: TempDir,
-    /// What a further work tree has of its own lies here, with its last `/`; empty for the first one.
+    /// The folder, with its last `/`, of what a further work tree has of its own; empty for the first one.
     own: &'static str,
     git: Git,
     format: ObjectFormat,
@@ -73,7 +73,7 @@ impl ObjectFormat {
         }
     }
 
-    /// Whether a text is a name, in hexadecimal digits.
+    /// Returns `true` if a text is a name, in hexadecimal digits.
     pub(super) fn names(self, text: &str) -> bool {
         text.len() == 2 * self.bytes() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
@@ -137,7 +137,7 @@ impl StandIn {
         Ok(String::from_utf8_lossy(&base).trim().to_owned())
     }
 
-    /// What is staged: mode, name of the object, and path of each file. Of a file in conflict the first of its versions.
+    /// Returns what is staged: mode, name of the object, and path of each file. Of a file in conflict the first of its versions.
     pub(super) fn staged(&mut self, repository: &Repository) -> Result<Vec<(String, String, String)>, AccessError> {
         if !self.copy_file(repository.own(), "index", self.own)? {
             return Err("nothing was ever staged".into());
@@ -151,12 +151,14 @@ impl StandIn {
             self.copy_file(repository.own(), &name, self.own)?;
         }
         let listed = self.git.run(&["ls-files", "--stage", "-z"])?;
-        let entry = |line: &str| {
-            let (about, path) = line.split_once('\t')?;
-            let mut about = about.split(' ');
-            Some((about.next()?.to_owned(), about.next()?.to_owned(), path.to_owned()))
-        };
-        Ok(String::from_utf8_lossy(&listed).split('\0').filter_map(entry).collect())
+        Ok(String::from_utf8_lossy(&listed)
+            .split('\0')
+            .filter_map(|line| {
+                let (about, path) = line.split_once('\t')?;
+                let mut about = about.split(' ');
+                Some((about.next()?.to_owned(), about.next()?.to_owned(), path.to_owned()))
+            })
+            .collect())
     }
 
     /// The name of the one object that a revision stands for.
@@ -170,7 +172,7 @@ impl StandIn {
         }
     }
 
-    /// What to do if objects are missing.
+    /// Returns what to do if objects are missing.
     pub(super) fn advice(&self, rev: &str) -> String {
         match (self.is_partial, self.is_shallow) {
             (true, _) => {
@@ -277,8 +279,11 @@ impl StandIn {
     fn check_tables(&self, to: &str) -> Result<(), AccessError> {
         let list = self.folder.path().join(to).join("reftable/tables.list");
         let list = read(&list, MAX_REFS_BYTES)?.unwrap_or_default();
-        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-        let is_table = |name: &[u8]| name.ends_with(b".ref") && name[0] != b'.' && name.iter().all(is_plain);
+        let is_table = |name: &[u8]| {
+            name.ends_with(b".ref")
+                && name[0] != b'.'
+                && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+        };
         match list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty()).all(is_table) {
             true => Ok(()),
             false => Err("its `reftable/tables.list` names files elsewhere".into()),
@@ -314,30 +319,30 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
     Ok(paths)
 }
 
-/// What `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it fetches from and pushes to, as names
+/// Returns what `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it fetches from and pushes to, as names
 /// of refs: nothing that git could call or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
-    let is_asked = |key: &str| {
-        let is_one_of = |kind: &str, names: [&str; 3]| {
-            let name = key.strip_prefix(kind).and_then(|rest| rest.rsplit_once('.'));
-            name.is_some_and(|(_, name)| names.contains(&name))
-        };
-        is_one_of("branch.", ["remote", "merge", "pushremote"])
-            || is_one_of("remote.", ["fetch", "push", "pushdefault"])
-            || matches!(key, "remote.pushdefault" | "push.default")
-    };
     configuration.iter().filter(move |(key, _)| is_asked(key)).map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
-/// Whether a path is the name of a ref, and no replacement of objects (`git help check-ref-format`).
+fn is_asked(key: &str) -> bool {
+    let is_one_of = |kind: &str, names: [&str; 3]| {
+        let name = key.strip_prefix(kind).and_then(|rest| rest.rsplit_once('.'));
+        name.is_some_and(|(_, name)| names.contains(&name))
+    };
+    is_one_of("branch.", ["remote", "merge", "pushremote"])
+        || is_one_of("remote.", ["fetch", "push", "pushdefault"])
+        || matches!(key, "remote.pushdefault" | "push.default")
+}
+
+/// Returns `true` if a path is the name of a ref, and no replacement of objects (`git help check-ref-format`).
 fn is_ref(path: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.ends_with('.');
-    let is_allowed = |c: char| !c.is_control() && !" ~^:?*[\\".contains(c);
     path.starts_with("refs/")
         && !path.starts_with("refs/replace/")
         && !path.contains("..")
-        && path.chars().all(is_allowed)
+        && path.chars().all(|c| !c.is_control() && !" ~^:?*[\\".contains(c))
         && path.split('/').all(is_part)
 }
 

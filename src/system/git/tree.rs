@@ -25,14 +25,14 @@ enum Kind {
     Submodule,
 }
 
-/// What stands at a path.
+/// The thing at a path.
 #[derive(Debug, Clone)]
 struct Node {
     kind: Kind,
     object: String,
 }
 
-/// What a folder holds.
+/// The content of a folder.
 #[derive(Debug, Default)]
 struct Nodes {
     named: BTreeMap<String, Node>,
@@ -67,8 +67,6 @@ impl Trees {
         files: Vec<(String, String, String)>,
         prefix: &str,
     ) -> Result<Trees, AccessError> {
-        // Folders of an index are no objects: they are named by their paths, with a sign that no object's name begins with.
-        let named = |folder: &str| format!("/{folder}");
         let mut folders: HashMap<String, Nodes> = HashMap::from([(named(""), Nodes::default())]);
         for (mode, object, path) in files {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -191,7 +189,7 @@ impl Trees {
         self.enter(shown, &node, target, trail, files)
     }
 
-    /// What a path leads to with all its links followed, and where that is; `None` if it leaves the root, never ends, or is hidden.
+    /// Returns what a path leads to with all its links followed, and where that is; `None` if it leaves the root, never ends, or is hidden.
     fn resolve(&mut self, path: &str) -> Result<Option<(String, Node)>, AccessError> {
         let Some(root) = self.root.clone() else { return Ok(None) };
         let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
@@ -221,7 +219,7 @@ impl Trees {
         Ok((!is_hidden(&path)).then_some((path, node)))
     }
 
-    /// What a link says; `None` if that leads outside or is no path.
+    /// Returns what a link says; `None` if that leads outside or is no path.
     fn link(&mut self, link: &Node) -> Result<Option<String>, AccessError> {
         if let Some(known) = self.links.get(&link.object) {
             return Ok(Some(known.clone()));
@@ -244,6 +242,11 @@ impl Trees {
         self.folders.insert(node.object.clone(), Arc::clone(&folder));
         Ok(folder)
     }
+}
+
+/// Folders of an index are no objects: they are named by their paths, with a sign that no object's name begins with.
+fn named(folder: &str) -> String {
+    format!("/{folder}")
 }
 
 /// Reads a tree object: `<mode> <name>\0` and the bytes of an object's name, for each entry.
@@ -278,7 +281,7 @@ impl Kind {
     }
 }
 
-/// Whether an agent repository has something at a path: in its folders, or a TOML file at the root. A link may lead to either.
+/// Returns `true` if an agent repository has something at a path: in its folders, or a TOML file at the root. A link may lead to either.
 fn is_needed(path: &str, kind: Kind) -> bool {
     let (first, is_inside) = path.split_once('/').map_or((path, false), |(first, _)| (first, true));
     let is_folder = folders::ALL.contains(&first);

@@ -17,7 +17,7 @@ pub(super) struct Holes {
     cuts: OnceLock<Vec<usize>>,
 }
 
-/// What a check can tell of texts: nothing else of a text has a part in its verdict.
+/// The classes of texts that a check can tell apart: nothing else of a text has a part in its verdict.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Texts {
     /// Texts that it compares with, sorted.
@@ -28,7 +28,7 @@ pub(crate) struct Texts {
     pub(crate) patterns: &'static [fn(&str) -> bool],
 }
 
-/// What a check can tell of one text: those of one class are the same to it.
+/// The class of one text: those of one class are the same to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Class {
     literal: Option<usize>,
@@ -136,25 +136,31 @@ impl Spliced {
         self.shared.weight + self.shared.holes() * self.prompt.len()
     }
 
-    /// Whether a check accepts the value: it does if it accepts one whose texts are the same to it.
+    /// Returns `true` if a check accepts the value: it does if it accepts one whose texts are the same to it.
     pub(super) fn is_accepted(&self, check: &Check, memory: &Memory) -> bool {
         let accepts = || (check.accepts)(self.value());
         let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else { return accepts() };
-        let class = |pieces: &Vec<Box<str>>| match pieces.as_slice() {
-            [before, behind] if before.is_empty() && behind.is_empty() => {
-                memory.ask(ClassOf(self.prompt.clone(), check.id), || texts.class(&self.prompt))
-            }
-            pieces => texts.class(&pieces.join(self.prompt.as_str())),
-        };
-        let classes = holes.texts.iter().map(class).collect();
+        let classes = holes
+            .texts
+            .iter()
+            .map(|pieces| match pieces.as_slice() {
+                [before, behind] if before.is_empty() && behind.is_empty() => {
+                    memory.ask(ClassOf(self.prompt.clone(), check.id), || texts.class(&self.prompt))
+                }
+                pieces => texts.class(&pieces.join(self.prompt.as_str())),
+            })
+            .collect();
         memory.ask(IsAcceptedWith(self.shared.id, check.id, classes), accepts)
     }
 
     /// The text of the value, indented as a member of a body.
     pub(super) fn pretty(&self) -> String {
         let (hollow, prompt, placeholder) = (self.shared.pretty(), self.prompt.escaped(), placeholder().escaped());
-        let find = || self::placeholder().found_escaped(hollow);
-        let cuts = self.shared.holes.iter().flat_map(|holes| holes.cuts.get_or_init(find));
+        let cuts = self
+            .shared
+            .holes
+            .iter()
+            .flat_map(|holes| holes.cuts.get_or_init(|| self::placeholder().found_escaped(hollow)));
         let holes = self.shared.holes();
         let mut text = String::with_capacity(hollow.len() + holes * prompt.len() - holes * placeholder.len());
         let mut from = 0;

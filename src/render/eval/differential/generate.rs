@@ -122,15 +122,15 @@ enum Within {
     Recursion,
 }
 
-/// What stands around a statement.
+/// The surroundings of a statement.
 #[derive(Debug, Clone, Copy, Default)]
 struct Around {
     /// How many tags are open.
     depth: usize,
     within: Within,
-    /// Whether `super()` may stand here.
+    /// `true` if `super()` may stand here.
     in_block: bool,
-    /// Whether a recursive loop is around it: in there, `do` and `from … import` leave a value
+    /// `true` if a recursive loop is around it: in there, `do` and `from … import` leave a value
     /// behind in the engine.
     in_recursion: bool,
 }
@@ -161,14 +161,14 @@ const HEAD: &str = "{% set ns = namespace(a=1, t='x', l=[1, 2], q=none) %}\n\
 
 struct Generator {
     rng: Rng,
-    /// Whether what most likely fails may stand anywhere.
+    /// `true` if what most likely fails may stand anywhere.
     is_wild: bool,
-    /// Whether macros may be called here.
+    /// `true` if macros may be called here.
     calls: bool,
-    /// Whether this is the body of a macro, which takes no slices: the engine forgets to enclose
+    /// `true` if this is the body of a macro, which takes no slices: the engine forgets to enclose
     /// the variables.
     in_macro: bool,
-    /// What may be included here.
+    /// The templates that may be included here.
     includes: &'static [&'static str],
     blocks: usize,
 }

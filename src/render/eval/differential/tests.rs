@@ -1,4 +1,4 @@
-//! What is compared: generated templates, and those of this repository.
+//! The templates that are compared: generated ones, and those of this repository.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

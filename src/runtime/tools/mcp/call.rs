@@ -56,7 +56,7 @@ impl Calls {
 pub(super) struct Heard<T> {
     connection: T,
     calls: Arc<Calls>,
-    /// What came in and was not handed on yet.
+    /// The message that came in and was not handed on yet.
     message: Option<RxJsonRpcMessage<RoleClient>>,
 }
 
@@ -98,11 +98,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
 pub(super) struct Call {
     handle: Option<RequestHandle<RoleClient>>,
     progress: mpsc::Receiver<ProgressNotificationParam>,
-    /// What came of it, until what was told before that is heard.
+    /// The result, until what was told before that is heard.
     result: Option<Result<CallToolResult, ServiceError>>,
 }
 
-/// What comes of a call.
+/// The news of a call.
 pub(super) enum News {
     /// How far it is, in words.
     Progress(String),
@@ -111,7 +111,7 @@ pub(super) enum News {
 }
 
 impl Call {
-    /// What comes next of the call. Its result comes once, and last.
+    /// Returns what comes next of the call. Its result comes once, and last.
     pub(super) async fn next(&mut self) -> News {
         loop {
             let told = match &mut self.handle {
@@ -152,9 +152,6 @@ impl Drop for Call {
 
 /// The result of a tool. One that says nothing at all looks like another kind of answer.
 fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
-    let is_nothing = |value: &serde_json::Value| {
-        value.as_object().is_some_and(|members| members.keys().all(|member| member == "_meta"))
-    };
     match answer {
         ServerResult::CallToolResult(result) => Ok(result),
         ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(CallToolResult::default()),
@@ -164,10 +161,13 @@ fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
     }
 }
 
+fn is_nothing(value: &serde_json::Value) -> bool {
+    value.as_object().is_some_and(|members| members.keys().all(|member| member == "_meta"))
+}
+
 /// A result that has content of kinds that are not known beside others: what else the tool said counts. `None` if nothing is known.
 fn with_unknown_content(mut result: serde_json::Value) -> Option<CallToolResult> {
     let content = result.get_mut("content")?.as_array_mut()?;
-    let is_unknown = |block: &serde_json::Value| serde_json::from_value::<ContentBlock>(block.clone()).is_err();
     if content.iter().all(is_unknown) {
         return None;
     }
@@ -175,6 +175,10 @@ fn with_unknown_content(mut result: serde_json::Value) -> Option<CallToolResult>
         *block = serde_json::json!({"type": "text", "text": UNKNOWN_CONTENT});
     }
     serde_json::from_value(result).ok()
+}
+
+fn is_unknown(block: &serde_json::Value) -> bool {
+    serde_json::from_value::<ContentBlock>(block.clone()).is_err()
 }
 
 /// How far a call is: `3/10: reading`.

@@ -13,7 +13,7 @@ const MAX_NOISE: usize = 1024 * 1024;
 /// How much of the first line that is no message is kept, in bytes.
 const SHOWN: usize = 120;
 
-/// What was seen on a server's standard output.
+/// The output seen on a server's standard output.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Mutex<Seen>);
 
@@ -26,7 +26,7 @@ struct Seen {
 }
 
 impl Watch {
-    /// What is wrong with the output, if anything is: a phrase whose subject is the server.
+    /// Returns what is wrong with the output, if anything is: a phrase whose subject is the server.
     pub(super) fn problem(&self) -> Option<String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let noise = String::from_utf8_lossy(&seen.noise);
@@ -49,7 +49,7 @@ pub(super) struct Lines<R> {
     longest: usize,
     /// The length of the line so far.
     length: usize,
-    /// Whether the line is no message; `None` before its first sign.
+    /// `Some(true)` if the line is no message; `None` before its first sign.
     is_noise: Option<bool>,
     /// How much was no message so far.
     noise: usize,
@@ -62,7 +62,7 @@ impl<R> Lines<R> {
         Lines { inner, watch, longest, length: 0, is_noise: None, noise: 0, has_ended: false }
     }
 
-    /// Whether what was read may be passed on.
+    /// Returns `true` if what was read may be passed on.
     fn accepts(&mut self, bytes: &[u8]) -> bool {
         bytes.split_inclusive(|byte| *byte == b'\n').all(|piece| self.accepts_piece(piece))
     }

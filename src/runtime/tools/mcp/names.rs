@@ -9,17 +9,21 @@ const DIGITS: usize = 8;
 /// The name under which a model calls a tool: `SERVER__TOOL`, with `_` for every sign that a wire format may refuse. One that is
 /// longer than wire formats allow, or is taken, ends with a part of the digest of both names instead.
 pub(super) fn unique(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let legal = |c: char| u8::try_from(c).ok().filter(|byte| is_in_names(*byte)).map_or('_', char::from);
-    let plain: String = format!("{server}__{tool}").chars().map(legal).collect();
+    let plain: String = format!("{server}__{tool}")
+        .chars()
+        .map(|c| u8::try_from(c).ok().filter(|byte| is_in_names(*byte)).map_or('_', char::from))
+        .collect();
     if plain.len() <= MAX_TOOL_NAME && !is_taken(&plain) {
         return plain;
     }
     let head = &plain[..plain.len().min(MAX_TOOL_NAME - DIGITS - 1)];
-    let numbered = |number: usize| {
-        let digest = digest(format!("{server}\n{tool}\n{number}").as_bytes());
-        format!("{head}_{}", &digest[..DIGITS])
-    };
-    (0..usize::MAX).map(numbered).find(|name| !is_taken(name)).expect("there are more numbers than names")
+    (0..usize::MAX)
+        .map(|number| {
+            let digest = digest(format!("{server}\n{tool}\n{number}").as_bytes());
+            format!("{head}_{}", &digest[..DIGITS])
+        })
+        .find(|name| !is_taken(name))
+        .expect("there are more numbers than names")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::super::ToolOutput;
 use crate::conversation::Image;
 use crate::runtime::image;
 
-/// What the model is told. Text and images pass; of what else there is, it is told what it was. Structured content counts only
+/// Returns what the model is told. Text and images pass; of what else there is, it is told what it was. Structured content counts only
 /// where nothing else says anything: servers say it as text too.
 pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     let mut parts = Parts::default();
@@ -24,7 +24,7 @@ pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     ToolOutput { content: text.into(), is_error, images: parts.images }
 }
 
-/// What stands for content of a kind that is not known.
+/// The text in place of content of a kind that is not known.
 pub(super) const UNKNOWN_CONTENT: &str = "[content of a kind that reqc does not know]";
 
 #[derive(Default)]

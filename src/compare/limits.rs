@@ -1,4 +1,4 @@
-//! `wire-limits.toml`: what wire formats cannot carry.
+//! The limits of wire formats, from `wire-limits.toml`.
 
 use std::sync::LazyLock;
 
@@ -13,8 +13,10 @@ pub(crate) struct Limit {
     pub(crate) wires: Vec<WireFormat>,
     /// The client APIs of which it is known; empty for all.
     pub(crate) apis: Vec<ClientApi>,
-    /// What they cannot carry.
+    /// The kinds of content that they cannot carry.
     pub(crate) kinds: Vec<ContentKind>,
+    /// `true` if they cannot carry breakpoints of the prompt cache, which are no content.
+    is_without_cache_marks: bool,
     /// Why, as a sentence.
     pub(crate) reason: String,
     /// Where that was found.
@@ -49,6 +51,22 @@ pub(crate) fn of(wire: WireFormat, api: ClientApi) -> KindSet {
     kinds
 }
 
+/// Returns why a wire format has no place for a kind of content, whatever client API it is used with; `None` if it has one.
+pub(crate) fn reason(wire: WireFormat, kind: ContentKind) -> Option<&'static str> {
+    let mut limits = of_all_apis(wire);
+    limits.find(|limit| limit.kinds.contains(&kind)).map(|limit| &*limit.reason)
+}
+
+/// Returns why a wire format has no place for breakpoints of the prompt cache; `None` if it has one.
+pub(crate) fn reason_against_cache_marks(wire: WireFormat) -> Option<&'static str> {
+    let mut limits = of_all_apis(wire);
+    limits.find(|limit| limit.is_without_cache_marks).map(|limit| &*limit.reason)
+}
+
+fn of_all_apis(wire: WireFormat) -> impl Iterator<Item = &'static Limit> {
+    all().iter().filter(move |limit| limit.apis.is_empty() && limit.wires.contains(&wire))
+}
+
 impl Limit {
     /// Returns `true` if it is one of requests of a client API.
     pub(crate) fn holds(&self, wire: WireFormat, api: ClientApi) -> bool {
@@ -56,19 +74,30 @@ impl Limit {
     }
 
     fn read(table: &Table) -> Limit {
-        let named = |key: &str, name: &str| format!("`{name}` in `{key}` of `wire-limits.toml`");
-        let wire = |name: &String| WireFormat::from_name(name).unwrap_or_else(|| panic!("{}", named("wires", name)));
         let api =
             |name: &String| ClientApi::from_name(name).unwrap_or_else(|| panic!("{}", named("client_apis", name)));
-        let kind = |name: &String| ContentKind::from_name(name).unwrap_or_else(|| panic!("{}", named("kinds", name)));
         Limit {
-            wires: texts(table, "wires").iter().map(wire).collect(),
+            wires: texts(table, "wires")
+                .iter()
+                .map(|name| WireFormat::from_name(name).unwrap_or_else(|| panic!("{}", named("wires", name))))
+                .collect(),
             apis: texts(table, "client_apis").iter().map(api).collect(),
-            kinds: texts(table, "kinds").iter().map(kind).collect(),
+            kinds: texts(table, "kinds")
+                .iter()
+                .map(|name| ContentKind::from_name(name).unwrap_or_else(|| panic!("{}", named("kinds", name))))
+                .collect(),
+            is_without_cache_marks: matches!(
+                table.get("cache_marks").map(|node| &node.kind),
+                Some(Kind::Boolean(false))
+            ),
             reason: texts(table, "reason").concat(),
             source: texts(table, "source").concat(),
         }
     }
+}
+
+fn named(key: &str, name: &str) -> String {
+    format!("`{name}` in `{key}` of `wire-limits.toml`")
 }
 
 /// Returns the texts of a key: one, or a list of them.
@@ -94,7 +123,8 @@ mod tests {
     fn every_limit_has_a_reason_and_a_source() {
         assert!(all().len() > 5);
         for limit in all() {
-            assert!(!limit.wires.is_empty() && !limit.kinds.is_empty(), "{limit:?}");
+            assert!(!limit.wires.is_empty(), "{limit:?}");
+            assert!(!limit.kinds.is_empty() || limit.is_without_cache_marks, "{limit:?}");
             assert!(!limit.reason.is_empty() && !limit.source.is_empty(), "{limit:?}");
         }
     }

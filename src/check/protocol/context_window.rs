@@ -1,0 +1,134 @@
+//! `protocol/context-window`: more than the model reads at once.
+
+use serde_json::{Map, Value};
+
+use super::{Found, Subject, body_rule};
+use crate::provider::WireFormat;
+use crate::repo::Property;
+use crate::text::cut;
+use crate::tokens::{self, TokenEstimate};
+
+body_rule! {
+    Error "protocol/context-window", "a request does not fit into the context window of the model",
+    "Each model reads so many tokens at once, and its answer counts too. Older models of OpenAI and Anthropic also refuse a request \
+     whose longest answer (`max_tokens`) does not fit beside it: *This model's maximum context length is 8192 tokens. However, you \
+     requested 8300 tokens (108 in the messages, 8192 in the completion)*. The windows stand in `model-families.toml` (`context_window`, \
+     `answer_counts`), each with its source.\n\n\
+     * wrong: 300,000 words for a model with a window of 200,000 tokens\n\
+     * right: a summary of what was said, or a model with a longer window\n\
+     * wrong: `\"max_tokens\": 8192` for `gpt-4`\n\
+     * right: `\"max_tokens\": 4096`\n\n\
+     It is an error if 70 % of the estimated tokens of all texts are too many, which leaves twice the measured error of the estimate \
+     as a margin; images, documents and what the server adds are not counted for it. What lies between that and the whole estimate is a \
+     warning. Nothing is said if the server shortens the history itself (`context_management`, `\"truncation\": \"auto\"`). Reasoning of \
+     earlier turns and tools that are loaded later do not count.",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/context-windows":
+            "Claude: the windows, what counts, and that models up to 4.1 count `max_tokens`",
+        "recorded: ruby_llm, chat_real_error_scenarios_openai_gpt-5-nano_handles_context_length_exceeded_errors.yml":
+            "OpenAI: *Your input exceeds the context window of this model*",
+        "danny-avila/LibreChat#1571": "OpenAI: *your messages resulted in 8210 tokens*",
+        "gencay/vscode-chatgpt#184": "OpenAI: *121 in the messages, 4096 in the completion*",
+        "cline/cline#3120": "xAI: *maximum prompt length is 131072*",
+    }
+}
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    let Some((window, level)) = subject.facts.value(|family| family.context_window) else { return };
+    let window = u64::try_from(window).unwrap_or(u64::MAX);
+    let answer = subject.facts.is(Property::AnswerCounts).then(|| longest_answer(subject)).flatten();
+    let members = || tokens::members(subject.wire).filter_map(|name| Some((name, subject.member(name)?)));
+    let bytes: u64 = members().map(|(_, value)| size(value)).sum();
+    let asked = answer.map_or(0, |(_, tokens)| tokens);
+    // A token is a byte at least.
+    if bytes.saturating_add(asked) <= window || is_shortened(subject) {
+        return;
+    }
+    let body: Value = members().map(|(name, value)| (name.to_owned(), read(value))).collect::<Map<_, _>>().into();
+    let model = subject.model.unwrap_or_default();
+    let least = tokens::at_least(&body, subject.wire, model);
+    let about = TokenEstimate::of(&body, subject.wire, model).total();
+    let name = cut(model, 60);
+    let is_sure = least.saturating_add(asked) > window;
+    if !is_sure && about.saturating_add(asked) <= window {
+        return;
+    }
+    let note = match answer {
+        Some((value, asked)) if least <= window && about <= window => found.at(
+            value,
+            format!("about {about} tokens of the request and {asked} of the answer are more than the {window} that {name} has room for"),
+        ),
+        _ => {
+            let message = format!("this takes about {about} tokens, and {name} reads {window} at once");
+            match longest(subject) {
+                Some(value) => found.at(value, message),
+                None => found.at_top(message),
+            }
+        }
+    };
+    let note = if is_sure { note.level(level) } else { note.warning() };
+    note.of_model().help(match answer {
+        Some(_) if least <= window && about <= window => "ask for a shorter answer, or leave the member out",
+        _ => "shorten or summarise the history, or choose a model with a longer window",
+    });
+}
+
+/// The member that says how long the answer may be, and what it says.
+fn longest_answer<'b>(subject: &Subject<'b>) -> Option<(&'b Value, u64)> {
+    let names: &[&str] = match subject.wire {
+        WireFormat::OpenAiChat => &["max_completion_tokens", "max_tokens"],
+        WireFormat::AnthropicMessages | WireFormat::MistralChat | WireFormat::MistralFim => &["max_tokens"],
+        WireFormat::OpenAiResponses => &["max_output_tokens"],
+        WireFormat::GoogleGenerateContent
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => &[],
+    };
+    names.iter().find_map(|name| subject.member(name)).and_then(|value| Some((value, value.as_u64()?)))
+}
+
+/// Returns `true` if the server makes a request shorter that is too long.
+fn is_shortened(subject: &Subject<'_>) -> bool {
+    subject.member("context_management").is_some()
+        || subject.member("truncation").and_then(Value::as_str) == Some("auto")
+}
+
+/// The longest member that counts.
+fn longest<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
+    tokens::members(subject.wire).filter_map(|name| subject.member(name)).max_by_key(|value| size(value))
+}
+
+/// The bytes of all texts of a value.
+fn size(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(elements) => elements.iter().map(size).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() as u64 + size(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+/// Returns what a server surely reads of a value: reasoning of earlier turns is dropped by most, and a tool that is loaded later is not there yet.
+fn read(value: &Value) -> Value {
+    match value {
+        Value::Array(elements) => elements.iter().filter(|element| !is_unread(element)).map(read).collect(),
+        Value::Object(members) => {
+            let counted = members.iter().filter(|(name, _)| !REASONING.contains(&name.as_str()));
+            counted.map(|(name, value)| (name.clone(), read(value))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// Members of messages, and types of blocks and items, that hold reasoning.
+const REASONING: [&str; 5] = ["reasoning_content", "reasoning", "reasoning_details", "thinking", "redacted_thinking"];
+
+fn is_unread(element: &Value) -> bool {
+    element.get("type").and_then(Value::as_str).is_some_and(|kind| REASONING.contains(&kind))
+        || is_true("thought", element)
+        || is_true("defer_loading", element)
+}
+
+fn is_true(name: &str, element: &Value) -> bool {
+    element.get(name).and_then(Value::as_bool) == Some(true)
+}

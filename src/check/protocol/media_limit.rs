@@ -1,0 +1,179 @@
+//! `protocol/media-limit`: images and documents that are larger or more than Anthropic takes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::value::{elements, is_type};
+use super::{Found, Subject, body_rule};
+use crate::check::history::Kind;
+use crate::provider::{Server, WireFormat};
+use crate::tokens;
+
+body_rule! {
+    Error "protocol/media-limit", "an image or a document is larger than the API takes, or there are too many",
+    "Anthropic bounds what goes with a request: 10 MB of Base64 for an image (5 MB at Bedrock and Vertex AI, and in the API until 2026), 8,000 \
+     pixels on each side, 2,000 if there are more than 20 images, 600 images and 600 pages of PDFs, or 100 of each for a model with a \
+     window of 200,000 tokens, and 32 MB in all: *image exceeds 10 MB maximum: 11174516 bytes > 10485760 bytes*. One such image in the history \
+     lets every later request fail.\n\n\
+     * wrong: a screenshot of 9,000 pixels\n\
+     * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
+    seen "2026-11" {
+        "https://platform.claude.com/docs/en/build-with-claude/vision.md":
+            "Claude: 8,000 and 2,000 pixels, 100 and 600 images",
+        "https://platform.claude.com/docs/en/build-with-claude/pdf-support":
+            "Claude: 32 MB, 600 pages, 100 below a window of 1M",
+        "anthropics/claude-code#19631": "Claude: *image exceeds 5 MB maximum*",
+        "daya0576/pi-imessage#5": "the same refusal",
+        "aipoch/open-science#225": "the bytes of the Base64 count",
+        "anthropics/claude-code#4778": "*image dimensions exceed max allowed size: 8000 pixels*",
+        "anthropics/claude-code#9375": "*for many-image requests: 2000 pixels*",
+        "anthropics/claude-code#5707": "*A maximum of 100 PDF pages may be provided*",
+    }
+}
+
+const MEGABYTE: usize = 1024 * 1024;
+
+/// From here on a request counts as one of many images.
+const MANY_IMAGES: usize = 20;
+
+/// A model with a window below this takes fewer images and pages.
+const LONG_WINDOW: i64 = 1_000_000;
+
+fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
+    if subject.wire != WireFormat::AnthropicMessages {
+        return;
+    }
+    let media = media(subject);
+    let images: Vec<&Value> = media.iter().copied().filter(|block| is_type(block, "image")).collect();
+    for image in &images {
+        if let Some(data) = base64(image) {
+            bytes(subject.server, data, found);
+            pixels(data, images.len(), found);
+        }
+    }
+    too_many_images(subject, &images, found);
+    pages(subject, &media, found);
+    whole(subject, &media, found);
+}
+
+/// The images and documents of the history, those of results included.
+fn media<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
+    let mut media = Vec::new();
+    for (_, part) in subject.history().parts() {
+        match part.kind {
+            Kind::Media => media.push(part.value),
+            Kind::Result(_) => media.extend(
+                elements(part.value.get("content"))
+                    .iter()
+                    .filter(|block| is_type(block, "image") || is_type(block, "document")),
+            ),
+            _ => {}
+        }
+    }
+    media
+}
+
+/// The member that holds the Base64 of a block.
+fn base64(block: &Value) -> Option<&Value> {
+    let source = block.get("source").filter(|source| is_type(source, "base64"))?;
+    source.get("data").filter(|data| data.is_string())
+}
+
+fn bytes<'b>(server: Server, data: &'b Value, found: &mut Found<'b>) {
+    let length = data.as_str().map_or(0, str::len);
+    let most = if server == Server::Anthropic { 10 } else { 5 };
+    let help = "scale the picture down to 1,568 pixels, or save it as JPEG";
+    if length > most * MEGABYTE {
+        let message = format!("an image of {length} bytes in Base64 is too large: {} takes {most} MB", server.name());
+        found.at(data, message).help(help);
+    } else if length > 5 * MEGABYTE {
+        let message = format!(
+            "an image of {length} bytes in Base64 is refused at Bedrock, at Vertex AI and by older versions, which take 5 MB"
+        );
+        found.at(data, message).warning().help(help);
+    }
+}
+
+fn pixels<'b>(data: &'b Value, images: usize, found: &mut Found<'b>) {
+    let Some(side) = data.as_str().and_then(tokens::longest_side) else { return };
+    let (most, why) =
+        if images > MANY_IMAGES { (2_000, " in a request with more than 20 images") } else { (8_000, "") };
+    if side > most {
+        found
+            .at(data, format!("an image of {side} pixels is too large: Anthropic takes {most}{why}"))
+            .help("scale the picture down to 1,568 pixels: the model sees no more");
+    }
+}
+
+/// The most images, and the most pages of PDFs, that a request may hold, as far as it is known of the model.
+fn most(subject: &Subject<'_>) -> usize {
+    match subject.facts.value(|family| family.context_window) {
+        Some((window, _)) if window < LONG_WINDOW => 100,
+        _ => 600,
+    }
+}
+
+fn too_many_images<'b>(subject: &Subject<'b>, images: &[&'b Value], found: &mut Found<'b>) {
+    let most = most(subject);
+    if let Some(further) = images.get(most) {
+        let message = format!("{} images are too many: a request to this model takes {most}", images.len());
+        found.at(further, message).help("leave out the oldest images, or say in words what they show");
+    }
+}
+
+/// The fewest bytes of a page that are reckoned with: shorter documents are not read.
+const LEAST_PAGE: usize = 64;
+
+fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) {
+    let most = most(subject);
+    let documents = media.iter().copied().filter(|block| is_type(block, "document"));
+    let data: Vec<&Value> = documents.filter_map(base64).collect();
+    let length: usize = data.iter().filter_map(|data| data.as_str()).map(str::len).sum();
+    if length < most * LEAST_PAGE {
+        return;
+    }
+    let mut all = 0;
+    for document in data {
+        all += document.as_str().map_or(0, pages_of);
+        if all > most {
+            let message = format!("{all} pages of PDFs are too many: a request to this model takes {most}");
+            found.at(document, message).help("send the pages that matter, or their text");
+            return;
+        }
+    }
+}
+
+/// The pages that a PDF says it has: the greatest count of a node of its tree of pages. 0 if that is compressed.
+fn pages_of(base64: &str) -> usize {
+    let Ok(bytes) = STANDARD.decode(base64) else { return 0 };
+    let text = String::from_utf8_lossy(&bytes);
+    let nodes = text.split("<<").filter_map(|dictionary| dictionary.split(">>").next());
+    nodes.filter(|node| is_node(node)).filter_map(count_of).max().unwrap_or(0)
+}
+
+fn is_node(dictionary: &str) -> bool {
+    dictionary.contains("/Type /Pages") || dictionary.contains("/Type/Pages")
+}
+
+fn count_of(dictionary: &str) -> Option<usize> {
+    let rest = dictionary.split("/Count").nth(1)?.trim_start();
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Everything together, as far as it stands in Base64.
+fn whole<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) {
+    if subject.server != Server::Anthropic {
+        return;
+    }
+    let mut all = 0;
+    for data in media.iter().copied().filter_map(base64) {
+        all += data.as_str().map_or(0, str::len);
+        if all > 32 * MEGABYTE {
+            found
+                .at(data, "images and documents are more than 32 MB, which no request may be")
+                .help("upload them with the Files API, or send fewer");
+            return;
+        }
+    }
+}

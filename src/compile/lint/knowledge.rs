@@ -1,0 +1,33 @@
+//! The facts known of a model where the body of somebody goes.
+
+use crate::check::families::{ModelFacts, Route};
+use crate::compile::Compiler;
+use crate::provider::{ApiHeaders, Server, WireFormat};
+use crate::repo::{Price, Property};
+
+/// The facts known of a model at a server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelKnowledge {
+    /// The most tokens of a request and its answer together.
+    pub(crate) context_window: Option<i64>,
+    /// The shortest prefix that is cached, in tokens.
+    pub(crate) cache_minimum: Option<i64>,
+    /// The price of tokens.
+    pub(crate) price: Option<Price>,
+    /// `true` if blocks of thinking are bound to what stands before them.
+    pub(crate) binds_thinking: bool,
+}
+
+impl Compiler {
+    /// Returns what is known of a model at a server.
+    pub(crate) fn knowledge(&self, wire: WireFormat, server: Server, model: &str) -> ModelKnowledge {
+        let headers = ApiHeaders::default();
+        let facts = ModelFacts::of(&self.repo.families, Route { wire, server, headers: &headers }, Some(model));
+        ModelKnowledge {
+            context_window: facts.value(|family| family.context_window).map(|(window, _)| window),
+            cache_minimum: facts.value(|family| family.cache_minimum).map(|(tokens, _)| tokens),
+            price: facts.price(),
+            binds_thinking: wire.binds_thinking() && facts.is(Property::BoundThinking),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Stories of conversations: for people, for programs, for a comment, and as a page with a timeline.
+
+mod html;
+mod json;
+mod sentences;
+
+pub use html::stories_html;
+pub use json::stories_json;
+
+use sentences::{Sentence, heading, of_story, summary};
+
+use super::escape::{code, html};
+use crate::text::{Text, text};
+use crate::traffic::{Place, Stories};
+
+/// The most stories without findings that are told to people.
+const MOST_QUIET: usize = 20;
+
+/// Returns the stories for people.
+pub fn stories_text(stories: &Stories) -> Text {
+    let mut shown = text!("");
+    for (at, story) in told(stories) {
+        shown.push(&text!("{}\n", heading(at, story)));
+        for sentence in of_story(story) {
+            shown.push(&lines(&sentence));
+        }
+        shown.push(&text!("\n"));
+    }
+    for line in summary(stories) {
+        shown.push(&text!("{}\n", line));
+    }
+    shown
+}
+
+/// Returns the stories that are told: all with findings, and of the others the first.
+fn told(stories: &Stories) -> impl Iterator<Item = (usize, &crate::traffic::Story)> {
+    let mut quiet = 0;
+    stories.stories.iter().enumerate().filter(move |(_, story)| {
+        quiet += usize::from(!story.has_findings());
+        story.has_findings() || quiet <= MOST_QUIET
+    })
+}
+
+fn lines(sentence: &Sentence) -> Text {
+    let mark = if sentence.is_finding { "!" } else { " " };
+    let mut shown = text!("{} {}\n", mark, &sentence.text);
+    for (name, value) in [("was", &sentence.before), ("now", &sentence.after)] {
+        if let Some(value) = value {
+            shown.push(&text!("    {}  {}\n", name, value));
+        }
+    }
+    if let Some(help) = &sentence.help {
+        shown.push(&text!("    help: {}\n", help));
+    }
+    if let Some(place) = &sentence.place {
+        shown.push(&text!("    {}\n", spelled(place)));
+    }
+    shown
+}
+
+fn spelled(place: &Place) -> String {
+    format!("{}:{}", place.file, place.line)
+}
+
+/// Returns the stories for a comment or a summary.
+pub fn stories_markdown(stories: &Stories) -> Text {
+    let mut shown = String::new();
+    for line in summary(stories) {
+        shown.push_str(&format!("{}\n\n", html(&line)));
+    }
+    for (at, story) in told(stories) {
+        shown.push_str(&format!("### {}\n\n", html(&heading(at, story))));
+        for sentence in of_story(story) {
+            let mark = if sentence.is_finding { "**!** " } else { "" };
+            shown.push_str(&format!("- {mark}{}", html(&sentence.text)));
+            if let (Some(before), Some(after)) = (&sentence.before, &sentence.after) {
+                shown.push_str(&format!("<br>{} → {}", code(before), code(after)));
+            }
+            if let Some(help) = &sentence.help {
+                shown.push_str(&format!("<br>{}", html(help)));
+            }
+            if let Some(place) = &sentence.place {
+                shown.push_str(&format!(" ({})", code(&spelled(place))));
+            }
+            shown.push('\n');
+        }
+        shown.push('\n');
+    }
+    Text::lines(&shown)
+}

@@ -1,0 +1,414 @@
+//! Tool lists of anybody, judged for each provider before any request is made.
+//!
+//! Input: a JSON document with tools ([`ToolList::of`]), or what an MCP server lists. Output: a [`Matrix`] of tools and providers:
+//! taken, weakened in silence, doubted or refused, with the rule that says so and its evidence. Each cell is the judgement of the
+//! smallest request with that tool, by the same schemas and rules as all bodies ([`Compiler::problems_of_body`]): the two cannot disagree.
+//! [`lowered`] writes the nearest tools that are taken. Knows neither files nor how anything is shown.
+
+pub mod lower;
+mod read;
+mod target;
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use crate::compile::{Compiler, LintTarget};
+use crate::diag::{Evidence, Rule, Severity};
+use crate::json::Pointer;
+use crate::lint::{Problem, Server, WireFormat};
+use crate::tokens::{PartKind, TokenEstimate};
+use lower::{Loss, Speech, lower};
+pub use read::ToolList;
+pub use target::{Form, ToolTarget};
+
+/// A tool as somebody lists it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedTool {
+    /// Its name.
+    pub name: String,
+    /// The description.
+    pub description: String,
+    /// The schema of its arguments, whatever stands there.
+    pub schema: Value,
+}
+
+/// The status of a tool at a provider, the gravest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// No rule speaks against it.
+    Taken,
+    /// The provider passes over a part of the schema, and says nothing.
+    Weakened,
+    /// Reports disagree whether it is taken.
+    Doubtful,
+    /// It is refused, and with it the whole request.
+    Refused,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Status; 4] = [Status::Taken, Status::Weakened, Status::Doubtful, Status::Refused];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Taken => "taken",
+            Status::Weakened => "weakened",
+            Status::Doubtful => "doubtful",
+            Status::Refused => "refused",
+        }
+    }
+}
+
+/// Why a tool, or a list of them, is not simply taken.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Objection {
+    /// The rule that finds it.
+    pub rule: &'static Rule,
+    /// The status of the tool because of it.
+    pub status: Status,
+    /// Where in the declaration of the tool, in the provider's form; in the request if it is about the list.
+    pub pointer: String,
+    /// The mistake in words.
+    pub message: String,
+    /// The next step.
+    pub help: Option<String>,
+}
+
+/// A tool at a provider.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Verdict {
+    /// The status of the tool.
+    pub status: Status,
+    /// Why.
+    pub objections: Vec<Objection>,
+    /// The parts that the provider passes over in silence.
+    pub dropped: Vec<Loss>,
+    /// The tokens that its declaration takes.
+    pub tokens: u64,
+}
+
+/// All tools at one provider.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Column {
+    /// The provider.
+    pub target: ToolTarget,
+    /// Each tool, in the order of the list.
+    pub verdicts: Vec<Verdict>,
+    /// The objections to the list as a whole.
+    pub of_list: Vec<Objection>,
+    /// The tokens of the whole list.
+    pub tokens: u64,
+    /// `true` if the provider's own tokenizer counted them; else they are estimated.
+    pub is_tokenized: bool,
+}
+
+impl Column {
+    /// Returns `true` if a request with these tools is refused.
+    pub fn is_refused(&self) -> bool {
+        self.of_list.iter().any(|objection| objection.status == Status::Refused)
+            || self.verdicts.iter().any(|verdict| verdict.status == Status::Refused)
+    }
+
+    /// How many tools have a status.
+    pub fn with(&self, status: Status) -> usize {
+        self.verdicts.iter().filter(|verdict| verdict.status == status).count()
+    }
+}
+
+/// Tools and providers.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Matrix {
+    /// The tools.
+    pub tools: Vec<ListedTool>,
+    /// The providers.
+    pub columns: Vec<Column>,
+}
+
+impl Matrix {
+    /// Judges tools for some providers.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use reqc::compile::{Compiler, LoadOptions};
+    /// use reqc::system::Embedded;
+    /// use reqc::tool_list::{Matrix, Status, ToolList, ToolTarget};
+    /// use reqc::world::MemoryWorld;
+    /// use serde_json::json;
+    ///
+    /// let nothing = Arc::new(MemoryWorld::default());
+    /// let compiler = Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default());
+    /// let list = ToolList::of(&json!([{"name": "ls.all", "inputSchema": {"type": "object", "properties": {}}}]));
+    /// let claude = ToolTarget::from_name("anthropic").expect("a target");
+    /// let matrix = Matrix::of(&compiler, list.expect("a tool").tools, &[claude]);
+    /// assert_eq!(matrix.columns[0].verdicts[0].status, Status::Refused);
+    /// ```
+    pub fn of(compiler: &Compiler, tools: Vec<ListedTool>, targets: &[ToolTarget]) -> Matrix {
+        let columns = targets.par_iter().map(|target| column(compiler, &tools, *target)).collect();
+        Matrix { tools, columns }
+    }
+
+    /// Returns `true` if a provider refuses a tool or the list, in the form in which anybody's tools can be sent there. What strict modes and
+    /// Gemini's own kind of schemas refuse need not be sent so.
+    pub fn refuses(&self) -> bool {
+        self.columns.iter().any(|column| column.target.form == Form::Plain && column.is_refused())
+    }
+}
+
+fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Column {
+    let mut first: HashMap<&str, &ListedTool> = HashMap::new();
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    for tool in tools {
+        let mut verdict = verdict(compiler, tool, &target);
+        if let Some(earlier) = first.get(tool.name.as_str()) {
+            verdict.add(beside(compiler, earlier, tool, &target, &verdict));
+        }
+        first.entry(&tool.name).or_insert(tool);
+        verdicts.push(verdict);
+    }
+    let all: Vec<&ListedTool> = tools.iter().collect();
+    let body = target.body(&all);
+    let problems = problems(compiler, &target, &body);
+    // What is wrong with a tool was told of that tool alone.
+    let of_list = problems.into_iter().filter(|problem| of_tool(&target, problem).is_none());
+    let of_list = of_list.map(|problem| objection(&target, (0, problem.pointer.as_str().to_owned()), problem));
+    let (tokens, is_tokenized) = tokens(&target, &body);
+    Column { target, verdicts, of_list: of_list.collect(), tokens, is_tokenized }
+}
+
+impl Verdict {
+    fn add(&mut self, more: Vec<Objection>) {
+        self.objections.extend(more);
+        let worst = self.objections.iter().map(|objection| objection.status).max();
+        self.status = self.status.max(worst.unwrap_or(Status::Taken));
+    }
+}
+
+fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdict {
+    let body = target.body(&[tool]);
+    let found = problems(compiler, target, &body);
+    let objections = found.into_iter().filter_map(|problem| {
+        let place = of_tool(target, &problem)?;
+        Some(objection(target, place, problem))
+    });
+    let mut objections: Vec<Objection> = objections.collect();
+    let passes_over = target.wire == WireFormat::OllamaChat;
+    let dropped = if passes_over { dropped(tool, target) } else { Vec::new() };
+    // Ollama refuses no schema of an object: what it cannot say is lost.
+    let is_loss =
+        |it: &&mut Objection| passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema";
+    objections.iter_mut().filter(is_loss).for_each(|objection| objection.status = Status::Weakened);
+    // What stands around the first tool is no part of it.
+    let (one, two) = (tokens(target, &body).0, tokens(target, &target.body(&[tool, tool])).0);
+    let status = if dropped.is_empty() { Status::Taken } else { Status::Weakened };
+    let mut verdict = Verdict { status, objections: Vec::new(), dropped, tokens: two.saturating_sub(one) };
+    verdict.add(objections);
+    verdict
+}
+
+/// Returns what a server that passes over keywords does not hand to the model.
+fn dropped(tool: &ListedTool, target: &ToolTarget) -> Vec<Loss> {
+    lower(&tool.schema, &Speech::of(target)).map(|lowered| lowered.losses).unwrap_or_default()
+}
+
+/// Returns what is wrong with a tool because of an earlier one of its name.
+fn beside(
+    compiler: &Compiler,
+    earlier: &ListedTool,
+    tool: &ListedTool,
+    target: &ToolTarget,
+    alone: &Verdict,
+) -> Vec<Objection> {
+    let found = problems(compiler, target, &target.body(&[earlier, tool]));
+    let of_second = found.into_iter().filter_map(|problem| match of_tool(target, &problem)? {
+        (1, inner) => Some(objection(target, (1, inner), problem)),
+        _ => None,
+    });
+    of_second.filter(|objection| !alone.objections.contains(objection)).collect()
+}
+
+fn problems(compiler: &Compiler, target: &ToolTarget, body: &Value) -> Vec<Problem> {
+    let to = LintTarget { server: Some(target.server), model: Some(target.model), ..LintTarget::default() };
+    compiler.problems_of_body(body, target.wire, &to)
+}
+
+/// The tool that a problem is about, and the place in its declaration.
+fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
+    let list = Pointer::parse(&target.place(0)).parent()?;
+    let below = problem.pointer.below(&list)?;
+    let index = below.tokens().next()?.parse().ok()?;
+    let inner = below.below(&Pointer::root().element(index))?;
+    Some((index, inner.as_str().to_owned()))
+}
+
+fn objection(target: &ToolTarget, (index, pointer): (usize, String), problem: Problem) -> Objection {
+    let status = match problem.severity.unwrap_or(problem.rule.severity) {
+        Severity::Error => Status::Refused,
+        Severity::Warning => Status::Doubtful,
+    };
+    // Places of the smallest request are nobody's: what is told begins with the tool.
+    let place = target.place(index);
+    let (own, nested) = (format!("`{place}/"), format!("`{place}/function/"));
+    let message = problem.message.replace(&nested, "`/").replace(&own, "`/");
+    Objection { rule: problem.rule, status, pointer, message, help: problem.help }
+}
+
+/// The tokens of a body's tools, and whether a tokenizer counted them.
+fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
+    let estimate = TokenEstimate::of(body, target.wire, target.model);
+    (estimate.of_kind(PartKind::Tools), estimate.is_tokenized)
+}
+
+/// The evidence of a rule that speaks of a server; all of it if none names one.
+pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
+    let name = match server {
+        Server::Anthropic => "Claude",
+        Server::Google | Server::Vertex => "Gemini",
+        other => other.name(),
+    };
+    let of_server = rule
+        .evidence
+        .iter()
+        .filter(|evidence| evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:")));
+    let of_server: Vec<&Evidence> = of_server.collect();
+    if of_server.is_empty() { rule.evidence.iter().collect() } else { of_server }
+}
+
+/// Tools in the nearest form that a provider takes.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LoweredList {
+    /// The member `tools` of a request, with the tools that are taken.
+    pub tools: Value,
+    /// The result for each tool, in the order of the list.
+    pub told: Vec<LoweredTool>,
+}
+
+/// The result for a tool.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LoweredTool {
+    /// Its name in the list.
+    pub name: String,
+    /// Its name in the request, if that differs.
+    pub renamed: Option<String>,
+    /// The form that it has in the request, if the one that was asked for cannot say enough, and the reason.
+    pub instead: Option<(ToolTarget, String)>,
+    /// The checks that its schema lost.
+    pub losses: Vec<Loss>,
+    /// Why it is left out, if nothing that is taken was found.
+    pub refused: Option<String>,
+    /// Its schema in the request.
+    pub schema: Value,
+}
+
+/// Lowers tools for a provider. A tool that is taken stays as it is.
+pub fn lowered(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> LoweredList {
+    let mut names: Vec<String> = Vec::new();
+    let (mut declared, mut told) = (Vec::new(), Vec::new());
+    for tool in tools {
+        let name = fitting_name(&tool.name, &target, &names);
+        names.push(name.clone());
+        let renamed = ListedTool { name: name.clone(), ..tool.clone() };
+        let (target, one) = lowered_tool(compiler, &renamed, target);
+        if one.refused.is_none() {
+            let schema = one.schema.clone();
+            declared.push(target.declared(&ListedTool { schema, ..renamed }));
+        }
+        told.push(LoweredTool { name: tool.name.clone(), renamed: (name != tool.name).then_some(name), ..one });
+    }
+    LoweredList { tools: target.member(declared), told }
+}
+
+fn lowered_tool(compiler: &Compiler, tool: &ListedTool, target: ToolTarget) -> (ToolTarget, LoweredTool) {
+    let mut one = LoweredTool {
+        name: tool.name.clone(),
+        renamed: None,
+        instead: None,
+        losses: Vec::new(),
+        refused: None,
+        schema: tool.schema.clone(),
+    };
+    if is_plainly_taken(compiler, tool, &target) {
+        return (target, one);
+    }
+    let why = match lower(&tool.schema, &Speech::of(&target)) {
+        Ok(lowered) => {
+            let nearest = ListedTool { schema: lowered.schema.clone(), ..tool.clone() };
+            match refusal(compiler, &nearest, &target) {
+                None => {
+                    (one.schema, one.losses) = (lowered.schema, lowered.losses);
+                    return (target, one);
+                }
+                Some(why) => why,
+            }
+        }
+        Err(unsayable) if unsayable.pointer.is_empty() => format!("at the root, {}", unsayable.why),
+        Err(unsayable) => format!("at `{}`, {}", unsayable.pointer, unsayable.why),
+    };
+    match target.wider() {
+        Some(wider) => {
+            let (form, inner) = lowered_tool(compiler, tool, wider);
+            (form, LoweredTool { instead: Some((wider, why)), ..inner })
+        }
+        None => {
+            one.refused = Some(why);
+            (target, one)
+        }
+    }
+}
+
+/// Returns `true` if a tool is taken as it is, without any loss.
+fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> bool {
+    let found = problems(compiler, target, &target.body(&[tool]));
+    found.iter().all(|problem| of_tool(target, problem).is_none())
+}
+
+/// Why a tool is refused, if it is.
+fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
+    let found = problems(compiler, target, &target.body(&[tool]));
+    found
+        .iter()
+        .find(|problem| problem.severity.unwrap_or(problem.rule.severity) == Severity::Error)
+        .map(|problem| problem.message.clone())
+}
+
+/// A name that the provider takes and no other tool has: with `_` for every sign that it refuses.
+fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
+    let (longest, has_dots) = match (target.wire, target.server) {
+        (WireFormat::OllamaChat, _) => return unique(name, usize::MAX, taken),
+        (WireFormat::GoogleGenerateContent, _) => (64, true),
+        _ => (crate::repo::MAX_TOOL_NAME, false),
+    };
+    let legal: String = name.chars().map(|c| if is_taken(c, has_dots) { c } else { '_' }).collect();
+    let needs_letter = has_dots && !legal.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let legal = if needs_letter || legal.is_empty() { format!("_{legal}") } else { legal };
+    unique(&legal, longest, taken)
+}
+
+fn is_taken(c: char, has_dots: bool) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || has_dots && matches!(c, '.' | ':')
+}
+
+fn unique(name: &str, longest: usize, taken: &[String]) -> String {
+    let plain = cut(0, name, longest);
+    let numbered = (2..).map(|number: usize| {
+        let end = format!("_{number}");
+        format!("{}{end}", cut(end.len(), name, longest))
+    });
+    std::iter::once(plain)
+        .chain(numbered)
+        .find(|candidate| !taken.contains(candidate))
+        .expect("there are more numbers than names")
+}
+
+fn cut(room: usize, name: &str, longest: usize) -> String {
+    name.chars().take(longest.saturating_sub(room)).collect::<String>()
+}

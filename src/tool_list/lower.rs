@@ -1,0 +1,471 @@
+//! The nearest schema that a provider takes: never stricter than the one that was written.
+//!
+//! Input: a schema of arguments and what a provider's form of schemas can say ([`Speech`]). Output: a schema that accepts every value
+//! which the original accepts, and what it no longer checks. Only a keyword in a place where leaving it out lets more pass is left out
+//! alone; below `not`, `if` and the like, where it would let less pass, the whole `not` goes.
+
+mod conjunction;
+mod refs;
+mod speech;
+#[cfg(test)]
+mod tests;
+mod tidy;
+
+use serde_json::{Map, Value, json};
+
+use crate::json::Pointer;
+use refs::Refs;
+pub use speech::Speech;
+
+/// A keyword that a lowered schema no longer checks, or no longer checks as it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The place of the schema that held it, in the original.
+    pub pointer: String,
+    /// The keyword.
+    pub keyword: String,
+    /// The result, in a phrase.
+    pub became: String,
+}
+
+/// A lowered schema.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Lowered {
+    /// The schema.
+    pub schema: Value,
+    /// The checks that it lost.
+    pub losses: Vec<Loss>,
+}
+
+/// Why a form of schemas cannot say anything that is not stricter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsayable {
+    /// The place in the original.
+    pub pointer: String,
+    /// The reason, in a phrase.
+    pub why: String,
+}
+
+/// The most schemas that are written in place of references: each may stand in many places.
+const MOST_NODES: usize = 5_000;
+
+/// The deepest that schemas are followed.
+const DEEPEST: usize = 100;
+
+/// Lowers a schema of arguments, which are always an object.
+///
+/// # Errors
+///
+/// The form has no schema that would accept as much.
+pub fn lower(schema: &Value, speech: &Speech) -> Result<Lowered, Unsayable> {
+    // The root becomes an object, which whatever refers to it need not be.
+    let narrows_root = speech.is_plain_root && schema.get("type") != Some(&"object".into());
+    let keeps_refs = speech.takes_refs && !(narrows_root && refs::holds_root(schema));
+    let first = attempt(schema, speech, keeps_refs);
+    match first {
+        // What a reference leads to may have been left out.
+        Ok(lowered) if keeps_refs && Refs::of(&lowered.schema).has_dangling(&lowered.schema) => {
+            attempt(schema, speech, false)
+        }
+        first => first,
+    }
+}
+
+fn attempt(schema: &Value, speech: &Speech, keeps_refs: bool) -> Result<Lowered, Unsayable> {
+    let mut lowering =
+        Lowering { speech, keeps_refs, refs: Refs::of(schema), losses: Vec::new(), open: Vec::new(), nodes: 0 };
+    let root = match schema {
+        Value::Object(members) => members.clone(),
+        Value::Bool(true) => Map::new(),
+        other => {
+            lowering.lose(
+                &Pointer::root(),
+                "the schema",
+                &format!("is {}: nothing is checked", crate::json::kind_of(other)),
+            );
+            Map::new()
+        }
+    };
+    let mut lowered = lowering.node(&root, &Pointer::root(), 0);
+    if speech.is_plain_root {
+        lowering.root(&mut lowered);
+    }
+    let schema = lowering.said(lowered)?;
+    Ok(Lowered { schema, losses: lowering.losses })
+}
+
+struct Lowering<'s> {
+    speech: &'s Speech,
+    keeps_refs: bool,
+    refs: Refs<'s>,
+    losses: Vec<Loss>,
+    /// The references that are being written out.
+    open: Vec<String>,
+    nodes: usize,
+}
+
+impl Lowering<'_> {
+    fn lose(&mut self, at: &Pointer, keyword: &str, became: &str) {
+        let loss = Loss { pointer: at.as_str().to_owned(), keyword: keyword.to_owned(), became: became.to_owned() };
+        if !self.losses.contains(&loss) {
+            self.losses.push(loss);
+        }
+    }
+
+    /// A schema in any place.
+    fn schema(&mut self, schema: &Value, at: &Pointer, depth: usize) -> Value {
+        match schema {
+            Value::Object(members) => Value::Object(self.node(members, at, depth)),
+            Value::Bool(false) if !self.speech.takes_booleans => {
+                self.lose(at, "false", "is not checked: any value passes");
+                json!({})
+            }
+            Value::Bool(false) => Value::Bool(false),
+            // `true`, and what was found to be no schema.
+            Value::Bool(true) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => json!({}),
+        }
+    }
+
+    fn node(&mut self, members: &Map<String, Value>, at: &Pointer, depth: usize) -> Map<String, Value> {
+        self.nodes += 1;
+        if depth > DEEPEST || self.nodes > MOST_NODES {
+            self.lose(at, "the schema", "is too deep or too large, and is not checked");
+            return Map::new();
+        }
+        let mut out = members.clone();
+        self.tidy(&mut out, at);
+        if let Some(Value::String(target)) = out.get("$ref").cloned()
+            && (!self.keeps_refs || self.refs.find(&target).is_none())
+        {
+            return self.written_out(&out, &target, at, depth);
+        }
+        if self.speech.has_lone_refs && out.contains_key("$ref") {
+            self.alone(&mut out, at);
+        }
+        self.below(&mut out, at, depth);
+        self.respelled(&mut out, at, depth);
+        self.only_known(&mut out, at);
+        out
+    }
+
+    /// The schema that a reference leads to, in its place. What stands beside a reference counts in newer drafts alone, so leaving it
+    /// out is weaker in all.
+    fn written_out(
+        &mut self,
+        beside: &Map<String, Value>,
+        target: &str,
+        at: &Pointer,
+        depth: usize,
+    ) -> Map<String, Value> {
+        let checks = beside.keys().filter(|name| !speech::is_annotation(name) && *name != "$ref");
+        for name in checks.cloned().collect::<Vec<_>>() {
+            self.lose(at, &name, "stands beside `$ref`, and is not checked");
+        }
+        let mut found = match self.refs.find(target) {
+            _ if self.open.iter().any(|open| open == target) => {
+                self.lose(at, "$ref", "comes back to itself: deeper values are not checked");
+                Map::new()
+            }
+            None => {
+                self.lose(at, "$ref", "leads to no schema of this document, and is not checked");
+                Map::new()
+            }
+            Some(found) => {
+                self.open.push(target.to_owned());
+                let found = self.schema(found, at, depth + 1);
+                self.open.pop();
+                match found {
+                    Value::Object(found) => found,
+                    // `false`.
+                    _ => Map::from_iter([("not".to_owned(), json!({}))]),
+                }
+            }
+        };
+        let annotations = beside.iter().filter(|(name, _)| self.speech.keeps_annotation(name));
+        for (name, value) in annotations {
+            found.insert(name.clone(), value.clone());
+        }
+        found
+    }
+
+    /// Leaves out what stands beside a reference, definitions aside.
+    fn alone(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
+        let beside = out.keys().filter(|name| !matches!(name.as_str(), "$ref" | "$defs" | "definitions"));
+        for name in beside.cloned().collect::<Vec<_>>() {
+            out.remove(&name);
+            if !speech::is_annotation(&name) && !speech::says_nothing(&name) {
+                self.lose(at, &name, "stands beside `$ref`, and is not checked");
+            }
+        }
+    }
+
+    /// Lowers what stands below a schema.
+    fn below(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
+        for name in ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"] {
+            let Some(Value::Object(inner)) = out.get(name).cloned() else { continue };
+            if !self.speech.keeps(name) && name != "properties" {
+                continue;
+            }
+            let at = at.member(name);
+            let lowered =
+                inner.iter().map(|(key, schema)| (key.clone(), self.schema(schema, &at.member(key), depth + 1)));
+            let lowered: Map<String, Value> = lowered.collect();
+            out.insert(name.to_owned(), Value::Object(lowered));
+        }
+        for name in [
+            "items",
+            "additionalProperties",
+            "additionalItems",
+            "propertyNames",
+            "then",
+            "else",
+            "unevaluatedProperties",
+            "unevaluatedItems",
+        ] {
+            let Some(inner @ Value::Object(_)) = out.get(name).cloned() else { continue };
+            if self.speech.keeps(name) {
+                out.insert(name.to_owned(), self.schema(&inner, &at.member(name), depth + 1));
+            }
+        }
+        for name in ["anyOf", "allOf", "prefixItems", "items"] {
+            let Some(Value::Array(inner)) = out.get(name).cloned() else { continue };
+            if !self.speech.keeps(name) && name != "allOf" {
+                continue;
+            }
+            let lowered = inner.iter().enumerate();
+            let lowered: Vec<Value> = lowered
+                .map(|(index, schema)| self.schema(schema, &at.member(name).element(index), depth + 1))
+                .collect();
+            out.insert(name.to_owned(), Value::Array(lowered));
+        }
+        self.exact(out, at, depth);
+    }
+
+    /// Lowers what must not become weaker: below `not` and `if`, each of `oneOf`, and `contains` with a bound above.
+    fn exact(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
+        for name in ["not", "if", "contains"] {
+            let Some(inner) = out.get(name).cloned().filter(|_| self.speech.keeps(name)) else { continue };
+            if name == "contains" && !out.contains_key("maxContains") {
+                let lowered = self.schema(&inner, &at.member(name), depth + 1);
+                out.insert(name.to_owned(), lowered);
+                continue;
+            }
+            match self.unchanged(&inner, &at.member(name), depth) {
+                Some(same) => {
+                    out.insert(name.to_owned(), same);
+                }
+                None => self.drop_group(out, at, name),
+            }
+        }
+        let Some(Value::Array(inner)) = out.get("oneOf").cloned() else { return };
+        let same: Option<Vec<Value>> = match self.speech.keeps("oneOf") {
+            true => {
+                let each = inner.iter().enumerate();
+                each.map(|(index, schema)| self.unchanged(schema, &at.member("oneOf").element(index), depth)).collect()
+            }
+            false => None,
+        };
+        if let Some(same) = same {
+            out.insert("oneOf".to_owned(), Value::Array(same));
+            return;
+        }
+        out.remove("oneOf");
+        if out.contains_key("anyOf") || !self.speech.keeps("anyOf") {
+            self.lose(at, "oneOf", "is not checked");
+            self.forget_unevaluated(out, at);
+            return;
+        }
+        self.lose(at, "oneOf", "became `anyOf`: several may fit");
+        let lowered = inner.iter().enumerate();
+        let lowered: Vec<Value> =
+            lowered.map(|(index, schema)| self.schema(schema, &at.member("oneOf").element(index), depth + 1)).collect();
+        out.insert("anyOf".to_owned(), Value::Array(lowered));
+    }
+
+    /// A schema that loses nothing when it is lowered; `None` if it does. What a reference leads to may lose something elsewhere.
+    fn unchanged(&mut self, schema: &Value, at: &Pointer, depth: usize) -> Option<Value> {
+        let before = self.losses.len();
+        let holds_refs = self.keeps_refs && !self.speech.is_whole() && refs::holds_any(schema);
+        let lowered = self.schema(schema, at, depth + 1);
+        let is_same = self.losses.len() == before && !holds_refs;
+        self.losses.truncate(before);
+        is_same.then_some(lowered)
+    }
+
+    /// Leaves out a keyword with those that say nothing, or something else, without it.
+    fn drop_group(&mut self, out: &mut Map<String, Value>, at: &Pointer, name: &str) {
+        let with: &[&str] = match name {
+            "if" => &["then", "else"],
+            "contains" => &["minContains", "maxContains"],
+            "patternProperties" | "properties" => &["additionalProperties"],
+            "prefixItems" => &["items"],
+            _ => &[],
+        };
+        for name in [name].iter().chain(with).filter(|name| out.contains_key(**name)).copied().collect::<Vec<_>>() {
+            out.remove(name);
+            self.lose(at, name, "is not checked");
+        }
+        self.forget_unevaluated(out, at);
+    }
+
+    /// Properties and elements count as evaluated by what stands beside: once that is gone, more would be refused.
+    fn forget_unevaluated(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
+        for name in ["unevaluatedProperties", "unevaluatedItems"] {
+            if out.remove(name).is_some() {
+                self.lose(at, name, "is not checked");
+            }
+        }
+    }
+
+    /// Says the same, or nearly the same, in keywords that the form has.
+    fn respelled(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
+        if !self.speech.keeps("const")
+            && let Some(value) = out.remove("const")
+        {
+            match out.contains_key("enum") {
+                true => self.lose(at, "const", "is not checked"),
+                false => drop(out.insert("enum".to_owned(), json!([value]))),
+            }
+        }
+        for (name, wider) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+            let can_widen = !self.speech.keeps(name) && self.speech.keeps(wider) && !out.contains_key(wider);
+            if can_widen && let Some(bound) = out.remove(name) {
+                self.lose(at, name, &format!("became `{wider}`: the bound itself passes"));
+                out.insert(wider.to_owned(), bound);
+            }
+        }
+        if !self.speech.keeps("allOf")
+            && let Some(Value::Array(all)) = out.remove("allOf")
+        {
+            let all: Vec<Value> = all.iter().map(|part| self.led_to(part, at, depth)).collect();
+            self.joined(out, &all, "allOf", at);
+        }
+        let least = out.get("minItems").and_then(Value::as_u64);
+        if self.speech.most_min_items.is_some_and(|most| least.is_some_and(|least| least > most)) {
+            self.lose(at, "minItems", "became 1");
+            out.insert("minItems".to_owned(), json!(1));
+        }
+        if self.speech.needs_items && is_type(out, "array") && !out.contains_key("items") {
+            out.insert("items".to_owned(), json!({}));
+        }
+    }
+
+    /// Leaves out keywords that the form does not have.
+    fn only_known(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
+        let strangers: Vec<String> = out.keys().filter(|name| !self.speech.keeps(name)).cloned().collect();
+        for name in strangers.iter().map(String::as_str) {
+            let is_idle = out.get(name).is_some_and(|value| *value == Value::Bool(true) || *value == json!({}));
+            let is_idle = is_idle && matches!(name, "additionalProperties" | "items");
+            if is_idle || speech::is_annotation(name) || speech::says_nothing(name) {
+                out.remove(name);
+            } else if out.contains_key(name) {
+                self.drop_group(out, at, name);
+            }
+        }
+        let format = out.get("format").and_then(Value::as_str);
+        if format.is_some_and(|format| !self.speech.takes_format(format)) {
+            out.remove("format");
+            self.lose(at, "format", "is not checked");
+        }
+    }
+
+    /// The root without what may stand below it alone.
+    fn root(&mut self, out: &mut Map<String, Value>) {
+        let at = Pointer::root();
+        if self.keeps_refs && out.contains_key("$ref") {
+            return;
+        }
+        for name in ["enum", "not", "const"] {
+            if self.speech.refuses_at_root.contains(&name) && out.remove(name).is_some() {
+                self.lose(&at, name, "cannot stand at the root, and is not checked");
+            }
+        }
+        if self.speech.refuses_at_root.contains(&"allOf")
+            && let Some(Value::Array(all)) = out.remove("allOf")
+        {
+            let all: Vec<Value> = all.iter().map(|part| self.led_to(part, &at, 0)).collect();
+            self.joined(out, &all, "allOf", &at);
+        }
+        for name in ["anyOf", "oneOf"] {
+            if self.speech.refuses_at_root.contains(&name)
+                && let Some(Value::Array(any)) = out.remove(name)
+            {
+                let any: Vec<Value> = any.iter().map(|part| self.led_to(part, &at, 0)).collect();
+                self.lose(&at, name, "cannot stand at the root: its properties stand side by side");
+                self.forget_unevaluated(out, &at);
+                conjunction::alternatives(out, &any);
+            }
+        }
+        // Arguments are an object, so nothing is lost that could be there.
+        out.insert("type".to_owned(), "object".into());
+        out.entry("properties").or_insert_with(|| json!({}));
+        self.named_properties(out);
+    }
+
+    /// The properties whose names the provider takes. The others may still be there, and are not checked.
+    fn named_properties(&mut self, out: &mut Map<String, Value>) {
+        let Some(is_taken) = self.speech.takes_property else { return };
+        let names = out.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let strange: Vec<String> = names.filter(|name| !is_taken(name)).cloned().collect();
+        if strange.is_empty() {
+            return;
+        }
+        let at = Pointer::root();
+        for name in &strange {
+            if let Some(properties) = out.get_mut("properties").and_then(Value::as_object_mut) {
+                properties.remove(name);
+            }
+            self.lose(&at.member("properties"), name, "has a name that is refused, and is not declared");
+        }
+        if out.get("additionalProperties").is_some_and(|it| *it != Value::Bool(true)) {
+            out.remove("additionalProperties");
+            self.lose(&at, "additionalProperties", "is not checked: a property cannot be declared");
+        }
+        self.forget_unevaluated(out, &at);
+        if let Some(Value::Array(required)) = out.get_mut("required") {
+            required.retain(|name| name.as_str().is_none_or(|name| !strange.iter().any(|it| it == name)));
+        }
+    }
+
+    /// A part that was lowered, or what it refers to, lowered.
+    fn led_to(&mut self, part: &Value, at: &Pointer, depth: usize) -> Value {
+        match part.get("$ref") {
+            Some(_) => {
+                let found = self.refs.resolved(part);
+                self.schema(&found, at, depth + 1)
+            }
+            None => part.clone(),
+        }
+    }
+
+    /// Puts the parts of an `allOf` into the schema around it, as far as they say different things.
+    fn joined(&mut self, out: &mut Map<String, Value>, all: &[Value], name: &str, at: &Pointer) {
+        for (index, part) in all.iter().enumerate() {
+            let Some(part) = part.as_object() else { continue };
+            for keyword in conjunction::join(out, part) {
+                let at = at.member(name).element(index);
+                self.lose(&at, &keyword, "is said twice, and the other one counts");
+            }
+        }
+        self.forget_unevaluated(out, at);
+    }
+
+    /// The form's own last step: what every schema of it must say.
+    fn said(&mut self, lowered: Map<String, Value>) -> Result<Value, Unsayable> {
+        match self.speech.finish {
+            speech::Finish::AsItIs => Ok(Value::Object(lowered)),
+            speech::Finish::OpenApi => speech::open_api(lowered, &mut self.losses),
+            speech::Finish::Closed { needs_all } => speech::closed(lowered, needs_all, &mut self.losses),
+        }
+    }
+}
+
+pub(super) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(one)) => one == name,
+        Some(Value::Array(several)) => several.iter().any(|one| one == name),
+        _ => false,
+    }
+}

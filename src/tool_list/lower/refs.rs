@@ -1,0 +1,73 @@
+//! References within a schema.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+/// The schema that references lead into.
+pub(super) struct Refs<'s> {
+    root: &'s Value,
+    /// `true` if an inner schema has an address of its own, from which references in it are read.
+    is_rebased: bool,
+}
+
+/// How many references in a row are followed.
+const LONGEST: usize = 20;
+
+impl<'s> Refs<'s> {
+    pub(super) fn of(root: &'s Value) -> Refs<'s> {
+        let is_rebased =
+            any(root, &mut |value| !std::ptr::eq(value, root) && value.get("$id").is_some_and(Value::is_string));
+        Refs { root, is_rebased }
+    }
+
+    /// The schema that a reference leads to; `None` if it is none of this document.
+    pub(super) fn find(&self, target: &str) -> Option<&'s Value> {
+        let pointer = target.strip_prefix('#').filter(|_| !self.is_rebased)?;
+        let pointer = percent_encoding::percent_decode_str(pointer).decode_utf8().ok()?;
+        self.root.pointer(&pointer).filter(|found| found.is_object() || found.is_boolean())
+    }
+
+    /// A schema, or what its reference leads to.
+    pub(super) fn resolved(&self, schema: &Value) -> Value {
+        let mut schema = schema;
+        let mut seen = HashSet::new();
+        while let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+            let is_new = seen.insert(target) && seen.len() < LONGEST;
+            match self.find(target).filter(|_| is_new) {
+                Some(next) => schema = next,
+                None => return Value::Object(serde_json::Map::new()),
+            }
+        }
+        schema.clone()
+    }
+
+    /// Returns `true` if a reference of a schema leads nowhere.
+    pub(super) fn has_dangling(&self, schema: &Value) -> bool {
+        let dangles = |value: &Value| {
+            let target = value.get("$ref").and_then(Value::as_str);
+            target.is_some_and(|target| self.find(target).is_none())
+        };
+        any(schema, &mut |value| dangles(value))
+    }
+}
+
+/// Returns `true` if a schema, or one in it, refers to another.
+pub(super) fn holds_any(schema: &Value) -> bool {
+    any(schema, &mut |value| ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|name| value.get(*name).is_some()))
+}
+
+/// Returns `true` if a schema, or one in it, refers to the root.
+pub(super) fn holds_root(schema: &Value) -> bool {
+    any(schema, &mut |value| value.get("$ref").is_some_and(|target| *target == "#" || *target == ""))
+}
+
+/// Returns whether a value or one in it is such a one.
+fn any(value: &Value, is_one: &mut dyn FnMut(&Value) -> bool) -> bool {
+    is_one(value)
+        || match value {
+            Value::Array(elements) => elements.iter().any(|element| any(element, is_one)),
+            Value::Object(members) => members.values().any(|member| any(member, is_one)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+}

@@ -1,0 +1,481 @@
+//! The abilities of each provider's form of schemas.
+
+use serde_json::{Map, Value, json};
+
+use super::conjunction::types;
+use super::{Loss, Unsayable, is_type};
+use crate::json::Pointer;
+use crate::provider::{Server, WireFormat};
+use crate::tool_list::target::{Form, ToolTarget};
+
+/// The abilities of a provider's form of schemas.
+#[derive(Debug, Clone, Copy)]
+pub struct Speech {
+    keywords: Keywords,
+    pub(super) takes_refs: bool,
+    pub(super) takes_booleans: bool,
+    /// `true` if nothing stands beside `$ref`.
+    pub(super) has_lone_refs: bool,
+    /// `true` if the root is an object with properties and little else.
+    pub(super) is_plain_root: bool,
+    pub(super) refuses_at_root: &'static [&'static str],
+    pub(super) needs_items: bool,
+    pub(super) most_min_items: Option<u64>,
+    /// The names that properties of the root may have; `None`: any.
+    pub(super) takes_property: Option<fn(&str) -> bool>,
+    formats: Option<&'static [&'static str]>,
+    pub(super) finish: Finish,
+}
+
+/// The keywords of a form.
+#[derive(Debug, Clone, Copy)]
+enum Keywords {
+    All,
+    AllBut(&'static [&'static str]),
+    Only(&'static [&'static str]),
+}
+
+/// The last step of a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finish {
+    AsItIs,
+    /// Every schema has one type, and an object has properties.
+    OpenApi,
+    /// Objects hold what they declare and nothing else; `needs_all`: each property is required.
+    Closed {
+        needs_all: bool,
+    },
+}
+
+/// All of JSON Schema.
+const WHOLE: Speech = Speech {
+    keywords: Keywords::All,
+    takes_refs: true,
+    takes_booleans: true,
+    has_lone_refs: false,
+    is_plain_root: false,
+    refuses_at_root: &[],
+    needs_items: false,
+    most_min_items: None,
+    takes_property: None,
+    formats: None,
+    finish: Finish::AsItIs,
+};
+
+/// The keywords whose meaning a schema around them decides, so they are kept only where nothing is left out.
+const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
+
+const CLAUDE: Speech = Speech {
+    keywords: Keywords::AllBut(&UNEVALUATED),
+    is_plain_root: true,
+    refuses_at_root: &["anyOf", "oneOf", "allOf"],
+    takes_property: Some(is_claude_property),
+    ..WHOLE
+};
+
+const CLAUDE_STRICT: Speech = Speech {
+    keywords: Keywords::AllBut(&[
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+        "maxItems",
+        "uniqueItems",
+        "minProperties",
+        "maxProperties",
+        "patternProperties",
+    ]),
+    most_min_items: Some(1),
+    finish: Finish::Closed { needs_all: false },
+    ..CLAUDE
+};
+
+const OPENAI: Speech = Speech {
+    keywords: Keywords::AllBut(&UNEVALUATED),
+    is_plain_root: true,
+    refuses_at_root: &["anyOf", "oneOf", "allOf", "enum", "not"],
+    needs_items: true,
+    ..WHOLE
+};
+
+const OPENAI_STRICT: Speech = Speech {
+    keywords: Keywords::AllBut(&[
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "allOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "dependentRequired",
+        "dependentSchemas",
+        "dependencies",
+        "patternProperties",
+        "propertyNames",
+        "uniqueItems",
+        "contains",
+        "minContains",
+        "maxContains",
+        "prefixItems",
+        "additionalItems",
+        "default",
+    ]),
+    has_lone_refs: true,
+    takes_booleans: false,
+    formats: Some(&["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]),
+    finish: Finish::Closed { needs_all: true },
+    ..OPENAI
+};
+
+const OLLAMA: Speech = Speech {
+    keywords: Keywords::Only(&["type", "items", "description", "enum", "anyOf", "properties", "required"]),
+    takes_refs: false,
+    takes_booleans: false,
+    ..WHOLE
+};
+
+const GEMINI_OPEN_API: Speech = Speech {
+    keywords: Keywords::Only(&[
+        "type",
+        "format",
+        "title",
+        "description",
+        "nullable",
+        "enum",
+        "items",
+        "minItems",
+        "maxItems",
+        "properties",
+        "required",
+        "minProperties",
+        "maxProperties",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "pattern",
+        "anyOf",
+        "default",
+        "example",
+        "propertyOrdering",
+    ]),
+    takes_refs: false,
+    takes_booleans: false,
+    formats: Some(&["date-time", "float", "double", "int32", "int64"]),
+    finish: Finish::OpenApi,
+    ..WHOLE
+};
+
+impl Speech {
+    /// Returns what a target's form of schemas can say.
+    pub fn of(target: &ToolTarget) -> Speech {
+        match (target.wire, target.form, target.server) {
+            (WireFormat::AnthropicMessages, Form::Strict, _) => CLAUDE_STRICT,
+            (WireFormat::AnthropicMessages, ..) => CLAUDE,
+            (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, Form::Strict, _) => OPENAI_STRICT,
+            (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, _, Server::OpenAi) => OPENAI,
+            (WireFormat::GoogleGenerateContent, Form::OpenApi, _) => GEMINI_OPEN_API,
+            (WireFormat::OllamaChat, ..) => OLLAMA,
+            (
+                WireFormat::OpenAiChat
+                | WireFormat::OpenAiResponses
+                | WireFormat::GoogleGenerateContent
+                | WireFormat::MistralChat
+                | WireFormat::MistralFim
+                | WireFormat::OllamaGenerate
+                | WireFormat::LlamaCppInfill,
+                ..,
+            ) => WHOLE,
+        }
+    }
+
+    /// Returns `true` if it has all of JSON Schema.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.keywords, Keywords::All)
+    }
+
+    pub(super) fn keeps(&self, keyword: &str) -> bool {
+        match self.keywords {
+            Keywords::All => true,
+            Keywords::AllBut(others) => !others.contains(&keyword),
+            Keywords::Only(own) => own.contains(&keyword),
+        }
+    }
+
+    pub(super) fn keeps_annotation(&self, keyword: &str) -> bool {
+        is_annotation(keyword) && self.keeps(keyword)
+    }
+
+    pub(super) fn takes_format(&self, format: &str) -> bool {
+        self.formats.is_none_or(|formats| formats.contains(&format))
+    }
+}
+
+/// Anthropic takes `^[a-zA-Z0-9_.-]{1,64}$` as the name of a property of the root.
+fn is_claude_property(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+}
+
+/// Returns `true` if a keyword tells something of values without checking them.
+pub(super) fn is_annotation(keyword: &str) -> bool {
+    const ANNOTATIONS: [&str; 14] = [
+        "title",
+        "description",
+        "default",
+        "examples",
+        "example",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "$comment",
+        "nullable",
+        "propertyOrdering",
+        "contentMediaType",
+        "contentEncoding",
+        "contentSchema",
+    ];
+    ANNOTATIONS.contains(&keyword) || keyword.starts_with("x-")
+}
+
+/// Returns `true` if a keyword says nothing by itself: addresses and definitions.
+pub(super) fn says_nothing(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "$schema" | "$id" | "$anchor" | "$defs" | "definitions" | "$vocabulary" | "minContains" | "additionalItems"
+    )
+}
+
+/// The keywords that mean something to values of one type alone, in Gemini's own kind of schemas.
+fn belongs(keyword: &str, kind: &str) -> bool {
+    match keyword {
+        "properties" | "required" | "minProperties" | "maxProperties" | "propertyOrdering" => kind == "object",
+        "items" | "minItems" | "maxItems" => kind == "array",
+        "minLength" | "maxLength" | "pattern" | "enum" => kind == "string",
+        "minimum" | "maximum" => matches!(kind, "number" | "integer"),
+        _ => true,
+    }
+}
+
+/// A schema of Gemini's own kind.
+pub(super) fn open_api(root: Map<String, Value>, losses: &mut Vec<Loss>) -> Result<Value, Unsayable> {
+    let mut root = root;
+    root.insert("type".to_owned(), "object".into());
+    for name in ["anyOf", "enum"] {
+        if root.remove(name).is_some() {
+            lose(losses, &Pointer::root(), name, "cannot stand at the root, and is not checked");
+        }
+    }
+    let is_empty = root.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
+    match is_empty {
+        // A function without parameters has no schema.
+        true => Ok(Value::Null),
+        false => of_type(&root, "object", &Pointer::root(), losses).map(Value::Object),
+    }
+}
+
+fn lose(losses: &mut Vec<Loss>, at: &Pointer, keyword: &str, became: &str) {
+    let loss = Loss { pointer: at.as_str().to_owned(), keyword: keyword.to_owned(), became: became.to_owned() };
+    if !losses.contains(&loss) {
+        losses.push(loss);
+    }
+}
+
+fn unsayable(at: &Pointer, why: &str) -> Unsayable {
+    Unsayable { pointer: at.as_str().to_owned(), why: why.to_owned() }
+}
+
+fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<Value, Unsayable> {
+    let Some(node) = node.as_object() else {
+        return Err(unsayable(at, "any value passes, and every schema needs a `type`"));
+    };
+    let mut kinds = node.get("type").map(types).unwrap_or_default();
+    let all_texts =
+        |value: &Value| value.as_array().is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty());
+    if kinds.is_empty() && node.get("enum").is_some_and(all_texts) {
+        kinds.push("string".to_owned());
+    }
+    let is_nullable = kinds.len() > 1 && kinds.iter().any(|kind| kind == "null");
+    kinds.retain(|kind| !is_nullable || kind != "null");
+    let mut said = match (kinds.as_slice(), node.get("anyOf").and_then(Value::as_array)) {
+        ([], Some(any)) => {
+            let each = any.iter().enumerate();
+            let each = each.map(|(index, inner)| open_api_node(inner, &at.member("anyOf").element(index), losses));
+            let each = each.collect::<Result<Vec<Value>, Unsayable>>()?;
+            for name in node.keys().filter(|name| !is_annotation(name) && *name != "anyOf") {
+                lose(losses, at, name, "stands beside `anyOf`, and is not checked");
+            }
+            let mut said = Map::from_iter([("anyOf".to_owned(), Value::Array(each))]);
+            said.extend(node.get("description").map(|text| ("description".to_owned(), text.clone())));
+            said
+        }
+        ([], None) => return Err(unsayable(at, "any value passes, and every schema needs a `type`")),
+        ([one], _) => of_type(node, one, at, losses)?,
+        (several, _) => {
+            let each = several.iter().map(|kind| of_type(node, kind, at, losses).map(Value::Object));
+            let each = each.collect::<Result<Vec<Value>, Unsayable>>()?;
+            Map::from_iter([("anyOf".to_owned(), Value::Array(each))])
+        }
+    };
+    if is_nullable {
+        said.insert("nullable".to_owned(), true.into());
+    }
+    Ok(Value::Object(said))
+}
+
+/// A schema of one type.
+fn of_type(
+    node: &Map<String, Value>,
+    kind: &str,
+    at: &Pointer,
+    losses: &mut Vec<Loss>,
+) -> Result<Map<String, Value>, Unsayable> {
+    let mut said = Map::new();
+    for (name, value) in node.iter().filter(|(name, _)| belongs(name, kind)) {
+        match name.as_str() {
+            "type" => drop(said.insert("type".to_owned(), kind.into())),
+            "anyOf" => lose(losses, at, name, "stands beside `type`, and is not checked"),
+            "enum" => {
+                let texts: Vec<&Value> =
+                    value.as_array().into_iter().flatten().filter(|value| value.is_string()).collect();
+                match texts.is_empty() || texts.iter().any(|text| **text == "") {
+                    true => lose(losses, at, name, "has an empty value, and is not checked"),
+                    false => drop(said.insert(name.clone(), json!(texts))),
+                }
+            }
+            "format" => {
+                let is_of_numbers = matches!(value.as_str(), Some("float" | "double" | "int32" | "int64"));
+                match is_of_numbers == matches!(kind, "number" | "integer") {
+                    true => drop(said.insert(name.clone(), value.clone())),
+                    false => lose(losses, at, name, "is not checked"),
+                }
+            }
+            "items" => {
+                let items = open_api_node(value, &at.member(name), losses)?;
+                said.insert(name.clone(), items);
+            }
+            "properties" => {
+                let at = at.member(name);
+                let inner = value.as_object().into_iter().flatten();
+                let inner =
+                    inner.map(|(key, schema)| Ok((key.clone(), open_api_node(schema, &at.member(key), losses)?)));
+                let inner = inner.collect::<Result<Map<String, Value>, Unsayable>>()?;
+                said.insert(name.clone(), Value::Object(inner));
+            }
+            _ => drop(said.insert(name.clone(), value.clone())),
+        }
+    }
+    said.entry("type").or_insert_with(|| kind.into());
+    let other_enum = kind != "string" && node.get("enum").is_some_and(Value::is_array);
+    if other_enum {
+        lose(losses, at, "enum", "holds texts alone, and is not checked");
+    }
+    if kind == "array" && !said.contains_key("items") {
+        return Err(unsayable(at, "an array needs `items`, and any element passes"));
+    }
+    if kind == "object" {
+        if said.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty) {
+            return Err(unsayable(at, "an object needs properties, and declares none"));
+        }
+        let properties: Vec<String> = said["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
+        if let Some(Value::Array(required)) = said.get_mut("required") {
+            let is_property = |name: &Value| name.as_str().is_some_and(|name| properties.iter().any(|it| it == name));
+            if !required.iter().all(is_property) {
+                required.retain(is_property);
+                lose(losses, at, "required", "names no property, and is not checked");
+            }
+        }
+    }
+    Ok(said)
+}
+
+/// A schema that can be kept strictly: every object in it is closed.
+pub(super) fn closed(root: Map<String, Value>, needs_all: bool, losses: &mut Vec<Loss>) -> Result<Value, Unsayable> {
+    closed_node(Value::Object(root), needs_all, &Pointer::root(), losses)
+}
+
+fn closed_node(node: Value, needs_all: bool, at: &Pointer, losses: &mut Vec<Loss>) -> Result<Value, Unsayable> {
+    let mut node = match node {
+        Value::Object(node) => node,
+        other => return Ok(other),
+    };
+    let says_what =
+        ["type", "anyOf", "$ref", "enum", "const", "properties"].iter().any(|name| node.contains_key(*name));
+    if needs_all && !says_what {
+        return Err(unsayable(at, "any value passes, and a strict schema says what each value is"));
+    }
+    if (is_type(&node, "object") || node.contains_key("properties"))
+        && node.get("additionalProperties") != Some(&Value::Bool(false))
+    {
+        return Err(unsayable(at, "an object may hold more than it declares, and strict mode would forbid that"));
+    }
+    for name in ["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"] {
+        let Some(Value::Object(inner)) = node.get(name).cloned() else { continue };
+        let at = at.member(name);
+        let inner = inner.into_iter();
+        let inner = inner.map(|(key, schema)| {
+            let schema = closed_node(schema, needs_all, &at.member(&key), losses)?;
+            Ok((key, schema))
+        });
+        let inner = inner.collect::<Result<Map<String, Value>, Unsayable>>()?;
+        node.insert(name.to_owned(), Value::Object(inner));
+    }
+    for name in ["items", "not", "if", "then", "else", "contains", "propertyNames"] {
+        if let Some(inner @ Value::Object(_)) = node.get(name).cloned() {
+            let inner = closed_node(inner, needs_all, &at.member(name), losses)?;
+            node.insert(name.to_owned(), inner);
+        }
+    }
+    for name in ["anyOf", "oneOf", "allOf", "prefixItems"] {
+        let Some(Value::Array(inner)) = node.get(name).cloned() else { continue };
+        let inner = inner.into_iter().enumerate();
+        let inner =
+            inner.map(|(index, schema)| closed_node(schema, needs_all, &at.member(name).element(index), losses));
+        node.insert(name.to_owned(), Value::Array(inner.collect::<Result<Vec<Value>, Unsayable>>()?));
+    }
+    if needs_all {
+        require_all(&mut node, at, losses);
+    }
+    Ok(Value::Object(node))
+}
+
+/// Requires every property. What may be left out may be `null` instead.
+fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Loss>) {
+    let required: Vec<Value> = node.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let Some(Value::Object(properties)) = node.get_mut("properties") else {
+        // Nothing fits a closed object without properties that needs one.
+        node.remove("required");
+        return;
+    };
+    for (name, schema) in properties.iter_mut().filter(|(name, _)| !required.iter().any(|it| it == name.as_str())) {
+        *schema = nullable(schema.take());
+        lose(losses, &at.member("properties").member(name), "required", "may be left out, and is `null` then");
+    }
+    let names: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();
+    node.insert("required".to_owned(), Value::Array(names));
+}
+
+/// A schema that takes `null` too.
+fn nullable(schema: Value) -> Value {
+    let Value::Object(mut members) = schema else { return schema };
+    let is_plain = ["anyOf", "$ref", "const", "enum"].iter().all(|name| !members.contains_key(*name));
+    match members.get("type").map(types) {
+        Some(kinds) if is_plain => {
+            let kinds = kinds.iter().map(String::as_str).filter(|kind| *kind != "null").chain(["null"]);
+            members.insert("type".to_owned(), kinds.collect());
+            Value::Object(members)
+        }
+        _ => {
+            let description = members.remove("description");
+            let mut either = Map::from_iter([("anyOf".to_owned(), json!([members, {"type": "null"}]))]);
+            either.extend(description.map(|text| ("description".to_owned(), text)));
+            Value::Object(either)
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The providers that tool lists are judged for, and the smallest request to each.
+
+use serde_json::{Value, json};
+
+use super::ListedTool;
+use crate::provider::{Server, WireFormat, shaped};
+
+/// A form in which a provider takes tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolTarget {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// A phrase that names it.
+    pub what: &'static str,
+    /// The wire format of its requests.
+    pub wire: WireFormat,
+    /// The server.
+    pub server: Server,
+    /// The model of the requests.
+    pub model: &'static str,
+    /// How the schema is handed over.
+    pub form: Form,
+    /// `true` if it is judged unless others are named.
+    pub is_usual: bool,
+}
+
+/// How a schema is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As the format does it: the model reads the schema, and may err.
+    Plain,
+    /// With `strict`: the server holds the model to the schema.
+    Strict,
+    /// In Gemini's own kind of schemas, a part of OpenAPI.
+    OpenApi,
+}
+
+/// A target for tools of an OpenAI-compatible server.
+const fn compatible(name: &'static str, what: &'static str, server: Server, model: &'static str) -> ToolTarget {
+    ToolTarget { name, what, wire: WireFormat::OpenAiChat, server, model, form: Form::Plain, is_usual: false }
+}
+
+const CLAUDE: ToolTarget = ToolTarget {
+    name: "anthropic",
+    what: "Claude",
+    wire: WireFormat::AnthropicMessages,
+    server: Server::Anthropic,
+    model: "claude-sonnet-5-5",
+    form: Form::Plain,
+    is_usual: true,
+};
+
+const OPENAI: ToolTarget = ToolTarget {
+    name: "openai",
+    what: "OpenAI's Responses",
+    wire: WireFormat::OpenAiResponses,
+    server: Server::OpenAi,
+    model: "gpt-5.4",
+    form: Form::Plain,
+    is_usual: true,
+};
+
+const GEMINI: ToolTarget = ToolTarget {
+    name: "gemini",
+    what: "Gemini, `parametersJsonSchema`",
+    wire: WireFormat::GoogleGenerateContent,
+    server: Server::Google,
+    model: "gemini-3.5-flash",
+    form: Form::Plain,
+    is_usual: true,
+};
+
+impl ToolTarget {
+    /// Every target, those of one provider together.
+    pub const ALL: [ToolTarget; 16] = [
+        CLAUDE,
+        ToolTarget { name: "anthropic-strict", what: "Claude, strict tools", form: Form::Strict, ..CLAUDE },
+        OPENAI,
+        ToolTarget { name: "openai-strict", what: "OpenAI's Responses, strict tools", form: Form::Strict, ..OPENAI },
+        ToolTarget {
+            name: "openai-chat",
+            what: "OpenAI's Chat Completions",
+            wire: WireFormat::OpenAiChat,
+            model: "gpt-4.1",
+            ..OPENAI
+        },
+        GEMINI,
+        ToolTarget { name: "gemini-openapi", what: "Gemini, `parameters`", form: Form::OpenApi, ..GEMINI },
+        ToolTarget {
+            name: "mistral",
+            what: "Mistral",
+            wire: WireFormat::MistralChat,
+            server: Server::Mistral,
+            model: "mistral-medium-latest",
+            form: Form::Plain,
+            is_usual: true,
+        },
+        ToolTarget {
+            name: "ollama",
+            what: "Ollama",
+            wire: WireFormat::OllamaChat,
+            server: Server::Ollama,
+            model: "qwen3:8b",
+            form: Form::Plain,
+            is_usual: true,
+        },
+        ToolTarget { is_usual: true, ..compatible("compatible", "any other compatible server", Server::Unknown, "m") },
+        compatible("deepseek", "DeepSeek", Server::DeepSeek, "deepseek-chat"),
+        compatible("groq", "Groq", Server::Groq, "openai/gpt-oss-120b"),
+        compatible("moonshot", "Moonshot", Server::Moonshot, "kimi-k2.6"),
+        compatible("openrouter", "OpenRouter", Server::OpenRouter, "openrouter/auto"),
+        compatible("qwen", "Alibaba's Model Studio", Server::Qwen, "qwen3-max"),
+        compatible("xai", "xAI", Server::XAi, "grok-4"),
+    ];
+
+    /// The target with a name.
+    pub fn from_name(name: &str) -> Option<ToolTarget> {
+        ToolTarget::ALL.into_iter().find(|target| target.name == name)
+    }
+
+    /// The form of the same provider that takes more schemas, if this one is narrow.
+    pub(super) fn wider(&self) -> Option<ToolTarget> {
+        let plain =
+            |other: &ToolTarget| other.form == Form::Plain && (other.wire, other.server) == (self.wire, self.server);
+        ToolTarget::ALL.into_iter().find(plain).filter(|_| self.form != Form::Plain)
+    }
+
+    /// A tool as this target's requests declare it.
+    pub(super) fn declared(&self, tool: &ListedTool) -> Value {
+        let mut declared = shaped(self.wire, &tool.name, &tool.description, &tool.schema);
+        match self.form {
+            Form::Plain => {}
+            Form::Strict => {
+                let holder = match declared.get("function") {
+                    Some(_) => &mut declared["function"],
+                    None => &mut declared,
+                };
+                holder["strict"] = true.into();
+            }
+            Form::OpenApi => {
+                if let Some(members) = declared.as_object_mut() {
+                    let schema = members.remove("parametersJsonSchema").unwrap_or_default();
+                    // A function without parameters has none.
+                    if !schema.is_null() {
+                        members.insert("parameters".to_owned(), schema);
+                    }
+                }
+            }
+        }
+        declared
+    }
+
+    /// The member `tools` with some declarations.
+    pub(super) fn member(&self, declared: Vec<Value>) -> Value {
+        match self.wire {
+            WireFormat::GoogleGenerateContent => json!([{"functionDeclarations": declared}]),
+            WireFormat::AnthropicMessages
+            | WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => Value::Array(declared),
+        }
+    }
+
+    /// The place of the declaration with an index, as a JSON pointer into the body.
+    pub(super) fn place(&self, index: usize) -> String {
+        match self.wire {
+            WireFormat::GoogleGenerateContent => format!("/tools/0/functionDeclarations/{index}"),
+            WireFormat::AnthropicMessages
+            | WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => format!("/tools/{index}"),
+        }
+    }
+
+    /// The smallest request with some tools.
+    pub(super) fn body(&self, tools: &[&ListedTool]) -> Value {
+        let mut body = match self.wire {
+            WireFormat::AnthropicMessages => {
+                json!({"model": self.model, "max_tokens": 1_024, "messages": [{"role": "user", "content": "Hi"}]})
+            }
+            WireFormat::OpenAiResponses => json!({"model": self.model, "input": "Hi"}),
+            WireFormat::GoogleGenerateContent => json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
+            WireFormat::OpenAiChat
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => {
+                json!({"model": self.model, "messages": [{"role": "user", "content": "Hi"}]})
+            }
+        };
+        if !tools.is_empty() {
+            body["tools"] = self.member(tools.iter().map(|tool| self.declared(tool)).collect());
+        }
+        body
+    }
+}

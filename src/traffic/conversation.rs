@@ -1,0 +1,639 @@
+//! One conversation while it is read: the pieces of its last request, and the story so far.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::change::{self, Changed};
+use super::piece::{Mark, Piece, Share, chained, first_link};
+use super::relation::{Relation, common};
+use super::sent::{Answer, Flaw, Sent, asks_for_all, fixed};
+use super::story::{
+    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Poison, Step, Story, ThinkingLoss,
+    ThinkingLossKind, Unpriced,
+};
+use super::{Known, Point};
+use crate::provider::{Server, WireFormat};
+use crate::tokens::Calibration;
+
+/// The most breaks of a conversation that are told one by one.
+const MOST_BREAKS: usize = 50;
+
+/// The most points of a timeline.
+const MOST_POINTS: usize = 400;
+
+/// The most messages that are told as the steepest.
+const MOST_STEPS: usize = 5;
+
+/// The most poisoned messages that are told.
+const MOST_POISON: usize = 20;
+
+/// The shortest prefix that servers keep, in tokens, where a model's own is not known. Source:
+/// <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
+/// <https://platform.openai.com/docs/guides/prompt-caching>.
+const SHORTEST_CACHED: u64 = 1024;
+
+/// A prediction of fewer tokens is not held against the provider.
+const LEAST_PREDICTED: u64 = 2048;
+
+/// A conversation whose next request may come.
+pub(super) struct Conversation {
+    pub(super) story: Story,
+    pub(super) wire: WireFormat,
+    server: Server,
+    model: Arc<str>,
+    pub(super) pieces: Vec<Piece>,
+    /// For each piece, the number of the request that brought it.
+    since: Vec<usize>,
+    settings: Vec<(&'static str, u64)>,
+    answer: Answer,
+    time: Option<i64>,
+    known: Known,
+    calibration: Calibration,
+    /// Poisoned messages, by rule and fingerprint.
+    poisoned: HashMap<(&'static str, u64), usize>,
+    /// The findings of rules that the provider took.
+    taken: HashSet<(&'static str, u64)>,
+    /// The number of the last request that was answered.
+    answered: usize,
+    /// Every so many requests have a point in the timeline.
+    stride: usize,
+    /// Totals of the last requests, for the pace.
+    totals: Vec<u64>,
+    /// When it was last used, by a counter.
+    pub(super) used: u64,
+}
+
+impl Conversation {
+    /// Begins with a request.
+    pub(super) fn begin(mut sent: Sent, origin: Origin, known: Known) -> Conversation {
+        (0..sent.pieces.len()).for_each(|at| sent.keep_text(at));
+        let story = Story {
+            first: sent.place.clone(),
+            last: sent.place.clone(),
+            wire: sent.wire,
+            models: vec![Arc::clone(&sent.model)],
+            requests: 0,
+            retries: 0,
+            earlier: 0,
+            refused: 0,
+            refusal: None,
+            origin,
+            breaks: Vec::new(),
+            more_breaks: 0,
+            compactions: Vec::new(),
+            thinking: Vec::new(),
+            poison: Vec::new(),
+            counted: Counted::default(),
+            growth: Growth::default(),
+            unmarked: 0,
+            has_bodies: sent.thread.is_none(),
+        };
+        let mut begun = Conversation {
+            story,
+            wire: sent.wire,
+            server: sent.server,
+            model: Arc::clone(&sent.model),
+            pieces: Vec::new(),
+            since: Vec::new(),
+            settings: Vec::new(),
+            answer: Answer::default(),
+            time: None,
+            known,
+            calibration: Calibration::default(),
+            poisoned: HashMap::new(),
+            taken: HashSet::new(),
+            answered: 0,
+            stride: 1,
+            totals: Vec::new(),
+            used: 0,
+        };
+        begun.count(&sent, Prediction::default());
+        begun.settle(sent, 0);
+        begun
+    }
+
+    /// Returns the fingerprints of the history: one for each message and all before it.
+    pub(super) fn chain(&self) -> Vec<u64> {
+        chain(self.wire, &self.pieces)
+    }
+
+    /// Returns the model of the last request.
+    pub(super) fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Returns the size of the texts that are kept.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.pieces.iter().filter_map(|piece| piece.text.as_ref()).map(|text| text.len()).sum()
+    }
+
+    /// Lets go of the texts; fingerprints and sizes stay.
+    pub(super) fn forget_texts(&mut self) {
+        self.pieces.iter_mut().for_each(|piece| piece.text = None);
+    }
+
+    /// Goes on with a request.
+    pub(super) fn go_on(&mut self, mut sent: Sent, relation: Relation, known: Known) {
+        let shared = common(&self.pieces, &sent.pieces);
+        for (new, old) in sent.pieces.iter_mut().zip(&self.pieces).take(shared) {
+            new.text.clone_from(&old.text);
+        }
+        (shared..sent.pieces.len()).for_each(|at| sent.keep_text(at));
+        let other_model = (*sent.model != *self.model && !sent.model.is_empty()).then(|| Arc::clone(&sent.model));
+        self.look_for_thinking(&sent, shared, other_model.as_ref(), &known);
+        let kept = match relation {
+            Relation::Compacted => {
+                self.compacted(&sent);
+                fixed(&sent.pieces).min(shared)
+            }
+            Relation::Same => {
+                self.story.retries += 1;
+                shared
+            }
+            Relation::Earlier => {
+                self.story.earlier += 1;
+                shared
+            }
+            Relation::Grown => shared,
+            Relation::Changed => {
+                self.broken(&sent, shared);
+                shared
+            }
+        };
+        let kept = self.other_settings(&sent, kept, relation);
+        let kept = match &other_model {
+            Some(to) => {
+                self.moved(&sent, to);
+                0
+            }
+            None => kept,
+        };
+        let predicted = self.predicted(&sent, kept);
+        self.known = known;
+        self.count(&sent, predicted);
+        if relation == Relation::Earlier {
+            self.story.last = sent.place;
+            return;
+        }
+        self.settle(sent, shared);
+    }
+
+    /// Returns the number of the request that is looked at.
+    fn number(&self) -> usize {
+        self.story.requests + 1
+    }
+
+    /// Takes a request as the last one.
+    fn settle(&mut self, sent: Sent, shared: usize) {
+        let number = self.story.requests;
+        let before: HashMap<u64, usize> =
+            self.pieces.iter().zip(&self.since).skip(shared).map(|(piece, since)| (piece.hash, *since)).collect();
+        self.since.truncate(shared);
+        for piece in &sent.pieces[shared..] {
+            self.since.push(before.get(&piece.hash).copied().unwrap_or(number));
+        }
+        for (piece, since) in sent.pieces.iter().zip(&self.since) {
+            if *since == number && !piece.share.is_fixed() {
+                steepest(&mut self.story.growth.steepest, piece, number);
+            }
+        }
+        if !self.story.models.contains(&sent.model) {
+            self.story.models.push(Arc::clone(&sent.model));
+        }
+        self.story.last = sent.place;
+        self.model = sent.model;
+        self.server = sent.server;
+        self.settings = sent.settings;
+        self.time = sent.time.or(self.time);
+        self.answer = sent.answer;
+        self.pieces = sent.pieces;
+    }
+
+    /// Counts a request: its size, its usage, its flaws.
+    fn count(&mut self, sent: &Sent, predicted: Prediction) {
+        self.story.requests += 1;
+        let number = self.story.requests;
+        if let Some(refusal) = &sent.answer.refusal {
+            self.story.refused += 1;
+            self.story.refusal.get_or_insert_with(|| refusal.clone());
+        }
+        if sent.answer.usage.is_some_and(|usage| usage.output > 0) && sent.answer.refusal.is_none() {
+            self.answered = number;
+        }
+        let estimated: u64 = sent.pieces.iter().map(|piece| piece.tokens).sum();
+        self.usage(sent, predicted, estimated);
+        self.flaws(&sent.flaws, &sent.pieces, sent);
+        let is_marked = sent.pieces.iter().any(|piece| piece.mark.is_some()) || sent.asks_for_all();
+        let is_long = estimated >= self.known.minimum.unwrap_or(SHORTEST_CACHED);
+        let is_of_anthropic = self.wire == WireFormat::AnthropicMessages && self.story.has_bodies;
+        self.story.unmarked += usize::from(is_of_anthropic && is_long && !is_marked);
+        let counted = sent.answer.usage.map(|usage| usage.input).filter(|input| *input > 0);
+        let total = counted.unwrap_or_else(|| self.calibration.corrected(estimated));
+        if self.totals.len() == PACE {
+            self.totals.remove(0);
+        }
+        self.totals.push(total);
+        if number % self.stride == 0 || number == 1 {
+            let cached = sent.answer.usage.map_or(predicted.tokens, |usage| usage.cache_read);
+            self.point(Point { request: number, tokens: by_share(&sent.pieces), counted, cached });
+        }
+    }
+
+    fn point(&mut self, point: Point) {
+        let points = &mut self.story.growth.points;
+        points.push(point);
+        if points.len() > MOST_POINTS {
+            self.stride *= 2;
+            let stride = self.stride;
+            points.retain(|point| point.request % stride == 0 || point.request == 1);
+        }
+    }
+
+    /// Compares what the provider counted with what the rules predict.
+    fn usage(&mut self, sent: &Sent, predicted: Prediction, estimated: u64) {
+        let Some(usage) = sent.answer.usage else { return };
+        let number = self.story.requests;
+        self.calibration.learn(estimated, usage.input);
+        let is_cached = self.story.counted.read + self.story.counted.written > 0;
+        let counted = &mut self.story.counted;
+        counted.answers += 1;
+        counted.input += usage.input;
+        counted.read += usage.cache_read;
+        counted.written += usage.cache_write;
+        counted.output += usage.output;
+        if predicted.tokens < LEAST_PREDICTED || usage.cache_read >= predicted.tokens / 2 || !is_cached {
+            return;
+        }
+        let lost = predicted.tokens - usage.cache_read;
+        let dollars = self.known.price_of_loss(self.wire, lost, predicted.is_hour);
+        let loss = Loss { tokens: lost, requests: 1, dollars };
+        if let Some(pause) = predicted.expired_after {
+            let expired =
+                counted.expired.get_or_insert_with(|| Expired { request: number, pause, loss: Loss::default() });
+            expired.pause = expired.pause.max(pause);
+            expired.loss = expired.loss.plus(loss);
+            return;
+        }
+        let missed = counted.missed.get_or_insert_with(|| Missed {
+            request: number,
+            place: sent.place.clone(),
+            predicted: predicted.tokens,
+            counted: usage.cache_read,
+            loss: Loss::default(),
+        });
+        missed.loss = missed.loss.plus(loss);
+    }
+
+    /// Predicts how many tokens the provider reads from its cache, if so many pieces are as before.
+    fn predicted(&self, sent: &Sent, kept: usize) -> Prediction {
+        let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
+        let marks = marks(&self.pieces);
+        let kept = match self.asks_for_breakpoints() {
+            true => marks.iter().rev().map(|(at, _)| at + 1).find(|end| *end <= kept).unwrap_or(0),
+            false => kept,
+        };
+        let before: u64 = self.pieces[..kept].iter().map(|piece| piece.tokens).sum();
+        let whole = self.whole();
+        let tokens = if kept == self.pieces.len() { whole } else { share_of(whole, before, all) };
+        let is_hour = self.is_hour();
+        let pause = self.pause(sent).filter(|pause| *pause > lifetime(self.wire, self.server, is_hour));
+        Prediction { tokens, expired_after: pause, is_hour }
+    }
+
+    /// Returns the size of the last request: as the provider counted it, or else as it is estimated.
+    fn whole(&self) -> u64 {
+        let counted = self.answer.usage.map(|usage| usage.input).filter(|input| *input > 0);
+        counted.unwrap_or_else(|| self.calibration.corrected(self.pieces.iter().map(|piece| piece.tokens).sum()))
+    }
+
+    /// Returns `true` if the server keeps what breakpoints ask for, and the log shows breakpoints.
+    fn asks_for_breakpoints(&self) -> bool {
+        self.wire == WireFormat::AnthropicMessages && self.story.has_bodies && !self.is_marked_as_whole()
+    }
+
+    /// Returns `true` if a member of the body asks to keep all of it.
+    fn is_marked_as_whole(&self) -> bool {
+        asks_for_all(&self.settings)
+    }
+
+    fn is_hour(&self) -> bool {
+        marks(&self.pieces).iter().any(|(_, mark)| mark.is_hour)
+    }
+
+    /// Returns the seconds since the last request.
+    fn pause(&self, sent: &Sent) -> Option<u64> {
+        u64::try_from(sent.time? - self.time?).ok().map(|milliseconds| milliseconds / 1000)
+    }
+
+    /// Tells what a change of the prefix costs: everything behind it.
+    fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
+        let old: u64 = self.pieces[shared.min(self.pieces.len())..].iter().map(|piece| piece.tokens).sum();
+        let new: u64 = sent.pieces[shared.min(sent.pieces.len())..].iter().map(|piece| piece.tokens).sum();
+        let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
+        let tokens = share_of(self.whole(), old.min(new), all);
+        let is_expired = self.pause(sent).is_some_and(|pause| pause > lifetime(self.wire, self.server, self.is_hour()));
+        let unpriced = if self.asks_for_breakpoints() && !self.pieces.iter().any(|piece| piece.mark.is_some()) {
+            Some(Unpriced::NotCached)
+        } else if self.calibration.corrected(all) < self.known.minimum.unwrap_or(SHORTEST_CACHED) {
+            Some(Unpriced::TooShort)
+        } else if is_expired {
+            Some(Unpriced::Expired)
+        } else {
+            None
+        };
+        match unpriced {
+            Some(_) => (Loss::default(), unpriced),
+            None => {
+                let dollars = self.known.price_of_loss(self.wire, tokens, self.is_hour());
+                (Loss { tokens, requests: 1, dollars }, None)
+            }
+        }
+    }
+
+    /// Notes a change of the prefix.
+    fn broken(&mut self, sent: &Sent, shared: usize) {
+        let is_tail = shared + 1 == self.pieces.len() && shared >= fixed(&self.pieces);
+        if is_tail {
+            return;
+        }
+        let changed = change::find(&self.pieces, sent, shared);
+        self.note(sent, changed, shared);
+    }
+
+    fn note(&mut self, sent: &Sent, changed: Changed, shared: usize) {
+        let (loss, unpriced) = self.loss(sent, shared);
+        let number = self.number();
+        let same = self.story.breaks.iter_mut().find(|known| known.is_like(&changed));
+        if let Some(known) = same {
+            known.loss = known.loss.plus(loss);
+            known.times += 1;
+            known.unpriced = known.unpriced.filter(|_| known.loss.requests == 0);
+            return;
+        }
+        if self.story.breaks.len() >= MOST_BREAKS {
+            self.story.more_breaks += 1;
+            return;
+        }
+        let Changed { change, at, byte, before, after } = changed;
+        let place = sent.place.clone();
+        self.story.breaks.push(Break {
+            change,
+            at,
+            byte,
+            before,
+            after,
+            request: number,
+            place,
+            loss,
+            unpriced,
+            times: 1,
+        });
+    }
+
+    /// Notes settings that changed; returns how many pieces are kept.
+    fn other_settings(&mut self, sent: &Sent, kept: usize, relation: Relation) -> usize {
+        if matches!(relation, Relation::Compacted | Relation::Earlier) || !self.story.has_bodies {
+            return kept;
+        }
+        let value = |settings: &[(&'static str, u64)], name: &str| {
+            settings.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+        };
+        let names =
+            self.settings.iter().chain(&sent.settings).map(|(name, _)| *name).filter(|name| *name != super::WHOLE);
+        let changed = { names }.find(|name| value(&self.settings, name) != value(&sent.settings, name));
+        let Some(name) = changed else { return kept };
+        let from = match self.wire {
+            // Tools and system prompt have entries of their own.
+            WireFormat::AnthropicMessages => fixed(&self.pieces),
+            WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill => 0,
+        };
+        let has_messages_kept = !self.asks_for_breakpoints()
+            || self.pieces.iter().any(|piece| !piece.share.is_fixed() && piece.mark.is_some());
+        if !has_messages_kept || from >= self.pieces.len() {
+            return kept;
+        }
+        if kept > from {
+            self.note(sent, Changed::named(Change::Setting(name), name.to_owned()), from);
+        }
+        kept.min(from)
+    }
+
+    /// Notes that another model answers: each keeps a cache of its own.
+    fn moved(&mut self, sent: &Sent, to: &Arc<str>) {
+        let change = Change::Model { from: Arc::clone(&self.model), to: Arc::clone(to) };
+        self.note(sent, Changed::named(change, "model".to_owned()), 0);
+    }
+
+    fn compacted(&mut self, sent: &Sent) {
+        let (before, after) = (history(&self.pieces), history(&sent.pieces));
+        let request = self.number();
+        self.story.compactions.push(Compaction { request, before, after });
+    }
+
+    /// Looks for thinking that is dropped, goes to another model or loses what it is bound to.
+    fn look_for_thinking(&mut self, sent: &Sent, shared: usize, other_model: Option<&Arc<str>>, known: &Known) {
+        let behind = shared.min(sent.pieces.len());
+        let added = &sent.pieces[behind..];
+        if let Some(to) = other_model
+            && let Some(first) = sent.pieces[..behind].iter().find(|piece| piece.signed > 0)
+        {
+            let kind = ThinkingLossKind::OtherModel { from: Arc::clone(&self.model), to: Arc::clone(to) };
+            self.lost_thinking(kind, sent, first.place());
+        }
+        if shared == self.pieces.len() {
+            let answered: Vec<&Piece> = added.iter().take_while(|piece| is_answer(piece)).collect();
+            if self.answer.is_signed && !answered.is_empty() && answered.iter().all(|piece| piece.signed == 0) {
+                self.lost_thinking(ThinkingLossKind::Dropped, sent, answered[0].place());
+            }
+            return;
+        }
+        let was = self.pieces.get(shared).filter(|old| !old.share.is_fixed());
+        if let (Some(old), Some(new)) = (was, added.first())
+            && old.label == new.label
+            && new.signed < old.signed
+        {
+            self.lost_thinking(ThinkingLossKind::Dropped, sent, new.place());
+        }
+        if known.binds_thinking
+            && let Some(bound) = added.iter().find(|piece| piece.signed > 0)
+        {
+            self.lost_thinking(ThinkingLossKind::Unbound, sent, bound.place());
+        }
+    }
+
+    fn lost_thinking(&mut self, kind: ThinkingLossKind, sent: &Sent, at: String) {
+        let request = self.number();
+        match self.story.thinking.iter_mut().find(|known| known.kind == kind) {
+            Some(known) => known.requests += 1,
+            None => {
+                self.story.thinking.push(ThinkingLoss { kind, request, place: sent.place.clone(), at, requests: 1 })
+            }
+        }
+    }
+
+    /// Notes messages for which a request is refused, and those that are gone.
+    fn flaws(&mut self, flaws: &[Flaw], pieces: &[Piece], sent: &Sent) {
+        let number = self.story.requests;
+        if self.answered == number {
+            // The provider took them: a recording outranks a rule.
+            flaws.iter().for_each(|flaw| {
+                self.taken.insert((flaw.rule, pieces[flaw.piece].hash));
+            });
+            return;
+        }
+        let found: Vec<(&'static str, u64)> = flaws.iter().map(|flaw| (flaw.rule, pieces[flaw.piece].hash)).collect();
+        for (flaw, key) in flaws.iter().zip(&found) {
+            if self.taken.contains(key) {
+                continue;
+            }
+            if let Some(at) = self.poisoned.get(key) {
+                let known = &mut self.story.poison[*at];
+                known.requests += 1;
+                known.mended = None;
+                continue;
+            }
+            if self.story.poison.len() >= MOST_POISON {
+                continue;
+            }
+            self.poisoned.insert(*key, self.story.poison.len());
+            self.story.poison.push(Poison {
+                rule: flaw.rule,
+                message: flaw.message.clone(),
+                help: flaw.help.clone(),
+                at: pieces[flaw.piece].place(),
+                request: number,
+                place: sent.place.clone(),
+                requests: 1,
+                mended: None,
+            });
+        }
+        for (key, at) in &self.poisoned {
+            if !found.contains(key) {
+                self.story.poison[*at].mended.get_or_insert(number);
+            }
+        }
+    }
+
+    /// Adds what is wrong with the messages of a transcript, which is judged once, at its end.
+    pub(super) fn add_flaws(&mut self, flaws: Vec<Flaw>) {
+        for flaw in flaws.into_iter().take(MOST_POISON) {
+            let Some(piece) = self.pieces.get(flaw.piece) else { continue };
+            let request = self.since[flaw.piece];
+            // The provider took it.
+            if request <= self.answered {
+                continue;
+            }
+            self.story.poison.push(Poison {
+                rule: flaw.rule,
+                message: flaw.message,
+                help: flaw.help,
+                at: piece.place(),
+                request,
+                place: self.story.first.clone(),
+                requests: self.story.requests + 1 - request,
+                mended: None,
+            });
+        }
+    }
+
+    /// Ends the story.
+    pub(super) fn end(mut self) -> Story {
+        // What stood in one request alone poisoned nothing.
+        let taken: Vec<usize> =
+            self.poisoned.iter().filter(|(key, _)| self.taken.contains(*key)).map(|(_, at)| *at).collect();
+        let mut at = 0;
+        self.story.poison.retain(|poison| {
+            at += 1;
+            (poison.requests > 1 || poison.mended.is_none()) && !taken.contains(&(at - 1))
+        });
+        let growth = &mut self.story.growth;
+        growth.window = self.known.window;
+        growth.per_request = pace(&self.totals);
+        if let (Some(window), Some(pace), Some(last)) = (growth.window, growth.per_request, self.totals.last()) {
+            growth.requests_left = Some(window.saturating_sub(*last) / pace.max(1));
+        }
+        self.story
+    }
+}
+
+fn history(pieces: &[Piece]) -> u64 {
+    pieces[fixed(pieces)..].iter().map(|piece| piece.tokens).sum::<u64>()
+}
+
+/// Returns the fingerprints of a history, with all before each message.
+pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
+    let mut last = first_link(wire);
+    let history = &pieces[fixed(pieces)..];
+    history
+        .iter()
+        .map(|piece| {
+            last = chained(last, piece.hash);
+            last
+        })
+        .collect()
+}
+
+/// The prediction of the rules for a cache.
+#[derive(Debug, Clone, Copy, Default)]
+struct Prediction {
+    /// The tokens that are read from it.
+    tokens: u64,
+    /// The pause in seconds, if the cache expired in it.
+    expired_after: Option<u64>,
+    is_hour: bool,
+}
+
+/// The number of requests over which the pace is measured.
+const PACE: usize = 10;
+
+/// Returns the tokens that a request adds.
+fn pace(totals: &[u64]) -> Option<u64> {
+    let (first, last) = (totals.first()?, totals.last()?);
+    let steps = u64::try_from(totals.len()).ok()?.checked_sub(1).filter(|steps| *steps > 1)?;
+    last.checked_sub(*first).map(|grown| grown / steps).filter(|pace| *pace > 0)
+}
+
+fn by_share(pieces: &[Piece]) -> [u64; 4] {
+    Share::ALL.map(|share| pieces.iter().filter(|piece| piece.share == share).map(|piece| piece.tokens).sum())
+}
+
+fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {
+    pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.mark?))).collect()
+}
+
+pub(super) fn is_answer(piece: &Piece) -> bool {
+    matches!(&*piece.label, "assistant" | "model" | "reasoning")
+}
+
+/// Returns the part of a whole that some of its parts are.
+fn share_of(whole: u64, part: u64, all: u64) -> u64 {
+    let share = u128::from(whole) * u128::from(part) / u128::from(all.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+const HOUR: u64 = 3600;
+
+/// Returns the seconds after which a server lets go of what it keeps, at the latest; a day where nothing is published. Source: the pages of
+/// `SHORTEST_CACHED`.
+fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
+    if wire == WireFormat::AnthropicMessages {
+        return if is_hour { HOUR } else { HOUR / 12 };
+    }
+    if server == Server::OpenAi { HOUR } else { 24 * HOUR }
+}
+
+fn steepest(steps: &mut Vec<Step>, piece: &Piece, request: usize) {
+    let at = steps.partition_point(|step| step.tokens >= piece.tokens);
+    if at < MOST_STEPS && piece.tokens > 0 {
+        let Piece { share, tokens, .. } = *piece;
+        steps.insert(at, Step { request, at: piece.place(), share, label: Arc::clone(&piece.label), tokens });
+        steps.truncate(MOST_STEPS);
+    }
+}

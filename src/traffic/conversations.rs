@@ -1,0 +1,286 @@
+//! Requests in the order of the log, grouped into conversations by what they say.
+
+use std::collections::HashMap;
+
+use foldhash::HashMap as Fast;
+
+use super::Known;
+use super::change::is_same_agent;
+use super::conversation::{Conversation, chain};
+use super::piece::Piece;
+use super::relation::{common, relation, says_summary};
+use super::sent::{Flaw, Sent, fixed};
+use super::story::{Origin, Story};
+use crate::provider::WireFormat;
+
+/// The limits on what is held at a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Conversations that may go on.
+    pub(super) open: usize,
+    /// Bytes of texts of pieces. Beyond, fingerprints and sizes alone are kept.
+    pub(super) texts: usize,
+    /// Stories. Beyond, those without findings are counted only.
+    pub(super) stories: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { open: 1_000, texts: 128 << 20, stories: 5_000 }
+    }
+}
+
+/// A message with fewer tokens may stand in any conversation.
+const LEAST_TOKENS: u64 = 16;
+
+/// The most conversations that are looked at for a message.
+const MOST_CANDIDATES: usize = 16;
+
+/// All conversations.
+pub(super) struct Conversations {
+    limits: Limits,
+    open: Fast<usize, Conversation>,
+    /// Conversations by the fingerprint of a beginning of their history.
+    by_beginning: Fast<u64, Vec<usize>>,
+    /// Conversations by the fingerprint of one message.
+    by_message: Fast<(WireFormat, u64), Vec<usize>>,
+    /// Conversations of transcripts.
+    threads: HashMap<u64, usize>,
+    done: Vec<(usize, Story)>,
+    begun: usize,
+    clock: u64,
+    texts: usize,
+    pub(super) closed_early: usize,
+    pub(super) untold: usize,
+}
+
+impl Conversations {
+    pub(super) fn new(limits: Limits) -> Conversations {
+        Conversations {
+            limits,
+            open: Fast::default(),
+            by_beginning: Fast::default(),
+            by_message: Fast::default(),
+            threads: HashMap::new(),
+            done: Vec::new(),
+            begun: 0,
+            clock: 0,
+            texts: 0,
+            closed_early: 0,
+            untold: 0,
+        }
+    }
+
+    /// Adds a request to the conversation that it goes on with.
+    pub(super) fn add(&mut self, sent: Sent, known: Known) {
+        self.clock += 1;
+        let thread = sent.thread;
+        let found = match thread {
+            Some(thread) => self.threads.get(&thread).copied().filter(|id| self.open.contains_key(id)),
+            None => self.that_goes_on_with(&sent),
+        };
+        let found = found.filter(|id| thread.is_some() || !is_asked_elsewhere(&self.open[id], &sent));
+        let way = found.and_then(|id| {
+            self.open.get(&id).map(|open| (id, relation(&open.pieces, &sent), shared_messages(open, &sent)))
+        });
+        let id = match way {
+            Some((id, Some(relation), _)) => {
+                let mut open = self.open.remove(&id).expect("it was found");
+                let before = (open.kept_bytes(), open.chain());
+                open.go_on(sent, relation, known);
+                self.texts = self.texts + open.kept_bytes() - before.0.min(self.texts);
+                self.register(id, &open, &before.1);
+                self.open.insert(id, open);
+                id
+            }
+            Some((from, None, shared)) if has_answer(&sent.history()[..shared]) => {
+                self.begin(sent, Origin::Fork { story: from, shared }, known)
+            }
+            _ => {
+                let is_summary = (0..2).any(|at| says_summary(&sent, at));
+                self.begin(sent, if is_summary { Origin::Summary } else { Origin::Began }, known)
+            }
+        };
+        if let Some(thread) = thread {
+            self.threads.insert(thread, id);
+        }
+        if let Some(open) = self.open.get_mut(&id) {
+            open.used = self.clock;
+        }
+        self.keep_bounds();
+    }
+
+    /// Adds what is wrong with the messages of a transcript.
+    pub(super) fn add_flaws(&mut self, thread: u64, flaws: Vec<Flaw>) {
+        if let Some(open) = self.threads.get(&thread).and_then(|id| self.open.get_mut(id)) {
+            open.add_flaws(flaws);
+        }
+    }
+
+    /// Ends all conversations, and gives their stories in the order in which they began.
+    pub(super) fn end(mut self) -> (Vec<Story>, usize, usize) {
+        let mut ids: Vec<usize> = self.open.keys().copied().collect();
+        ids.sort_unstable();
+        ids.into_iter().for_each(|id| self.close(id));
+        self.done.sort_by_key(|(id, _)| *id);
+        let places: HashMap<usize, usize> = self.done.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect();
+        let mut stories: Vec<Story> = self.done.into_iter().map(|(_, story)| story).collect();
+        for story in &mut stories {
+            if let Origin::Fork { story: from, shared } = story.origin {
+                let known = places.get(&from).map(|at| Origin::Fork { story: *at, shared });
+                story.origin = known.unwrap_or(Origin::Began);
+            }
+        }
+        (stories, self.closed_early, self.untold)
+    }
+
+    fn begin(&mut self, sent: Sent, origin: Origin, known: Known) -> usize {
+        let id = self.begun;
+        self.begun += 1;
+        let begun = Conversation::begin(sent, origin, known);
+        self.texts += begun.kept_bytes();
+        self.register(id, &begun, &[]);
+        self.open.insert(id, begun);
+        id
+    }
+
+    /// Makes a conversation findable by its messages; `before` is the chain of its last request.
+    fn register(&mut self, id: usize, open: &Conversation, before: &[u64]) {
+        if !open.story.has_bodies {
+            return;
+        }
+        let chain = open.chain();
+        let shared = chain.iter().zip(before).take_while(|(new, old)| new == old).count();
+        for link in &before[shared..] {
+            forget(&mut self.by_beginning, link, id);
+        }
+        let history = &open.pieces[fixed(&open.pieces)..];
+        for (link, piece) in chain.iter().zip(history).skip(shared) {
+            self.by_beginning.entry(*link).or_default().push(id);
+            if piece.tokens >= LEAST_TOKENS {
+                let ids = self.by_message.entry((open.wire, piece.hash)).or_default();
+                if !ids.contains(&id) {
+                    ids.push(id);
+                }
+            }
+        }
+    }
+
+    /// Finds the conversation that a request goes on with: the one that shares the longest beginning; or else the one that shares the
+    /// most of its messages.
+    fn that_goes_on_with(&self, sent: &Sent) -> Option<usize> {
+        let links = chain(sent.wire, &sent.pieces);
+        for link in links.iter().rev() {
+            let Some(ids) = self.by_beginning.get(link) else { continue };
+            let fitting = ids.iter().rev().take(MOST_CANDIDATES).filter(|id| self.fits(**id, sent));
+            if let Some(best) = fitting.max_by_key(|id| self.nearness(**id, sent)) {
+                return Some(*best);
+            }
+        }
+        self.by_messages(sent)
+    }
+
+    /// Prefers a conversation that the request only adds to, then the one that was used last.
+    fn nearness(&self, id: usize, sent: &Sent) -> (bool, bool, u64) {
+        let open = &self.open[&id];
+        let shared = shared_messages(open, sent);
+        let is_grown = shared == open.pieces.len() - fixed(&open.pieces);
+        (is_grown, relation(&open.pieces, sent).is_some(), open.used)
+    }
+
+    fn fits(&self, id: usize, sent: &Sent) -> bool {
+        self.open.get(&id).is_some_and(|open| is_same_agent(&open.pieces, sent))
+    }
+
+    /// Finds a conversation that shares at least half of its messages with a request, by their sizes.
+    fn by_messages(&self, sent: &Sent) -> Option<usize> {
+        let mut shared: Fast<usize, u64> = Fast::default();
+        for piece in sent.history().iter().filter(|piece| piece.tokens >= LEAST_TOKENS) {
+            let ids = self.by_message.get(&(sent.wire, piece.hash)).map_or(&[][..], Vec::as_slice);
+            ids.iter().rev().take(MOST_CANDIDATES).for_each(|id| *shared.entry(*id).or_default() += piece.tokens);
+        }
+        let own = size(sent.history());
+        let mut fitting: Vec<(u64, usize)> = shared
+            .into_iter()
+            .filter(|(id, shared)| {
+                let Some(open) = self.open.get(id) else { return false };
+                let smaller = own.min(size(&open.pieces[fixed(&open.pieces)..]));
+                shared * 2 >= smaller && self.fits(*id, sent) && relation(&open.pieces, sent).is_some()
+            })
+            .map(|(id, shared)| (shared, id))
+            .collect();
+        fitting.sort_unstable();
+        fitting.last().map(|(_, id)| *id)
+    }
+
+    /// Closes what was not used for the longest time, and lets go of texts.
+    fn keep_bounds(&mut self) {
+        while self.open.len() > self.limits.open {
+            let oldest = self.open.iter().min_by_key(|(_, open)| open.used).map(|(id, _)| *id);
+            let Some(id) = oldest else { return };
+            self.closed_early += 1;
+            self.close(id);
+        }
+        if self.texts <= self.limits.texts {
+            return;
+        }
+        let mut ids: Vec<(u64, usize)> = self.open.iter().map(|(id, open)| (open.used, *id)).collect();
+        ids.sort_unstable();
+        for (_, id) in ids {
+            if self.texts <= self.limits.texts / 2 {
+                return;
+            }
+            if let Some(open) = self.open.get_mut(&id) {
+                self.texts -= open.kept_bytes().min(self.texts);
+                open.forget_texts();
+            }
+        }
+    }
+
+    fn close(&mut self, id: usize) {
+        let Some(open) = self.open.remove(&id) else { return };
+        self.texts -= open.kept_bytes().min(self.texts);
+        for link in open.chain() {
+            forget(&mut self.by_beginning, &link, id);
+        }
+        for piece in &open.pieces {
+            let key = (open.wire, piece.hash);
+            forget(&mut self.by_message, &key, id);
+        }
+        let story = open.end();
+        match self.done.len() < self.limits.stories || story.has_findings() && self.done.len() < 2 * self.limits.stories
+        {
+            true => self.done.push((id, story)),
+            false => self.untold += 1,
+        }
+    }
+}
+
+fn size(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.tokens).sum::<u64>()
+}
+
+/// Returns `true` for a question that another model is asked anew: nothing that both share was answered, and nothing was added.
+fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
+    let shared = shared_messages(open, sent);
+    let is_grown = shared < sent.history().len() && shared == open.pieces.len() - fixed(&open.pieces);
+    open.model() != &*sent.model && !is_grown && !has_answer(&sent.history()[..shared])
+}
+
+fn has_answer(pieces: &[Piece]) -> bool {
+    pieces.iter().any(super::conversation::is_answer)
+}
+
+fn forget<K: std::hash::Hash + Eq>(index: &mut Fast<K, Vec<usize>>, key: &K, id: usize) {
+    if let Some(ids) = index.get_mut(key) {
+        ids.retain(|known| *known != id);
+        if ids.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+/// Returns how many messages a request shares with a conversation at their beginnings.
+fn shared_messages(open: &Conversation, sent: &Sent) -> usize {
+    common(&open.pieces[fixed(&open.pieces)..], sent.history())
+}

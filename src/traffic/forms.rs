@@ -1,0 +1,205 @@
+//! The forms of logs: which requests a document holds, each with what stands beside it; and which documents are pieces of a
+//! transcript, in which an agent keeps what was said and not what was sent.
+
+mod cassette;
+mod python;
+mod spans;
+pub(super) mod transcript;
+
+use serde_json::{Map, Value, json};
+
+use super::sent::Answer;
+use super::usage;
+use crate::lint::{Content, Endpoint, FoundBody, content, find};
+use crate::provider::{ApiHeaders, WireFormat};
+
+pub(super) use cassette::document as cassette;
+
+/// A request body of a log.
+pub(super) struct Logged {
+    pub(super) body: Value,
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) headers: ApiHeaders,
+    pub(super) answer: Answer,
+    pub(super) time: Option<i64>,
+    pub(super) form: &'static str,
+    /// `true` if the log holds the conversation in a form of its own, from which the body was put together.
+    pub(super) is_converted: bool,
+}
+
+/// A document of a log, and its form.
+struct Unit {
+    document: Value,
+    form: &'static str,
+    is_converted: bool,
+}
+
+/// Returns the document that a line holds, if one does.
+pub(super) fn of_line(line: &str) -> Option<Result<Value, serde_json::Error>> {
+    if let Some(options) = python::options(line) {
+        return Some(Ok(options));
+    }
+    match content(line) {
+        Content::Document => Some(serde_json::from_str(line.trim_start_matches('\u{feff}').trim())),
+        Content::DocumentFrom(at) => Some(serde_json::from_str(line[at..].trim())),
+        Content::Text => None,
+    }
+}
+
+/// Returns the requests of a document.
+pub(super) fn requests(document: Value, wire: Option<WireFormat>) -> Vec<Logged> {
+    let mut units = Vec::new();
+    split(document, &mut units);
+    units.into_iter().flat_map(|unit| logged(unit, wire)).collect()
+}
+
+/// Takes a document apart: elements of lists, entries of captures, interactions of cassettes, spans.
+fn split(document: Value, units: &mut Vec<Unit>) {
+    match document {
+        Value::Array(elements) => elements.into_iter().for_each(|element| split(element, units)),
+        Value::Object(mut members) => {
+            if let Some(Value::Array(entries)) =
+                members.get_mut("log").and_then(|log| log.get_mut("entries")).map(Value::take)
+            {
+                units.extend(entries.into_iter().map(entry));
+            } else if let Some(Value::Array(interactions)) = members.get_mut("interactions").map(Value::take) {
+                units.extend(interactions.into_iter().map(|document| plain(document, "VCR cassette")));
+            } else if let Some(spans) = spans::of(&mut members) {
+                units.extend(spans);
+            } else {
+                units.push(object(members));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn plain(document: Value, form: &'static str) -> Unit {
+    Unit { document, form, is_converted: false }
+}
+
+/// An entry of a capture stays in one: of those most are no requests to a model.
+fn entry(mut entry: Value) -> Unit {
+    let answer = entry.get_mut("response").map(Value::take);
+    let started = entry.get("startedDateTime").cloned();
+    let document = json!({"log": {"entries": [entry]}, "response": answer, "startedDateTime": started});
+    plain(document, "HAR")
+}
+
+/// An object that holds one request, in the form of a program that is known, or in any.
+fn object(mut members: Map<String, Value>) -> Unit {
+    if let Some(request) = members.get_mut("proxy_server_request").map(Value::take).filter(Value::is_object) {
+        let request = match request.get("body") {
+            Some(Value::Object(_)) => request,
+            _ => json!({"body": request}),
+        };
+        members.retain(|name, _| !["messages", "proxy_server_request"].contains(&name.as_str()));
+        members.insert("request".to_owned(), request);
+        return plain(Value::Object(members), "LiteLLM log");
+    }
+    if members.contains_key("litellm_call_id")
+        || members.contains_key("model_parameters") && members.contains_key("messages")
+    {
+        return plain(Value::Object(of_litellm(members)), "LiteLLM log");
+    }
+    if members.get("type").is_some_and(|kind| kind == "GENERATION") && members.contains_key("input") {
+        return of_langfuse(members);
+    }
+    if ["request_body", "helicone_metadata"].iter().any(|name| members.contains_key(*name))
+        && members.contains_key("response_body")
+    {
+        return plain(Value::Object(members), "Helicone export");
+    }
+    if members.contains_key("scope") && members.contains_key("path") && members.contains_key("body") {
+        return plain(Value::Object(members), "nock cassette");
+    }
+    if members.contains_key("logged_at") && members.contains_key("request") {
+        return plain(Value::Object(members), "claude-trace log");
+    }
+    if members.contains_key("json_data") {
+        return plain(Value::Object(members), "SDK debug log");
+    }
+    plain(Value::Object(members), "bodies")
+}
+
+/// A payload of LiteLLM's loggers: the body's members, and settings beside them.
+fn of_litellm(mut members: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Object(settings)) = members.remove("model_parameters") {
+        for (name, value) in settings {
+            members.entry(name).or_insert(value);
+        }
+    }
+    members
+}
+
+/// A generation of Langfuse: `input` is a list of messages, or an object that holds one.
+fn of_langfuse(mut members: Map<String, Value>) -> Unit {
+    let input = members.remove("input").unwrap_or_default();
+    let input = match input {
+        Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        other => other,
+    };
+    let mut body = match input {
+        Value::Object(body) => body,
+        messages => Map::from_iter([("messages".to_owned(), messages)]),
+    };
+    if let Some(model) = members.get("model").filter(|model| model.is_string()) {
+        body.entry("model").or_insert(model.clone());
+    }
+    members.insert("body".to_owned(), Value::Object(body));
+    let usage = ["usageDetails", "usage"].into_iter().find_map(|name| members.remove(name));
+    members.insert("output".to_owned(), json!({"usage": usage}));
+    Unit { document: Value::Object(members), form: "Langfuse export", is_converted: true }
+}
+
+/// Members beside a request that hold its answer.
+const ANSWERS: [&str; 9] =
+    ["response", "response_body", "responseBody", "response_data", "output", "answer", "reply", "res", "usage"];
+
+/// Members beside or in a request that hold its time.
+const TIMES: [&str; 11] = [
+    "startedDateTime",
+    "timestamp",
+    "time",
+    "ts",
+    "startTime",
+    "start_time",
+    "created_at",
+    "request_created_at",
+    "recorded_at",
+    "started_at",
+    "logged_at",
+];
+
+fn logged(unit: Unit, wire: Option<WireFormat>) -> Vec<Logged> {
+    let Unit { mut document, form, is_converted } = unit;
+    let Value::Object(members) = &mut document else { return Vec::new() };
+    let time = time_of(members);
+    let mut answer = Answer::default();
+    for name in ANSWERS {
+        if let Some(value) = members.remove(name) {
+            let value = if name == "usage" { json!({"usage": value}) } else { value };
+            answer = merged(answer, usage::answer(&value));
+        }
+    }
+    let found = find(document, wire).bodies;
+    found.into_iter().map(|found| of_found(found, form, is_converted, &answer, time)).collect()
+}
+
+fn of_found(found: FoundBody, form: &'static str, is_converted: bool, answer: &Answer, time: Option<i64>) -> Logged {
+    let FoundBody { value: body, endpoint, headers, .. } = found;
+    Logged { body, endpoint, headers, answer: answer.clone(), time, form, is_converted }
+}
+
+fn time_of(members: &Map<String, Value>) -> Option<i64> {
+    let of = |members: &Map<String, Value>| TIMES.into_iter().find_map(|name| usage::time(members.get(name)?));
+    of(members).or_else(|| of(members.get("request")?.as_object()?))
+}
+
+fn merged(one: Answer, other: Answer) -> Answer {
+    Answer {
+        usage: one.usage.or(other.usage),
+        is_signed: one.is_signed || other.is_signed,
+        refusal: one.refusal.or(other.refusal),
+    }
+}

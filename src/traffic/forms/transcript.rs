@@ -1,0 +1,483 @@
+//! Agents' own session files: what was said, message by message, and the usage of each answer. The system prompt and the tools are not
+//! in them, or in part.
+//!
+//! | file | source of its form |
+//! | --- | --- |
+//! | Claude Code, `~/.claude/projects/…/*.jsonl` | `23min/copilot-lens`, `docs/research/claude-code-sessions.md`; `Huntehhh/claude-code-chat`, `docs/claude-cli-jsonl-format.md` |
+//! | Codex CLI, `~/.codex/sessions/…/rollout-*.jsonl` | `openai/codex`, `codex-rs/protocol/src/protocol.rs` (`RolloutItem`) |
+//! | Gemini CLI, `~/.gemini/tmp/…/chats/session-*.json` | `google-gemini/gemini-cli`, `packages/core/src/services/chatRecordingService.ts` |
+//! | Cline, Roo Code, `api_conversation_history.json` | a list of messages, as the API takes them |
+//! | SWE-agent, mini-swe-agent, `*.traj`, `*.traj.json` | `history` or `messages` beside `info` |
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::check::history::member_of;
+use crate::compile::usual_server;
+use crate::lint::recognise;
+use crate::provider::WireFormat;
+use crate::traffic::piece::{Piece, of_message, of_name, of_prompt};
+use crate::traffic::sent::{Answer, Sent};
+use crate::traffic::sizer::Sizer;
+use crate::traffic::story::Place;
+use crate::traffic::usage;
+
+/// The most bytes of messages that are kept to be judged at the end.
+const MOST_JUDGED: usize = 8 << 20;
+
+/// The agents whose session files are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::traffic) enum Agent {
+    ClaudeCode,
+    Codex,
+    GeminiCli,
+    /// A list of messages.
+    Messages,
+}
+
+impl Agent {
+    /// Returns the agent whose file a document is, or is a line of.
+    pub(in crate::traffic) fn of(document: &Value) -> Option<Agent> {
+        let text = |name: &str| document.get(name).and_then(Value::as_str);
+        if has("uuid", document)
+            && has("sessionId", document)
+            && (has("message", document) || has("parentUuid", document))
+        {
+            return Some(Agent::ClaudeCode);
+        }
+        let kind = text("type").unwrap_or_default();
+        if matches!(kind, "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted")
+            && has("payload", document)
+        {
+            return Some(Agent::Codex);
+        }
+        let list = |name: &str| document.get(name).and_then(Value::as_array);
+        if has("sessionId", document) && list("messages").is_some_and(|messages| messages.iter().any(is_of_gemini)) {
+            return Some(Agent::GeminiCli);
+        }
+        let is_trajectory = has("info", document)
+            && !has("model", document)
+            && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
+        let is_list = document.as_array().is_some_and(|elements| are_messages(elements));
+        (is_trajectory || is_list).then_some(Agent::Messages)
+    }
+
+    /// Returns the form that is told.
+    pub(in crate::traffic) fn form(self) -> &'static str {
+        match self {
+            Agent::ClaudeCode => "Claude Code session",
+            Agent::Codex => "Codex CLI rollout",
+            Agent::GeminiCli => "Gemini CLI chat",
+            Agent::Messages => "list of messages",
+        }
+    }
+
+    /// Returns the key of the conversation that a line belongs to, within its file.
+    pub(in crate::traffic) fn key(self, document: &Value) -> String {
+        match self {
+            Agent::ClaudeCode => {
+                let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
+                let is_side = document.get("isSidechain") == Some(&Value::Bool(true));
+                format!("{} {} {is_side}", text("sessionId"), text("agentId"))
+            }
+            Agent::Codex | Agent::GeminiCli | Agent::Messages => String::new(),
+        }
+    }
+}
+
+fn has(name: &str, document: &Value) -> bool {
+    document.get(name).is_some()
+}
+
+fn is_of_gemini(message: &Value) -> bool {
+    message.get("type").is_some_and(|kind| kind == "gemini" || kind == "user") && message.get("content").is_some()
+}
+
+fn are_messages(elements: &[Value]) -> bool {
+    let is_message =
+        |element: &Value| element.get("role").is_some_and(Value::is_string) && element.get("content").is_some();
+    !elements.is_empty() && elements.iter().take(8).all(is_message)
+}
+
+/// One conversation of a session file, up to where it was read.
+pub(in crate::traffic) struct Transcript {
+    agent: Agent,
+    thread: u64,
+    wire: WireFormat,
+    model: Arc<str>,
+    prompt: Vec<Piece>,
+    history: Vec<Piece>,
+    /// The messages, to be judged at the end: what one answer says in several lines is one.
+    values: Vec<Value>,
+    /// For each of them, its first piece.
+    firsts: Vec<usize>,
+    bytes: usize,
+    /// A request whose usage has not been read yet.
+    pending: Option<Sent>,
+    /// The answers that were read, by their ids, each with its place among the messages.
+    answers: HashMap<u64, usize>,
+    is_answering: bool,
+    is_compacted: bool,
+    /// For each line, how long the history was behind it.
+    lengths: HashMap<u64, usize>,
+    place: Place,
+    /// When it was last used, by a counter.
+    pub(in crate::traffic) used: u64,
+}
+
+impl Transcript {
+    pub(in crate::traffic) fn new(agent: Agent, thread: u64, place: Place) -> Transcript {
+        let wire = match agent {
+            Agent::ClaudeCode => WireFormat::AnthropicMessages,
+            Agent::Codex => WireFormat::OpenAiResponses,
+            Agent::GeminiCli => WireFormat::GoogleGenerateContent,
+            Agent::Messages => WireFormat::OpenAiChat,
+        };
+        Transcript {
+            agent,
+            thread,
+            wire,
+            model: Arc::from(""),
+            prompt: Vec::new(),
+            history: Vec::new(),
+            values: Vec::new(),
+            firsts: Vec::new(),
+            bytes: 0,
+            pending: None,
+            answers: HashMap::new(),
+            is_answering: false,
+            is_compacted: false,
+            lengths: HashMap::new(),
+            place,
+            used: 0,
+        }
+    }
+
+    /// Reads a line or a document; returns the requests that it completes.
+    pub(in crate::traffic) fn read(&mut self, document: &Value, place: Place, sizer: &Sizer) -> Vec<Sent> {
+        self.place = place;
+        match self.agent {
+            Agent::ClaudeCode => self.claude(document, sizer),
+            Agent::Codex => self.codex(document, sizer),
+            Agent::GeminiCli => self.gemini(document, sizer),
+            Agent::Messages => self.messages(document, sizer),
+        }
+    }
+
+    /// Ends it.
+    pub(in crate::traffic) fn end(mut self) -> Ended {
+        let member = self.member();
+        let is_whole = self.bytes <= MOST_JUDGED && !self.values.is_empty();
+        let body = is_whole.then(|| json!({"model": &*self.model, "max_tokens": 1000, member: self.values}));
+        let body = body.map(|mut body| {
+            if self.wire != WireFormat::AnthropicMessages {
+                body.as_object_mut().expect("an object").remove("max_tokens");
+            }
+            body
+        });
+        let fixed = self.prompt.len();
+        let pieces = self.firsts.iter().map(|first| fixed + first).collect();
+        Ended { last: self.pending.take(), body, wire: self.wire, pieces }
+    }
+
+    fn member(&self) -> &'static str {
+        member_of(self.wire).unwrap_or("messages")
+    }
+
+    /// Adds a message.
+    fn say(&mut self, value: Value, sizer: &Sizer) {
+        let mut piece = of_message(self.member(), self.history.len(), &value);
+        sizer.size(&mut piece, &value, self.wire, &self.model);
+        piece.keep(&value);
+        self.history.push(piece);
+        if self.bytes <= MOST_JUDGED {
+            self.bytes += value.to_string().len();
+            self.firsts.push(self.history.len() - 1);
+            self.values.push(value);
+        }
+    }
+
+    /// Adds more of a message, if that is kept; else a message of its own.
+    fn say_more(&mut self, at: Option<usize>, value: Value, sizer: &Sizer) {
+        let more = blocks_of(&value);
+        self.say(value, sizer);
+        let Some(earlier) = at.filter(|at| at + 1 < self.values.len()).and_then(|at| self.values.get_mut(at)) else {
+            return;
+        };
+        if let Some(Value::Array(blocks)) = earlier.get_mut("content") {
+            blocks.extend(more);
+            self.values.pop();
+            self.firsts.pop();
+        }
+    }
+
+    /// Goes back to a shorter history.
+    fn cut(&mut self, length: usize) {
+        self.history.truncate(length);
+        let kept = self.firsts.partition_point(|first| *first < length);
+        self.firsts.truncate(kept);
+        self.values.truncate(kept);
+    }
+
+    /// A request was sent: it holds all that was said so far.
+    fn sent(&mut self, answer: Answer, time: Option<i64>) -> Sent {
+        let server = usual_server(self.wire, Some(&self.model));
+        Sent {
+            wire: self.wire,
+            server,
+            model: Arc::clone(&self.model),
+            pieces: self.prompt.iter().chain(&self.history).cloned().collect(),
+            body: None,
+            settings: Vec::new(),
+            answer,
+            time,
+            place: self.place.clone(),
+            flaws: Vec::new(),
+            thread: Some(self.thread),
+            is_compacted: std::mem::take(&mut self.is_compacted),
+            form: self.agent.form(),
+        }
+    }
+
+    fn claude(&mut self, line: &Value, sizer: &Sizer) -> Vec<Sent> {
+        let mut found = Vec::new();
+        if let Some(message) = line.get("message").filter(|message| message.get("content").is_some()) {
+            let time = line.get("timestamp").and_then(usage::time);
+            let kind = line.get("type").and_then(Value::as_str);
+            match kind {
+                Some("assistant") if is("isApiErrorMessage", line) => {
+                    let text = message.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
+                    let answer = Answer { refusal: Some(text.chars().take(300).collect()), ..Answer::default() };
+                    found.push(self.sent(answer, time));
+                }
+                Some("assistant") => found.extend(self.claude_answer(message, time, sizer)),
+                Some("user") => {
+                    if is("isCompactSummary", line) {
+                        self.cut(0);
+                        self.is_compacted = true;
+                    } else if !is_result_of_claude(message) {
+                        self.rewind(hash("parentUuid", line));
+                    }
+                    let last = self.values.len().checked_sub(1);
+                    let is_more = is_result_of_claude(message)
+                        && last.is_some_and(|last| is_result_of_claude(&self.values[last]));
+                    let message = json!({"role": "user", "content": message.get("content")});
+                    self.say_more(last.filter(|_| is_more), message, sizer);
+                }
+                _ => {}
+            }
+        }
+        if let Some(uuid) = hash("uuid", line) {
+            self.lengths.insert(uuid, self.history.len());
+        }
+        found
+    }
+
+    /// An answer: each of its blocks is a line with the same id. Results of its first calls may stand between.
+    fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
+        let id = message.get("id").and_then(Value::as_str).map(of_name);
+        if let Some(model) = message.get("model").and_then(Value::as_str).filter(|model| *model != "<synthetic>") {
+            self.model = Arc::from(model);
+        }
+        let known = id.and_then(|id| self.answers.get(&id).copied());
+        let sent = known.is_none().then(|| {
+            // What the file keeps of an answer is what the agent sends back.
+            let usage = message.get("usage").and_then(usage::usage);
+            self.sent(Answer { usage, ..Answer::default() }, time)
+        });
+        self.say_more(known, json!({"role": "assistant", "content": message.get("content")}), sizer);
+        if let Some(id) = id.filter(|_| known.is_none()) {
+            self.answers.insert(id, self.values.len() - usize::from(!self.values.is_empty()));
+        }
+        sent
+    }
+
+    /// A prompt that follows an earlier line leaves out what came between.
+    fn rewind(&mut self, parent: Option<u64>) {
+        let Some(length) = parent.and_then(|parent| self.lengths.get(&parent).copied()) else { return };
+        let has_answer =
+            self.history.get(length..).is_some_and(|gone| gone.iter().any(|piece| &*piece.label == "assistant"));
+        if has_answer {
+            self.cut(length);
+        }
+    }
+
+    fn codex(&mut self, line: &Value, sizer: &Sizer) -> Vec<Sent> {
+        let time = line.get("timestamp").and_then(usage::time);
+        let Some(payload) = line.get("payload") else { return Vec::new() };
+        let text = |at: &str| payload.pointer(at).and_then(Value::as_str);
+        let mut found = Vec::new();
+        match line.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "session_meta" => {
+                if let Some(prompt) = text("/base_instructions/text").or(text("/instructions")) {
+                    let value = Value::from(prompt);
+                    let mut piece = of_prompt("instructions", &value);
+                    sizer.size(&mut piece, &value, self.wire, &self.model);
+                    piece.keep(&value);
+                    self.prompt = vec![piece];
+                }
+            }
+            "turn_context" => {
+                if let Some(model) = text("/model") {
+                    self.model = Arc::from(model);
+                }
+            }
+            "compacted" => {
+                found.extend(self.pending.take());
+                self.cut(0);
+                self.is_compacted = true;
+                self.is_answering = false;
+                match payload.get("replacement_history").and_then(Value::as_array) {
+                    Some(items) => items.iter().for_each(|item| self.say(item.clone(), sizer)),
+                    None => {
+                        self.say(json!({"type": "message", "role": "user", "content": payload.get("message")}), sizer)
+                    }
+                }
+            }
+            "event_msg" if text("/type") == Some("token_count") => self.counted(payload),
+            "response_item" => found.extend(self.codex_item(payload, time, sizer)),
+            _ => {}
+        }
+        found
+    }
+
+    fn codex_item(&mut self, item: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
+        let is_answer = match kind {
+            "message" => item.get("role").is_some_and(|role| role == "assistant"),
+            "ghost_snapshot" => return None,
+            _ => !kind.ends_with("_output"),
+        };
+        let mut done = None;
+        if is_answer && !self.is_answering {
+            done = self.pending.take();
+            self.pending = Some(self.sent(Answer::default(), time));
+        }
+        self.is_answering = is_answer;
+        self.say(item.clone(), sizer);
+        done
+    }
+
+    /// Reads the usage of the last answer, which is told once or more often.
+    fn counted(&mut self, payload: &Value) {
+        let usage = payload.pointer("/info/last_token_usage").and_then(usage::usage);
+        if let Some(pending) = &mut self.pending
+            && pending.answer.usage.is_none()
+        {
+            pending.answer.usage = usage;
+        }
+    }
+
+    fn gemini(&mut self, document: &Value, sizer: &Sizer) -> Vec<Sent> {
+        let mut found = Vec::new();
+        for message in document.get("messages").and_then(Value::as_array).into_iter().flatten() {
+            let time = message.get("timestamp").and_then(usage::time);
+            let parts = parts_of_gemini(message.get("content"));
+            if message.get("type").is_some_and(|kind| kind == "user") {
+                self.say(json!({"role": "user", "parts": parts}), sizer);
+                continue;
+            }
+            if message.get("type").is_none_or(|kind| kind != "gemini") {
+                continue;
+            }
+            if let Some(model) = message.get("model").and_then(Value::as_str) {
+                self.model = Arc::from(model);
+            }
+            let usage = message.get("tokens").and_then(usage::usage);
+            found.push(self.sent(Answer { usage, ..Answer::default() }, time));
+            let calls = message.get("toolCalls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            let called =
+                calls.iter().map(|call| json!({"functionCall": {"name": call.get("name"), "args": call.get("args")}}));
+            let said: Vec<Value> = parts.into_iter().chain(called).collect();
+            if !said.is_empty() {
+                self.say(json!({"role": "model", "parts": said}), sizer);
+            }
+            let results: Vec<Value> = calls.iter().flat_map(|call| parts_of_gemini(call.get("result"))).collect();
+            if !results.is_empty() {
+                self.say(json!({"role": "user", "parts": results}), sizer);
+            }
+        }
+        found
+    }
+
+    fn messages(&mut self, document: &Value, sizer: &Sizer) -> Vec<Sent> {
+        let list = document
+            .as_array()
+            .or_else(|| document.get("messages")?.as_array())
+            .or_else(|| document.get("history")?.as_array());
+        let Some(list) = list else { return Vec::new() };
+        self.wire = recognise(&json!({"messages": list})).unwrap_or(WireFormat::OpenAiChat);
+        let model = ["/info/config/model/model_name", "/info/model", "/model"]
+            .into_iter()
+            .find_map(|at| document.pointer(at)?.as_str());
+        self.model = Arc::from(model.unwrap_or_default());
+        let mut found = Vec::new();
+        for message in list {
+            let is_answer = message.get("role").is_some_and(|role| role == "assistant");
+            if is_answer && !self.history.is_empty() {
+                let time = ["ts", "timestamp"].into_iter().find_map(|name| usage::time(message.get(name)?));
+                let answer = usage::answer(message.pointer("/extra/response").unwrap_or(&Value::Null));
+                found.push(self.sent(answer, time));
+            }
+            self.say(without_notes(message), sizer);
+        }
+        found
+    }
+}
+
+fn is(name: &str, line: &Value) -> bool {
+    line.get(name) == Some(&Value::Bool(true))
+}
+
+fn hash(name: &str, line: &Value) -> Option<u64> {
+    line.get(name).and_then(Value::as_str).map(of_name)
+}
+
+/// The remains of a transcript that ends.
+pub(in crate::traffic) struct Ended {
+    /// A request that waited for its usage.
+    pub(in crate::traffic) last: Option<Sent>,
+    /// A body of all messages, to be judged.
+    pub(in crate::traffic) body: Option<Value>,
+    pub(in crate::traffic) wire: WireFormat,
+    /// For each message of the body, its first piece.
+    pub(in crate::traffic) pieces: Vec<usize>,
+}
+
+fn blocks_of(message: &Value) -> Vec<Value> {
+    match message.get("content") {
+        Some(Value::Array(blocks)) => blocks.clone(),
+        Some(Value::String(text)) => vec![json!({"type": "text", "text": text})],
+        _ => Vec::new(),
+    }
+}
+
+/// Leaves out what agents note beside a message.
+fn without_notes(message: &Value) -> Value {
+    const OF_MESSAGES: [&str; 8] =
+        ["role", "content", "tool_calls", "tool_call_id", "name", "refusal", "reasoning_content", "type"];
+    match message {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(name, value)| OF_MESSAGES.contains(&name.as_str()) && !value.is_null());
+            kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn is_result_of_claude(message: &Value) -> bool {
+    let blocks = message.get("content").and_then(Value::as_array);
+    blocks.is_some_and(|blocks| blocks.iter().any(|block| block.get("type").is_some_and(|kind| kind == "tool_result")))
+}
+
+/// Returns content of Gemini CLI as parts: a text, a part, or a list of either.
+fn parts_of_gemini(content: Option<&Value>) -> Vec<Value> {
+    match content {
+        Some(Value::String(text)) if !text.is_empty() => vec![json!({"text": text})],
+        Some(Value::Array(parts)) => parts.iter().flat_map(|part| parts_of_gemini(Some(part))).collect(),
+        Some(part @ Value::Object(_)) => vec![part.clone()],
+        _ => Vec::new(),
+    }
+}

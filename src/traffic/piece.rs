@@ -1,0 +1,381 @@
+//! A request body as pieces, in the order in which servers read them, each with fingerprints and a size.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use foldhash::quality::FixedState;
+use serde_json::Value;
+
+use crate::check::prefix::{Part, parts};
+use crate::provider::WireFormat;
+
+/// The part of a request that a piece belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Share {
+    /// Definitions of tools.
+    Tools,
+    /// The system prompt.
+    System,
+    /// The messages so far.
+    History,
+    /// Results of tools.
+    Results,
+}
+
+impl Share {
+    /// All shares, in the order in which they are shown.
+    pub const ALL: [Share; 4] = [Share::Tools, Share::System, Share::History, Share::Results];
+
+    /// Returns the lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Share::Tools => "tools",
+            Share::System => "system",
+            Share::History => "history",
+            Share::Results => "results",
+        }
+    }
+
+    /// Returns `true` if it stands before the history.
+    pub(super) fn is_fixed(self) -> bool {
+        match self {
+            Share::Tools | Share::System => true,
+            Share::History | Share::Results => false,
+        }
+    }
+}
+
+/// A tool, a block of the system prompt or a message of a request.
+#[derive(Debug, Clone)]
+pub(super) struct Piece {
+    /// The fingerprint: equal where a server reads the same.
+    pub(super) hash: u64,
+    /// The same with the members of every object sorted.
+    pub(super) loose: u64,
+    pub(super) share: Share,
+    pub(super) tokens: u64,
+    /// The member of the body, and the index in it.
+    pub(super) member: &'static str,
+    pub(super) index: Option<usize>,
+    /// The number of blocks of thinking that carry a signature.
+    pub(super) signed: u32,
+    /// The role of a message, the name of a tool.
+    pub(super) label: Arc<str>,
+    /// The breakpoint of the cache in it, if there is one, with its time to live.
+    pub(super) mark: Option<Mark>,
+    /// Its JSON, if that is kept.
+    pub(super) text: Option<Arc<str>>,
+}
+
+/// A breakpoint of the prompt cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) is_hour: bool,
+}
+
+/// The longest JSON of a piece that is kept, in bytes. Of a longer one the fingerprint tells that it changed, not where.
+pub(super) const LONGEST_TEXT: usize = 256 << 10;
+
+impl Piece {
+    /// Returns the place in the body: `system[0]`, `messages[12]`.
+    pub(super) fn place(&self) -> String {
+        match self.index {
+            Some(index) => format!("{}[{index}]", self.member),
+            None => self.member.to_owned(),
+        }
+    }
+
+    /// Reads a piece again from the JSON that was kept.
+    pub(super) fn value(&self) -> Option<Value> {
+        serde_json::from_str(self.text.as_ref()?).ok()
+    }
+
+    /// Keeps its JSON, unless that is too long.
+    pub(super) fn keep(&mut self, value: &Value) {
+        let text = value.to_string();
+        self.text = (text.len() <= LONGEST_TEXT).then(|| text.into());
+    }
+}
+
+/// Cuts a body into pieces, without their sizes and texts.
+pub(super) fn cut(body: &Value) -> Vec<Piece> {
+    let mut is_leading = true;
+    let mut pieces = Vec::new();
+    for part in parts(|name| body.get(name)) {
+        let share = share(&part, is_leading);
+        is_leading = is_leading && share.is_fixed();
+        pieces.push(piece(&part, share));
+    }
+    pieces
+}
+
+/// Returns the piece of one message of a transcript.
+pub(super) fn of_message(member: &'static str, index: usize, value: &Value) -> Piece {
+    let part = Part { member, index: Some(index), value };
+    piece(&part, share(&part, false))
+}
+
+/// Returns the piece of a member before the history.
+pub(super) fn of_prompt(member: &'static str, value: &Value) -> Piece {
+    piece(&Part { member, index: None, value }, Share::System)
+}
+
+fn piece(part: &Part<'_>, share: Share) -> Piece {
+    Piece {
+        hash: fingerprint(part.value, Order::OfArguments),
+        loose: fingerprint(part.value, Order::Sorted),
+        share,
+        tokens: 0,
+        member: part.member,
+        index: part.index,
+        signed: signed(part.value),
+        label: label(part.value).into(),
+        mark: mark(part.value),
+        text: None,
+    }
+}
+
+fn share(part: &Part<'_>, is_leading: bool) -> Share {
+    match part.member {
+        "tools" | "tool_config" | "toolConfig" => Share::Tools,
+        "system" | "instructions" | "system_instruction" | "systemInstruction" => Share::System,
+        _ if is_leading && is_system(part.value) => Share::System,
+        _ if is_result(part.value) => Share::Results,
+        _ => Share::History,
+    }
+}
+
+fn is_system(message: &Value) -> bool {
+    message.get("role").and_then(Value::as_str).is_some_and(|role| matches!(role, "system" | "developer"))
+}
+
+/// Returns `true` for a message that brings results of tools.
+fn is_result(message: &Value) -> bool {
+    if has("role", &["tool", "function"], message)
+        || has("type", &["function_call_output", "custom_tool_call_output"], message)
+    {
+        return true;
+    }
+    blocks(message).iter().any(|block| {
+        block.get("type").is_some_and(|kind| kind == "tool_result")
+            || block.get("functionResponse").is_some()
+            || block.get("function_response").is_some()
+    })
+}
+
+fn has(name: &str, kinds: &[&str], message: &Value) -> bool {
+    message.get(name).and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind))
+}
+
+fn blocks(message: &Value) -> &[Value] {
+    let list = ["content", "parts"].into_iter().find_map(|name| message.get(name)?.as_array());
+    list.map_or(&[], Vec::as_slice)
+}
+
+/// Returns the name of a tool, the role or the type of a message.
+fn label(value: &Value) -> String {
+    let names = ["/name", "/function/name", "/role", "/type"];
+    let found = names.into_iter().find_map(|at| value.pointer(at)?.as_str());
+    let found = found.or_else(|| value.as_object()?.keys().next().map(String::as_str));
+    found.unwrap_or_default().chars().take(80).collect()
+}
+
+/// Counts the blocks of thinking with a signature.
+fn signed(value: &Value) -> u32 {
+    let own = std::slice::from_ref(value).iter();
+    u32::try_from(
+        own.chain(blocks(value))
+            .filter(|block| {
+                let holds = |name: &str| block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+                let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
+                match kind {
+                    "thinking" => holds("signature"),
+                    "redacted_thinking" => holds("data"),
+                    "reasoning" => holds("encrypted_content"),
+                    _ => holds("thoughtSignature") || holds("thought_signature"),
+                }
+            })
+            .count(),
+    )
+    .unwrap_or(u32::MAX)
+}
+
+/// Returns the breakpoint of a piece; of several the last.
+fn mark(value: &Value) -> Option<Mark> {
+    let own = value.get(CACHE_CONTROL).filter(|mark| !mark.is_null());
+    let own = own.map(|mark| Mark { is_hour: mark.get("ttl").is_some_and(|ttl| ttl == "1h") });
+    own.or_else(|| blocks(value).iter().rev().find_map(mark))
+}
+
+const CACHE_CONTROL: &str = "cache_control";
+
+/// The order of members that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// None.
+    Sorted,
+    /// That within arguments and schemas, which servers show to the model as JSON.
+    OfArguments,
+    /// That of every member below.
+    Written,
+}
+
+/// Members whose JSON servers show to the model as it is.
+const FREE: [&str; 9] = [
+    "input",
+    "args",
+    "arguments",
+    "parameters",
+    "input_schema",
+    "inputSchema",
+    "parametersJsonSchema",
+    "response",
+    "schema",
+];
+
+/// Returns a hash of a value, breakpoints of the cache aside. A text and a list of one block with that text are the same.
+fn fingerprint(value: &Value, order: Order) -> u64 {
+    let mut hasher = FixedState::with_seed(SEED).build_hasher();
+    feed(value, order, &mut hasher);
+    hasher.finish()
+}
+
+const SEED: u64 = 0x7265_7163;
+
+fn feed(value: &Value, order: Order, hasher: &mut impl Hasher) {
+    match plain_text(value) {
+        Some(text) => {
+            hasher.write_u8(1);
+            hasher.write(text.as_bytes());
+            hasher.write_u8(0xff);
+        }
+        None => feed_other(value, order, hasher),
+    }
+}
+
+fn feed_other(value: &Value, order: Order, hasher: &mut impl Hasher) {
+    match value {
+        Value::Null => hasher.write_u8(2),
+        Value::Bool(is_true) => hasher.write_u8(3 + u8::from(*is_true)),
+        Value::Number(number) => {
+            hasher.write_u8(5);
+            hasher.write(number.to_string().as_bytes());
+            hasher.write_u8(0xff);
+        }
+        Value::String(text) => {
+            hasher.write_u8(1);
+            hasher.write(text.as_bytes());
+            hasher.write_u8(0xff);
+        }
+        Value::Array(elements) => {
+            hasher.write_u8(6);
+            hasher.write_usize(elements.len());
+            elements.iter().for_each(|element| feed(element, order, hasher));
+        }
+        Value::Object(members) => {
+            hasher.write_u8(7);
+            let mut members: Vec<(&String, &Value)> =
+                members.iter().filter(|(name, _)| *name != CACHE_CONTROL).collect();
+            if order != Order::Written {
+                members.sort_unstable_by_key(|(name, _)| *name);
+            }
+            hasher.write_usize(members.len());
+            for (name, value) in members {
+                hasher.write(name.as_bytes());
+                hasher.write_u8(0xff);
+                feed(value, within(order, name), hasher);
+            }
+        }
+    }
+}
+
+fn within(order: Order, member: &str) -> Order {
+    match order {
+        Order::OfArguments if FREE.contains(&member) => Order::Written,
+        order => order,
+    }
+}
+
+/// Returns the text of a block that holds nothing else, and of a list of one such block.
+fn plain_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Array(blocks) => match blocks.as_slice() {
+            [block @ Value::Object(_)] => plain_text(block),
+            _ => None,
+        },
+        Value::Object(members) => {
+            let is_plain = members.keys().all(|name| matches!(name.as_str(), "type" | "text" | CACHE_CONTROL));
+            let is_text = members.get("type").is_none_or(|kind| kind == "text" || kind == "input_text");
+            members.get("text").filter(|_| is_plain && is_text)?.as_str()
+        }
+        _ => None,
+    }
+}
+
+/// Adds a message to the fingerprint of those before it.
+pub(super) fn chained(before: u64, hash: u64) -> u64 {
+    let mut hasher = FixedState::with_seed(before).build_hasher();
+    hasher.write_u64(hash);
+    hasher.finish()
+}
+
+/// Returns the fingerprint that a conversation of a wire format begins with.
+pub(super) fn first_link(wire: WireFormat) -> u64 {
+    chained(SEED, fingerprint(&Value::from(wire.name()), Order::Sorted))
+}
+
+/// Returns the fingerprint of a name.
+pub(super) fn of_name(name: &str) -> u64 {
+    fingerprint(&Value::from(name), Order::Sorted)
+}
+
+/// Returns the fingerprint of a setting.
+pub(super) fn of_setting(value: &Value) -> u64 {
+    fingerprint(value, Order::Sorted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn breakpoints_and_the_two_forms_of_a_text_are_the_same() {
+        let plain = cut(&json!({"system": "a", "messages": [{"role": "user", "content": "b"}]}));
+        let marked = cut(&json!({
+            "system": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}],
+            "messages": [{"content": [{"type": "text", "text": "b", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+                "role": "user"}],
+        }));
+        let hashes = |pieces: &[Piece]| pieces.iter().map(|piece| piece.hash).collect::<Vec<_>>();
+        assert_eq!(hashes(&plain), hashes(&marked));
+        assert_eq!(marked[1].mark, Some(Mark { is_hour: true }));
+        assert_eq!(marked[1].place(), "messages[0]");
+    }
+
+    #[test]
+    fn the_order_of_arguments_counts_and_that_of_a_message_does_not() {
+        let message = |input: Value| json!([{"type": "tool_use", "id": "a", "name": "n", "input": input}]);
+        let body = |input: &str| {
+            let input = serde_json::from_str(input).expect("JSON");
+            cut(&json!({"messages": [{"role": "assistant", "content": message(input)}]})).remove(0)
+        };
+        let (first, second) = (body(r#"{"a": 1, "b": 2}"#), body(r#"{"b": 2, "a": 1}"#));
+        assert_ne!(first.hash, second.hash);
+        assert_eq!(first.loose, second.loose);
+    }
+
+    #[test]
+    fn shares_and_signatures() {
+        let body = json!({"tools": [{"type": "function", "function": {"name": "read"}}], "messages": [
+            {"role": "system", "content": "s"}, {"role": "user", "content": "u"},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "", "signature": "x"}]},
+            {"role": "tool", "content": "r"}, {"role": "system", "content": "late"},
+        ]});
+        let pieces = cut(&body);
+        let shares: Vec<Share> = pieces.iter().map(|piece| piece.share).collect();
+        use Share::{History, Results, System, Tools};
+        assert_eq!(shares, [Tools, System, History, History, Results, History]);
+        assert_eq!((pieces[3].signed, &*pieces[0].label), (1, "read"));
+    }
+}

@@ -1,0 +1,115 @@
+//! How a request stands to the last one of a conversation.
+
+use foldhash::HashSet;
+
+use super::piece::{Piece, Share};
+use super::sent::{Sent, fixed};
+
+/// How a request goes on from the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// It says the same.
+    Same,
+    /// It adds to the end.
+    Grown,
+    /// It says less, and nothing else.
+    Earlier,
+    /// It says something else somewhere, and goes on.
+    Changed,
+    /// A summary stands for the history.
+    Compacted,
+}
+
+/// Returns how many pieces two requests share at their beginning.
+pub(super) fn common(old: &[Piece], new: &[Piece]) -> usize {
+    old.iter().zip(new).take_while(|(old, new)| old.hash == new.hash).count()
+}
+
+/// Returns the relation of a request to a conversation's last one; `None` if it goes another way: a fork, or something else.
+pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
+    let shared = common(old, &sent.pieces);
+    let (was, now) = (&old[fixed(old)..], sent.history());
+    if sent.is_compacted || is_summary(old, sent) {
+        return Some(Relation::Compacted);
+    }
+    let of_history = common(was, now);
+    let is_same_prompt = shared >= fixed(old).max(sent.fixed()) && fixed(old) == sent.fixed();
+    let grown = match (of_history == was.len(), of_history == now.len()) {
+        (true, true) => Relation::Same,
+        (true, false) => Relation::Grown,
+        (false, true) => Relation::Earlier,
+        (false, false) => return goes_on(was, now, of_history).then_some(Relation::Changed),
+    };
+    Some(if is_same_prompt { grown } else { Relation::Changed })
+}
+
+/// Returns `true` if two histories that part somewhere are one: something behind that place is the same, or what differs is alike.
+fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
+    let behind: HashSet<u64> =
+        was[from..].iter().filter(|piece| piece.tokens >= LEAST_TOKENS).map(|piece| piece.hash).collect();
+    now[from..].iter().any(|piece| behind.contains(&piece.hash)) || is_rewritten(&was[from], &now[from])
+}
+
+/// A shorter message may stand in any conversation.
+const LEAST_TOKENS: u64 = 16;
+
+/// Returns `true` if one piece is another, written in another way: of the same role, with most of the text.
+fn is_rewritten(old: &Piece, new: &Piece) -> bool {
+    if old.loose == new.loose {
+        return true;
+    }
+    let (Some(a), Some(b)) = (&old.text, &new.text) else { return false };
+    old.label == new.label && is_alike(a, b)
+}
+
+/// Returns `true` if two texts have more than half in common, at their beginnings and ends.
+pub(super) fn is_alike(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let start = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let end = a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(|(x, y)| x == y).count();
+    // Quotes, names of members and the role are in every message.
+    let frame = FRAME.min(start) + FRAME_END.min(end);
+    (start + end).saturating_sub(frame) * 2 > a.len().max(b.len()).saturating_sub(FRAME + FRAME_END)
+}
+
+/// The bytes of JSON that stand around the content of every message: `{"role":"user","content":"`.
+const FRAME: usize = 26;
+const FRAME_END: usize = 2;
+
+/// Returns `true` if a request begins with a summary of a longer history.
+fn is_summary(old: &[Piece], sent: &Sent) -> bool {
+    let (was, now) = (&old[fixed(old)..], sent.history());
+    let same = common(was, now);
+    now.len() < was.len() && (same..now.len().min(same + 2)).any(|at| says_summary(sent, at))
+}
+
+/// Returns `true` if a message says that it is a summary of what was said before.
+pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
+    let Some(piece) = sent.history().get(at).filter(|piece| piece.share == Share::History) else { return false };
+    if piece.tokens < LEAST_TOKENS {
+        return false;
+    }
+    let value = sent.value(sent.fixed() + at);
+    value.is_some_and(|value| {
+        let text = value.to_string();
+        let head = &text[..text.floor_char_boundary(HEAD)];
+        SUMMARIES.iter().any(|words| head.contains(words))
+    })
+}
+
+/// How much of a message is looked at for the words of a summary, in bytes.
+const HEAD: usize = 4000;
+
+/// How agents introduce a summary that stands for the history: Claude Code; Codex CLI (`openai/codex`,
+/// `codex-rs/core/templates/compact/summary_prefix.md`); Gemini CLI (`google-gemini/gemini-cli`, the prompt of its compression);
+/// the others as they are written by many.
+const SUMMARIES: [&str; 8] = [
+    "This session is being continued from a previous conversation",
+    "Another language model started to solve this problem and produced a summary",
+    "<state_snapshot>",
+    "<conversation_summary>",
+    "<summary>",
+    "ummary of the conversation so far",
+    "is a summary of the conversation",
+    "is a summary of our conversation",
+];

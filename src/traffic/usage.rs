@@ -1,0 +1,257 @@
+//! The facts that an answer gives of itself: the tokens that were counted, whether it thought, what was refused.
+
+use serde_json::Value;
+
+use super::sent::Answer;
+use crate::conversation::Usage;
+
+/// How deep an answer is looked into for its usage.
+const DEEPEST: usize = 5;
+
+/// Reads an answer: an object, a text of JSON, or a stream of events.
+pub(super) fn answer(value: &Value) -> Answer {
+    let mut found = Answer::default();
+    read(value, DEEPEST, &mut found);
+    found
+}
+
+fn read(value: &Value, depth: usize, found: &mut Answer) {
+    if depth == 0 {
+        return;
+    }
+    match value {
+        Value::Object(members) => {
+            for name in ["usage", "usageMetadata", "usage_metadata"] {
+                if let Some(usage) = members.get(name).and_then(usage) {
+                    found.usage = Some(later(found.usage, usage));
+                }
+            }
+            if members.contains_key("prompt_eval_count") {
+                found.usage = usage(value).or(found.usage);
+            }
+            found.is_signed |= is_signed(value);
+            if found.refusal.is_none() {
+                found.refusal = refusal(value);
+            }
+            members.values().for_each(|inner| read(inner, depth - 1, found));
+        }
+        Value::Array(elements) => elements.iter().for_each(|inner| read(inner, depth - 1, found)),
+        Value::String(text) => read_text(text, depth, found),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn read_text(text: &str, depth: usize, found: &mut Answer) {
+    if text.trim_start().starts_with(['{', '[']) {
+        if let Ok(value) = serde_json::from_str::<Value>(text) {
+            read(&value, depth, found);
+        }
+        return;
+    }
+    for line in text.lines() {
+        let Some(event) = line.strip_prefix("data:") else { continue };
+        found.is_signed |= event.contains("signature_delta");
+        if (event.contains("sage") || event.contains("\"error\""))
+            && let Ok(value) = serde_json::from_str::<Value>(event.trim())
+        {
+            read(&value, depth, found);
+        }
+    }
+}
+
+/// Returns the later of two counts of one answer: the last event of a stream knows more, but some leave out the input.
+fn later(first: Option<Usage>, second: Usage) -> Usage {
+    let first = first.unwrap_or_default();
+    Usage {
+        input: first.input.max(second.input),
+        output: first.output.max(second.output),
+        cache_read: first.cache_read.max(second.cache_read),
+        cache_write: first.cache_write.max(second.cache_write),
+        reasoning: first.reasoning.max(second.reasoning),
+    }
+}
+
+/// Reads counts of tokens in any provider's form.
+pub(super) fn usage(value: &Value) -> Option<Usage> {
+    let written =
+        count(&["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"], value);
+    let read = count(&["/cache_read_input_tokens", "/cacheReadInputTokens"], value);
+    // Anthropic counts what came from the cache beside the rest, others within it.
+    let is_within = ["/cached_input_tokens", "/prompt_tokens"].iter().any(|at| value.pointer(at).is_some());
+    let beside = if is_within { 0 } else { written.unwrap_or_default() + read.unwrap_or_default() };
+    let input = count(
+        &[
+            "/input_tokens",
+            "/prompt_tokens",
+            "/promptTokenCount",
+            "/prompt_token_count",
+            "/prompt_eval_count",
+            "/inputTokens",
+            "/promptTokens",
+            "/input",
+        ],
+        value,
+    )?;
+    let within = count(
+        &[
+            "/prompt_tokens_details/cached_tokens",
+            "/input_tokens_details/cached_tokens",
+            "/cached_input_tokens",
+            "/cachedInputTokens",
+            "/cachedContentTokenCount",
+            "/prompt_cache_hit_tokens",
+            "/cached",
+        ],
+        value,
+    );
+    let output = count(
+        &[
+            "/output_tokens",
+            "/completion_tokens",
+            "/candidatesTokenCount",
+            "/eval_count",
+            "/outputTokens",
+            "/completionTokens",
+            "/output",
+        ],
+        value,
+    );
+    Some(Usage {
+        input: input + beside,
+        output: output.unwrap_or_default(),
+        cache_read: read.filter(|read| *read > 0).or(within).unwrap_or_default(),
+        cache_write: written.unwrap_or_default(),
+        reasoning: 0,
+    })
+}
+
+fn count(pointers: &[&str], value: &Value) -> Option<u64> {
+    pointers.iter().find_map(|at| value.pointer(at)?.as_u64())
+}
+
+fn is_signed(block: &Value) -> bool {
+    match block.get("type").and_then(Value::as_str) {
+        Some("thinking") => holds("signature", block),
+        Some("redacted_thinking") => holds("data", block),
+        Some("reasoning") => holds("encrypted_content", block),
+        _ => holds("thoughtSignature", block),
+    }
+}
+
+fn holds(name: &str, block: &Value) -> bool {
+    block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
+}
+
+/// Returns what an error says.
+fn refusal(value: &Value) -> Option<String> {
+    let message = value.pointer("/error/message")?.as_str()?;
+    Some(message.chars().take(300).collect())
+}
+
+/// Reads a time in milliseconds: a date and a time of day as ISO 8601 writes them, or a number of seconds, milliseconds … since 1970.
+pub(super) fn time(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(number) => of_number(number.as_f64()?),
+        Value::String(text) => text.parse::<f64>().ok().and_then(of_number).or_else(|| of_text(text)),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "times of logs are far below 2^53")]
+fn of_number(number: f64) -> Option<i64> {
+    // Seconds, milliseconds, microseconds and nanoseconds since 1970 of this century do not overlap.
+    let scale = match number {
+        1e9..1e11 => 1e3,
+        1e12..1e14 => 1.0,
+        1e15..1e17 => 1e-3,
+        1e18..1e20 => 1e-6,
+        _ => return None,
+    };
+    Some((number * scale) as i64)
+}
+
+fn of_text(text: &str) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
+    let separators = text.as_bytes();
+    if separators.get(4) != Some(&b'-') || !matches!(separators.get(10), Some(b'T' | b' ')) {
+        return None;
+    }
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    let rest = &text[19..];
+    let fraction = rest.strip_prefix('.').map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    let digits = fraction.as_ref().map_or(0, String::len);
+    let milliseconds = fraction.and_then(|digits| format!("{digits:0<3}")[..3].parse::<i64>().ok()).unwrap_or(0);
+    let zone = rest.get(if digits > 0 { digits + 1 } else { 0 }..).unwrap_or_default();
+    let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset(zone);
+    Some(seconds * 1000 + milliseconds)
+}
+
+/// Returns the seconds of `+02:00`.
+fn offset(zone: &str) -> i64 {
+    let sign = match zone.as_bytes().first() {
+        Some(b'+') => 1,
+        Some(b'-') => -1,
+        _ => return 0,
+    };
+    let part = |range: std::ops::Range<usize>| zone.get(range).and_then(|part| part.parse::<i64>().ok()).unwrap_or(0);
+    let minutes = if zone.as_bytes().get(3) == Some(&b':') { part(4..6) } else { part(3..5) };
+    sign * (part(1..3) * 3600 + minutes * 60)
+}
+
+/// Returns the days since 1970-01-01, by the civil calendar.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year - era * 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn counts_of_all_providers_mean_the_same() {
+        let all = [
+            json!({"input_tokens": 10, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "output_tokens": 5}),
+            json!({"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 80}}),
+            json!({"input_tokens": 100, "output_tokens": 5, "input_tokens_details": {"cached_tokens": 80}}),
+            json!({"promptTokenCount": 100, "candidatesTokenCount": 5, "cachedContentTokenCount": 80}),
+            json!({"input_tokens": 100, "cached_input_tokens": 80, "output_tokens": 5}),
+            json!({"input_tokens": 100, "cached_input_tokens": 80, "cache_write_input_tokens": 20, "output_tokens": 5}),
+            json!({"prompt_tokens": 100, "cache_read_input_tokens": 80, "completion_tokens": 5}),
+            json!({"input": 100, "output": 5, "cached": 80}),
+        ];
+        for value in all {
+            let usage = usage(&value).expect("counts");
+            assert_eq!((usage.input, usage.cache_read, usage.output), (100, 80, 5), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_stream_tells_its_usage_and_its_signature() {
+        let stream = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":7,\
+            \"cache_read_input_tokens\":3,\"output_tokens\":1}}}\n\ndata: {\"type\":\"content_block_delta\",\"delta\":\
+            {\"type\":\"signature_delta\",\"signature\":\"x\"}}\n\ndata: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":0,\"output_tokens\":9}}\n";
+        let found = answer(&json!({"content": {"text": stream}}));
+        let usage = found.usage.expect("counts");
+        assert_eq!((usage.input, usage.cache_read, usage.output, found.is_signed), (10, 3, 9, true));
+        let refused = answer(&json!({"error": {"type": "x", "message": "no"}}));
+        assert_eq!(refused.refusal.as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn times_are_read() {
+        let expected = Some(1_764_065_702_120);
+        for text in
+            ["2025-11-25T10:15:02.12Z", "2025-11-25T12:15:02.120+02:00", "2025-11-25 10:15:02.120", "1764065702.12"]
+        {
+            assert_eq!(time(&json!(text)), expected, "{text}");
+        }
+        assert_eq!(time(&json!(1_764_065_702_120_i64)), expected);
+        assert_eq!(time(&json!("soon")), None);
+    }
+}
