@@ -235,6 +235,11 @@ fn tells_why_no_body(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && finding.rule != &golden::rules::DRIFT
 }
 
+/// Returns `true` for a finding about a body that is sent as it is.
+fn is_kept_aside(finding: &Diagnostic) -> bool {
+    flow::rules::RULES.contains(&finding.rule) || finding.rule == &rules::BUDGET_EXCEEDED
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,9 +261,4 @@ mod tests {
         assert_eq!(of(&LintedBodies::default()).to_string(), "0 bodies: 1 error");
         assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
     }
-}
-
-/// Returns `true` for a finding about a body that is sent as it is.
-fn is_kept_aside(finding: &Diagnostic) -> bool {
-    flow::rules::RULES.contains(&finding.rule) || finding.rule == &rules::BUDGET_EXCEEDED
 }
