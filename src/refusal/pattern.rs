@@ -92,7 +92,7 @@ const WIDEST_HOLE: usize = 1_000;
 /// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
 const FEWEST_LETTERS: usize = 18;
 
-/// What a class of errors is called in front of a sentence: some servers and clients leave it out, or write another.
+/// The names of classes of errors in front of a sentence: some servers and clients leave it out, or write another.
 const CLASSES: [&str; 9] = [
     "<400> InternalError.Algo.InvalidParameter: ",
     "InternalError.Algo.InvalidParameter: ",

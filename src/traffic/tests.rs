@@ -432,22 +432,6 @@ fn forms_of_logs_hold_the_same_story() {
         "startedDateTime": "2026-11-25T10:00:00Z", "request": {"method": "POST", "url": url, "postData": {"text": text(body)}},
         "response": {"content": {"text": "{\"usage\": {\"prompt_tokens\": 5, \"completion_tokens\": 1}}"}},
     })).collect();
-    let span = |body: &Value| {
-        json!({"resourceSpans": [{"scopeSpans": [{"spans": [{"startTimeUnixNano": "1764065702120000000", "attributes": [
-            {"key": "gen_ai.request.model", "value": {"stringValue": "gpt-5"}},
-            {"key": "gen_ai.input.messages", "value": {"stringValue": text(&body["messages"])}},
-            {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "5"}},
-        ]}]}]}]})
-    };
-    let vercel = |body: &Value| {
-        json!({"name": "ai.streamText.doStream", "attributes": {
-        "ai.operationId": "ai.streamText.doStream", "ai.model.id": "gpt-5", "ai.prompt.messages": text(&body["messages"])}})
-    };
-    let python = |body: &Value| {
-        format!(
-            "DEBUG:openai._base_client:Request options: {{'method': 'post', 'url': '/chat/completions', 'json_data': {body}}}\n"
-        )
-    };
     let cassette: Vec<String> = bodies.iter().map(|body| format!(
         "- request:\n    body: '{}'\n    method: POST\n    uri: {url}\n  response:\n    body:\n      string: '{{}}'\n", text(body).replace('\'', "''")
     )).collect();
@@ -457,9 +441,22 @@ fn forms_of_logs_hold_the_same_story() {
         ("VCR cassette", format!("interactions:\n{}version: 1\n", cassette.concat())),
         ("VCR cassette", json!({"interactions": bodies.iter().map(|body| json!({"request": {"uri": url, "body": text(body)}, "response": {}})).collect::<Vec<_>>()}).to_string()),
         ("nock cassette", Value::from(bodies.iter().map(|body| json!({"scope": "https://api.openai.com:443", "method": "POST", "path": "/v1/chat/completions", "body": body, "status": 200, "response": {}})).collect::<Vec<_>>()).to_string()),
-        ("OpenTelemetry spans", lines(&span)),
-        ("Vercel AI SDK spans", lines(&vercel)),
-        ("SDK debug log", bodies.iter().map(python).collect()),
+        ("OpenTelemetry spans", lines(&|body| {
+        json!({"resourceSpans": [{"scopeSpans": [{"spans": [{"startTimeUnixNano": "1764065702120000000", "attributes": [
+            {"key": "gen_ai.request.model", "value": {"stringValue": "gpt-5"}},
+            {"key": "gen_ai.input.messages", "value": {"stringValue": text(&body["messages"])}},
+            {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "5"}},
+        ]}]}]}]})
+    })),
+        ("Vercel AI SDK spans", lines(&|body| {
+        json!({"name": "ai.streamText.doStream", "attributes": {
+        "ai.operationId": "ai.streamText.doStream", "ai.model.id": "gpt-5", "ai.prompt.messages": text(&body["messages"])}})
+    })),
+        ("SDK debug log", bodies.iter().map(|body| {
+        format!(
+            "DEBUG:openai._base_client:Request options: {{'method': 'post', 'url': '/chat/completions', 'json_data': {body}}}\n"
+        )
+    }).collect()),
         ("LiteLLM log", lines(&|body| json!({"request_id": "a", "startTime": "2026-11-25T10:00:00Z", "proxy_server_request": body, "messages": {}, "response": {}}))),
         ("LiteLLM log", lines(&|body| json!({"litellm_call_id": "a", "model": "gpt-5", "messages": body["messages"], "model_parameters": {}, "response": {}}))),
         ("Langfuse export", lines(&|body| json!({"type": "GENERATION", "model": "gpt-5", "startTime": "2026-11-25T10:00:00Z", "input": body["messages"], "output": {}}))),

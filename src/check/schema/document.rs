@@ -389,8 +389,9 @@ impl Compiled {
 
     /// A member whose elements are told apart by one of theirs.
     fn elements(&self, name: &str) -> Option<Arc<Elements>> {
-        let find = || Elements::of(&self.value, &self.graph, name).map(Arc::new);
-        self.known.ask(ElementsOf(self.known.schema, name.into()), find)
+        self.known.ask(ElementsOf(self.known.schema, name.into()), || {
+            Elements::of(&self.value, &self.graph, name).map(Arc::new)
+        })
     }
 
     #[cfg(test)]

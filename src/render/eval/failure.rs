@@ -9,7 +9,7 @@ use super::Step;
 use super::tree::Place;
 use super::value::{Absent, Arguments, Tracked};
 
-/// What a part of a render gave.
+/// The result of a part of a render.
 pub(super) type Outcome<T> = Result<T, Failure>;
 
 /// A render that failed; as large as a pointer, so that an [`Outcome`] stays small.
@@ -19,7 +19,7 @@ pub(in super::super) struct Failure(Box<Failed>);
 /// The parts of a failure.
 #[derive(Debug)]
 pub(in super::super) struct Failed {
-    /// What went wrong.
+    /// The error.
     pub(in super::super) error: Error,
     /// The expression or the tag.
     pub(in super::super) at: Place,
