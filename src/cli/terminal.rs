@@ -278,7 +278,6 @@ impl Terminal {
     }
 
     /// Writes something to think about to standard error.
-    #[cfg(feature = "runtime")]
     pub(super) fn warn(message: &str) {
         print_aside(&text!("warning: {}\n", message));
     }
