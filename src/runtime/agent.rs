@@ -400,19 +400,22 @@ impl Agent {
     ///
     /// The template fails.
     pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
-        let work = || {
-            let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-            let told = Live::new(&self.compiler, &plan).said_of_surroundings(&self.environment, is_omitted);
-            told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
-        };
         // Templates may nest deeper than the stacks of async workers allow.
         std::thread::scope(|scope| {
             let builder = std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES);
-            match builder.spawn_scoped(scope, work).map(std::thread::ScopedJoinHandle::join) {
+            let work = builder.spawn_scoped(scope, || self.rendered_surroundings(is_omitted));
+            match work.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(told)) => told,
                 _ => Err(Error::new(Category::Config, "compiling the request panicked")),
             }
         })
+    }
+
+    /// Renders what the agent says of its surroundings, on the thread that it is called on.
+    fn rendered_surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
+        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+        let told = Live::new(&self.compiler, &plan).said_of_surroundings(&self.environment, is_omitted);
+        told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
     }
 
     /// A conversation with its system prompt, which is rendered unless it is known.
@@ -436,11 +439,15 @@ impl Agent {
 
     /// The request for a conversation, unless it has mistakes that the agent's policy does not let pass.
     fn compile_checked(&self, conversation: Conversation) -> Result<Compiled, Error> {
-        let failed = |error: CompileError| error.into_error(&self.compiler);
         let (compiled, found) = match (self.known_request(&conversation), &self.policy) {
             (Some(known), _) => known,
-            (None, None) => return self.compile(conversation).map_err(failed),
-            (None, Some(_)) => self.checked_request(conversation).map_err(failed)?.0,
+            (None, None) => {
+                return self.compile(conversation).map_err(|error| error.into_error(&self.compiler));
+            }
+            (None, Some(_)) => {
+                let checked = self.checked_request(conversation);
+                checked.map_err(|error| error.into_error(&self.compiler))?.0
+            }
         };
         match self.policy.as_ref().and_then(|policy| self.refusal(policy, found)) {
             Some(refusal) => Err(refusal),
@@ -528,10 +535,9 @@ impl Agent {
 impl CompileError {
     /// As an error of a request, on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
-        let error = || Error::new(Category::Config, self.to_string());
         match &self {
-            CompileError::NoModel(_) => error().detail(MODEL_HELP),
-            CompileError::WrongKind { .. } => error(),
+            CompileError::NoModel(_) => Error::new(Category::Config, self.to_string()).detail(MODEL_HELP),
+            CompileError::WrongKind { .. } => Error::new(Category::Config, self.to_string()),
             CompileError::Content(error) => Error::clone(error),
             CompileError::Findings(findings) => {
                 let first = findings.first().map_or_else(String::new, |finding| told(compiler, finding));
