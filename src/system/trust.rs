@@ -34,17 +34,25 @@ impl TrustStore for TrustFolder {
 
     fn remember(&self, fingerprint: &str, text: &str) -> Result<(), AccessError> {
         let folder = self.folder.clone()?;
-        let failed = |error: std::io::Error| format!("`{}` cannot be written: {}", folder.display(), words(&error));
-        create_private(&folder).map_err(failed)?;
+        create_private(&folder).map_err(|error| unwritable(&folder, &error))?;
         if !fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir() && is_ours(&found)) {
             return Err(format!("others can write `{}`", folder.display()).into());
         }
-        // Written aside and renamed: never through a link, and readable by the person alone.
-        let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(failed)?;
-        std::io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
-        file.persist(folder.join(fingerprint)).map_err(|error| failed(error.error))?;
-        Ok(())
+        let path = folder.join(fingerprint);
+        write_aside(&folder, text, &path).map_err(|error| unwritable(&folder, &error))
     }
+}
+
+/// Writes a file aside and renames it: never through a link, and only the person can read it.
+fn write_aside(folder: &Path, text: &str, path: &Path) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn unwritable(folder: &Path, error: &std::io::Error) -> AccessError {
+    format!("`{}` cannot be written: {}", folder.display(), words(error)).into()
 }
 
 fn is_private(path: &Path, kind: fn(&fs::Metadata) -> bool) -> bool {
