@@ -111,7 +111,7 @@ mod tests {
         let model = Some("gemini-3-pro".to_owned());
         assert_eq!(known(gemini), (WireFormat::GoogleGenerateContent, Some(Server::Google), model));
         let azure = "https://x.openai.azure.com/openai/deployments/ours/chat/completions?api-version=1";
-        assert_eq!(known(azure), (WireFormat::OpenAiChat, None, Some("ours".to_owned())));
+        assert_eq!(known(azure), (WireFormat::OpenAiChat, Some(Server::OpenAi), Some("ours".to_owned())));
         assert_eq!(known("/v1/chat/completions"), (WireFormat::OpenAiChat, None, None));
         assert_eq!(known("https://api.mistral.ai/v1/chat/completions").0, WireFormat::MistralChat);
         assert_eq!(known("https://codestral.mistral.ai/v1/fim/completions").0, WireFormat::MistralFim);
