@@ -85,10 +85,9 @@ impl Address {
 
 /// The model that a path names: `models/NAME:generateContent` at Google, `deployments/NAME/chat/completions` at Azure.
 fn model(path: &str) -> Option<&str> {
-    let after = |folder: &str| path.rsplit_once(folder).map(|(_, rest)| rest);
-    let name = match after("/deployments/") {
-        Some(rest) => rest.split('/').next(),
-        None => after("/models/").and_then(|rest| rest.split(':').next()),
+    let name = match path.rsplit_once("/deployments/") {
+        Some((_, rest)) => rest.split('/').next(),
+        None => path.rsplit_once("/models/").and_then(|(_, rest)| rest.split(':').next()),
     };
     name.filter(|name| !name.is_empty())
 }

@@ -28,7 +28,7 @@ pub struct Refusal {
     /// The sentence as the provider writes it; `{name}` stands for what varies.
     pub sentence: String,
     pub(super) pattern: Pattern,
-    /// What is left of it where a class of errors in front or advice behind is left out.
+    /// The sentence without the class of errors in front and without the advice behind, as far as it has them.
     pub(super) shorter: Vec<Pattern>,
     /// The HTTP status, if it is known.
     pub status: Option<i64>,

@@ -88,7 +88,7 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// What stands in front of a status, as it is compared: without spaces and quotes, in lower case.
+/// The texts that stand in front of a status, in the form in which they are compared: without spaces and quotes, in lower case.
 const BEFORE_STATUS: [&str; 8] =
     ["errorcode:", "statuscode:", "code:", "status:", "apierror:", "error(", "http", "http/1.1"];
 
@@ -97,9 +97,12 @@ pub(super) fn status(text: &str) -> Option<u16> {
     let folded: String = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`')).collect();
     let folded = folded.to_ascii_lowercase();
     let first = text.split_whitespace().next().filter(|word| word.len() == 3).and_then(|word| word.parse().ok());
-    let behind = |before: &&str| folded.match_indices(*before).find_map(|(at, _)| number(&folded[at + before.len()..]));
-    let named = BEFORE_STATUS.iter().find_map(behind);
+    let named = BEFORE_STATUS.iter().find_map(|before| number_behind(&folded, before));
     first.or(named).filter(|status| (400..600).contains(status))
+}
+
+fn number_behind(folded: &str, before: &str) -> Option<u16> {
+    folded.match_indices(before).find_map(|(at, _)| number(&folded[at + before.len()..]))
 }
 
 /// The number of three digits that a text begins with.

@@ -121,6 +121,14 @@ mod tests {
         TrustFolder { folder: outside(&state.join("reqc/trust"), root) }
     }
 
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+    }
+
     #[test]
     fn what_was_remembered_is_trusted() {
         let (state, root) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
@@ -129,8 +137,7 @@ mod tests {
         store.remember("ab", "text\n").expect("writable");
         assert!(at(state.path(), root.path()).is_trusted("ab") && !store.is_trusted("cd"));
         let folder = store.folder.clone().expect("outside");
-        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
-        assert_eq!((mode(&folder), mode(&folder.join("ab"))), (0o700, 0o600));
+        assert_eq!((mode_of(&folder), mode_of(&folder.join("ab"))), (0o700, 0o600));
     }
 
     #[test]
@@ -139,13 +146,12 @@ mod tests {
         let store = at(state.path(), root.path());
         store.remember("ab", "text\n").expect("writable");
         let folder = store.folder.clone().expect("outside");
-        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
-        set(&folder.join("ab"), 0o644);
+        set_mode(&folder.join("ab"), 0o644);
         assert!(!store.is_trusted("ab"), "files of a checkout look like this");
-        set(&folder.join("ab"), 0o600);
-        set(&folder, 0o777);
+        set_mode(&folder.join("ab"), 0o600);
+        set_mode(&folder, 0o777);
         assert!(!store.is_trusted("ab") && store.remember("cd", "").is_err());
-        set(&folder, 0o700);
+        set_mode(&folder, 0o700);
         symlink(folder.join("ab"), folder.join("link")).expect("writable");
         assert!(store.is_trusted("ab") && !store.is_trusted("link"));
         // A home inside the checkout, also through a link.

@@ -302,7 +302,8 @@ impl State {
     pub(super) fn instruct(
         &mut self,
         prompt: Arc<str>,
-        (tools, layers): (Vec<Tool>, Vec<SystemLayer>),
+        tools: Vec<Tool>,
+        layers: Vec<SystemLayer>,
     ) -> Result<(), Error> {
         let is_first = self.log.instructions().is_none();
         let (agent, bound_from) = (Arc::clone(&self.agent), if is_first { self.frame.bound_from } else { 0 });
