@@ -724,7 +724,7 @@ impl Renderer<'_> {
         sources: &Sources,
         id: TemplateId,
         steps: u64,
-        (text, outcome): (String, Result<(), Box<Failure>>),
+        (text, outcome): (String, Result<(), Failure>),
         spent: u64,
     ) -> Rendered {
         let steps = steps * account::STEP;

@@ -5,6 +5,7 @@
 //! say. Of each conversation fingerprints and sizes of the last request's pieces are kept, and texts as far as a budget goes: a file may be
 //! larger than what is held. How a story is shown is not known here.
 
+mod read;
 mod piece;
 mod sizer;
 mod story;
@@ -38,6 +39,7 @@ use crate::diag::Severity;
 use crate::lint::{Input, InputError, Line, Lines, recognise};
 use crate::panics::caught;
 use crate::provider::{Server, WireFormat};
+use crate::world::MAX_FILE_BYTES;
 use conversations::{Conversations, Limits};
 use forms::Logged;
 use forms::transcript::{Agent, Ended, Transcript};
@@ -166,11 +168,35 @@ impl<'c> Traffic<'c> {
     fn document(&mut self, file: &Arc<str>, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let place = Place { file: Arc::clone(file), line: 1 };
-        let taken = match forms::cassette(&text) {
-            Some(cassette) => self.work().requests(cassette, &place),
-            None => self.work().line(&text, &place),
-        };
+        if let Some(cassette) = forms::cassette(&text) {
+            let taken = self.work().requests(cassette, &place);
+            return self.take(taken, &place);
+        }
+        let trimmed = text.trim_start_matches('\u{feff}').trim();
+        if trimmed.contains('\n') && !trimmed.starts_with(['{', '[']) {
+            return self.text(file, &text);
+        }
+        let taken = self.work().line(&text, &place);
         self.take(taken, &place);
+    }
+
+    /// Reads lines of text, some of which may hold a request in a form of their own.
+    fn text(&mut self, file: &Arc<str>, text: &str) {
+        let mut is_found = false;
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let place = Place { file: Arc::clone(file), line: at + 1 };
+            let taken = self.work().line(line, &place);
+            match taken {
+                Taken::Requests(_) | Taken::Transcript(..) => {
+                    is_found = true;
+                    self.take(taken, &place);
+                }
+                Taken::Text | Taken::Unreadable => {}
+            }
+        }
+        if !is_found {
+            self.take(Taken::Unreadable, &Place { file: Arc::clone(file), line: 1 });
+        }
     }
 
     fn lines(&mut self, file: &Arc<str>, mut lines: Lines<impl Read>) -> Result<(), InputError> {
@@ -181,10 +207,10 @@ impl<'c> Traffic<'c> {
                 break;
             }
             // A cassette in YAML has lines that begin like documents.
-            if cassette.is_none() && chunk.iter().take(3).any(|line| line.bytes.ends_with(b"interactions:")) {
+            if cassette.is_none() && chunk.iter().take(3).any(|line| forms::begins_cassette(&line.bytes)) {
                 cassette = Some(Vec::new());
             }
-            if let Some(text) = &mut cassette {
+            if let Some(text) = cassette.as_mut().filter(|text| text.len() as u64 <= MAX_FILE_BYTES) {
                 chunk.iter().for_each(|line| {
                     text.extend_from_slice(&line.bytes);
                     text.push(b'\n');

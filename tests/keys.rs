@@ -276,7 +276,7 @@ fn explanations(compiler: &Compiler) -> Vec<Text> {
         let name = &compiler.hierarchy().get(*id).name.value;
         for loaded in compiler.contexts().iter().take(3) {
             let context = &loaded.context.name;
-            let Some(Ok(explained)) = Explainer::new(&compiler).explain(*id, context, None, None) else { continue };
+            let Some(Ok(explained)) = Explainer::new(compiler).explain(*id, context, None, None) else { continue };
             let (values, sources) = (&explained.values, compiler.sources());
             shown.push(report::explanation_json(name, context, values, sources));
             shown.push(report::margin_text(explained.body.value(), values, sources, 80));

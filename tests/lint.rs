@@ -352,3 +352,64 @@ fn links_of_a_repository_are_not_followed() {
     let ran = reqc(&folder.path().join("own"), &["body.json"], "");
     assert!(ran.code == 2 && ran.err.contains("is a link that lies in a repository"), "{}{}", ran.out, ran.err);
 }
+
+/// Three requests of one conversation whose system prompt holds the time, beside hostile text.
+fn session() -> String {
+    let request = |turn: usize| {
+        let hostile = "<script>alert(1)</script> </svg> \u{1b}[2J ```\n## @all ![x](javascript:y)";
+        let system = format!("Time: 2026-11-25T10:00:0{turn}Z {hostile}\n{}", "Read with care. ".repeat(900));
+        let mut messages = vec![json!({"role": "user", "content": format!("Look at it. {hostile}")})];
+        for at in 0..turn {
+            messages.push(json!({"role": "assistant", "content": format!("Answer {at}.")}));
+            messages.push(json!({"role": "user", "content": format!("Question {at}.")}));
+        }
+        let system = json!({"role": "system", "content": system});
+        let messages = [vec![system], messages].concat();
+        json!({"model": "<b>gpt-5</b>", "messages": messages})
+    };
+    (0..3).map(|turn| request(turn).to_string() + "\n").collect()
+}
+
+#[test]
+fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
+    let folder = folder(&[("log.jsonl", &session())]);
+    let ran = reqc(folder.path(), &["--session", "log.jsonl"], "");
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""), "{}", ran.out);
+    assert!(
+        ran.out.contains("cache lost at request 2: the date or time in `messages[0].content`, from byte 24;"),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains('\u{1b}'));
+    let html = reqc(folder.path(), &["--session", "log.jsonl", "--format", "html"], "").out;
+    assert!(html.starts_with("<!doctype html>") && html.contains("<svg ") && html.contains("default-src 'none'"));
+    for hostile in ["<script", "<b>", "javascript:", "@all", "\u{1b}"] {
+        assert!(!html.contains(hostile), "{hostile}");
+    }
+    assert_eq!(html.matches("</svg>").count(), 1);
+    let json: Value =
+        serde_json::from_str(&reqc(folder.path(), &["--session", "log.jsonl", "--format", "json"], "").out)
+            .expect("JSON");
+    assert_eq!(json["stories"][0]["breaks"][0]["change"], "time");
+    assert_eq!(json["stories"][0]["breaks"][0]["times"], 2);
+    let markdown = reqc(folder.path(), &["--session", "log.jsonl", "--format", "markdown"], "").out;
+    assert!(markdown.contains("### conversation 1") && !markdown.contains("<b>"), "{markdown}");
+    let refused = reqc(folder.path(), &["--session", "log.jsonl", "--format", "sarif"], "");
+    assert_eq!(refused.code, 2, "{}", refused.out);
+}
+
+#[test]
+fn a_session_with_nothing_to_mend_is_clean() {
+    let clean: Vec<String> = session()
+        .lines()
+        .map(|line| format!("{}\n", line.replacen("10:00:01", "10:00:00", 1).replacen("10:00:02", "10:00:00", 1)))
+        .collect();
+    let clean = clean.concat();
+    let folder = folder(&[("log.jsonl", &clean)]);
+    let ran = reqc(folder.path(), &["--session", "log.jsonl"], "");
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(ran.out.contains("3 requests (3 of bodies) in 1 conversation: nothing to mend"), "{}", ran.out);
+    // Standard input, twice the same file: it goes on.
+    let ran = reqc(folder.path(), &["--session", "log.jsonl", "-"], &clean);
+    assert!(ran.out.contains("6 requests (6 of bodies) in 1 conversation"), "{}", ran.out);
+}

@@ -102,7 +102,7 @@ fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanati
     for &(id, _) in compiler.agents() {
         let agent = compiler.hierarchy().get(id).name.value.to_string();
         for ready in compiler.contexts() {
-            if let Some(Ok(explained)) = Explainer::new(&compiler).explain(id, &ready.context.name, None, None) {
+            if let Some(Ok(explained)) = Explainer::new(compiler).explain(id, &ready.context.name, None, None) {
                 explained.values.iter().for_each(|it| visit(&agent, &ready.context.name, it));
             }
         }
@@ -782,7 +782,7 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
 
 /// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
-    let all = impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
+    let all = impact(compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
     let of_agent = all.iter().filter(|it| *it.agent == *agent);
     let values = of_agent.flat_map(|it| {
         let request = it.request.then(|| "request".to_owned());

@@ -18,9 +18,9 @@ mod pattern;
 pub(crate) mod rules;
 pub(crate) mod spelling;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use allowed::Allowed;
 use bundled::Bundled;
@@ -35,7 +35,7 @@ use mistake::{Hint, Mistake, What};
 use super::Problem;
 use crate::diag::Diagnostic;
 use crate::json;
-use crate::memory::Memory;
+use crate::memory::{Identity, Memory, Question};
 use crate::provider::{ClientApi, Server, WireFormat};
 use crate::repo::{Instance, LayerKind, Repo};
 use crate::source::{FileId, SourceText, Span};
@@ -49,8 +49,8 @@ pub struct Schemas {
     /// The exceptions that `reqc.toml` makes.
     allowed: Vec<Arc<Allowed>>,
     memory: Arc<Memory>,
-    /// The schemas that the files of the repository make, as they are used: compiled once, and there for the whole run.
-    variants: Mutex<HashMap<Variant, Documents>>,
+    /// Tells it apart in questions.
+    id: Identity,
     /// The extension files by wire format.
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
 }
@@ -86,10 +86,23 @@ const EXTENSIONS: &str = ".extensions";
 /// The most bytes that a schema file of a repository may have.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// A wire format and the names that its extensions are listed under.
-type Variant = (WireFormat, Vec<String>);
+/// Asks for the schemas of a wire format, with what is listed under some names.
+#[derive(PartialEq, Eq, Hash)]
+struct DocumentsOf {
+    schemas: Identity,
+    wire: WireFormat,
+    names: Vec<String>,
+}
 
-/// The schemas of a variant, those that cannot be used among them.
+impl Question for DocumentsOf {
+    type Answer = Documents;
+
+    fn weight(&self, documents: &Documents) -> usize {
+        256 + documents.all.iter().flatten().map(Document::weight).sum::<usize>()
+    }
+}
+
+/// The schemas of a wire format, those that cannot be used among them.
 #[derive(Clone)]
 struct Documents {
     /// The wire format and what extends it: tells them from others, also in what users see.
@@ -139,7 +152,7 @@ impl Schemas {
 
     /// The findings of a repository's own extensions: whatever agent uses them, each name has to give a schema.
     fn unusable_extensions(&self, wire: WireFormat, extensions: &Extensions) -> Vec<Diagnostic> {
-        let variants = extensions.names().map(|name| self.variant(wire, vec![name.clone()]));
+        let variants = extensions.names().map(|name| self.variant(wire, std::slice::from_ref(name)));
         let unusable = variants.flat_map(|documents| {
             let unusable = documents.all.iter().filter_map(|document| document.as_ref().err().cloned());
             unusable.collect::<Vec<_>>()
@@ -174,7 +187,7 @@ impl Schemas {
                 names.push(listed.to_owned());
             }
         }
-        AgentSchemas { documents: self.variant(wire, names), allowed, passes_over: None }
+        AgentSchemas { documents: self.variant(wire, &names), allowed, passes_over: None }
     }
 
     /// Where `[[extension]]` entries stand that never let anything pass.
@@ -186,16 +199,19 @@ impl Schemas {
         self.extensions.get(wire.name()).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn variant(&self, wire: WireFormat, names: Vec<String>) -> Documents {
-        let mut variants = self.variants.lock().unwrap_or_else(PoisonError::into_inner);
-        let documents = variants.entry((wire, names)).or_insert_with_key(|(wire, names)| {
-            let files = self.files.get(wire.name()).into_iter().flatten();
-            let document =
-                |(file, text): &SchemaFile| Document::new(*file, text, self.extensions_of(*wire), names, &self.memory);
-            let name = format!("{} {}", wire.name(), names.join(" ")).into();
-            Documents { name, all: files.map(document).collect() }
-        });
-        documents.clone()
+    fn variant(&self, wire: WireFormat, names: &[String]) -> Documents {
+        let asked = DocumentsOf { schemas: self.id, wire, names: names.to_vec() };
+        self.memory.ask(asked, || self.compiled(wire, names))
+    }
+
+    fn compiled(&self, wire: WireFormat, names: &[String]) -> Documents {
+        let name = format!("{} {}", wire.name(), names.join(" ")).into();
+        let files = self.files.get(wire.name()).into_iter().flatten();
+        let (extensions, memory) = (self.extensions_of(wire), Arc::downgrade(&self.memory));
+        Documents {
+            name,
+            all: files.map(|(file, text)| Document::new(*file, text, extensions, names, &memory)).collect(),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::source::{Span, Spanned};
 use crate::tokens::{PartKind, TokenEstimate};
 use crate::unit::{Body, KeyOrValue, Plan, Record};
 
-/// What a budget limits.
+/// The measure that a budget limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
     Tokens,
@@ -59,13 +59,13 @@ struct Beyond {
     at: Span,
     /// How far the body is from it.
     distance: f64,
-    /// What the body takes, in words.
+    /// The amount that the body takes, in words.
     taken: String,
     /// The limit, in words.
     limit: String,
 }
 
-/// What a body takes.
+/// The amounts that a body takes.
 struct Taken {
     estimate: TokenEstimate,
     bytes: usize,
@@ -255,11 +255,12 @@ fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
 /// How many tools a body declares.
 fn tools(body: &Value) -> usize {
     let list = body.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let declared = |tool: &Value| {
-        let names = ["functionDeclarations", "function_declarations"];
-        names.iter().find_map(|name| tool.get(*name)?.as_array()).map_or(1, Vec::len)
-    };
-    list.iter().map(declared).sum()
+    list.iter()
+        .map(|tool| {
+            let names = ["functionDeclarations", "function_declarations"];
+            names.iter().find_map(|name| tool.get(*name)?.as_array()).map_or(1, Vec::len)
+        })
+        .sum()
 }
 
 /// The share of a body's prefix that a server has in its cache when the same conversation asks again, by bytes: up to the last breakpoint.

@@ -1,4 +1,4 @@
-//! What a run would pass over in silence.
+//! Mistakes that a run would pass over in silence.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +20,12 @@ impl Chosen<'_> {
             return Vec::new();
         }
         let kinds: BTreeSet<&str> = self.contexts().map(|loaded| loaded.context.kind().name()).collect();
-        let is_unmade = |id: &ProfileId| self.compiler.plan(*id).is_some_and(|plan| !kinds.contains(plan.kind.name()));
         // Merging is the costly part, and contexts of both kinds fit every agent.
-        let unmade: Vec<ProfileId> = agents.into_iter().filter(|_| kinds.len() < 2).filter(is_unmade).collect();
+        let unmade: Vec<ProfileId> = agents
+            .into_iter()
+            .filter(|_| kinds.len() < 2)
+            .filter(|id| self.compiler.plan(*id).is_some_and(|plan| !kinds.contains(plan.kind.name())))
+            .collect();
         let findings: Vec<Diagnostic> = unmade.into_iter().map(|id| self.fits_no_context(id)).collect();
         match findings.is_empty() && bodies == 0 {
             true => self.nothing_to_make().into_iter().collect(),

@@ -1,4 +1,4 @@
-//! What surrounds a conversation, as far as system prompts can see it.
+//! The surroundings of a conversation, as far as system prompts can see them.
 
 use std::sync::Arc;
 

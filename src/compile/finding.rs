@@ -254,10 +254,10 @@ fn is_providers_own(record: &Record<'_>, pointer: &Pointer, history: &[Message])
         matches!(tokens.as_slice(), [ctx, _, blocks, _, ..] if ctx == "history" && blocks == "content_blocks");
     let is_signature = tokens.last().is_some_and(|member| member == "signature" || member == "data");
     let block = || history.get(index(1)?)?.blocks.get(index(3)?);
-    let is_own = |block: &Block| match block {
-        Block::Provider(_) => true,
-        Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } => is_signature && origin.is_some(),
-        _ => false,
-    };
-    is_block && block().is_some_and(is_own)
+    is_block
+        && block().is_some_and(|block| match block {
+            Block::Provider(_) => true,
+            Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } => is_signature && origin.is_some(),
+            _ => false,
+        })
 }

@@ -1,4 +1,4 @@
-//! Whether an agent's requests only add to each other as a conversation grows.
+//! Finds out if an agent's requests only add to each other as a conversation grows.
 //!
 //! A context stands for the requests that came before it too: those of its earlier turns, and one after each message of the person
 //! and each result. Each is compiled as far as servers read it from the beginning, and compared with the body of the whole.

@@ -35,7 +35,7 @@ impl LintTarget<'_> {
 pub struct Linted {
     /// Its wire format.
     pub wire: WireFormat,
-    /// What is wrong with it, at pointers into it. No policy was applied.
+    /// The problems, at pointers into the body. No policy was applied.
     pub problems: Vec<Problem>,
 }
 
@@ -73,8 +73,11 @@ impl<'a> Judge<'a> {
     pub fn problems(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
         let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);
-        let of_instance = || instance.map(|(instance, api)| api.api_headers(instance, []));
-        let headers = target.headers.clone().or_else(of_instance).unwrap_or_default();
+        let headers = target
+            .headers
+            .clone()
+            .or_else(|| instance.map(|(instance, api)| api.api_headers(instance, [])))
+            .unwrap_or_default();
         let to = Recipient { wire, server, instance, model: target.model, headers };
         Checks::of_recipient(&self.compiler.schemas, &self.compiler.repo.families, to).problems_of(body)
     }
@@ -93,9 +96,11 @@ impl<'a> Judge<'a> {
 
 /// The server that a body goes to.
 fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server {
-    let of_instance = || target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?)));
     let model = || target.model.or(body.get("model").and_then(Value::as_str));
-    target.server.or_else(of_instance).unwrap_or_else(|| usual_server(wire, model()))
+    target
+        .server
+        .or_else(|| target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?))))
+        .unwrap_or_else(|| usual_server(wire, model()))
 }
 
 pub(super) fn api(instance: &Instance) -> Option<ClientApi> {

@@ -1,4 +1,4 @@
-//! What becomes of findings: severities, `[[allow]]`, the command line; and what a repository lowered by them.
+//! The policy for findings: severities, `[[allow]]`, the command line; and what a repository lowered by them.
 
 mod keys;
 mod levels;

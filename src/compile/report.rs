@@ -15,7 +15,7 @@ use crate::golden;
 use crate::provider::WireFormat;
 use crate::source::Sources;
 
-/// What a run covered and what it found.
+/// The coverage and the findings of a run.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {
@@ -50,11 +50,11 @@ pub struct Summary {
     pub warnings: usize,
     /// Selected agents that were left out because something they need is broken.
     pub skipped: usize,
-    /// What lets through what would be refused without it.
+    /// The settings that let pass what would be refused without them.
     pub lowered: Vec<Lowered>,
     /// Findings that are counted, and that no format has.
     pub left_out: Vec<LeftOut>,
-    /// What files of bodies held, if such files were judged.
+    /// The bodies that files held, if such files were judged.
     pub linted: Option<LintedBodies>,
 }
 
@@ -97,7 +97,7 @@ impl Summary {
     }
 }
 
-/// What files of bodies held.
+/// The bodies that files held.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintedBodies {
@@ -129,7 +129,7 @@ impl LintedBodies {
     }
 }
 
-/// What was found, before it is judged.
+/// The findings before they are judged.
 pub(super) struct Found {
     /// The files of the repository, and those that were compared.
     pub(super) sources: Sources,
@@ -235,6 +235,11 @@ fn tells_why_no_body(finding: &Diagnostic) -> bool {
     finding.severity == Severity::Error && finding.rule != &golden::rules::DRIFT
 }
 
+/// Returns `true` for a finding about a body that is sent as it is.
+fn is_kept_aside(finding: &Diagnostic) -> bool {
+    flow::rules::RULES.contains(&finding.rule) || finding.rule == &rules::BUDGET_EXCEEDED
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,9 +261,4 @@ mod tests {
         assert_eq!(of(&LintedBodies::default()).to_string(), "0 bodies: 1 error");
         assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
     }
-}
-
-/// Returns `true` for a finding about a body that is sent as it is.
-fn is_kept_aside(finding: &Diagnostic) -> bool {
-    flow::rules::RULES.contains(&finding.rule) || finding.rule == &rules::BUDGET_EXCEEDED
 }

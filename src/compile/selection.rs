@@ -294,16 +294,16 @@ pub enum SelectError {
     Unknown {
         /// `agent` or `context`.
         what: &'static str,
-        /// What was asked for.
+        /// The name that was asked for.
         wanted: String,
-        /// What is near.
+        /// A suggestion of a similar name.
         help: Option<String>,
     },
     /// The name is that of an abstract profile.
     Abstract(Diagnostic),
     /// The context is left out, since something is wrong with its file.
     LeftOut {
-        /// What was asked for.
+        /// The name that was asked for.
         wanted: String,
         /// The file, as reports show it.
         path: String,

@@ -134,8 +134,11 @@ fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
         agent.bodies.iter().map(|(loaded, _)| Arc::clone(&loaded.context.name)).collect::<Vec<_>>()
     });
     let contexts = compiler.contexts.iter().filter(|loaded| loaded.context.kind() == TaskKind::Chat);
-    let is_made = |loaded: &&LoadedContext| compiler.body(id, &loaded.context.name, None).is_some_and(|it| it.is_ok());
-    let made: Vec<Arc<str>> = contexts.clone().filter(is_made).map(|it| Arc::clone(&it.context.name)).collect();
+    let made: Vec<Arc<str>> = contexts
+        .clone()
+        .filter(|loaded| compiler.body(id, &loaded.context.name, None).is_some_and(|it| it.is_ok()))
+        .map(|it| Arc::clone(&it.context.name))
+        .collect();
     assert_eq!(run.results, std::slice::from_ref(&made));
     assert!(!made.is_empty() && made.len() < contexts.count(), "{made:?}");
 }

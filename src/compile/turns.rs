@@ -86,7 +86,7 @@ pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
     Told { states: told, arrivals }
 }
 
-/// What was told in the turns before.
+/// The messages of the turns before.
 #[derive(Default)]
 pub(super) struct Seen<'s> {
     files: &'s [AttachedFile],

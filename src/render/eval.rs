@@ -3,12 +3,35 @@
 //! Input: a [`Template`], which [`lower`] makes of a text, the data, and a [`Watch`] that is told what happens. Output: the text,
 //! or a [`Failure`] that knows its place. Values, filters and arithmetic are minijinja's; what statements do is written here once,
 //! and a differential test holds it to the engine. Where a value came from travels beside it, as its [`Origin`].
-
-#![expect(clippy::similar_names, reason = "`callee` and `caller`, `stop` and `step` are the terms of the language")]
-#![expect(clippy::unnecessary_box_returns, reason = "a failure travels in its box, so that an `Outcome` stays small")]
-#![expect(clippy::wrong_self_convention, reason = "`from_import` is the name of the tag")]
-#![expect(clippy::needless_pass_by_value, reason = "what runs a value takes it, as its neighbours do")]
-#![expect(clippy::unused_self, reason = "methods that evaluate stand together")]
+//!
+//! # How a byte of a body gets its writer
+//!
+//! 1. A body is first made without writers: a watch whose `FOLLOWS` is false costs no origins and no runs.
+//! 2. When a finding asks for a place, `unit::record` looks up which splice of the body holds it.
+//! 3. A splice is the part of a body that one template wrote; all other parts are literals of profiles or provider steps, which
+//!    name their own places.
+//! 4. The template of the splice is evaluated again with the watch `Trace`; the record keeps the recording, and the memory keeps
+//!    places in templates that several agents share.
+//! 5. Each variable that the template is given starts with an origin: `ctx` with the root of the data, another with its own path.
+//! 6. A member or an element of data has the path of its object and its own name or index as origin.
+//! 7. A captured text has the text itself with all of its writers as origin.
+//! 8. A list or an object that a template makes has the origins of its parts.
+//! 9. Nothing is known of any other value, and a text computed from it names no inputs.
+//! 10. Text with writers is a `Told`: the text, and runs that cover all of its bytes in order. A run says how many bytes it has, who
+//!     wrote them, how often they were escaped, by which tag and in which frame.
+//! 11. Literal text of a template, or a literal of an expression, makes a run whose writer is its place in the template.
+//! 12. `{{ value }}` makes a run of the value's origin: a path of the data, a file that a prompt read, or inputs it was computed
+//!     from.
+//! 13. JSON that a tag writes is cut into leaves with their own writers, and the quotes and brackets between them, which the tag wrote.
+//! 14. Escaping keeps the runs and counts itself, so that an offset in the output leads back to one in the source.
+//! 15. Filters that keep content hand the runs on; any other result is computed, from the inputs of its arguments.
+//! 16. The first tag that writes a run is noted in it with the frame; a later tag that writes the capture does not replace it.
+//! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and knows its parent: the frames of a run tell which steps led
+//!     to it.
+//! 18. A text of too many runs becomes one run that was computed from its first inputs.
+//! 19. The system prompt has a recording of its own; runs that it wrote are marked, and their tags and frames looked up there.
+//! 20. To answer for a byte, `Recording::written` finds the run that covers it, and turns its place into a span of a file, or its
+//!     path into a value of the conversation.
 
 mod closure;
 mod tags;
@@ -116,7 +139,7 @@ pub(super) struct Input<'e> {
 pub(super) struct Output<W> {
     /// The output, up to a failure if there was one.
     pub(super) text: Told,
-    pub(super) outcome: Result<(), Box<Failure>>,
+    pub(super) outcome: Result<(), Failure>,
     pub(super) watch: W,
 }
 
@@ -215,7 +238,7 @@ struct Eval<'e, W> {
 
 impl<'e, W: Watch> Eval<'e, W> {
     /// Adds the object that lacks what a render failed for.
-    fn with_object(&mut self, mut failure: Box<Failure>) -> Box<Failure> {
+    fn with_object(&mut self, mut failure: Failure) -> Failure {
         failure.object = failure.missing.and_then(|absent| self.lacking.remove(&absent.at));
         failure
     }

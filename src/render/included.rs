@@ -261,7 +261,7 @@ fn set_by_template(names: &dyn Lookup, users: &Users) -> Option<Vec<(Arc<str>, V
     values.iter().all(|(_, value)| is_plain(value)).then_some(values)
 }
 
-/// What holds others may change, and is more than a key should be.
+/// Returns what holds others may change, and is more than a key should be.
 fn is_plain(value: &Value) -> bool {
     !value.is_undefined() && value.as_object().is_none() && !value.is_safe()
 }

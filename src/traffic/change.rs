@@ -30,8 +30,10 @@ impl Break {
     /// Returns `true` if a change is the same thing once more: the same kind at the same place. Messages move as the history grows.
     pub(super) fn is_like(&self, changed: &Changed) -> bool {
         match (&self.change, &changed.change) {
-            (Change::Removed(_), Change::Removed(_)) | (Change::Inserted(_), Change::Inserted(_)) => true,
-            (Change::Model { .. }, Change::Model { .. }) | (Change::Thinking, Change::Thinking) => true,
+            (Change::Removed(_), Change::Removed(_))
+            | (Change::Inserted(_), Change::Inserted(_))
+            | (Change::Model { .. }, Change::Model { .. })
+            | (Change::Thinking, Change::Thinking) => true,
             (one, other) => one == other && self.at == changed.at,
         }
     }
@@ -61,6 +63,7 @@ fn tools(pieces: &[Piece]) -> Vec<&Piece> {
 
 fn of_tools(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let (was, now) = (tools(old), tools(&sent.pieces));
+    let names = |tools: &[&Piece]| tools.iter().map(|tool| tool.label.to_string()).collect::<BTreeSet<_>>();
     let (old_names, new_names) = (names(&was), names(&now));
     let at = "tools".to_owned();
     if old_names != new_names {
@@ -76,10 +79,6 @@ fn of_tools(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let name = first.label.to_string();
     let twin = sent.pieces.iter().position(|tool| tool.share == Share::Tools && tool.label == first.label);
     within(first, sent, twin.unwrap_or(shared), Change::Tool(name))
-}
-
-fn names(tools: &[&Piece]) -> BTreeSet<String> {
-    tools.iter().map(|tool| tool.label.to_string()).collect::<BTreeSet<_>>()
 }
 
 fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
@@ -199,6 +198,7 @@ impl<'t> Around<'t> {
         let (start, end) = (floor(text, from.saturating_sub(NEAR)), floor(text, from + NEAR));
         let start = text[start..from].rfind('\n').map_or(start, |at| start + at + 1);
         let end = text[from..end].find('\n').map_or(end, |at| from + at);
+        let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | '/' | '_');
         let word_start = text[..from]
             .rfind(|c| !is_of_word(c))
             .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
@@ -228,10 +228,6 @@ impl<'t> Around<'t> {
     }
 }
 
-fn is_of_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | '/' | '_')
-}
-
 const DAYS_AND_MONTHS: [&str; 19] = [
     "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
     "Oct", "Nov", "Dec",
@@ -241,12 +237,16 @@ const DAYS_AND_MONTHS: [&str; 19] = [
 pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     let (was, now) = (&old[..fixed(old)], &sent.pieces[..sent.fixed()]);
     if was.is_empty() || now.is_empty() {
-        return was.is_empty() && now.is_empty() || is_small(was) && is_small(now);
+        // Tools or a prompt may come later, if the conversation is the same so far.
+        let shared = super::relation::common(&old[fixed(old)..], sent.history());
+        let has_answer = sent.history()[..shared].iter().any(super::piece::is_answer);
+        return has_answer || is_small(was) && is_small(now);
     }
     let hashes: BTreeSet<u64> = was.iter().filter(|piece| piece.tokens >= 8).map(|piece| piece.hash).collect();
     if now.iter().any(|piece| hashes.contains(&piece.hash)) {
         return true;
     }
+    let of_system = |pieces: &'_ [Piece]| pieces.iter().position(|piece| piece.share == Share::System);
     match (of_system(was), of_system(now)) {
         (Some(old), Some(new)) => {
             let written = sent.value(new).map(|value| value.to_string());
@@ -254,10 +254,6 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
         }
         _ => false,
     }
-}
-
-fn of_system(pieces: &'_ [Piece]) -> Option<usize> {
-    pieces.iter().position(|piece| piece.share == Share::System)
 }
 
 /// Returns `true` if a prompt and tools are so short that they may come and go.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::change::{self, Changed};
-use super::piece::{Mark, Piece, Share, chained, first_link};
+use super::piece::{Mark, Piece, Share, chained, first_link, is_answer};
 use super::relation::{Relation, common};
 use super::sent::{Answer, Flaw, Sent, asks_for_all, fixed};
 use super::story::{
@@ -19,10 +19,13 @@ use crate::tokens::Calibration;
 const MOST_BREAKS: usize = 50;
 
 /// The most points of a timeline.
-const MOST_POINTS: usize = 400;
+const MOST_POINTS: usize = 200;
 
 /// The most messages that are told as the steepest.
 const MOST_STEPS: usize = 5;
+
+/// The most models, summaries and losses of thinking that are told.
+const MOST_OTHERS: usize = 50;
 
 /// The most poisoned messages that are told.
 const MOST_POISON: usize = 20;
@@ -197,7 +200,7 @@ impl Conversation {
                 steepest(&mut self.story.growth.steepest, piece, number);
             }
         }
-        if !self.story.models.contains(&sent.model) {
+        if !self.story.models.contains(&sent.model) && self.story.models.len() < MOST_OTHERS {
             self.story.models.push(Arc::clone(&sent.model));
         }
         self.story.last = sent.place;
@@ -233,7 +236,7 @@ impl Conversation {
             self.totals.remove(0);
         }
         self.totals.push(total);
-        if number % self.stride == 0 || number == 1 {
+        if number.is_multiple_of(self.stride) || number == 1 {
             let cached = sent.answer.usage.map_or(predicted.tokens, |usage| usage.cache_read);
             self.point(Point { request: number, tokens: by_share(&sent.pieces), counted, cached });
         }
@@ -245,7 +248,7 @@ impl Conversation {
         if points.len() > MOST_POINTS {
             self.stride *= 2;
             let stride = self.stride;
-            points.retain(|point| point.request % stride == 0 || point.request == 1);
+            points.retain(|point| point.request.is_multiple_of(stride) || point.request == 1);
         }
     }
 
@@ -264,9 +267,9 @@ impl Conversation {
         if predicted.tokens < LEAST_PREDICTED || usage.cache_read >= predicted.tokens / 2 || !is_cached {
             return;
         }
-        let lost = predicted.tokens - usage.cache_read;
-        let dollars = self.known.price_of_loss(self.wire, lost, predicted.is_hour);
-        let loss = Loss { tokens: lost, requests: 1, dollars };
+        let tokens = predicted.tokens - usage.cache_read;
+        let dollars = self.known.price_of_loss(self.wire, tokens, predicted.is_hour);
+        let loss = Loss { tokens, requests: 1, dollars };
         if let Some(pause) = predicted.expired_after {
             let expired =
                 counted.expired.get_or_insert_with(|| Expired { request: number, pause, loss: Loss::default() });
@@ -395,12 +398,9 @@ impl Conversation {
         if matches!(relation, Relation::Compacted | Relation::Earlier) || !self.story.has_bodies {
             return kept;
         }
-        let value = |settings: &[(&'static str, u64)], name: &str| {
-            settings.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
-        };
         let names =
             self.settings.iter().chain(&sent.settings).map(|(name, _)| *name).filter(|name| *name != super::WHOLE);
-        let changed = { names }.find(|name| value(&self.settings, name) != value(&sent.settings, name));
+        let changed = { names }.find(|name| setting(&self.settings, name) != setting(&sent.settings, name));
         let Some(name) = changed else { return kept };
         let from = match self.wire {
             // Tools and system prompt have entries of their own.
@@ -432,9 +432,11 @@ impl Conversation {
     }
 
     fn compacted(&mut self, sent: &Sent) {
-        let (before, after) = (history(&self.pieces), history(&sent.pieces));
+        let (before, after) = (of_history(&self.pieces), of_history(&sent.pieces));
         let request = self.number();
-        self.story.compactions.push(Compaction { request, before, after });
+        if self.story.compactions.len() < MOST_OTHERS {
+            self.story.compactions.push(Compaction { request, before, after });
+        }
     }
 
     /// Looks for thinking that is dropped, goes to another model or loses what it is bound to.
@@ -473,7 +475,7 @@ impl Conversation {
         match self.story.thinking.iter_mut().find(|known| known.kind == kind) {
             Some(known) => known.requests += 1,
             None => {
-                self.story.thinking.push(ThinkingLoss { kind, request, place: sent.place.clone(), at, requests: 1 })
+                self.story.thinking.push(ThinkingLoss { kind, request, place: sent.place.clone(), at, requests: 1 });
             }
         }
     }
@@ -483,7 +485,7 @@ impl Conversation {
         let number = self.story.requests;
         if self.answered == number {
             // The provider took them: a recording outranks a rule.
-            flaws.iter().for_each(|flaw| {
+            flaws.iter().take(MOST_POISON).for_each(|flaw| {
                 self.taken.insert((flaw.rule, pieces[flaw.piece].hash));
             });
             return;
@@ -563,21 +565,13 @@ impl Conversation {
     }
 }
 
-fn history(pieces: &[Piece]) -> u64 {
-    pieces[fixed(pieces)..].iter().map(|piece| piece.tokens).sum::<u64>()
-}
-
 /// Returns the fingerprints of a history, with all before each message.
 pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
-    let mut last = first_link(wire);
-    let history = &pieces[fixed(pieces)..];
-    history
-        .iter()
-        .map(|piece| {
-            last = chained(last, piece.hash);
-            last
-        })
-        .collect()
+    let mut links = Vec::new();
+    for piece in &pieces[fixed(pieces)..] {
+        links.push(chained(links.last().copied().unwrap_or_else(|| first_link(wire)), piece.hash));
+    }
+    links
 }
 
 /// The prediction of the rules for a cache.
@@ -600,16 +594,22 @@ fn pace(totals: &[u64]) -> Option<u64> {
     last.checked_sub(*first).map(|grown| grown / steps).filter(|pace| *pace > 0)
 }
 
+/// Returns the fingerprint of a setting.
+fn setting(settings: &[(&'static str, u64)], name: &str) -> Option<u64> {
+    settings.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+/// Returns the tokens of the history.
+fn of_history(pieces: &[Piece]) -> u64 {
+    pieces[fixed(pieces)..].iter().map(|piece| piece.tokens).sum()
+}
+
 fn by_share(pieces: &[Piece]) -> [u64; 4] {
     Share::ALL.map(|share| pieces.iter().filter(|piece| piece.share == share).map(|piece| piece.tokens).sum())
 }
 
 fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {
     pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.mark?))).collect()
-}
-
-pub(super) fn is_answer(piece: &Piece) -> bool {
-    matches!(&*piece.label, "assistant" | "model" | "reasoning")
 }
 
 /// Returns the part of a whole that some of its parts are.

@@ -26,7 +26,7 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { open: 1_000, texts: 128 << 20, stories: 5_000 }
+        Limits { open: 1_000, texts: 128 << 20, stories: 2_000 }
     }
 }
 
@@ -35,6 +35,22 @@ const LEAST_TOKENS: u64 = 16;
 
 /// The most conversations that are looked at for a message.
 const MOST_CANDIDATES: usize = 16;
+
+/// The last request of a conversation, as far as it is found by it.
+#[derive(Default)]
+struct Before {
+    bytes: usize,
+    chain: Vec<u64>,
+    messages: Vec<u64>,
+}
+
+impl Before {
+    fn of(open: &Conversation) -> Before {
+        let history = &open.pieces[fixed(&open.pieces)..];
+        let messages = history.iter().map(|piece| piece.hash).collect();
+        Before { bytes: open.kept_bytes(), chain: open.chain(), messages }
+    }
+}
 
 /// All conversations.
 pub(super) struct Conversations {
@@ -86,10 +102,10 @@ impl Conversations {
         let id = match way {
             Some((id, Some(relation), _)) => {
                 let mut open = self.open.remove(&id).expect("it was found");
-                let before = (open.kept_bytes(), open.chain());
+                let before = Before::of(&open);
                 open.go_on(sent, relation, known);
-                self.texts = self.texts + open.kept_bytes() - before.0.min(self.texts);
-                self.register(id, &open, &before.1);
+                self.texts = (self.texts + open.kept_bytes()).saturating_sub(before.bytes);
+                self.register(id, &open, &before);
                 self.open.insert(id, open);
                 id
             }
@@ -139,20 +155,23 @@ impl Conversations {
         self.begun += 1;
         let begun = Conversation::begin(sent, origin, known);
         self.texts += begun.kept_bytes();
-        self.register(id, &begun, &[]);
+        self.register(id, &begun, &Before::default());
         self.open.insert(id, begun);
         id
     }
 
-    /// Makes a conversation findable by its messages; `before` is the chain of its last request.
-    fn register(&mut self, id: usize, open: &Conversation, before: &[u64]) {
+    /// Makes a conversation findable by the messages of its last request, and no more by those of the one before.
+    fn register(&mut self, id: usize, open: &Conversation, before: &Before) {
         if !open.story.has_bodies {
             return;
         }
         let chain = open.chain();
-        let shared = chain.iter().zip(before).take_while(|(new, old)| new == old).count();
-        for link in &before[shared..] {
+        let shared = chain.iter().zip(&before.chain).take_while(|(new, old)| new == old).count();
+        for link in &before.chain[shared..] {
             forget(&mut self.by_beginning, link, id);
+        }
+        for message in &before.messages[shared..] {
+            forget(&mut self.by_message, &(open.wire, *message), id);
         }
         let history = &open.pieces[fixed(&open.pieces)..];
         for (link, piece) in chain.iter().zip(history).skip(shared) {
@@ -192,7 +211,8 @@ impl Conversations {
         self.open.get(&id).is_some_and(|open| is_same_agent(&open.pieces, sent))
     }
 
-    /// Finds a conversation that shares at least half of its messages with a request, by their sizes.
+    /// Finds a conversation that shares at least half of its messages with a request, by their sizes. What follows a summary may be any
+    /// part of them.
     fn by_messages(&self, sent: &Sent) -> Option<usize> {
         let mut shared: Fast<usize, u64> = Fast::default();
         for piece in sent.history().iter().filter(|piece| piece.tokens >= LEAST_TOKENS) {
@@ -200,12 +220,13 @@ impl Conversations {
             ids.iter().rev().take(MOST_CANDIDATES).for_each(|id| *shared.entry(*id).or_default() += piece.tokens);
         }
         let own = size(sent.history());
+        let is_summary = says_summary(sent, 0);
         let mut fitting: Vec<(u64, usize)> = shared
             .into_iter()
             .filter(|(id, shared)| {
                 let Some(open) = self.open.get(id) else { return false };
                 let smaller = own.min(size(&open.pieces[fixed(&open.pieces)..]));
-                shared * 2 >= smaller && self.fits(*id, sent) && relation(&open.pieces, sent).is_some()
+                (is_summary || shared * 2 >= smaller) && self.fits(*id, sent) && relation(&open.pieces, sent).is_some()
             })
             .map(|(id, shared)| (shared, id))
             .collect();
@@ -256,10 +277,6 @@ impl Conversations {
     }
 }
 
-fn size(pieces: &[Piece]) -> u64 {
-    pieces.iter().map(|piece| piece.tokens).sum::<u64>()
-}
-
 /// Returns `true` for a question that another model is asked anew: nothing that both share was answered, and nothing was added.
 fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     let shared = shared_messages(open, sent);
@@ -267,8 +284,13 @@ fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     open.model() != &*sent.model && !is_grown && !has_answer(&sent.history()[..shared])
 }
 
+/// Returns the tokens of pieces.
+fn size(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.tokens).sum()
+}
+
 fn has_answer(pieces: &[Piece]) -> bool {
-    pieces.iter().any(super::conversation::is_answer)
+    pieces.iter().any(super::piece::is_answer)
 }
 
 fn forget<K: std::hash::Hash + Eq>(index: &mut Fast<K, Vec<usize>>, key: &K, id: usize) {

@@ -13,7 +13,7 @@ use super::usage;
 use crate::lint::{Content, Endpoint, FoundBody, content, find};
 use crate::provider::{ApiHeaders, WireFormat};
 
-pub(super) use cassette::document as cassette;
+pub(super) use cassette::{document as cassette, is_beginning as begins_cassette};
 
 /// A request body of a log.
 pub(super) struct Logged {
@@ -122,7 +122,7 @@ fn object(mut members: Map<String, Value>) -> Unit {
     plain(Value::Object(members), "bodies")
 }
 
-/// A payload of LiteLLM's loggers: the body's members, and settings beside them.
+/// A payload of `LiteLLM`'s loggers: the body's members, and settings beside them.
 fn of_litellm(mut members: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(settings)) = members.remove("model_parameters") {
         for (name, value) in settings {

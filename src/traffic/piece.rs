@@ -6,6 +6,7 @@ use std::sync::Arc;
 use foldhash::quality::FixedState;
 use serde_json::Value;
 
+use super::read::{holds, text};
 use crate::check::prefix::{Part, parts};
 use crate::provider::WireFormat;
 
@@ -151,9 +152,8 @@ fn is_system(message: &Value) -> bool {
 
 /// Returns `true` for a message that brings results of tools.
 fn is_result(message: &Value) -> bool {
-    if has("role", &["tool", "function"], message)
-        || has("type", &["function_call_output", "custom_tool_call_output"], message)
-    {
+    let is_of_tool = matches!(text(message, "role"), Some("tool" | "function"));
+    if is_of_tool || matches!(text(message, "type"), Some("function_call_output" | "custom_tool_call_output")) {
         return true;
     }
     blocks(message).iter().any(|block| {
@@ -161,10 +161,6 @@ fn is_result(message: &Value) -> bool {
             || block.get("functionResponse").is_some()
             || block.get("function_response").is_some()
     })
-}
-
-fn has(name: &str, kinds: &[&str], message: &Value) -> bool {
-    message.get(name).and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind))
 }
 
 fn blocks(message: &Value) -> &[Value] {
@@ -183,21 +179,16 @@ fn label(value: &Value) -> String {
 /// Counts the blocks of thinking with a signature.
 fn signed(value: &Value) -> u32 {
     let own = std::slice::from_ref(value).iter();
-    u32::try_from(
-        own.chain(blocks(value))
-            .filter(|block| {
-                let holds = |name: &str| block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-                let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
-                match kind {
-                    "thinking" => holds("signature"),
-                    "redacted_thinking" => holds("data"),
-                    "reasoning" => holds("encrypted_content"),
-                    _ => holds("thoughtSignature") || holds("thought_signature"),
-                }
-            })
-            .count(),
-    )
-    .unwrap_or(u32::MAX)
+    u32::try_from(own.chain(blocks(value)).filter(|block| is_signed(block)).count()).unwrap_or(u32::MAX)
+}
+
+fn is_signed(block: &Value) -> bool {
+    match text(block, "type") {
+        Some("thinking") => holds(block, "signature"),
+        Some("redacted_thinking") => holds(block, "data"),
+        Some("reasoning") => holds(block, "encrypted_content"),
+        _ => holds(block, "thoughtSignature") || holds(block, "thought_signature"),
+    }
 }
 
 /// Returns the breakpoint of a piece; of several the last.
@@ -334,6 +325,10 @@ pub(super) fn of_setting(value: &Value) -> u64 {
     fingerprint(value, Order::Sorted)
 }
 
+pub(super) fn is_answer(piece: &Piece) -> bool {
+    matches!(&*piece.label, "assistant" | "model" | "reasoning")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,8 +369,8 @@ mod tests {
         ]});
         let pieces = cut(&body);
         let shares: Vec<Share> = pieces.iter().map(|piece| piece.share).collect();
-        use Share::{History, Results, System, Tools};
-        assert_eq!(shares, [Tools, System, History, History, Results, History]);
+        let names: Vec<&str> = shares.iter().map(|share| share.name()).collect();
+        assert_eq!(names, ["tools", "system", "history", "history", "results", "history"]);
         assert_eq!((pieces[3].signed, &*pieces[0].label), (1, "read"));
     }
 }

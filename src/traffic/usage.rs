@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::read::{count, holds};
 use super::sent::Answer;
 use crate::conversation::Usage;
 
@@ -74,12 +75,13 @@ fn later(first: Option<Usage>, second: Usage) -> Usage {
 /// Reads counts of tokens in any provider's form.
 pub(super) fn usage(value: &Value) -> Option<Usage> {
     let written =
-        count(&["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"], value);
-    let read = count(&["/cache_read_input_tokens", "/cacheReadInputTokens"], value);
+        count(value, &["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"]);
+    let read = count(value, &["/cache_read_input_tokens", "/cacheReadInputTokens"]);
     // Anthropic counts what came from the cache beside the rest, others within it.
     let is_within = ["/cached_input_tokens", "/prompt_tokens"].iter().any(|at| value.pointer(at).is_some());
     let beside = if is_within { 0 } else { written.unwrap_or_default() + read.unwrap_or_default() };
     let input = count(
+        value,
         &[
             "/input_tokens",
             "/prompt_tokens",
@@ -90,9 +92,9 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
             "/promptTokens",
             "/input",
         ],
-        value,
     )?;
     let within = count(
+        value,
         &[
             "/prompt_tokens_details/cached_tokens",
             "/input_tokens_details/cached_tokens",
@@ -102,9 +104,9 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
             "/prompt_cache_hit_tokens",
             "/cached",
         ],
-        value,
     );
     let output = count(
+        value,
         &[
             "/output_tokens",
             "/completion_tokens",
@@ -114,7 +116,6 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
             "/completionTokens",
             "/output",
         ],
-        value,
     );
     Some(Usage {
         input: input + beside,
@@ -125,21 +126,13 @@ pub(super) fn usage(value: &Value) -> Option<Usage> {
     })
 }
 
-fn count(pointers: &[&str], value: &Value) -> Option<u64> {
-    pointers.iter().find_map(|at| value.pointer(at)?.as_u64())
-}
-
 fn is_signed(block: &Value) -> bool {
     match block.get("type").and_then(Value::as_str) {
-        Some("thinking") => holds("signature", block),
-        Some("redacted_thinking") => holds("data", block),
-        Some("reasoning") => holds("encrypted_content", block),
-        _ => holds("thoughtSignature", block),
+        Some("thinking") => holds(block, "signature"),
+        Some("redacted_thinking") => holds(block, "data"),
+        Some("reasoning") => holds(block, "encrypted_content"),
+        _ => holds(block, "thoughtSignature"),
     }
-}
-
-fn holds(name: &str, block: &Value) -> bool {
-    block.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
 }
 
 /// Returns what an error says.

@@ -110,7 +110,7 @@ fn unexplained(compiler: &Compiler) -> Option<String> {
         let explained = compiler
             .contexts()
             .iter()
-            .find_map(|ready| Explainer::new(&compiler).explain(*id, &ready.context.name, None, None));
+            .find_map(|ready| Explainer::new(compiler).explain(*id, &ready.context.name, None, None));
         let explained = explained?.ok()?;
         let wrong = |value: &Explanation| {
             let sources = value.sources.iter().flat_map(|source| {

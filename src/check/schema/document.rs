@@ -1,6 +1,6 @@
 //! A schema that can be used.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -33,7 +33,8 @@ pub(super) struct Document {
     bundled: Option<&'static Bundled>,
     is_of_format: bool,
     compiled: OnceLock<Compiled>,
-    memory: Arc<Memory>,
+    /// The memory that may hold it.
+    memory: Weak<Memory>,
 }
 
 /// Asks what is wrong with a member that several bodies hold; `None` if it cannot be told of it alone.
@@ -196,7 +197,7 @@ impl Document {
         text: &Arc<SourceText>,
         extensions: &[Arc<Extensions>],
         names: &[String],
-        memory: &Arc<Memory>,
+        memory: &Weak<Memory>,
     ) -> Result<Document, Unusable> {
         let extensions: Vec<_> =
             extensions.iter().filter(|file| names.iter().any(|name| file.list(name))).cloned().collect();
@@ -209,13 +210,19 @@ impl Document {
         let names = names.to_vec();
         let (is_of_format, compiled) = (of_format.is_some(), OnceLock::new());
         let (id, text) = (Identity::new(), Arc::clone(text));
-        let memory = Arc::clone(memory);
+        let memory = Weak::clone(memory);
         let document = Document { id, text, extensions, names, bundled, is_of_format, compiled, memory };
         if document.bundled.is_none() {
             let compiled = document.compile().map_err(|refusal| document.unusable(file, refusal))?;
             document.compiled.get_or_init(|| compiled);
         }
         Ok(document)
+    }
+
+    /// Returns about how many bytes it holds. One that was compiled with the program holds little until a body breaks it.
+    pub(super) fn weight(&self) -> usize {
+        let compiled = if self.bundled.is_some() { 0 } else { 16 * self.text.as_str().len() };
+        1024 + compiled
     }
 
     /// Returns `true` if it says what the wire format is, and not what a repository makes of it.
@@ -353,14 +360,14 @@ impl Compiled {
     /// # Errors
     ///
     /// If it is no JSON Schema, or one whose work has no bound.
-    pub(super) fn new(mut value: Value, memory: &Arc<Memory>) -> Result<Compiled, Refusal> {
+    pub(super) fn new(mut value: Value, memory: &Weak<Memory>) -> Result<Compiled, Refusal> {
         if let Some(members) = value.as_object_mut() {
             // What a document calls itself, and the draft that it names, would change where references lead.
             members.shift_remove("$id");
             members.shift_remove("$schema");
             members.shift_remove("$vocabulary");
         }
-        let known = explain::Known { schema: Identity::new(), memory: Arc::clone(memory) };
+        let known = explain::Known { schema: Identity::new(), memory: Weak::clone(memory) };
         Ok(Compiled { graph: Graph::of(&value)?, value, validator: OnceLock::new(), known })
     }
 
@@ -382,7 +389,7 @@ impl Compiled {
 
     /// A member whose elements are told apart by one of theirs.
     fn elements(&self, name: &str) -> Option<Arc<Elements>> {
-        self.known.memory.ask(ElementsOf(self.known.schema, name.into()), || {
+        self.known.ask(ElementsOf(self.known.schema, name.into()), || {
             Elements::of(&self.value, &self.graph, name).map(Arc::new)
         })
     }

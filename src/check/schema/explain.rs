@@ -1,6 +1,6 @@
 //! From a validator's errors to problems that a person can act on.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
@@ -51,7 +51,17 @@ pub(super) fn mistakes(
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) schema: Identity,
-    pub(super) memory: Arc<Memory>,
+    pub(super) memory: Weak<Memory>,
+}
+
+impl Known {
+    /// Returns the answer that is remembered, or else the one that `work_out` gives.
+    pub(super) fn ask<Q: Question>(&self, question: Q, work_out: impl FnOnce() -> Q::Answer) -> Q::Answer {
+        match self.memory.upgrade() {
+            Some(memory) => memory.ask(question, work_out),
+            None => work_out(),
+        }
+    }
 }
 
 /// Asks for the choice between the branches of a keyword, by its place.
@@ -138,7 +148,7 @@ impl<'s> Explaining<'s> {
     ) {
         let (schema, path) = (self.schema, error.schema_path().as_str());
         let choice = || Arc::new(Choice::of(schema, keyword_owner(schema, path), keyword));
-        let choice = self.known.memory.ask(ChoiceAt(self.known.schema, path.into()), choice);
+        let choice = self.known.ask(ChoiceAt(self.known.schema, path.into()), choice);
         let of_branch = |told: &mut Self, index: usize| context[index].iter().for_each(|inner| told.error(inner));
         if !self.picked((path, &choice), (&at, found), of_branch) {
             self.nearest(error, context, at);
@@ -209,7 +219,7 @@ impl<'s> Explaining<'s> {
         let is_top = at.parent().is_none();
         let make = || FieldHint::of(self.schema, node, is_top, name);
         let hint = match name.len() <= LONGEST_KEPT {
-            true => self.known.memory.ask(FieldAt(self.known.schema, path.into(), is_top, name.into()), make),
+            true => self.known.ask(FieldAt(self.known.schema, path.into(), is_top, name.into()), make),
             false => make(),
         };
         unknown_field(at, name, hint)
@@ -219,7 +229,7 @@ impl<'s> Explaining<'s> {
     fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
         let make = || meant_or_known(value, &known());
         match value.len() <= LONGEST_KEPT {
-            true => self.known.memory.ask(ValueAt(self.known.schema, path.into(), value.into()), make),
+            true => self.known.ask(ValueAt(self.known.schema, path.into(), value.into()), make),
             false => make(),
         }
     }

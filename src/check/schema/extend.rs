@@ -294,7 +294,7 @@ mod tests {
         ];
         let takes = |document: &Value, value: &Value| {
             let schema = json!({"$ref": format!("#/whole{field}"), "whole": document, "$defs": document["$defs"]});
-            super::super::document::Compiled::new(schema, &std::sync::Arc::default()).expect("a schema").accepts(value)
+            super::super::document::Compiled::new(schema, &std::sync::Weak::default()).expect("a schema").accepts(value)
         };
         for value in values.iter().filter(|value| plain.pointer(field).is_some() && takes(plain, value)) {
             assert!(takes(extended, value), "{field} still takes {value}");

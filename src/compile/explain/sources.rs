@@ -9,7 +9,7 @@ use crate::source::Span;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ValueSource {
-    /// What kind of source it is.
+    /// The kind of source.
     pub kind: SourceKind,
     /// The text to edit, if it is in a file.
     pub span: Option<Span>,
@@ -19,7 +19,7 @@ pub struct ValueSource {
     pub steps: Vec<Step>,
     /// The place in the template data, for values of a conversation.
     pub data: Option<Pointer>,
-    /// What a computed text was made of.
+    /// The values that a computed text was made of.
     pub made_of: Vec<Span>,
     /// How many bytes of the rendered JSON these are.
     pub len: usize,

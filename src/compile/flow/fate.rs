@@ -22,7 +22,7 @@ pub struct ContentFate {
     pub is_there: bool,
     /// The values of the body that hold it, or that were computed from it, in the order of the body.
     pub values: Vec<Explanation>,
-    /// What of it is not in the body, and why, each as a sentence.
+    /// The losses, each with its reason as a sentence.
     pub lost: Vec<String>,
 }
 

@@ -54,7 +54,7 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
     Nearest { span: of_partial.unwrap_or(written_in), how: "nothing here reads it" }
 }
 
-/// What the templates of a body did.
+/// The reads and the writers of a body's templates.
 #[derive(Default)]
 struct Looked {
     reads: Vec<DataRead>,

@@ -73,7 +73,7 @@ impl Told {
     }
 }
 
-/// What bodies are judged by.
+/// The rules and schemas that bodies are judged by.
 pub(super) struct DocumentJudge<'c> {
     pub(super) compiler: &'c Compiler,
     pub(super) wire: Option<WireFormat>,

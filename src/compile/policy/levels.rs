@@ -1,4 +1,4 @@
-//! What becomes of findings: severities, `[[allow]]`, the command line.
+//! The policy for findings: severities, `[[allow]]`, the command line.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::diag::{Diagnostic, Edit, Findings, Severity, did_you_mean};
 use crate::repo::{Allow, Config, Date, Level, rules as repo_rules};
 use crate::source::{FileId, Position, Sources, Span};
 
-/// What a run makes of findings, beside what `reqc.toml` says.
+/// The policy of a run for findings, beside what `reqc.toml` says.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
     /// Codes that are errors in this run, whatever they are otherwise; a family as `family/*`.
@@ -21,7 +21,7 @@ pub struct PolicyOptions {
     pub allow: Vec<String>,
     /// Today, for entries that expire; unknown means that nothing expires.
     pub today: Option<Date>,
-    /// Whether the whole repository is looked at: only then can an entry be called unused. Unknown means that it is if every
+    /// `Some(true)` if the whole repository is looked at: only then can an entry be called unused. Unknown means that it is if every
     /// agent and context takes part.
     pub complete: Option<bool>,
 }
@@ -313,8 +313,8 @@ pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
 /// A media type that a context misspells is told once, as bad as it is to whoever refuses it: that servers do not take it says
 /// nothing more.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let is_misspelt = |finding: &Diagnostic| finding.rule == &context_rules::MEDIA_TYPE;
-    let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_misspelt);
+    let (mut misspelt, mut others): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding.rule == &context_rules::MEDIA_TYPE);
     let by_place: HashMap<Span, usize> =
         misspelt.iter().enumerate().map(|(index, finding)| (finding.primary.span, index)).collect();
     others.retain(|other| match by_place.get(&other.primary.span) {

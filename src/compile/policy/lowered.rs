@@ -34,7 +34,7 @@ pub struct Lowered {
     pub expires: Option<String>,
     /// Where it is said: a path and a one-based line; `None` for the command line.
     pub place: Option<(Arc<str>, usize)>,
-    /// What a schema says.
+    /// The text of a schema file.
     pub(super) text: Option<Arc<SourceText>>,
 }
 

@@ -13,11 +13,11 @@ pub trait Touched: Sync {
     fn listing(&self, folder: &str) -> bool;
 }
 
-/// What somebody named: files, and folders with all that is in them.
+/// The paths that somebody named: files, and folders with all that is in them.
 #[derive(Debug, Clone, Default)]
 pub struct Named(pub Vec<String>);
 
-/// What differs between two sides.
+/// The differences between two sides.
 #[derive(Clone)]
 pub struct Differing {
     /// The one side.

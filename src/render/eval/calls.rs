@@ -68,11 +68,11 @@ impl<'e, W: Watch> Eval<'e, W> {
                 if &**name == "super" {
                     return self.call_super(&arguments, call.at);
                 }
-                let Some(callee) = self.variables.get(name) else {
+                let Some(function) = self.variables.get(name) else {
                     let error = Error::new(ErrorKind::UnknownFunction, format!("{name} is unknown"));
                     return Err(Failure::of_call(call.at, error, name, &Arguments::default()));
                 };
-                self.call_value(&callee, arguments, name, [call.at, site])
+                self.call_value(&function, arguments, name, [call.at, site])
             }
             Callee::Block(name) => {
                 self.begin_capture();
@@ -88,9 +88,9 @@ impl<'e, W: Watch> Eval<'e, W> {
                 self.call_method(&object, name, arguments, [*own, site])
             }
             Callee::Value(value) => {
-                let callee = self.value(value)?;
+                let function = self.value(value)?;
                 let arguments = self.arguments(&call.arguments, caller, Arguments::default())?;
-                self.call_value(&callee, arguments, "", [call.at, site])
+                self.call_value(&function, arguments, "", [call.at, site])
             }
         }
     }
@@ -125,24 +125,24 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn call_value(
         &mut self,
-        callee: &Tracked,
+        value: &Tracked,
         arguments: Arguments,
         name: &str,
         [at, site]: [Place; 2],
     ) -> Outcome<Tracked> {
-        let Some(object) = callee.value.as_object() else {
-            let error = invalid(format!("value of type {} is not callable", callee.value.kind()));
-            return Err(Failure::of(at, error, callee));
+        let Some(object) = value.value.as_object() else {
+            let error = invalid(format!("value of type {} is not callable", value.value.kind()));
+            return Err(Failure::of(at, error, value));
         };
         if let Some(function) = object.downcast::<Function>() {
             self.look_at(&arguments, function.name == "tojson");
             return self.native(arguments, function.name, at, |native| (function.call)(native));
         }
         if let Some(called) = object.downcast::<MacroRef>() {
-            return self.call_macro(&called, arguments, [at, site]);
+            return self.call_macro(&called, &arguments, [at, site]);
         }
         match object.downcast::<Loop>() {
-            Some(called) => self.call_loop(&called, arguments, name, at),
+            Some(called) => self.call_loop(&called, &arguments, name, at),
             None => {
                 let error = object.call(&mut self.state, &arguments.values).err();
                 let error = error.unwrap_or_else(|| invalid("this value is not callable"));
@@ -174,7 +174,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
-    fn call_loop(&mut self, called: &Arc<Loop>, arguments: Arguments, name: &str, at: Place) -> Outcome<Tracked> {
+    fn call_loop(&mut self, called: &Arc<Loop>, arguments: &Arguments, name: &str, at: Place) -> Outcome<Tracked> {
         let home = (self.template.number, self.block);
         let running = self
             .running
@@ -189,7 +189,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             return Err(Failure::at(at, invalid("loop() takes one argument")));
         }
         self.begin_capture();
-        self.recurse(&running, arguments.get(0), at)?;
+        self.recurse(&running, &arguments.get(0), at)?;
         let text = self.end_capture();
         Ok(self.captured(text))
     }
@@ -197,13 +197,13 @@ impl<'e, W: Watch> Eval<'e, W> {
 
 /// Macros.
 impl<'e, W: Watch> Eval<'e, W> {
-    fn call_macro(&mut self, called: &MacroRef, arguments: Arguments, [at, site]: [Place; 2]) -> Outcome<Tracked> {
-        let Some(&declared) = self.macros.get(called.number) else {
+    fn call_macro(&mut self, callable: &MacroRef, arguments: &Arguments, [at, site]: [Place; 2]) -> Outcome<Tracked> {
+        let Some(&declared) = self.macros.get(callable.number) else {
             return Err(Failure::at(at, invalid("a macro can be called by templates only")));
         };
-        let bound = bind(declared.node, &arguments);
-        let (values, caller) = bound.map_err(|error| Failure::of_call(at, error, &called.name, &arguments))?;
-        let step = match &*called.name {
+        let bound = bind(declared.node, arguments);
+        let (values, caller) = bound.map_err(|error| Failure::of_call(at, error, &callable.name, arguments))?;
+        let step = match &*callable.name {
             "caller" => Step { scope: Scope::Caller, at: declared.node.at },
             _ => Step { scope: Scope::Macro, at: site },
         };

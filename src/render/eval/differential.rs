@@ -147,7 +147,7 @@ impl Both {
     /// Runs a template both ways.
     fn compare(&self, name: &str, data: &Data) -> Verdict {
         let (output, _) = account::metered(|| self.evaluate(name, data, Steps::at_most(MOST_STEPS)));
-        if output.outcome.as_ref().is_err_and(|failure| is_refused(failure)) {
+        if output.outcome.as_ref().is_err_and(is_refused) {
             return Verdict::Refused;
         }
         let (traced, _) = account::metered(|| self.evaluate(name, data, Trace::default()));
@@ -263,8 +263,8 @@ fn is_refused(failure: &Failure) -> bool {
 
 /// Says how a render that was traced differs from one that was not.
 fn watched_otherwise(plain: &Output<Steps>, traced: &Output<Trace>) -> Option<String> {
-    let one = plain.outcome.as_ref().map_err(|failure| places(failure));
-    let other = traced.outcome.as_ref().map_err(|failure| places(failure));
+    let one = plain.outcome.as_ref().map_err(places);
+    let other = traced.outcome.as_ref().map_err(places);
     let runs: usize = traced.text.runs.iter().map(|run| run.len).sum();
     let is_whole = runs == traced.text.text.len();
     let is_same = one == other && plain.text.text == traced.text.text && is_whole;

@@ -36,7 +36,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             ExprKind::Slice(it) => operators::slice(self, it, at),
             ExprKind::Not(inner) => {
                 let value = self.value(inner)?;
-                Ok(Tracked::plain(!self.is_true(&value, inner.at)?))
+                Ok(Tracked::plain(!operators::is_true(&value, inner.at)?))
             }
             ExprKind::Neg(inner) => {
                 let value = self.value(inner)?;
@@ -161,7 +161,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     /// `left or right`, or `left and right`.
     fn either(&mut self, left: &'e Expr, right: &'e Expr, wanted: bool) -> Outcome<Tracked> {
         let value = self.value(left)?;
-        match self.is_true(&value, left.at)? == wanted {
+        match operators::is_true(&value, left.at)? == wanted {
             true => Ok(value),
             false => self.value(right),
         }
@@ -169,20 +169,12 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn choice(&mut self, it: &'e Choice) -> Outcome<Tracked> {
         let test = self.value(&it.test)?;
-        if self.is_true(&test, it.test.at)? {
+        if operators::is_true(&test, it.test.at)? {
             return self.value(&it.then);
         }
         match &it.otherwise {
             Some(otherwise) => self.value(otherwise),
             None => Ok(Tracked::nothing()),
-        }
-    }
-
-    /// Returns whether a value counts as true.
-    pub(super) fn is_true(&self, value: &Tracked, at: Place) -> Outcome<bool> {
-        match value.is_missing() {
-            true => Err(undefined(at, value)),
-            false => Ok(value.value.is_true()),
         }
     }
 

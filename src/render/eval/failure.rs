@@ -1,5 +1,7 @@
 //! The failure of a render, and where.
 
+use std::ops::{Deref, DerefMut};
+
 use minijinja::{Error, ErrorKind, Value};
 
 use super::super::functions::TOO_LARGE;
@@ -8,11 +10,15 @@ use super::tree::Place;
 use super::value::{Absent, Arguments, Tracked};
 
 /// The result of a part of a render.
-pub(super) type Outcome<T> = Result<T, Box<Failure>>;
+pub(super) type Outcome<T> = Result<T, Failure>;
 
-/// A render that failed.
+/// A render that failed; as large as a pointer, so that an [`Outcome`] stays small.
 #[derive(Debug)]
-pub(in super::super) struct Failure {
+pub(in super::super) struct Failure(Box<Failed>);
+
+/// The parts of a failure.
+#[derive(Debug)]
+pub(in super::super) struct Failed {
     /// The error.
     pub(in super::super) error: Error,
     /// The expression or the tag.
@@ -27,26 +33,53 @@ pub(in super::super) struct Failure {
     pub(in super::super) steps: Vec<Step>,
 }
 
+impl Deref for Failure {
+    type Target = Failed;
+
+    fn deref(&self) -> &Failed {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut Failed {
+        &mut self.0
+    }
+}
+
 impl Failure {
-    pub(super) fn at(at: Place, error: Error) -> Box<Failure> {
-        Box::new(Failure { error, at, missing: None, object: None, called: None, steps: Vec::new() })
+    pub(super) fn at(at: Place, error: Error) -> Failure {
+        let steps = Vec::new();
+        Failure(Box::new(Failed { error, at, missing: None, object: None, called: None, steps }))
     }
 
     /// Returns a failure about a value: it may be that the value is undefined.
-    pub(super) fn of(at: Place, error: Error, value: &Tracked) -> Box<Failure> {
+    pub(super) fn of(at: Place, error: Error, value: &Tracked) -> Failure {
         let missing =
             if value.value.is_undefined() { value.origin.missing().or(Some(Absent::value(at))) } else { None };
-        Box::new(Failure { missing, ..*Failure::at(at, error) })
+        Failure::at(at, error).lacking(missing)
     }
 
     /// Returns the failure of a call.
-    pub(super) fn of_call(at: Place, error: Error, name: &str, arguments: &Arguments) -> Box<Failure> {
+    pub(super) fn of_call(at: Place, error: Error, name: &str, arguments: &Arguments) -> Failure {
         let missing = arguments.missing().filter(|_| is_undefined(&error) || has_undefined(&arguments.values));
-        Box::new(Failure { missing, called: Some(name.into()), ..*Failure::at(at, error) })
+        Failure::at(at, error).lacking(missing).calling(name)
+    }
+
+    /// Returns the failure with what is not there.
+    pub(super) fn lacking(mut self, missing: Option<Absent>) -> Failure {
+        self.missing = missing;
+        self
+    }
+
+    /// Returns the failure with the name that is called.
+    pub(super) fn calling(mut self, name: &str) -> Failure {
+        self.called = Some(name.into());
+        self
     }
 
     /// Returns the failure with a step more that led to it.
-    pub(super) fn through(mut self: Box<Self>, step: Step) -> Box<Failure> {
+    pub(super) fn through(mut self, step: Step) -> Failure {
         self.steps.push(step);
         self
     }
@@ -61,7 +94,7 @@ fn has_undefined(values: &[Value]) -> bool {
 }
 
 /// The error for a value that is undefined and may not be used.
-pub(super) fn undefined(at: Place, value: &Tracked) -> Box<Failure> {
+pub(super) fn undefined(at: Place, value: &Tracked) -> Failure {
     Failure::of(at, Error::from(ErrorKind::UndefinedError), value)
 }
 

@@ -99,7 +99,7 @@ impl Lowering<'_> {
             }
             AstStmt::Block(it) => (self.tag(it.span()), self.block(it)),
             AstStmt::Import(it) => (self.place(&range(it.span())), self.import(it)),
-            AstStmt::FromImport(it) => (self.place(&range(it.span())), self.from_import(it)),
+            AstStmt::FromImport(it) => (self.place(&range(it.span())), self.names_of_import(it)),
             AstStmt::Extends(it) => (self.tag(it.span()), StmtKind::Extends(self.expr(&it.name))),
             AstStmt::Include(it) => {
                 let name = self.expr(&it.name);
@@ -209,7 +209,7 @@ impl Lowering<'_> {
         StmtKind::Import { from, name }
     }
 
-    fn from_import(&mut self, it: &ast::FromImport<'_>) -> StmtKind {
+    fn names_of_import(&mut self, it: &ast::FromImport<'_>) -> StmtKind {
         let from = self.expr(&it.expr);
         let mut names = Vec::with_capacity(it.names.len());
         for (name, alias) in &it.names {
@@ -269,7 +269,7 @@ impl Lowering<'_> {
     }
 
     /// The range from the left operand of an operator to its end, parentheses around the operand included.
-    fn from_left(&self, left: &Expr, end: usize) -> Range<usize> {
+    fn range_from(&self, left: &Expr, end: usize) -> Range<usize> {
         self.parentheses.operand(&left.at.range(), Side::Left).start..end
     }
 
@@ -302,18 +302,18 @@ impl Lowering<'_> {
             Ast::Slice(it) => self.slice(it, own.end),
             Ast::GetAttr(it) => {
                 let base = self.boxed(&it.expr);
-                let range = self.from_left(&base, own.end);
+                let range = self.range_from(&base, own.end);
                 self.made(&range, ExprKind::Member { base, name: it.name.into(), optional: false })
             }
             Ast::GetItem(it) => {
                 let (base, key) = (self.boxed(&it.expr), self.boxed(&it.subscript_expr));
-                let range = self.from_left(&base, own.end);
+                let range = self.range_from(&base, own.end);
                 self.made(&range, ExprKind::Item { base, key, optional: false })
             }
             Ast::Filter(it) => {
                 let input = it.expr.as_ref().map(|input| self.expr(input));
                 let arguments = self.arguments(&it.args);
-                let range = input.as_ref().map_or(own.clone(), |input| self.from_left(input, own.end));
+                let range = input.as_ref().map_or(own.clone(), |input| self.range_from(input, own.end));
                 let filter = Filter::named(&without_blanks(it.name));
                 self.made(
                     &range,
@@ -322,7 +322,7 @@ impl Lowering<'_> {
             }
             Ast::Test(it) => {
                 let (input, arguments) = (self.expr(&it.expr), self.arguments(&it.args));
-                let range = self.from_left(&input, own.end);
+                let range = self.range_from(&input, own.end);
                 let test = Test::named(&without_blanks(it.name));
                 self.made(&range, ExprKind::Test(Box::new(Tested { test, input, arguments })))
             }
@@ -367,7 +367,7 @@ impl Lowering<'_> {
 
     fn binary(&mut self, it: &ast::BinOp<'_>) -> Expr {
         let (left, right) = (self.boxed(&it.left), self.boxed(&it.right));
-        let range = self.from_left(&left, self.right_end(&right));
+        let range = self.range_from(&left, self.right_end(&right));
         let kind = match it.op {
             BinOpKind::ScAnd => ExprKind::And(left, right),
             BinOpKind::ScOr => ExprKind::Or(left, right),
@@ -380,22 +380,22 @@ impl Lowering<'_> {
         let first = self.boxed(&it.expr);
         let rest: Vec<_> = it.ops.iter().map(|operand| (operand.op, self.expr(&operand.expr))).collect();
         let end = rest.last().map_or(end, |(_, last)| self.right_end(last));
-        let range = self.from_left(&first, end);
+        let range = self.range_from(&first, end);
         self.made(&range, ExprKind::Compare(first, rest))
     }
 
     fn choice(&mut self, it: &ast::IfExpr<'_>) -> Expr {
         let (test, then) = (self.expr(&it.test_expr), self.expr(&it.true_expr));
         let otherwise = it.false_expr.as_ref().map(|other| self.expr(other));
-        let range = self.from_left(&then, self.right_end(otherwise.as_ref().unwrap_or(&test)));
+        let range = self.range_from(&then, self.right_end(otherwise.as_ref().unwrap_or(&test)));
         self.made(&range, ExprKind::If(Box::new(Choice { test, then, otherwise })))
     }
 
     fn slice(&mut self, it: &ast::Slice<'_>, end: usize) -> Expr {
         let base = self.expr(&it.expr);
-        let range = self.from_left(&base, end);
-        let [start, stop, step] = [&it.start, &it.stop, &it.step].map(|bound| bound.as_ref().map(|it| self.expr(it)));
-        self.made(&range, ExprKind::Slice(Box::new(Slice { base, start, stop, step })))
+        let range = self.range_from(&base, end);
+        let [start, end, by] = [&it.start, &it.stop, &it.step].map(|bound| bound.as_ref().map(|it| self.expr(it)));
+        self.made(&range, ExprKind::Slice(Box::new(Slice { base, start, stop: end, step: by })))
     }
 
     fn call(&mut self, it: &ast::Call<'_>, span: Span) -> Call {
@@ -408,11 +408,11 @@ impl Lowering<'_> {
             }
             CallType::Method(object, name) => {
                 let object = self.expr(object);
-                (self.from_left(&object, 0).start, Callee::Method(object, name.into(), self.place(&own)))
+                (self.range_from(&object, 0).start, Callee::Method(object, name.into(), self.place(&own)))
             }
             CallType::Object(value) => {
                 let value = self.expr(value);
-                (self.from_left(&value, 0).start, Callee::Value(value))
+                (self.range_from(&value, 0).start, Callee::Value(value))
             }
         };
         let mut arguments = self.arguments(&it.args);

@@ -121,7 +121,7 @@ fn operated<W: Watch>(
     compared(eval, operator, [left, right], at).map(Tracked::plain)
 }
 
-fn of_operands(at: Place, error: Error, left: &Tracked, right: &Tracked) -> Box<Failure> {
+fn of_operands(at: Place, error: Error, left: &Tracked, right: &Tracked) -> Failure {
     let culprit = if left.value.is_undefined() { left } else { right };
     Failure::of(at, error, culprit)
 }
@@ -473,7 +473,7 @@ pub(super) fn kept<'e, W: Watch>(
     match &expression.kind {
         ExprKind::If(it) => {
             let test = eval.value(&it.test)?;
-            match (eval.is_true(&test, it.test.at)?, &it.otherwise) {
+            match (is_true(&test, it.test.at)?, &it.otherwise) {
                 (true, _) => kept(eval, &it.then, holder, target),
                 (false, Some(otherwise)) => kept(eval, otherwise, holder, target),
                 (false, None) => eval.value(expression),
@@ -535,6 +535,14 @@ fn is_same(expression: &Expr, target: &Target) -> bool {
     };
     let (ExprKind::Var(read), ExprKind::Var(written)) = (&base.kind, &object.kind) else { return false };
     name == assigned && read == written
+}
+
+/// Returns whether a value counts as true.
+pub(super) fn is_true(value: &Tracked, at: Place) -> Outcome<bool> {
+    match value.is_missing() {
+        true => Err(undefined(at, value)),
+        false => Ok(value.value.is_true()),
+    }
 }
 
 #[cfg(test)]

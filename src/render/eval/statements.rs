@@ -10,6 +10,7 @@ use super::super::values::{self, Holder, Members};
 use super::super::{account, functions, inja};
 use super::failure::{Failure, Outcome, invalid, undefined};
 use super::objects::{Loop, Module, Namespace};
+use super::operators::is_true;
 use super::tree::{Emit, Expr, For, If, Imported, Place, Stmt, StmtKind, Target, Template};
 use super::value::{Absent, AbsentKind, Origin, Tracked};
 use super::variables::Running;
@@ -58,7 +59,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             StmtKind::Emit(emit) => self.emit_tag(emit, at),
             StmtKind::For(it) => {
                 let over = self.iterated(it)?;
-                self.branching_loop(it, over, at)
+                self.branching_loop(it, &over, at)
             }
             StmtKind::If(it) => self.condition(it, at),
             StmtKind::With(assignments, body) => self.with_block(assignments, body, at),
@@ -74,7 +75,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             StmtKind::FilterBlock(filter, body) => self.filter_block(filter, body, at),
             StmtKind::Block(name) => self.block_here(name, at),
             StmtKind::Import { from, name } => self.import(from, name, at),
-            StmtKind::FromImport { from, names } => self.from_import(from, names, at),
+            StmtKind::FromImport { from, names } => self.import_names(from, names, at),
             StmtKind::Extends(name) => self.extend(name, at),
             StmtKind::Include { name, ignore_missing, inner } => self.include(name, *ignore_missing, [at, *inner]),
             StmtKind::Macro(it) => {
@@ -128,16 +129,11 @@ impl<'e, W: Watch> Eval<'e, W> {
             Emit::Loop(over) => {
                 let over = self.value(over)?;
                 let Some(running) = self.variables.running().cloned() else {
-                    return Err(self.unknown_loop(at));
+                    return Err(unknown_loop(at));
                 };
-                self.recurse(&running, over, at)
+                self.recurse(&running, &over, at)
             }
         }
-    }
-
-    fn unknown_loop(&self, at: Place) -> Box<Failure> {
-        let error = Error::new(ErrorKind::UnknownFunction, "loop is unknown");
-        Box::new(Failure { called: Some("loop".into()), ..*Failure::at(at, error) })
     }
 
     /// Writes a value: `at` is the expression, `tag` what is said to have written it.
@@ -151,17 +147,15 @@ impl<'e, W: Watch> Eval<'e, W> {
         if value.is_missing() {
             return Err(undefined(at, value));
         }
-        let mut told = functions::emitted(value, W::FOLLOWS).map_err(|error| {
-            let missing = value.origin.missing();
-            Box::new(Failure { missing, ..*Failure::at(at, error) })
-        })?;
+        let mut told = functions::emitted(value, W::FOLLOWS)
+            .map_err(|error| Failure::at(at, error).lacking(value.origin.missing()))?;
         self.watch.writes(&mut told, tag);
         self.write(&told, at)
     }
 
     fn condition(&mut self, it: &'e If, at: Place) -> Outcome<()> {
         let test = self.value(&it.test)?;
-        if self.is_true(&test, it.test.at)? {
+        if is_true(&test, it.test.at)? {
             self.watch.branched(at);
             return self.body(&it.body);
         }
@@ -248,7 +242,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Returns the elements for which a condition holds.
     fn passing(&mut self, it: &'e For, filter: &'e Expr, over: &Tracked) -> Outcome<Tracked> {
-        let elements = self.elements(over, it.iter.at)?;
+        let elements = elements::<W>(over, it.iter.at)?;
         let object = Arc::new(Loop::new(self.next_loop(), Vec::new(), 0, false));
         let running = Running { object, node: None, home: (self.template.number, self.block) };
         self.open_loop(running, filter.at)?;
@@ -258,7 +252,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             self.variables.clear();
             self.assign(&it.target, element.clone())?;
             let test = self.value(filter)?;
-            if self.is_true(&test, filter.at)? {
+            if is_true(&test, filter.at)? {
                 passing.push(element);
             }
         }
@@ -275,19 +269,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.loops
     }
 
-    /// Returns the elements that a loop goes over.
-    fn elements(&mut self, over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
-        if over.is_missing() {
-            return Err(undefined(at, over));
-        }
-        let values = over.value.try_iter().map_err(|error| Failure::at(at, error))?;
-        let has_places = W::FOLLOWS && matches!(over.value.kind(), ValueKind::Seq | ValueKind::Iterable);
-        let is_known = has_places || matches!(over.origin, Origin::List(_));
-        Ok(values.enumerate().map(|(index, value)| Tracked { value, origin: origin(index, is_known, over) }).collect())
-    }
-
-    fn branching_loop(&mut self, it: &'e For, over: Tracked, at: Place) -> Outcome<()> {
-        let is_empty = !self.for_each(it, &over, at)?;
+    fn branching_loop(&mut self, it: &'e For, over: &Tracked, at: Place) -> Outcome<()> {
+        let is_empty = !self.for_each(it, over, at)?;
         if is_empty && !it.otherwise.is_empty() {
             self.watch.branched(it.else_at);
             return self.body(&it.otherwise);
@@ -297,7 +280,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Runs a loop's body for each element; returns whether there was one.
     fn for_each(&mut self, it: &'e For, over: &Tracked, at: Place) -> Outcome<bool> {
-        let elements = self.elements(over, it.iter.at)?;
+        let elements = elements::<W>(over, it.iter.at)?;
         let around = self.variables.running().filter(|around| around.object.recursive);
         let depth = around.map_or(0, |around| around.object.depth() + 1);
         let values = elements.iter().map(|element| element.value.clone()).collect();
@@ -325,9 +308,9 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     /// Runs a loop again, over something else, from within.
-    pub(super) fn recurse(&mut self, running: &Running<'e>, over: Tracked, at: Place) -> Outcome<()> {
+    pub(super) fn recurse(&mut self, running: &Running<'e>, over: &Tracked, at: Place) -> Outcome<()> {
         match running.node.filter(|node| node.recursive) {
-            Some(node) => self.for_each(node, &over, at).map(drop),
+            Some(node) => self.for_each(node, over, at).map(drop),
             None => Err(Failure::at(at, invalid("cannot recurse outside of recursive loop"))),
         }
     }
@@ -538,26 +521,46 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    fn from_import(&mut self, from: &'e Expr, names: &'e [Imported], at: Place) -> Outcome<()> {
+    fn import_names(&mut self, from: &'e Expr, names: &'e [Imported], at: Place) -> Outcome<()> {
         self.begin_discard();
         self.variables.open().map_err(|error| Failure::at(at, error))?;
-        let named = self.value(from)?;
-        self.included(&named, from.at, false, Entrance { step: Step { scope: Scope::Import, at }, inner: at })?;
-        let mut found = Vec::with_capacity(names.len());
+        let template = self.value(from)?;
+        self.included(&template, from.at, false, Entrance { step: Step { scope: Scope::Import, at }, inner: at })?;
+        let mut values = Vec::with_capacity(names.len());
         for imported in names {
             let value = self.value(&imported.name)?;
-            found.push(match value.is_missing() {
+            values.push(match value.is_missing() {
                 true => Tracked::missing(Absent { at: imported.name.at, kind: AbsentKind::Import }),
                 false => value,
             });
         }
         self.variables.close();
-        for (imported, value) in names.iter().zip(found).rev() {
+        for (imported, value) in names.iter().zip(values).rev() {
             self.assign(&imported.target, value)?;
         }
         self.out.pop();
         Ok(())
     }
+}
+
+/// Returns the elements that a loop goes over.
+fn elements<W: Watch>(over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
+    if over.is_missing() {
+        return Err(undefined(at, over));
+    }
+    let values = over.value.try_iter().map_err(|error| Failure::at(at, error))?;
+    let has_places = W::FOLLOWS && matches!(over.value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    let is_known = has_places || matches!(over.origin, Origin::List(_));
+    let mut elements = Vec::with_capacity(values.size_hint().0);
+    for (index, value) in values.enumerate() {
+        let origin = origin(index, is_known, over);
+        elements.push(Tracked { value, origin });
+    }
+    Ok(elements)
+}
+
+fn unknown_loop(at: Place) -> Failure {
+    Failure::at(at, Error::new(ErrorKind::UnknownFunction, "loop is unknown")).calling("loop")
 }
 
 fn not_found(tried: &[Value]) -> Error {

@@ -18,7 +18,8 @@ const MOST: usize = 300;
 pub fn stories_html(stories: &Stories) -> Text {
     let summary = summary(stories);
     let title = summary.first().map(|line| html(line)).unwrap_or_default();
-    let lines: String = summary.iter().map(|line| format!("<p>{}</p>\n", html(line))).collect();
+    let lines: Vec<String> = summary.iter().map(|line| format!("<p>{}</p>\n", html(line))).collect();
+    let lines = lines.concat();
     let sections: String = told(stories).take(MOST).map(|(at, story)| section(at, story)).collect();
     Text::lines(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -33,7 +34,7 @@ fn legend() -> String {
     let parts = Share::ALL.iter().map(|share| format!("<span class=\"{0}\">■</span> {0} ", share.name()));
     let parts: String = parts.collect();
     format!(
-        "<p class=\"legend\">{parts}<span class=\"cached\">■</span> from the cache <span class=\"mark\">│</span> the prefix changed \
+        "<p class=\"legend\">{parts}<span class=\"cached\">■</span> from the cache <span class=\"mark\">│</span> the prefix changed, or the cache was missed \
              <span class=\"summary\">│</span> a summary</p>\n"
     )
 }
@@ -105,6 +106,9 @@ fn picture(story: &Story) -> String {
     for found in &story.breaks {
         shown.push_str(&mark(&scale, found.request, "mark"));
     }
+    if let Some(missed) = &story.counted.missed {
+        shown.push_str(&mark(&scale, missed.request, "mark"));
+    }
     for found in &story.compactions {
         shown.push_str(&mark(&scale, found.request, "summary"));
     }
@@ -148,11 +152,11 @@ fn mark(scale: &Scale, request: usize, class: &str) -> String {
 
 fn axes(scale: &Scale) -> String {
     let most = thousands(usize::try_from(scale.most).unwrap_or(usize::MAX));
-    let bottom = HEIGHT - 20.0;
+    let (bottom, foot) = (HEIGHT - 20.0, HEIGHT - 5.0);
     format!(
         "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\n\
          <text x=\"{:.1}\" y=\"24\" text-anchor=\"end\">{most}</text>\n<text x=\"{:.1}\" y=\"{bottom}\" text-anchor=\"end\">0</text>\n\
-         <text x=\"{LEFT}\" y=\"{HEIGHT}\">request {}</text>\n<text x=\"{:.1}\" y=\"{HEIGHT}\" text-anchor=\"end\">{}</text>\n",
+         <text x=\"{LEFT}\" y=\"{foot}\">request {}</text>\n<text x=\"{:.1}\" y=\"{foot}\" text-anchor=\"end\">{}</text>\n",
         WIDTH - 10.0,
         LEFT - 6.0,
         LEFT - 6.0,

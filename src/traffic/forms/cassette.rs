@@ -1,143 +1,210 @@
-//! Cassettes of VCR in YAML, as `vcrpy`, `pytest-recording`, the `vcr` of Ruby and `go-vcr` write them: the few forms of scalars in which
-//! they write bodies, and nothing else of YAML.
+//! Cassettes of VCR in YAML, as `vcrpy`, `pytest-recording`, the `vcr` of Ruby and `go-vcr` write them.
 //!
-//! Sources: `kevin1024/vcrpy`, `vcr/serializers/yamlserializer.py`; `vcr/vcr`, `lib/vcr/cassette/serializers.rb`; `dnaeon/go-vcr`.
+//! Read is what their writers use of YAML: mappings and lists in blocks, and scalars plain, in quotes and in blocks. Anything else is null.
+//! Sources: `kevin1024/vcrpy`, `vcr/serializers/yamlserializer.py`; `vcr/vcr`, `lib/vcr/cassette/serializers.rb`; `dnaeon/go-vcr`;
+//! `pydantic/pydantic-ai`, `tests/json_body_serializer.py` (`parsed_body`).
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// How deep values may be nested.
+const DEEPEST: usize = 64;
 
 /// Returns the interactions of a cassette as JSON; `None` if a text is none.
-pub(in crate::traffic) fn document(text: &str) -> Option<Value> {
-    let begins = text.lines().any(|line| matches!(line.trim_end(), "interactions:" | "http_interactions:"));
+pub(in super::super) fn document(text: &str) -> Option<Value> {
+    let begins = text.lines().any(|line| is_beginning(line.as_bytes()));
     if !begins {
         return None;
     }
-    let lines: Vec<&str> = text.lines().collect();
-    let mut reader = Reader { lines: &lines, interactions: Vec::new(), side: Side::Neither };
-    let mut at = 0;
-    while at < lines.len() {
-        at = reader.line(at);
-    }
-    Some(json!({"interactions": reader.interactions}))
+    let mut document = Yaml::of(text).node(0, DEEPEST);
+    let found =
+        ["interactions", "http_interactions"].into_iter().find_map(|name| document.get_mut(name).map(Value::take));
+    let Some(Value::Array(mut interactions)) = found else { return None };
+    interactions.iter_mut().for_each(settle);
+    Some(json!({"interactions": interactions}))
 }
 
-/// The side of an interaction that lines belong to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Neither,
-    Request,
-    Response,
+/// Returns `true` for the line with which the interactions of a cassette begin.
+pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
+    matches!(line.trim_ascii_end(), b"interactions:" | b"http_interactions:")
 }
 
-struct Reader<'t> {
-    lines: &'t [&'t str],
-    interactions: Vec<Value>,
-    side: Side,
-}
-
-impl Reader<'_> {
-    /// Reads from a line on; returns the next one.
-    fn line(&mut self, at: usize) -> usize {
-        let line = self.lines[at];
-        let key_line = line.trim_start().trim_start_matches("- ");
-        if line.trim_start().starts_with("- request:") || self.is_of_go(at) {
-            self.interactions.push(json!({"request": {}, "response": {}}));
+/// Gives the members of an interaction the names that logs have.
+fn settle(interaction: &mut Value) {
+    for side in ["request", "response"] {
+        let Some(Value::Object(members)) = interaction.get_mut(side) else { continue };
+        let below = members.get("body").and_then(|body| body.get("string").or(body.get("json"))).cloned();
+        if let Some(body) = members.remove("parsed_body").or(below) {
+            members.insert("body".to_owned(), body);
         }
-        let Some((key, value)) = key_line.split_once(':') else { return at + 1 };
-        match key {
-            "request" if value.trim().is_empty() => self.side = Side::Request,
-            "response" if value.trim().is_empty() => self.side = Side::Response,
-            "uri" | "url" if self.side == Side::Request => {
-                self.set("url", Value::from(value.trim().trim_matches(['\'', '"'])))
+        if let Some(url) = members.remove("uri") {
+            members.insert("url".to_owned(), url);
+        }
+    }
+}
+
+/// A line, without the spaces before it.
+#[derive(Debug, Clone, Copy)]
+struct Line<'t> {
+    indent: usize,
+    text: &'t str,
+}
+
+/// Reads YAML from line to line.
+struct Yaml<'t> {
+    lines: Vec<Line<'t>>,
+    at: usize,
+}
+
+impl<'t> Yaml<'t> {
+    fn of(text: &'t str) -> Yaml<'t> {
+        let mut lines: Vec<Line<'t>> = Vec::new();
+        for line in text.lines().filter(|line| *line != "---") {
+            let text = line.trim_start_matches(' ');
+            lines.push(Line { indent: line.len() - text.len(), text: text.trim_end_matches('\r') });
+        }
+        Yaml { lines, at: 0 }
+    }
+
+    /// Returns the next line that says something.
+    fn line(&mut self) -> Option<Line<'t>> {
+        while self.lines.get(self.at).is_some_and(|line| line.text.trim().is_empty() || line.text.starts_with('#')) {
+            self.at += 1;
+        }
+        self.lines.get(self.at).copied()
+    }
+
+    /// Reads what stands at an indentation or deeper.
+    fn node(&mut self, indent: usize, depth: usize) -> Value {
+        let Some(line) = self.line().filter(|line| line.indent >= indent && depth > 0) else { return Value::Null };
+        if is_element(line.text) {
+            return self.list(line.indent, depth - 1);
+        }
+        match key(line.text) {
+            Some(_) => self.mapping(line.indent, depth - 1),
+            None => self.scalar(line.text, indent.saturating_sub(1)),
+        }
+    }
+
+    fn list(&mut self, indent: usize, depth: usize) -> Value {
+        let mut elements = Vec::new();
+        while let Some(line) = self.line().filter(|line| line.indent == indent && is_element(line.text)) {
+            let rest = line.text[1..].trim_start_matches(' ');
+            if rest.is_empty() {
+                self.at += 1;
+            } else {
+                self.lines[self.at] = Line { indent: indent + line.text.len() - rest.len(), text: rest };
             }
-            "recorded_at" => self.set_beside("recorded_at", Value::from(value.trim())),
-            // `body` holds the text, or a `string` or `body_json` below it.
-            "body" | "string" if self.side != Side::Neither && !value.trim().is_empty() => {
-                let (text, next) = self.scalar(at, line.len() - line.trim_start().len(), value.trim());
-                if let Some(text) = text {
-                    self.set("body", Value::String(text));
+            elements.push(self.node(indent + 1, depth));
+            // What cannot be read is passed over.
+            while self.line().is_some_and(|line| line.indent > indent) {
+                self.at += 1;
+            }
+        }
+        Value::Array(elements)
+    }
+
+    fn mapping(&mut self, indent: usize, depth: usize) -> Value {
+        let mut members = Map::new();
+        while let Some(line) = self.line().filter(|line| line.indent == indent && !is_element(line.text)) {
+            let Some((name, rest)) = key(line.text) else { break };
+            let value = if rest.is_empty() {
+                self.at += 1;
+                match self.line() {
+                    Some(next) if next.indent == indent && is_element(next.text) => self.list(indent, depth),
+                    _ => self.node(indent + 1, depth),
                 }
-                return next;
+            } else {
+                self.scalar(rest, indent)
+            };
+            members.insert(name.to_owned(), value);
+            while self.line().is_some_and(|line| line.indent > indent) {
+                self.at += 1;
             }
-            _ => {}
         }
-        at + 1
+        Value::Object(members)
     }
 
-    /// `go-vcr` begins an interaction with its number.
-    fn is_of_go(&self, at: usize) -> bool {
-        let is_numbered = self.lines[at].trim_start().starts_with("- id:");
-        is_numbered && self.lines[at + 1..].iter().take(2).any(|line| line.trim() == "request:")
-    }
-
-    fn set(&mut self, name: &str, value: Value) {
-        let side = if self.side == Side::Response { "response" } else { "request" };
-        if let Some(last) = self.interactions.last_mut() {
-            last[side][name] = value;
-        }
-    }
-
-    fn set_beside(&mut self, name: &str, value: Value) {
-        if let Some(last) = self.interactions.last_mut() {
-            last[name] = value;
-        }
-    }
-
-    /// Reads a scalar that begins behind a key; returns it and the line after it.
-    fn scalar(&self, at: usize, indent: usize, value: &str) -> (Option<String>, usize) {
-        match value.as_bytes()[0] {
-            b'\'' => self.quoted(at, value, '\''),
-            b'"' => self.quoted(at, value, '"'),
-            b'|' | b'>' => self.block(at, indent, value.starts_with('>')),
-            b'!' | b'&' | b'*' | b'[' => (None, at + 1),
-            _ => self.bare(at, indent, value),
+    /// Reads a scalar that begins in this line; its other lines stand further in than `indent`.
+    fn scalar(&mut self, text: &str, indent: usize) -> Value {
+        self.at += 1;
+        match text.as_bytes().first() {
+            Some(b'\'') => self.quoted(text, '\''),
+            Some(b'"') => self.quoted(text, '"'),
+            Some(b'|' | b'>') => self.block(text, indent),
+            Some(b'{' | b'[') => serde_json::from_str(text).unwrap_or(Value::Null),
+            Some(b'!' | b'&' | b'*') => Value::Null,
+            _ => self.plain(text, indent),
         }
     }
 
     /// A scalar in quotes: lines are folded to spaces, an empty one is a line end.
-    fn quoted(&self, at: usize, value: &str, quote: char) -> (Option<String>, usize) {
-        let mut raw = value[1..].to_owned();
-        let mut next = at + 1;
+    fn quoted(&mut self, text: &str, quote: char) -> Value {
+        let mut raw = text[1..].to_owned();
         while closing(&raw, quote).is_none() {
-            let Some(line) = self.lines.get(next) else { return (None, next) };
-            fold(&mut raw, line.trim(), quote == '"');
-            next += 1;
+            let Some(line) = self.lines.get(self.at) else { return Value::Null };
+            fold(&mut raw, line.text.trim(), quote == '"');
+            self.at += 1;
         }
         let inner = &raw[..closing(&raw, quote).unwrap_or(raw.len())];
-        let text = match quote {
-            '\'' => Some(inner.replace("''", "'")),
-            _ => unescaped(inner),
-        };
-        (text, next)
+        match quote {
+            '\'' => Value::String(inner.replace("''", "'")),
+            _ => unescaped(inner).map_or(Value::Null, Value::String),
+        }
     }
 
-    fn block(&self, at: usize, indent: usize, is_folded: bool) -> (Option<String>, usize) {
-        let mut next = at + 1;
-        let mut lines = Vec::new();
-        let own = self.lines.get(next).map_or(0, |line| line.len() - line.trim_start().len());
-        while let Some(line) = self.lines.get(next) {
-            let here = line.len() - line.trim_start().len();
-            if !line.trim().is_empty() && here <= indent {
-                break;
+    /// `|` and `>`, with `-` where no line end stands at the end.
+    fn block(&mut self, header: &str, indent: usize) -> Value {
+        let digit = header.chars().find_map(|sign| sign.to_digit(10)).and_then(|digit| usize::try_from(digit).ok());
+        let first = self.lines[self.at.min(self.lines.len())..].iter().find(|line| !line.text.is_empty());
+        let own = digit.map_or(first.map_or(0, |line| line.indent), |digit| indent + digit);
+        let mut text = String::new();
+        while let Some(line) = self.lines.get(self.at).filter(|line| line.text.is_empty() || line.indent > indent) {
+            if !text.is_empty() || line.indent > 0 {
+                text.push_str(&" ".repeat(line.indent.saturating_sub(own)));
             }
-            lines.push(line.get(own.min(line.len())..).unwrap_or_default());
-            next += 1;
+            text.push_str(line.text);
+            text.push('\n');
+            self.at += 1;
         }
-        (Some(lines.join(if is_folded { " " } else { "\n" })), next)
+        let kept = text.trim_end_matches('\n');
+        let end = if header.contains('-') { "" } else { "\n" };
+        let is_folded = header.starts_with('>');
+        Value::String(if is_folded { kept.replace('\n', " ") } else { kept.to_owned() } + end)
     }
 
     /// A scalar without quotes goes on in lines that stand further in.
-    fn bare(&self, at: usize, indent: usize, value: &str) -> (Option<String>, usize) {
-        let mut text = value.to_owned();
-        let mut next = at + 1;
-        while let Some(line) = self.lines.get(next) {
-            if line.trim().is_empty() || line.len() - line.trim_start().len() <= indent {
-                break;
-            }
-            fold(&mut text, line.trim(), false);
-            next += 1;
+    fn plain(&mut self, text: &str, indent: usize) -> Value {
+        let mut whole = text.to_owned();
+        while let Some(line) = self.lines.get(self.at).filter(|line| !line.text.is_empty() && line.indent > indent) {
+            fold(&mut whole, line.text.trim(), false);
+            self.at += 1;
         }
-        (Some(text).filter(|text| text != "null"), next)
+        match whole.trim() {
+            "null" | "~" | "" => Value::Null,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            text => serde_json::from_str(text).ok().filter(Value::is_number).unwrap_or_else(|| Value::from(text)),
+        }
     }
+}
+
+fn is_element(text: &str) -> bool {
+    text == "-" || text.starts_with("- ")
+}
+
+/// Returns the key of a line of a mapping, and what stands behind it.
+fn key(text: &str) -> Option<(&str, &str)> {
+    if let Some(quote) = text.chars().next().filter(|sign| matches!(sign, '\'' | '"')) {
+        let end = text[1..].find(quote)? + 1;
+        let rest = text[end + 1..].strip_prefix(':')?;
+        return (rest.is_empty() || rest.starts_with(' ')).then(|| (&text[1..end], rest.trim()));
+    }
+    let (name, rest) = match text.split_once(": ") {
+        Some(parts) => parts,
+        None => (text.trim_end().strip_suffix(':')?, ""),
+    };
+    let is_name = !name.is_empty() && !name.contains(['"', '\'', '{', '[']) && !name.contains(' ');
+    is_name.then(|| (name, rest.trim()))
 }
 
 fn fold(text: &mut String, line: &str, has_escapes: bool) {
@@ -224,5 +291,36 @@ mod tests {
         assert_eq!(body(1, "response"), None);
         assert_eq!(found["interactions"][0]["request"]["url"], "https://api.openai.com/v1/chat/completions");
         assert!(document("a: b\n").is_none());
+    }
+
+    #[test]
+    fn bodies_that_are_taken_apart_are_read() {
+        let text = "interactions:\n- request:\n    parsed_body:\n      max_tokens: 100\n      stream: false\n      messages:\n      - content:\n        \
+            - text: 'Briefly: why?'\n          type: text\n        - text: |-\n            a: b\n\n              c\n          type: text\n        role: user\n      \
+            - content: plain text\n          goes on\n        role: assistant\n      system: []\n    uri: https://api.anthropic.com/v1/messages\n  response:\n    \
+            parsed_body:\n      usage: {\"input_tokens\": 5}\nversion: 1\n";
+        let found = document(text).expect("a cassette");
+        assert_eq!(
+            found["interactions"][0]["request"]["body"],
+            json!({
+                "max_tokens": 100, "stream": false, "system": [], "messages": [
+                    {"content": [{"text": "Briefly: why?", "type": "text"}, {"text": "a: b\n\n  c", "type": "text"}], "role": "user"},
+                    {"content": "plain text goes on", "role": "assistant"},
+                ],
+            })
+        );
+        assert_eq!(found["interactions"][0]["response"]["body"]["usage"]["input_tokens"], 5);
+        let lines: Vec<String> = (0..500).map(|at| format!("{}a:\n", " ".repeat(at))).collect();
+        let deep = format!("interactions:\n{}", lines.concat());
+        assert!(document(&deep).is_none());
+        for broken in [
+            "interactions:\n- a: 'x",
+            "interactions:\n- a: |",
+            "interactions:\n- ",
+            "interactions:\n-- a\n- b: \"\\",
+            "interactions:\n  x\n- é: é",
+        ] {
+            document(broken);
+        }
     }
 }

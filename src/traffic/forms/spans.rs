@@ -1,4 +1,4 @@
-//! Spans of OpenTelemetry with the conventions for generative AI, those of OpenLLMetry, and those of the Vercel AI SDK.
+//! Spans of OpenTelemetry with the conventions for generative AI, those of `OpenLLMetry`, and those of the Vercel AI SDK.
 //!
 //! Sources: <https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/> (`gen_ai.input.messages`,
 //! `gen_ai.system_instructions`, `gen_ai.tool.definitions`); `traceloop/openllmetry` (`gen_ai.prompt.0.content`); `vercel/ai`,
@@ -110,7 +110,7 @@ fn read(attributes: &Attributes, name: &str) -> Option<Value> {
     }
 }
 
-/// Reads OpenLLMetry's `gen_ai.prompt.3.role`.
+/// Reads `OpenLLMetry`'s `gen_ai.prompt.3.role`.
 fn numbered(attributes: &Attributes) -> Option<Value> {
     let mut messages: BTreeMap<usize, Map<String, Value>> = BTreeMap::new();
     for (name, value) in attributes {
@@ -128,6 +128,7 @@ fn message(message: &Value) -> Vec<Value> {
     let role = message.get("role").cloned().unwrap_or_else(|| json!("user"));
     let parts = message.get("parts").or(message.get("content"));
     let Some(parts) = parts.and_then(Value::as_array) else { return vec![message.clone()] };
+    let kind = |part: &Value| part.get("type").and_then(Value::as_str).unwrap_or_default().replace('-', "_");
     let (mut content, mut calls, mut results) = (Vec::new(), Vec::new(), Vec::new());
     let member =
         |part: &Value, names: &[&str]| names.iter().find_map(|name| part.get(*name)).cloned().unwrap_or_default();
@@ -156,10 +157,6 @@ fn message(message: &Value) -> Vec<Value> {
     results
 }
 
-fn kind(part: &Value) -> String {
-    part.get("type").and_then(Value::as_str).unwrap_or_default().replace('-', "_")
-}
-
 fn written(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -181,26 +178,23 @@ fn tool(tool: &Value) -> Value {
 }
 
 fn usage(attributes: &Attributes) -> Value {
-    let input = count(
-        &["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "ai.usage.promptTokens", "ai.usage.inputTokens"],
-        attributes,
-    );
-    let cached = count(
-        &["gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens", "ai.usage.cachedInputTokens"],
-        attributes,
-    );
-    let output = count(
-        &[
-            "gen_ai.usage.output_tokens",
-            "gen_ai.usage.completion_tokens",
-            "ai.usage.completionTokens",
-            "ai.usage.outputTokens",
-        ],
-        attributes,
-    );
+    let count = |names: &[&str]| names.iter().find_map(|name| attributes.get(*name)?.as_u64());
+    let input = count(&[
+        "gen_ai.usage.input_tokens",
+        "gen_ai.usage.prompt_tokens",
+        "ai.usage.promptTokens",
+        "ai.usage.inputTokens",
+    ]);
+    let cached = count(&[
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "ai.usage.cachedInputTokens",
+    ]);
+    let output = count(&[
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+        "ai.usage.completionTokens",
+        "ai.usage.outputTokens",
+    ]);
     json!({"prompt_tokens": input, "completion_tokens": output, "prompt_tokens_details": {"cached_tokens": cached}})
-}
-
-fn count(names: &[&str], attributes: &Map<String, Value>) -> Option<u64> {
-    names.iter().find_map(|name| attributes.get(*name)?.as_u64())
 }

@@ -41,25 +41,22 @@ impl Agent {
     /// Returns the agent whose file a document is, or is a line of.
     pub(in crate::traffic) fn of(document: &Value) -> Option<Agent> {
         let text = |name: &str| document.get(name).and_then(Value::as_str);
-        if has("uuid", document)
-            && has("sessionId", document)
-            && (has("message", document) || has("parentUuid", document))
-        {
+        let has = |name: &str| document.get(name).is_some();
+        if has("uuid") && has("sessionId") && (has("message") || has("parentUuid")) {
             return Some(Agent::ClaudeCode);
         }
         let kind = text("type").unwrap_or_default();
         if matches!(kind, "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted")
-            && has("payload", document)
+            && has("payload")
         {
             return Some(Agent::Codex);
         }
         let list = |name: &str| document.get(name).and_then(Value::as_array);
-        if has("sessionId", document) && list("messages").is_some_and(|messages| messages.iter().any(is_of_gemini)) {
+        if has("sessionId") && list("messages").is_some_and(|messages| messages.iter().any(is_of_gemini)) {
             return Some(Agent::GeminiCli);
         }
-        let is_trajectory = has("info", document)
-            && !has("model", document)
-            && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
+        let is_trajectory =
+            has("info") && !has("model") && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
         let is_list = document.as_array().is_some_and(|elements| are_messages(elements));
         (is_trajectory || is_list).then_some(Agent::Messages)
     }
@@ -85,10 +82,6 @@ impl Agent {
             Agent::Codex | Agent::GeminiCli | Agent::Messages => String::new(),
         }
     }
-}
-
-fn has(name: &str, document: &Value) -> bool {
-    document.get(name).is_some()
 }
 
 fn is_of_gemini(message: &Value) -> bool {
@@ -242,23 +235,25 @@ impl Transcript {
     }
 
     fn claude(&mut self, line: &Value, sizer: &Sizer) -> Vec<Sent> {
+        let hash = |name: &str| line.get(name).and_then(Value::as_str).map(of_name);
         let mut found = Vec::new();
         if let Some(message) = line.get("message").filter(|message| message.get("content").is_some()) {
             let time = line.get("timestamp").and_then(usage::time);
+            let is = |name: &str| line.get(name) == Some(&Value::Bool(true));
             let kind = line.get("type").and_then(Value::as_str);
             match kind {
-                Some("assistant") if is("isApiErrorMessage", line) => {
+                Some("assistant") if is("isApiErrorMessage") => {
                     let text = message.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
                     let answer = Answer { refusal: Some(text.chars().take(300).collect()), ..Answer::default() };
                     found.push(self.sent(answer, time));
                 }
                 Some("assistant") => found.extend(self.claude_answer(message, time, sizer)),
                 Some("user") => {
-                    if is("isCompactSummary", line) {
+                    if is("isCompactSummary") {
                         self.cut(0);
                         self.is_compacted = true;
                     } else if !is_result_of_claude(message) {
-                        self.rewind(hash("parentUuid", line));
+                        self.rewind(hash("parentUuid"));
                     }
                     let last = self.values.len().checked_sub(1);
                     let is_more = is_result_of_claude(message)
@@ -269,7 +264,7 @@ impl Transcript {
                 _ => {}
             }
         }
-        if let Some(uuid) = hash("uuid", line) {
+        if let Some(uuid) = hash("uuid") {
             self.lengths.insert(uuid, self.history.len());
         }
         found
@@ -332,7 +327,7 @@ impl Transcript {
                 match payload.get("replacement_history").and_then(Value::as_array) {
                     Some(items) => items.iter().for_each(|item| self.say(item.clone(), sizer)),
                     None => {
-                        self.say(json!({"type": "message", "role": "user", "content": payload.get("message")}), sizer)
+                        self.say(json!({"type": "message", "role": "user", "content": payload.get("message")}), sizer);
                     }
                 }
             }
@@ -425,14 +420,6 @@ impl Transcript {
         }
         found
     }
-}
-
-fn is(name: &str, line: &Value) -> bool {
-    line.get(name) == Some(&Value::Bool(true))
-}
-
-fn hash(name: &str, line: &Value) -> Option<u64> {
-    line.get(name).and_then(Value::as_str).map(of_name)
 }
 
 /// The remains of a transcript that ends.

@@ -61,7 +61,7 @@ fn bundled_templates_do_what_they_do_in_the_engine() {
     let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
     let figures = compared(vec![options], |options, figures| {
         let contexts = if long_run().is_some() { usize::MAX } else { SHORT_CONTEXTS };
-        compare_repository(Arc::new(MemoryWorld::default()), *options, contexts, figures);
+        compare_repository(&(Arc::new(MemoryWorld::default()) as Arc<dyn World>), *options, contexts, figures);
     });
     let figures = expect_equal(figures);
     assert!(figures.texts > 400, "{figures:?}");
@@ -73,7 +73,7 @@ fn templates_of_tests_do_what_they_do_in_the_engine() {
     let folders = repositories(Path::new("tests")).into_iter().step_by(step).collect();
     let figures = compared(folders, |folder: &PathBuf, figures| {
         let world = Disk::open(folder).expect("a folder");
-        compare_repository(Arc::new(world), LoadOptions::default(), usize::MAX, figures);
+        compare_repository(&(Arc::new(world) as Arc<dyn World>), LoadOptions::default(), usize::MAX, figures);
     });
     let figures = expect_equal(figures);
     assert!(figures.texts > 200, "{figures:?}");
@@ -96,8 +96,8 @@ struct Root {
 }
 
 /// Runs each template that a repository compiles with each of its first contexts.
-fn compare_repository(world: Arc<dyn World>, options: LoadOptions, contexts: usize, figures: &mut Figures) {
-    let loaded = repo::load(Arc::clone(&world), Arc::new(Embedded::bundled()), options);
+fn compare_repository(world: &Arc<dyn World>, options: LoadOptions, contexts: usize, figures: &mut Figures) {
+    let loaded = repo::load(Arc::clone(world), Arc::new(Embedded::bundled()), options);
     let repo = &loaded.repo;
     let dialect = repo.config.dialect;
     let (mut sources, mut roots) = (Vec::new(), Vec::new());
@@ -117,7 +117,7 @@ fn compare_repository(world: Arc<dyn World>, options: LoadOptions, contexts: usi
     let Ok(both) = Both::of(sources, dialect) else { return };
     let (all, _) = context::read_all(repo, &provider::origins(repo.instances.values()));
     for context in all.iter().take(contexts) {
-        let (body, prompt) = (of_body(context), of_prompt(&world, dialect));
+        let (body, prompt) = (of_body(context), of_prompt(world, dialect));
         for root in &roots {
             let verdict = both.compare(&root.name, if root.is_prompt { &prompt } else { &body });
             let is_different = matches!(verdict, Verdict::Different(_));

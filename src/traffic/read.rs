@@ -1,0 +1,18 @@
+//! Members of JSON, as logs hold them.
+
+use serde_json::Value;
+
+/// Returns a member that is a text.
+pub(super) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    value.get(name)?.as_str()
+}
+
+/// Returns `true` if a member is a text that says something.
+pub(super) fn holds(value: &Value, name: &str) -> bool {
+    text(value, name).is_some_and(|text| !text.is_empty())
+}
+
+/// Returns the first number among some places.
+pub(super) fn count(value: &Value, places: &[&str]) -> Option<u64> {
+    places.iter().find_map(|at| value.pointer(at)?.as_u64())
+}
