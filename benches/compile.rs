@@ -1,11 +1,16 @@
-//! What each stage costs, and the whole against a floor: the same templates rendered, parsed and compared with
-//! bare libraries. `cargo bench` prints medians of interleaved runs; trust the ratios, not the times.
+//! What each stage costs, and the whole against a floor: the same templates rendered, parsed and
+//! compared with bare libraries. `cargo bench` prints medians of interleaved runs; trust the
+//! ratios, not the times.
 //!
-//! `cargo bench -- 1000 prompts` sets the number of generated profiles (default 60), and which kinds of collections there are
-//! (default all): see `scripts/bench-generate`, which needs python3. `cargo bench -- --floor FOLDER RUNS [CONTEXT…]` does nothing but
-//! the floor's work, so often, for the agents and golden files of a folder: `scripts/bench-ir --floor` counts its instructions.
+//! `cargo bench -- 1000 prompts` sets the number of generated profiles (default 60), and which
+//! kinds of collections there are (default all): see `scripts/bench-generate`, which needs python3.
+//! `cargo bench -- --floor FOLDER RUNS [CONTEXT…]` does nothing but the floor's work, so often, for
+//! the agents and golden files of a folder: `scripts/bench-ir --floor` counts its instructions.
 
-#![expect(clippy::disallowed_methods, reason = "the benchmark runs the script that generates profiles")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the benchmark runs the script that generates profiles"
+)]
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded for people")]
 
 use std::hint::black_box;
@@ -39,7 +44,10 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--floor") {
         return run_floor(&arguments[at + 1..]);
     }
-    let wanted = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(60);
+    let wanted = arguments
+        .iter()
+        .find_map(|argument| argument.parse().ok())
+        .unwrap_or(60);
     let chosen = |kind: &&str| arguments.iter().any(|argument| argument == kind);
     let is_any_chosen = KINDS.iter().any(&chosen);
     for kind in KINDS.iter().filter(|kind| !is_any_chosen || chosen(kind)) {
@@ -49,15 +57,23 @@ fn main() {
 
 /// The floor's work alone.
 fn run_floor(arguments: &[String]) {
-    let [folder, runs, contexts @ ..] = arguments else { panic!("FOLDER RUNS [CONTEXT…]") };
+    let [folder, runs, contexts @ ..] = arguments else {
+        panic!("FOLDER RUNS [CONTEXT…]")
+    };
     let disk = Disk::open(Path::new(folder)).expect("a folder");
     let bundled: Arc<dyn World> = Arc::new(Embedded::bundled());
-    let compiler = Compiler::load(Arc::new(disk.clone()), Arc::clone(&bundled), LoadOptions::default());
-    let is_chosen = |name: &str| contexts.is_empty() || contexts.iter().any(|context| context == name);
+    let compiler = Compiler::load(
+        Arc::new(disk.clone()),
+        Arc::clone(&bundled),
+        LoadOptions::default(),
+    );
+    let is_chosen =
+        |name: &str| contexts.is_empty() || contexts.iter().any(|context| context == name);
     let floor = floor::Floor::new(&compiler, bundled.as_ref(), is_chosen);
     (0..runs.parse().expect("a number")).for_each(|_| floor.run(&disk));
 }
 
+#[expect(clippy::too_many_lines, reason = "one table of measurements")]
 fn bench(wanted: usize, kind: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let disk = Disk::open(folder.path()).expect("it is there");
@@ -65,28 +81,50 @@ fn bench(wanted: usize, kind: &str) {
     generate(folder.path(), wanted, kind);
     let world: Arc<dyn World> = Arc::new(disk.clone());
     let bundled: Arc<dyn World> = Arc::new(Embedded::bundled());
-    let load = || Compiler::load(Arc::clone(&world), Arc::clone(&bundled), LoadOptions::default());
+    let load = || {
+        Compiler::load(
+            Arc::clone(&world),
+            Arc::clone(&bundled),
+            LoadOptions::default(),
+        )
+    };
 
     let compiler = load();
-    assert!(compiler.findings().is_empty(), "what is wrong with the generated repository shows in bodies alone");
+    assert!(
+        compiler.findings().is_empty(),
+        "what is wrong with the generated repository shows in bodies alone"
+    );
     let mut bodies = 0;
-    for files in compiler.run(&Selection::default(), |agent| agent.golden_files(true)).results {
+    for files in compiler
+        .run(&Selection::default(), |agent| agent.golden_files(true))
+        .results
+    {
         bodies += files.iter().filter(|file| file.context.is_some()).count();
         for file in files {
-            disk.replace(&format!("golden/{}", file.path), file.text.as_bytes()).expect("writes");
+            disk.replace(&format!("golden/{}", file.path), file.text.as_bytes())
+                .expect("writes");
         }
     }
     // Bare libraries have nothing to say of templates that are wrong.
-    let floor = (kind != "mistakes").then(|| floor::Floor::new(&compiler, bundled.as_ref(), |_| true));
+    let floor =
+        (kind != "mistakes").then(|| floor::Floor::new(&compiler, bundled.as_ref(), |_| true));
 
     let memory: Arc<dyn World> = Arc::new(copy(&disk));
-    let read = |world: &Arc<dyn World>| repo::load(Arc::clone(world), Arc::clone(&bundled), LoadOptions::default());
+    let read = |world: &Arc<dyn World>| {
+        repo::load(
+            Arc::clone(world),
+            Arc::clone(&bundled),
+            LoadOptions::default(),
+        )
+    };
     let mut stages: Vec<Stage<'_>> = vec![
         ("read files", Box::new(|| timed(|| read(&world)))),
         ("… from memory", Box::new(|| timed(|| read(&memory)))),
         (
             "… and parse, link",
-            Box::new(|| timed(|| Hierarchy::build(profile::read_all(&read(&memory).repo).0, Dialect::Jinja))),
+            Box::new(|| {
+                timed(|| Hierarchy::build(profile::read_all(&read(&memory).repo).0, Dialect::Jinja))
+            }),
         ),
         (
             "… and partials",
@@ -116,7 +154,9 @@ fn bench(wanted: usize, kind: &str) {
                     let compiler = load();
                     let drifts = compiler.run(&Selection::default(), |agent| {
                         let files = agent.golden_files(true);
-                        golden::compare(&disk, "golden", agent.plan.name(), files).expect("reads").len()
+                        golden::compare(&disk, "golden", agent.plan.name(), files)
+                            .expect("reads")
+                            .len()
                     });
                     assert!(drifts.results.iter().all(|drifts| *drifts == 0));
                 })
@@ -124,7 +164,10 @@ fn bench(wanted: usize, kind: &str) {
         ),
     ];
     if let Some(floor) = &floor {
-        stages.push(("floor, two threads", Box::new(|| timed(|| floor.run(&disk)))));
+        stages.push((
+            "floor, two threads",
+            Box::new(|| timed(|| floor.run(&disk))),
+        ));
     }
     let medians = measure(&stages);
     println!(
@@ -134,9 +177,15 @@ fn bench(wanted: usize, kind: &str) {
     for ((name, _), median) in stages.iter().zip(&medians) {
         let per_body = median.as_secs_f64() * 1e6 / bodies as f64;
         let ratio = floor.as_ref().map_or(String::new(), |_| {
-            format!(" {:>6.2} × floor", median.as_secs_f64() / medians[medians.len() - 1].as_secs_f64())
+            format!(
+                " {:>6.2} × floor",
+                median.as_secs_f64() / medians[medians.len() - 1].as_secs_f64()
+            )
         });
-        println!("{name:<30} {:>9.2} ms {per_body:>8.2} µs/body{ratio}", median.as_secs_f64() * 1e3);
+        println!(
+            "{name:<30} {:>9.2} ms {per_body:>8.2} µs/body{ratio}",
+            median.as_secs_f64() * 1e3
+        );
     }
     println!();
 }
@@ -175,11 +224,21 @@ fn measure(stages: &[Stage<'_>]) -> Vec<Duration> {
 fn generate(folder: &Path, count: usize, kind: &str) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/bench-generate");
     let mut command = Command::new("python3");
-    command.arg(script).arg(env!("CARGO_BIN_EXE_reqc")).arg(folder).args([&count.to_string(), kind]);
-    assert!(command.status().expect("python3 is there").success(), "the profiles are generated");
+    command
+        .arg(script)
+        .arg(env!("CARGO_BIN_EXE_reqc"))
+        .arg(folder)
+        .args([&count.to_string(), kind]);
+    assert!(
+        command.status().expect("python3 is there").success(),
+        "the profiles are generated"
+    );
 }
 
 fn copy(disk: &Disk) -> MemoryWorld {
     let entries = disk.walk("agents").entries;
-    entries.into_iter().map(|entry| (entry.path.clone(), disk.read(&entry.path).expect("reads"))).collect()
+    entries
+        .into_iter()
+        .map(|entry| (entry.path.clone(), disk.read(&entry.path).expect("reads")))
+        .collect()
 }

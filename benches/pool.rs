@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use reqc::compile::{Compiler, Folders, LoadOptions, PromptEnvironment};
 use reqc::conversation::Conversation;
-use reqc::runtime::{Agent, MemorySecrets, PoolOptions, Session, SessionPool, Transport, TransportOptions};
+use reqc::runtime::{
+    Agent, MemorySecrets, PoolOptions, Session, SessionPool, Transport, TransportOptions,
+};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
@@ -22,18 +24,35 @@ const SESSIONS: u32 = 1_000;
 fn main() {
     let compiler = Arc::new(compiler());
     let agent = agent(&compiler);
-    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
+    let transport = Transport::new(
+        Arc::new(MemorySecrets::default()),
+        TransportOptions::default(),
+    );
     let pool = SessionPool::new(transport.clone(), PoolOptions::default());
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it starts");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("it starts");
     let mut times = [const { Vec::new() }; 4];
     for _ in 0..RUNS {
         times[0].push(runtime.block_on(pooled(&pool, &agent)));
         times[1].push(timed(|| drop(black_box(new(&agent, &transport)))));
-        times[2].push(timed(|| drop(black_box(new(&self::agent(&compiler), &transport)))));
-        let own = || Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
+        times[2].push(timed(|| {
+            drop(black_box(new(&self::agent(&compiler), &transport)));
+        }));
+        let own = || {
+            Transport::new(
+                Arc::new(MemorySecrets::default()),
+                TransportOptions::default(),
+            )
+        };
         times[3].push(timed(|| drop(black_box(new(&agent, &own())))));
     }
-    let names = ["a session of the pool", "a new session", "a new session and agent", "a new session and transport"];
+    let names = [
+        "a session of the pool",
+        "a new session",
+        "a new session and agent",
+        "a new session and transport",
+    ];
     for (name, times) in names.into_iter().zip(&mut times) {
         times.sort_unstable();
         println!("{name:<28} {:>12?}", times[RUNS / 2] / SESSIONS);
@@ -59,8 +78,15 @@ fn new(agent: &Agent, transport: &Transport) -> Session {
 }
 
 fn compiler() -> Compiler {
-    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
-    Compiler::load(Arc::new(MemoryWorld::default()), Arc::new(Embedded::bundled()), options)
+    let options = LoadOptions {
+        with_bundled: true,
+        ..LoadOptions::default()
+    };
+    Compiler::load(
+        Arc::new(MemoryWorld::default()),
+        Arc::new(Embedded::bundled()),
+        options,
+    )
 }
 
 fn agent(compiler: &Arc<Compiler>) -> Agent {

@@ -15,12 +15,19 @@ use std::path::PathBuf;
 
 fn main() {
     // `include_dir` notices only files that it already knows: rebuild when a bundled file comes or goes.
-    let others = [folders::MODEL_FAMILIES, "build", "refusals", "src/check/schema", "src/repo/folders.rs"];
+    let others = [
+        folders::MODEL_FAMILIES,
+        "build",
+        "refusals",
+        "src/check/schema",
+        "src/repo/folders.rs",
+    ];
     for folder in folders::ALL.into_iter().chain(others) {
         println!("cargo::rerun-if-changed={folder}");
     }
     let variable = |name: &str| PathBuf::from(std::env::var_os(name).expect("cargo sets it"));
     let schemas = variable("CARGO_MANIFEST_DIR").join("schemas/wire");
     let generated = validators::generate(&schemas);
-    std::fs::write(variable("OUT_DIR").join("validators.rs"), generated).expect("the output folder can be written");
+    std::fs::write(variable("OUT_DIR").join("validators.rs"), generated)
+        .expect("the output folder can be written");
 }

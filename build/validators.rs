@@ -47,18 +47,30 @@ const ANNOTATIONS: [&str; 5] = ["title", "description", "$comment", "examples", 
 /// The Rust source of all validators of a folder of schemas.
 pub(crate) fn generate(folder: &Path) -> String {
     let mut source = Source::default();
-    let files = fs::read_dir(folder).expect("a folder of schemas").map(|file| file.expect("a schema").path());
+    let files = fs::read_dir(folder)
+        .expect("a folder of schemas")
+        .map(|file| file.expect("a schema").path());
     let mut files: Vec<_> = files.collect();
     files.sort();
     for schema in files {
-        let name = schema.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let Some(format) = name.strip_suffix(SCHEMA_ENDING) else { continue };
+        let name = schema
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let Some(format) = name.strip_suffix(SCHEMA_ENDING) else {
+            continue;
+        };
         let extensions = schema.with_file_name(format!("{format}{EXTENSIONS_ENDING}"));
         let plain = read(&schema);
         source.add(&schema, None, &plain);
         if extensions.exists() {
             let listed = read(&extensions);
-            for name in listed.as_object().expect("an object").keys().filter(|name| !name.starts_with('$')) {
+            for name in listed
+                .as_object()
+                .expect("an object")
+                .keys()
+                .filter(|name| !name.starts_with('$'))
+            {
                 let mut extended = plain.clone();
                 extend(&mut extended, &listed, std::slice::from_ref(name)).expect("few extensions");
                 source.add(&schema, Some((&extensions, name)), &extended);
@@ -70,7 +82,12 @@ pub(crate) fn generate(folder: &Path) -> String {
 
 /// A file as a literal, with the line ends that sources have.
 fn text(path: &Path) -> String {
-    format!("{:?}", fs::read_to_string(path).expect("a readable file").replace("\r\n", "\n"))
+    format!(
+        "{:?}",
+        fs::read_to_string(path)
+            .expect("a readable file")
+            .replace("\r\n", "\n")
+    )
 }
 
 fn read(path: &Path) -> Value {
@@ -93,12 +110,23 @@ impl Source {
     /// Adds a schema; `extension` is the file and the name that it is extended by.
     fn add(&mut self, path: &Path, extension: Option<(&Path, &str)>, schema: &Value) {
         let root = schema.as_object().expect("an object");
-        let is_closed =
-            root.get("type") == Some(&"object".into()) && root.get("additionalProperties") == Some(&false.into());
-        let is_known = |key: &str| APART.contains(&key) || TOGETHER.contains(&key) || key.starts_with("x-reqc-");
+        let is_closed = root.get("type") == Some(&"object".into())
+            && root.get("additionalProperties") == Some(&false.into());
+        let is_known = |key: &str| {
+            APART.contains(&key) || TOGETHER.contains(&key) || key.starts_with("x-reqc-")
+        };
         let unknown = root.keys().find(|key| !is_known(key));
-        assert!(is_closed, "{}: the root is no closed object", path.display());
-        assert_eq!(unknown, None, "{}: a keyword of the root cannot be asked member by member", path.display());
+        assert!(
+            is_closed,
+            "{}: the root is no closed object",
+            path.display()
+        );
+        assert_eq!(
+            unknown,
+            None,
+            "{}: a keyword of the root cannot be asked member by member",
+            path.display()
+        );
         let mut members: Vec<(&String, usize)> = root["properties"]
             .as_object()
             .expect("an object")
@@ -111,33 +139,54 @@ impl Source {
             .filter(|(key, _)| TOGETHER.contains(&key.as_str()))
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
-        let together = (!together.is_empty()).then(|| Value::Object(together)).map(|keywords| {
-            let mut names = BTreeSet::new();
-            assert!(
-                collect_names(&keywords, &mut names),
-                "{}: {keywords} reaches members that it does not name",
-                path.display()
-            );
-            names.retain(|name| root["properties"].get(name).is_some());
-            let looked_at = names.intersection(&names_of_properties(&keywords)).cloned().collect::<Vec<_>>();
-            (names, looked_at, self.validator(schema, &keywords))
-        });
+        let together = (!together.is_empty())
+            .then(|| Value::Object(together))
+            .map(|keywords| {
+                let mut names = BTreeSet::new();
+                assert!(
+                    collect_names(&keywords, &mut names),
+                    "{}: {keywords} reaches members that it does not name",
+                    path.display()
+                );
+                names.retain(|name| root["properties"].get(name).is_some());
+                let looked_at = names
+                    .intersection(&names_of_properties(&keywords))
+                    .cloned()
+                    .collect::<Vec<_>>();
+                (names, looked_at, self.validator(schema, &keywords))
+            });
 
         let entry = &mut self.entries;
-        let required: Vec<&str> =
-            root.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let required: Vec<&str> = root
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let _ = writeln!(entry, "    Bundled {{\n        schema: {},", text(path));
-        let extension = extension.map(|(file, name)| format!("Extension {{ file: {}, name: {name:?} }}", text(file)));
+        let extension = extension
+            .map(|(file, name)| format!("Extension {{ file: {}, name: {name:?} }}", text(file)));
         let _ = writeln!(entry, "        extension: {},", option(extension));
-        let _ = writeln!(entry, "        required: &{required:?},\n        members: &[");
+        let _ = writeln!(
+            entry,
+            "        required: &{required:?},\n        members: &["
+        );
         for (name, id) in members {
             let _ = writeln!(entry, "            ({name:?}, {}),", check(id));
         }
         let together = together.map(|(names, looked_at, id)| {
             let names: Vec<String> = names.into_iter().collect();
-            format!("Together {{ names: &{names:?}, looked_at: &{looked_at:?}, check: {} }}", check(id))
+            format!(
+                "Together {{ names: &{names:?}, looked_at: &{looked_at:?}, check: {} }}",
+                check(id)
+            )
         });
-        let _ = writeln!(entry, "        ],\n        together: {},\n    }},", option(together));
+        let _ = writeln!(
+            entry,
+            "        ],\n        together: {},\n    }},",
+            option(together)
+        );
     }
 
     /// The number of the validator of a part of a schema. Parts that say the same share one.
@@ -168,7 +217,10 @@ impl Source {
     fn finish(self) -> String {
         let mut source = String::new();
         for (pattern, id) in &self.patterns {
-            let (schema, name) = (serde_json::json!({"pattern": pattern}).to_string(), pattern_name(*id));
+            let (schema, name) = (
+                serde_json::json!({"pattern": pattern}).to_string(),
+                pattern_name(*id),
+            );
             let _ = writeln!(source, "{}\nstruct Pattern{id};", attribute(&schema, ""));
             let body = format!("Pattern{id}::is_valid(&Value::from(text))");
             let _ = writeln!(source, "fn {name}(text: &str) -> bool {{ {body} }}");
@@ -176,11 +228,16 @@ impl Source {
         for (schema, id) in self.validators {
             let used = self.patterns.values().map(|id| pattern_name(*id));
             let used = used.filter(|name| schema.contains(&format!("{name:?}")));
-            let formats: Vec<String> =
-                used.map(|name| format!("{name:?} => crate::check::schema::bundled::{name}")).collect();
-            let formats = format!("validate_formats = true, formats = {{ {} }}, ", formats.join(", "));
+            let formats: Vec<String> = used
+                .map(|name| format!("{name:?} => crate::check::schema::bundled::{name}"))
+                .collect();
+            let formats = format!(
+                "validate_formats = true, formats = {{ {} }}, ",
+                formats.join(", ")
+            );
             let _ = writeln!(source, "{}\nstruct Part{id};", attribute(&schema, &formats));
-            let texts = Texts::of(&serde_json::from_str(&schema).expect("it was written here")).source();
+            let texts =
+                Texts::of(&serde_json::from_str(&schema).expect("it was written here")).source();
             let _ = writeln!(source, "const TEXTS_{id}: Option<Texts> = {texts};");
         }
         let entries = self.entries;
@@ -239,7 +296,9 @@ impl Texts {
         let literals: Vec<&String> = literals.iter().collect();
         let lengths: Vec<String> = lengths.iter().map(|&length| separated(length)).collect();
         let lengths = lengths.join(", ");
-        format!("Some(Texts {{ literals: &{literals:?}, lengths: &[{lengths}], patterns: &[{patterns}] }})")
+        format!(
+            "Some(Texts {{ literals: &{literals:?}, lengths: &[{lengths}], patterns: &[{patterns}] }})"
+        )
     }
 }
 
@@ -254,8 +313,12 @@ fn separated(number: u64) -> String {
 fn collect_texts(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => drop(found.insert(text.clone())),
-        Value::Array(elements) => elements.iter().for_each(|element| collect_texts(element, found)),
-        Value::Object(members) => members.values().for_each(|member| collect_texts(member, found)),
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|element| collect_texts(element, found)),
+        Value::Object(members) => members
+            .values()
+            .for_each(|member| collect_texts(member, found)),
         _ => {}
     }
 }
@@ -265,16 +328,22 @@ fn collect_definitions(schema: &Value, part: &Value, found: &mut BTreeMap<String
     match part {
         Value::Object(members) => {
             let name = members.get("$ref").and_then(Value::as_str).map(|target| {
-                target.strip_prefix("#/$defs/").unwrap_or_else(|| panic!("{target} is no definition of the file"))
+                target
+                    .strip_prefix("#/$defs/")
+                    .unwrap_or_else(|| panic!("{target} is no definition of the file"))
             });
             if let Some(name) = name.filter(|name| !found.contains_key(*name)) {
                 let definition = &schema["$defs"][name];
                 found.insert(name.to_owned(), definition.clone());
                 collect_definitions(schema, definition, found);
             }
-            members.values().for_each(|member| collect_definitions(schema, member, found));
+            members
+                .values()
+                .for_each(|member| collect_definitions(schema, member, found));
         }
-        Value::Array(elements) => elements.iter().for_each(|element| collect_definitions(schema, element, found)),
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|element| collect_definitions(schema, element, found)),
         _ => {}
     }
 }
@@ -282,7 +351,9 @@ fn collect_definitions(schema: &Value, part: &Value, found: &mut BTreeMap<String
 /// The attribute that makes a struct a validator.
 fn attribute(schema: &str, options: &str) -> String {
     let methods = "methods = { is_valid = true, validate = false, iter_errors = false }";
-    format!("#[jsonschema::validator(schema = {schema:?}, draft = Draft202012, {options}{methods})]")
+    format!(
+        "#[jsonschema::validator(schema = {schema:?}, draft = Draft202012, {options}{methods})]"
+    )
 }
 
 /// The name of the function of a regular expression, and of the format that stands for it.
@@ -293,21 +364,32 @@ fn pattern_name(id: usize) -> String {
 /// Removes what says nothing of a value.
 fn strip_annotations(schema: &mut Value) {
     for_each_schema(schema, &mut |keywords| {
-        keywords.retain(|keyword, _| !ANNOTATIONS.contains(&keyword.as_str()) && !keyword.starts_with("x-reqc-"));
+        keywords.retain(|keyword, _| {
+            !ANNOTATIONS.contains(&keyword.as_str()) && !keyword.starts_with("x-reqc-")
+        });
     });
 }
 
 /// Changes a schema and every schema in it. Under `properties` and the like, keys are names of members, not keywords.
 fn for_each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
-    let Value::Object(keywords) = schema else { return };
+    let Value::Object(keywords) = schema else {
+        return;
+    };
     change(keywords);
     for (keyword, value) in keywords.iter_mut() {
         match (keyword.as_str(), value) {
-            ("properties" | "$defs" | "dependentSchemas" | "patternProperties", Value::Object(schemas)) => {
-                schemas.values_mut().for_each(|schema| for_each_schema(schema, change));
+            (
+                "properties" | "$defs" | "dependentSchemas" | "patternProperties",
+                Value::Object(schemas),
+            ) => {
+                schemas
+                    .values_mut()
+                    .for_each(|schema| for_each_schema(schema, change));
             }
             ("const" | "enum" | "default", _) => {}
-            (_, Value::Array(schemas)) => schemas.iter_mut().for_each(|schema| for_each_schema(schema, change)),
+            (_, Value::Array(schemas)) => schemas
+                .iter_mut()
+                .for_each(|schema| for_each_schema(schema, change)),
             (_, schema) => for_each_schema(schema, change),
         }
     }
@@ -324,7 +406,8 @@ fn collect_names(schema: &Value, names: &mut BTreeSet<String>) -> bool {
         Value::Array(elements) => elements.iter().all(|element| collect_names(element, names)),
         Value::Object(members) => members.iter().all(|(key, value)| {
             names.insert(key.clone());
-            let compares_objects = matches!(key.as_str(), "const" | "enum") && !holds_only_leaves(value);
+            let compares_objects =
+                matches!(key.as_str(), "const" | "enum") && !holds_only_leaves(value);
             !compares_objects && !UNBOUNDED.contains(&key.as_str()) && collect_names(value, names)
         }),
         _ => true,

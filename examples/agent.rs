@@ -1,10 +1,12 @@
-//! An agent with tools, a hook, a limit of time and a memory: a program of one's own, from a repository to a chat.
+//! An agent with tools, a hook, a limit of time and a memory: a program of one's own, from a
+//! repository to a chat.
 //!
 //! ```sh
 //! cargo run --example agent -- "Claude Chat Tools" chat.jsonl
 //! ```
 //!
-//! Started again with the same file, it goes on. Ctrl-C cancels an answer; a line without text ends the chat.
+//! Started again with the same file, it goes on. Ctrl-C cancels an answer; a line without text ends
+//! the chat.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -21,19 +23,34 @@ use serde::Deserialize;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [agent, file] = arguments.as_slice() else { return Err("usage: agent AGENT FILE".into()) };
+    let [agent, file] = arguments.as_slice() else {
+        return Err("usage: agent AGENT FILE".into());
+    };
     let session = open(&open_repository(".")?, agent, file.as_ref())?;
     println!("{} messages so far", session.history().len());
-    for line in std::io::stdin().lock().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
+    for line in std::io::stdin()
+        .lock()
+        .lines()
+        .map_while(Result::ok)
+        .take_while(|line| !line.is_empty())
+    {
         println!("{:?}", ask(&session, &line, tokio::signal::ctrl_c()).await);
     }
     Ok(())
 }
 
 /// The session in a file, or a new one.
-pub(crate) fn open(repository: &OpenedRepository, agent: &str, file: &Path) -> Result<Session, Box<dyn Error>> {
+pub(crate) fn open(
+    repository: &OpenedRepository,
+    agent: &str,
+    file: &Path,
+) -> Result<Session, Box<dyn Error>> {
     let session = repository.session_in(agent, file)?;
-    session.set_tools(ToolSet::new().with(TypedTool::new("divide", "Divides two numbers.", divide)));
+    session.set_tools(ToolSet::new().with(TypedTool::new(
+        "divide",
+        "Divides two numbers.",
+        divide,
+    )));
     session.set_run_timeout(Some(Duration::from_mins(5)));
     Ok(session)
 }
@@ -56,13 +73,27 @@ async fn divide(input: Division, _: ToolContext) -> Result<String, &'static str>
 
 /// Looks at each call before its tool runs.
 fn careful(call: &ToolCall) -> ToolDecision {
-    let is_large = call.input.as_ref().is_ok_and(|input| input["dividend"].as_f64() > Some(1e6));
-    if is_large { ToolDecision::refuse("that is too much") } else { ToolDecision::Run }
+    let is_large = call
+        .input
+        .as_ref()
+        .is_ok_and(|input| input["dividend"].as_f64() > Some(1e6));
+    if is_large {
+        ToolDecision::refuse("that is too much")
+    } else {
+        ToolDecision::Run
+    }
 }
 
 /// One question, until it is answered or `stop` is there.
-pub(crate) async fn ask(session: &Session, question: &str, stop: impl Future + Send + 'static) -> Outcome {
-    let run = session.with_hooks(before_tool(careful)).send(question).cancel_on(stop);
+pub(crate) async fn ask(
+    session: &Session,
+    question: &str,
+    stop: impl Future + Send + 'static,
+) -> Outcome {
+    let run = session
+        .with_hooks(before_tool(careful))
+        .send(question)
+        .cancel_on(stop);
     run.outcome_with(|event| {
         match event {
             Event::Text(text) => print!("{text}"),

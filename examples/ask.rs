@@ -13,7 +13,9 @@ use reqc::system::open_repository;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [agent, question] = arguments.as_slice() else { return Err("usage: ask AGENT QUESTION".into()) };
+    let [agent, question] = arguments.as_slice() else {
+        return Err("usage: ask AGENT QUESTION".into());
+    };
     let repository = open_repository(".")?;
     let session = repository.session(agent)?;
     println!("{}", session.send(question.as_str()).text().await?);

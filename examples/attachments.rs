@@ -1,4 +1,5 @@
-//! A file that a session refers to and does not hold: its bytes come from the folder of the session with each request.
+//! A file that a session refers to and does not hold: its bytes come from the folder of the session
+//! with each request.
 //!
 //! `cargo run --example attachments -- "Claude Chat" tree.png "What is this?"`
 
@@ -18,7 +19,10 @@ pub(crate) async fn ask(
     question: &str,
 ) -> Result<String, Error> {
     let files = FolderContent::open(folder).map_err(|why| Error::new(Category::Config, why))?;
-    let message = vec![Block::Text(question.into()), Block::Stored(files.store(file)?)];
+    let message = vec![
+        Block::Text(question.into()),
+        Block::Stored(files.store(file)?),
+    ];
     let journal = JournalFile::create(&folder.join("session.jsonl"));
     let journal = journal.map_err(|why| Error::new(Category::Config, why))?;
     let agent = repository.agent(agent)?.with_content(Arc::new(files));
@@ -29,8 +33,21 @@ pub(crate) async fn ask(
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let [agent, file, question] =
-        std::env::args().skip(1).collect::<Vec<_>>().try_into().map_err(|_| "AGENT FILE QUESTION")?;
-    println!("{}", ask(&open_repository(".")?, &agent, Path::new("."), &file, &question).await?);
+    let [agent, file, question] = std::env::args()
+        .skip(1)
+        .collect::<Vec<_>>()
+        .try_into()
+        .map_err(|_| "AGENT FILE QUESTION")?;
+    println!(
+        "{}",
+        ask(
+            &open_repository(".")?,
+            &agent,
+            Path::new("."),
+            &file,
+            &question
+        )
+        .await?
+    );
     Ok(())
 }

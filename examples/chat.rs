@@ -5,7 +5,8 @@
 //! cargo run --example chat -- http://127.0.0.1:8080 chat.jsonl
 //! ```
 //!
-//! Started again with the same file, it goes on. If it was killed in the middle of an answer, the model is told so.
+//! Started again with the same file, it goes on. If it was killed in the middle of an answer, the
+//! model is told so.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -20,28 +21,49 @@ use reqc::world::MemoryWorld;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, file] = arguments.as_slice() else { return Err("usage: chat URL FILE".into()) };
+    let [url, file] = arguments.as_slice() else {
+        return Err("usage: chat URL FILE".into());
+    };
     // A local server wants no key.
-    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
+    let transport = Transport::new(
+        Arc::new(MemorySecrets::default()),
+        TransportOptions::default(),
+    );
     let session = SessionFile::open_or_create(Path::new(file))?.session(agent(url)?, transport)?;
-    println!("{} messages so far; an empty line ends the chat", session.history().len());
-    for line in std::io::stdin().lock().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
+    println!(
+        "{} messages so far; an empty line ends the chat",
+        session.history().len()
+    );
+    for line in std::io::stdin()
+        .lock()
+        .lines()
+        .map_while(Result::ok)
+        .take_while(|line| !line.is_empty())
+    {
         show(session.send(line)).await;
     }
     println!("{:?}", session.usage());
     Ok(())
 }
 
-/// A bundled agent, its provider instance replaced by one of our own. A repository on disk would be a `system::Disk`.
+/// A bundled agent, its provider instance replaced by one of our own. A repository on disk would be
+/// a `system::Disk`.
 fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
     let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
     let own = MemoryWorld::from_iter([("providers/local.toml", instance.as_str())]);
-    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        with_bundled: true,
+        ..LoadOptions::default()
+    };
     let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options);
     // Its prompts speak of the current folder.
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;
-    Ok(Agent::new(Arc::new(compiler), "llama.cpp Chat", environment)?)
+    Ok(Agent::new(
+        Arc::new(compiler),
+        "llama.cpp Chat",
+        environment,
+    )?)
 }
 
 async fn show(mut run: Run) {

@@ -12,7 +12,9 @@ use std::error::Error;
 use std::io::BufRead;
 use std::path::Path;
 
-use reqc::runtime::{AutoCompression, Compression, Error as RunError, Event, PoolOptions, Session, SessionPool};
+use reqc::runtime::{
+    AutoCompression, Compression, Error as RunError, Event, PoolOptions, Session, SessionPool,
+};
 use reqc::system::{OpenedRepository, open_repository};
 
 /// What this program takes for the model's context window: small, so that something happens.
@@ -21,11 +23,23 @@ const WINDOW: u64 = 16_000;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [agent, file] = arguments.as_slice() else { return Err("usage: compression AGENT FILE".into()) };
+    let [agent, file] = arguments.as_slice() else {
+        return Err("usage: compression AGENT FILE".into());
+    };
     let repository = open_repository(".")?;
     let chat = Chat::open(&repository, agent, file.as_ref(), WINDOW)?;
-    for line in std::io::stdin().lock().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
-        println!("{}", chat.enter(&line).await.unwrap_or_else(|error| error.to_string()));
+    for line in std::io::stdin()
+        .lock()
+        .lines()
+        .map_while(Result::ok)
+        .take_while(|line| !line.is_empty())
+    {
+        println!(
+            "{}",
+            chat.enter(&line)
+                .await
+                .unwrap_or_else(|error| error.to_string())
+        );
     }
     Ok(())
 }
@@ -47,10 +61,14 @@ impl Chat {
     ) -> Result<Chat, Box<dyn Error>> {
         let session = repository.session_in(agent, file)?;
         let pool = SessionPool::new(repository.transport(), PoolOptions::default());
-        let compression = Compression::new(pool, repository.agent(agent)?.compression_agent()?).keeping(1);
+        let compression =
+            Compression::new(pool, repository.agent(agent)?.compression_agent()?).keeping(1);
         let auto = AutoCompression::new(compression.clone()).with_window(window);
         session.set_auto_compression(Some(auto))?;
-        Ok(Chat { session, compression })
+        Ok(Chat {
+            session,
+            compression,
+        })
     }
 
     /// Does what a line says; the text that comes of it.
@@ -65,9 +83,15 @@ impl Chat {
     /// What the next request takes, part by part.
     fn tokens(&self) -> Result<String, RunError> {
         let estimate = self.session.estimate()?;
-        let parts =
-            estimate.parts.iter().map(|part| format!("{:>7} {} {}\n", part.tokens, part.kind.name(), part.pointer));
-        Ok(format!("{}{:>7} in all", parts.collect::<String>(), estimate.total()))
+        let parts = estimate
+            .parts
+            .iter()
+            .map(|part| format!("{:>7} {} {}\n", part.tokens, part.kind.name(), part.pointer));
+        Ok(format!(
+            "{}{:>7} in all",
+            parts.collect::<String>(),
+            estimate.total()
+        ))
     }
 
     async fn ask(&self, message: &str) -> Result<String, RunError> {
@@ -75,7 +99,9 @@ impl Chat {
         let run = self.session.send(message);
         let outcome = run.outcome_with(|event| match event {
             Event::Text(piece) => text.push_str(&piece),
-            Event::Compressed { messages, .. } => notes = format!("[{messages} messages were compressed]\n"),
+            Event::Compressed { messages, .. } => {
+                notes = format!("[{messages} messages were compressed]\n");
+            }
             _ => {}
         });
         match outcome.await {

@@ -5,7 +5,8 @@
 use reqc::runtime::{Agent, Error, Transport};
 use reqc::system::open_repository;
 
-/// The models that no family of `model-families.toml` has: nothing but the rules of their wire format holds for them.
+/// The models that no family of `model-families.toml` has: nothing but the rules of their wire
+/// format holds for them.
 pub(crate) async fn unknown(agent: &Agent, transport: &Transport) -> Result<Vec<String>, Error> {
     let models = agent.installed_models(transport).await?;
     let unknown = models.into_iter().filter(|model| model.families.is_empty());

@@ -18,8 +18,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let agent = arguments.next().ok_or("usage: pool AGENT FILE…")?;
     let repository = open_repository(".")?;
-    let pool = SessionPool::new(repository.transport(), PoolOptions::default().with_sessions(3));
-    for line in describe_all(&pool, &repository.agent(&agent)?, arguments.map(PathBuf::from)).await {
+    let pool = SessionPool::new(
+        repository.transport(),
+        PoolOptions::default().with_sessions(3),
+    );
+    for line in describe_all(
+        &pool,
+        &repository.agent(&agent)?,
+        arguments.map(PathBuf::from),
+    )
+    .await
+    {
         println!("{line}");
     }
     Ok(())
@@ -36,7 +45,9 @@ pub(crate) async fn describe_all(
     for (number, file) in files.enumerate() {
         let (pool, agent) = (pool.clone(), agent.clone());
         jobs.spawn(async move {
-            let said = describe(&pool, &agent, &file).await.unwrap_or_else(|error| error.to_string());
+            let said = describe(&pool, &agent, &file)
+                .await
+                .unwrap_or_else(|error| error.to_string());
             (number, format!("{}: {said}", file.display()))
         });
     }
@@ -47,7 +58,17 @@ pub(crate) async fn describe_all(
 
 /// What a file is about. The session is empty when it is acquired, and goes back to the pool at the
 /// end of this function.
-async fn describe(pool: &SessionPool, agent: &Agent, file: &std::path::Path) -> Result<String, RunError> {
+async fn describe(
+    pool: &SessionPool,
+    agent: &Agent,
+    file: &std::path::Path,
+) -> Result<String, RunError> {
     let session = pool.acquire(agent).await;
-    session.send(format!("In one line: what may be in a file called {}?", file.display())).text().await
+    session
+        .send(format!(
+            "In one line: what may be in a file called {}?",
+            file.display()
+        ))
+        .text()
+        .await
 }

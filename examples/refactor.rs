@@ -1,4 +1,5 @@
-//! Code that an agent rewrites, fit to be put in the place of the old one: no fences, and indented as it was.
+//! Code that an agent rewrites, fit to be put in the place of the old one: no fences, and indented
+//! as it was.
 //!
 //! `cargo run --example refactor -- "Claude Chat" "Use a match." < src/main.rs`
 
@@ -14,15 +15,28 @@ pub(crate) async fn refactor(
     wish: &str,
 ) -> Result<String, Error> {
     let session = repository.session(agent)?;
-    let answer = session.send(format!("{wish} Answer with the code alone.\n\n{code}")).text().await?;
-    let place = AnswerPlace { replaced: code, ..AnswerPlace::default() };
+    let answer = session
+        .send(format!("{wish} Answer with the code alone.\n\n{code}"))
+        .text()
+        .await?;
+    let place = AnswerPlace {
+        replaced: code,
+        ..AnswerPlace::default()
+    };
     Ok(clean(&answer, &place).into_owned())
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let [agent, wish] = std::env::args().skip(1).collect::<Vec<_>>().try_into().map_err(|_| "AGENT WISH")?;
+    let [agent, wish] = std::env::args()
+        .skip(1)
+        .collect::<Vec<_>>()
+        .try_into()
+        .map_err(|_| "AGENT WISH")?;
     let code = std::io::read_to_string(std::io::stdin())?;
-    println!("{}", refactor(&open_repository(".")?, &agent, &code, &wish).await?);
+    println!(
+        "{}",
+        refactor(&open_repository(".")?, &agent, &code, &wish).await?
+    );
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! From a file to the agent that is for it: the first agent of a roster whose `match` accepts gets the work.
+//! From a file to the agent that is for it: the first agent of a roster whose `match` accepts gets
+//! the work.
 //!
 //! ```sh
 //! llama-server -m model.gguf --port 8080 &
@@ -41,9 +42,15 @@ max_tokens = 200
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, file] = arguments.as_slice() else { return Err("usage: routing URL FILE".into()) };
+    let [url, file] = arguments.as_slice() else {
+        return Err("usage: routing URL FILE".into());
+    };
     let compiler = Arc::new(compiler(url));
-    let roster = compiler.repo().rosters.first().ok_or("`rosters.toml` names one")?;
+    let roster = compiler
+        .repo()
+        .rosters
+        .first()
+        .ok_or("`rosters.toml` names one")?;
     let route = Router::new(&compiler).route(roster, &FileToRoute::new(file, None));
     for (name, why) in &route.passed {
         println!("not {name}: {why}");
@@ -56,7 +63,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;
     let agent = Agent::new(Arc::clone(&compiler), &name, environment)?;
-    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
+    let transport = Transport::new(
+        Arc::new(MemorySecrets::default()),
+        TransportOptions::default(),
+    );
     let session = Session::new(agent, transport, Conversation::default());
     let question = format!("What would you look at first in {file}?");
     let outcome = session.send(question).outcome().await;
@@ -75,5 +85,9 @@ fn compiler(url: &str) -> Compiler {
         ("agents/reviewer.toml", REVIEWER),
         ("agents/rust_reviewer.toml", RUST_REVIEWER),
     ]);
-    Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default())
+    Compiler::load(
+        Arc::new(own),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    )
 }

@@ -15,13 +15,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     for line in std::io::stdin().lock().lines() {
         let asked: Value = serde_json::from_str(&line?)?;
         let wire = asked["wire"].as_str().unwrap_or_default();
-        let known = WireFormat::ALL.into_iter().find(|known| known.name() == wire).ok_or("no such wire format")?;
+        let known = WireFormat::ALL
+            .into_iter()
+            .find(|known| known.name() == wire)
+            .ok_or("no such wire format")?;
         let texts = TokenEstimate::texts(&asked["body"], known);
         let estimated: Map<String, Value> = Vocabulary::ALL
             .into_iter()
-            .map(|it| (it.name().to_owned(), texts.iter().map(|text| it.estimated(text)).sum::<u64>().into()))
+            .map(|it| {
+                (
+                    it.name().to_owned(),
+                    texts
+                        .iter()
+                        .map(|text| it.estimated(text))
+                        .sum::<u64>()
+                        .into(),
+                )
+            })
             .collect();
-        println!("{}", json!({"wire": wire, "texts": texts, "estimated": estimated}));
+        println!(
+            "{}",
+            json!({"wire": wire, "texts": texts, "estimated": estimated})
+        );
     }
     Ok(())
 }

@@ -13,7 +13,9 @@ use serde_json::Value;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [wire, model] = arguments.as_slice() else { return Err("usage: tokens WIRE_FORMAT MODEL < BODY".into()) };
+    let [wire, model] = arguments.as_slice() else {
+        return Err("usage: tokens WIRE_FORMAT MODEL < BODY".into());
+    };
     let body: Value = serde_json::from_reader(std::io::stdin())?;
     println!("{}", report(&body, wire, model)?);
     Ok(())
@@ -21,11 +23,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The tokens of each kind of part, and the largest part.
 pub(crate) fn report(body: &Value, wire: &str, model: &str) -> Result<String, Box<dyn Error>> {
-    let wire = WireFormat::ALL.into_iter().find(|known| known.name() == wire).ok_or("no such wire format")?;
+    let wire = WireFormat::ALL
+        .into_iter()
+        .find(|known| known.name() == wire)
+        .ok_or("no such wire format")?;
     let estimate = TokenEstimate::of(body, wire, model);
     let kinds = PartKind::ALL.map(|kind| (estimate.of_kind(kind), kind.name()));
-    let kinds =
-        kinds.into_iter().filter(|(tokens, _)| *tokens > 0).map(|(tokens, name)| format!("{tokens:>7} {name}\n"));
+    let kinds = kinds
+        .into_iter()
+        .filter(|(tokens, _)| *tokens > 0)
+        .map(|(tokens, name)| format!("{tokens:>7} {name}\n"));
     let mut report: String = kinds.collect();
     report.push_str(&format!("{:>7} in all\n", estimate.total()));
     if let Some(largest) = estimate.parts.iter().max_by_key(|part| part.tokens) {

@@ -1,11 +1,13 @@
-//! Tools that are closures, and hooks around them: one call is refused, every event is seen, the answer is replaced.
+//! Tools that are closures, and hooks around them: one call is refused, every event is seen, the
+//! answer is replaced.
 //!
 //! ```sh
 //! llama-server -m model.gguf --jinja --port 8080 &
 //! cargo run --example tools -- http://127.0.0.1:8080 "What is 20 + 22? Then remove everything."
 //! ```
 //!
-//! A third argument `required` makes the model call a tool in every round; the limit below ends that.
+//! A third argument `required` makes the model call a tool in every round; the limit below ends
+//! that.
 
 use std::error::Error;
 use std::path::Path;
@@ -31,10 +33,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
         [url, question, choice] => (url, question, choice.as_str()),
         _ => return Err("usage: tools URL QUESTION [required]".into()),
     };
-    let transport = Transport::new(Arc::new(MemorySecrets::default()), TransportOptions::default());
+    let transport = Transport::new(
+        Arc::new(MemorySecrets::default()),
+        TransportOptions::default(),
+    );
     let session = Session::new(agent(url, choice)?, transport, Conversation::default());
     session.set_tools(tools());
-    let agent_loop = session.with_hooks(Careful).with_message_hook(Careful).with_limit(ROUNDS);
+    let agent_loop = session
+        .with_hooks(Careful)
+        .with_message_hook(Careful)
+        .with_limit(ROUNDS);
     let mut run = agent_loop.send(question.as_str());
     while let Some(event) = run.next().await {
         match event {
@@ -54,17 +62,22 @@ fn tools() -> ToolSet {
         "required": ["a", "b"],
         "additionalProperties": false,
     });
-    let add = FnTool::new(Tool::new("add", "Adds two numbers.", numbers), |input, context| async move {
-        context.progress("adding").await;
-        // What does not fit the schema above went back to the model. Its integers may be larger than ours.
-        match (input["a"].as_i64(), input["b"].as_i64()) {
-            (Some(a), Some(b)) => ToolOutput::text(a.saturating_add(b).to_string()),
-            _ => ToolOutput::error("`a` and `b` are too large"),
-        }
-    });
-    let remove = FnTool::new(Tool::new("remove", "Removes everything.", json!(null)), |_, _| async {
-        unreachable!("the hook below refuses it")
-    });
+    let add = FnTool::new(
+        Tool::new("add", "Adds two numbers.", numbers),
+        |input, context| async move {
+            context.progress("adding").await;
+            // What does not fit the schema above went back to the model. Its integers may be larger
+            // than ours.
+            match (input["a"].as_i64(), input["b"].as_i64()) {
+                (Some(a), Some(b)) => ToolOutput::text(a.saturating_add(b).to_string()),
+                _ => ToolOutput::error("`a` and `b` are too large"),
+            }
+        },
+    );
+    let remove = FnTool::new(
+        Tool::new("remove", "Removes everything.", json!(null)),
+        |_, _| async { unreachable!("the hook below refuses it") },
+    );
     ToolSet::new().with(add).with(remove)
 }
 
@@ -82,7 +95,8 @@ impl Hooks for Careful {
     }
 
     fn observe(&self, event: &Event) {
-        if let Event::ToolCallEnd(_) | Event::ToolProgress { .. } | Event::ToolResult { .. } = event {
+        if let Event::ToolCallEnd(_) | Event::ToolProgress { .. } | Event::ToolResult { .. } = event
+        {
             eprintln!("{}", event.to_json());
         }
     }
@@ -99,11 +113,18 @@ impl MessageHook for Careful {
 /// An agent that tells its model of tools.
 fn agent(url: &str, choice: &str) -> Result<Agent, Box<dyn Error>> {
     let instance = format!("name = \"llama.cpp\"\nclient_api = \"llama.cpp\"\nurl = \"{url}\"\n");
-    let profile =
-        format!("name = \"Helper\"\nextends = \"llama.cpp Chat Tools\"\n\n[body]\ntool_choice = {choice:?}\n");
-    let files = [("providers/local.toml", instance.as_str()), ("agents/helper.toml", profile.as_str())];
-    let compiler =
-        Compiler::load(Arc::new(MemoryWorld::from_iter(files)), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let profile = format!(
+        "name = \"Helper\"\nextends = \"llama.cpp Chat Tools\"\n\n[body]\ntool_choice = {choice:?}\n"
+    );
+    let files = [
+        ("providers/local.toml", instance.as_str()),
+        ("agents/helper.toml", profile.as_str()),
+    ];
+    let compiler = Compiler::load(
+        Arc::new(MemoryWorld::from_iter(files)),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
     // Its prompts speak of the current folder.
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;

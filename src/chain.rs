@@ -1,7 +1,8 @@
-//! Things that each follow at most one other: profiles and provider instances that extend each other.
+//! Things that each follow at most one other: profiles and provider instances that extend each
+//! other.
 
-/// The circles of a set in which each member follows at most one other, by index: each circle once, from its smallest member
-/// on, ordered by that. In time that is linear in the members.
+/// The circles of a set in which each member follows at most one other, by index: each circle once,
+/// from its smallest member on, ordered by that. In time that is linear in the members.
 pub(crate) fn circles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
     // Which walk met a member first, and as which of its steps.
     let mut met: Vec<Option<(usize, usize)>> = vec![None; next.len()];
@@ -14,7 +15,10 @@ pub(crate) fn circles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
             path.push(member);
             at = next[member];
         }
-        if let Some((_, step)) = at.and_then(|member| met[member]).filter(|(walk, _)| *walk == start) {
+        if let Some((_, step)) = at
+            .and_then(|member| met[member])
+            .filter(|(walk, _)| *walk == start)
+        {
             circles.push(from_smallest(&path[step..]));
         }
     }
@@ -23,8 +27,12 @@ pub(crate) fn circles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
 }
 
 fn from_smallest(circle: &[usize]) -> Vec<usize> {
-    let first = (0..circle.len()).min_by_key(|&at| circle[at]).unwrap_or_default();
-    (0..circle.len()).map(|at| circle[(first + at) % circle.len()]).collect()
+    let first = (0..circle.len())
+        .min_by_key(|&at| circle[at])
+        .unwrap_or_default();
+    (0..circle.len())
+        .map(|at| circle[(first + at) % circle.len()])
+        .collect()
 }
 
 /// The most members of a circle that a message names.
@@ -47,7 +55,10 @@ mod tests {
 
     #[test]
     fn each_circle_is_found_once() {
-        assert_eq!(circles(&[Some(1), Some(2), Some(1), Some(3), None, Some(4)]), [vec![1, 2], vec![3]]);
+        assert_eq!(
+            circles(&[Some(1), Some(2), Some(1), Some(3), None, Some(4)]),
+            [vec![1, 2], vec![3]]
+        );
         assert_eq!(circles(&[]), Vec::<Vec<usize>>::new());
         let ring: Vec<Option<usize>> = (0..100_000).map(|at| Some((at + 1) % 100_000)).collect();
         assert_eq!(circles(&ring).len(), 1);

@@ -1,8 +1,8 @@
 //! Rules of content: what is wrong with a body that is valid JSON.
 //!
-//! Input: a [`Body`] and its plan. Output: [`Problem`]s at JSON pointers; the compiler turns them into findings at the
-//! lines that wrote them. `schema` asks the JSON Schemas of wire formats, `protocol` what schemas cannot say. Nothing here reads
-//! files or prints.
+//! Input: a [`Body`] and its plan. Output: [`Problem`]s at JSON pointers; the compiler turns them
+//! into findings at the lines that wrote them. `schema` asks the JSON Schemas of wire formats,
+//! `protocol` what schemas cannot say. Nothing here reads files or prints.
 
 pub(crate) mod families;
 mod found;
@@ -50,8 +50,8 @@ pub struct Problem {
     pub message: String,
     /// The next step.
     pub help: Option<String>,
-    /// The sense in which it differs from another problem of its rule at its place: formats, servers and models may ask different things of one
-    /// value.
+    /// The sense in which it differs from another problem of its rule at its place: formats,
+    /// servers and models may ask different things of one value.
     pub sense: Option<String>,
     /// The aspect of the value that it is about.
     pub(crate) about: About,
@@ -75,7 +75,8 @@ pub(crate) enum About {
 }
 
 impl Problem {
-    /// Returns what a message says, whatever the values in it: without what it quotes, and with the places of lists left open in pointers.
+    /// Returns what a message says, whatever the values in it: without what it quotes, and with the
+    /// places of lists left open in pointers.
     pub(crate) fn words(message: &str) -> String {
         let parts = message.split('`').enumerate();
         let words = parts.map(|(index, part)| match index % 2 == 1 {
@@ -94,7 +95,10 @@ impl Problem {
 
 /// A text with the numbers between separators left out.
 pub(crate) fn without_numbers(text: &str, separator: char) -> String {
-    let parts: Vec<&str> = text.split(separator).map(|part| if is_number(part) { "#" } else { part }).collect();
+    let parts: Vec<&str> = text
+        .split(separator)
+        .map(|part| if is_number(part) { "#" } else { part })
+        .collect();
     parts.join(&separator.to_string())
 }
 
@@ -102,16 +106,24 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Drops what is told already: what the schema says inside a value that has to be left out, and what rules say of the form of values
-/// that the schema refuses.
+/// Drops what is told already: what the schema says inside a value that has to be left out, and
+/// what rules say of the form of values that the schema refuses.
 fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     if problems.len() == of_schema {
         return;
     }
     let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
-    let rules = problems[of_schema..].iter().filter(|problem| problem.about == About::Presence);
-    let left_out: Vec<Pointer> = rules.filter(is_error).map(|it| it.pointer.clone()).collect();
-    let schema = problems[..of_schema].iter().filter(is_error).filter(|problem| !is_left_out(problem, &left_out));
+    let rules = problems[of_schema..]
+        .iter()
+        .filter(|problem| problem.about == About::Presence);
+    let left_out: Vec<Pointer> = rules
+        .filter(is_error)
+        .map(|it| it.pointer.clone())
+        .collect();
+    let schema = problems[..of_schema]
+        .iter()
+        .filter(is_error)
+        .filter(|problem| !is_left_out(problem, &left_out));
     let refused: HashSet<Pointer> = schema.map(|it| it.pointer.clone()).collect();
     let mut index = 0;
     problems.retain(|problem| {
@@ -119,14 +131,17 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
         match index <= of_schema {
             true => !is_left_out(problem, &left_out),
             false => {
-                problem.about != About::Form || !(refused.contains(&problem.pointer) || is_left_out(problem, &left_out))
+                problem.about != About::Form
+                    || !(refused.contains(&problem.pointer) || is_left_out(problem, &left_out))
             }
         }
     });
 }
 
 fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {
-    left_out.iter().any(|value| problem.pointer.below(value).is_some())
+    left_out
+        .iter()
+        .any(|value| problem.pointer.below(value).is_some())
 }
 
 /// Where a body goes that no plan made.
@@ -159,10 +174,17 @@ pub struct Checks {
 
 impl Checks {
     /// The checks of a plan; `model` is the one that the client names.
-    pub fn of(plan: &Plan<'_>, schemas: &Schemas, families: &[Arc<Family>], model: Option<&str>) -> Checks {
+    pub fn of(
+        plan: &Plan<'_>,
+        schemas: &Schemas,
+        families: &[Arc<Family>],
+        model: Option<&str>,
+    ) -> Checks {
         let server = Server::of(plan.instance, plan.api);
         let checks = Checks {
-            schemas: schemas.of(plan.wire, Some((plan.instance, plan.api))).at(server),
+            schemas: schemas
+                .of(plan.wire, Some((plan.instance, plan.api)))
+                .at(server),
             wire: plan.wire,
             server,
             model: Some(plan.model(model).to_owned()),
@@ -176,11 +198,27 @@ impl Checks {
 
     /// The checks of bodies that no plan made.
     pub fn of_recipient(schemas: &Schemas, families: &[Arc<Family>], to: Recipient<'_>) -> Checks {
-        let Recipient { wire, server, instance, model, headers } = to;
+        let Recipient {
+            wire,
+            server,
+            instance,
+            model,
+            headers,
+        } = to;
         let schemas = schemas.for_server(wire, Some(server), instance).at(server);
         let (model, families) = (model.map(str::to_owned), families.to_vec());
         let (facts, known) = (ModelFacts::default(), OnceLock::new());
-        Checks { schemas, wire, server, model, headers, families, facts, known }.with_facts()
+        Checks {
+            schemas,
+            wire,
+            server,
+            model,
+            headers,
+            families,
+            facts,
+            known,
+        }
+        .with_facts()
     }
 
     fn with_facts(self) -> Checks {
@@ -189,19 +227,34 @@ impl Checks {
     }
 
     fn facts_of(&self, model: Option<&str>) -> ModelFacts {
-        let route = Route { wire: self.wire, server: self.server, headers: &self.headers };
-        ModelFacts::of(&self.families, route, model.filter(|model| *model != MODEL_PLACEHOLDER))
+        let route = Route {
+            wire: self.wire,
+            server: self.server,
+            headers: &self.headers,
+        };
+        ModelFacts::of(
+            &self.families,
+            route,
+            model.filter(|model| *model != MODEL_PLACEHOLDER),
+        )
     }
 
-    /// Returns what is wrong with a body: what its schema does not take first, in the order of the schema.
+    /// Returns what is wrong with a body: what its schema does not take first, in the order of the
+    /// schema.
     ///
-    /// A body is not marked as checked: whether one with problems may be used is decided by the policy of a run, which may
-    /// lower what was found.
+    /// A body is not marked as checked: whether one with problems may be used is decided by the
+    /// policy of a run, which may lower what was found.
     pub fn problems(&self, body: &Body) -> Vec<Problem> {
         // Made once: a body may have as many problems as members.
-        let subject = LazyCell::new(|| self.subject(body.members().map(|member| (member.name, member.value()))));
-        let schema::Verdict { mut problems, respelt } =
-            self.schemas.ask_of_body(body, &|proposal| self.facts.take(&subject, proposal));
+        let subject = LazyCell::new(|| {
+            self.subject(body.members().map(|member| (member.name, member.value())))
+        });
+        let schema::Verdict {
+            mut problems,
+            respelt,
+        } = self
+            .schemas
+            .ask_of_body(body, &|proposal| self.facts.take(&subject, proposal));
         let of_schema = problems.len();
         match respelt {
             Some(respelt) => {
@@ -222,41 +275,80 @@ impl Checks {
         let facts = self.facts_of_body(body);
         let facts = facts.as_ref().unwrap_or(&self.facts);
         let subject = LazyCell::new(|| self.subject_of(body, facts));
-        let schema::Verdict { mut problems, respelt } =
-            self.schemas.ask(body, &|proposal| facts.take(&subject, proposal));
+        let schema::Verdict {
+            mut problems,
+            respelt,
+        } = self
+            .schemas
+            .ask(body, &|proposal| facts.take(&subject, proposal));
         let of_schema = problems.len();
-        let more = self.protocol_problems_of(respelt.as_ref().unwrap_or(body), self.is_readable(&problems));
-        problems.extend(if respelt.is_some() { at_places_of(body, more) } else { more });
+        let more = self.protocol_problems_of(
+            respelt.as_ref().unwrap_or(body),
+            self.is_readable(&problems),
+        );
+        problems.extend(if respelt.is_some() {
+            at_places_of(body, more)
+        } else {
+            more
+        });
         drop_told(&mut problems, of_schema);
         problems
     }
 
-    /// Returns what is known of the model that a body names, if it is another one than the client's.
+    /// Returns what is known of the model that a body names, if it is another one than the
+    /// client's.
     fn facts_of_body(&self, body: &Value) -> Option<ModelFacts> {
         let named = body.get("model").and_then(Value::as_str);
-        named.filter(|named| self.model.as_deref() != Some(named)).map(|named| self.facts_of(Some(named)))
+        named
+            .filter(|named| self.model.as_deref() != Some(named))
+            .map(|named| self.facts_of(Some(named)))
     }
 
     fn subject_of<'b>(&'b self, body: &'b Value, facts: &'b ModelFacts) -> Subject<'b> {
-        let members = body.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
+        let members = body
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.as_str(), value));
         let destination = self.destination();
-        let model = body.get("model").and_then(Value::as_str).or(destination.model);
-        Subject::new(Destination { model, ..destination }, facts, members)
+        let model = body
+            .get("model")
+            .and_then(Value::as_str)
+            .or(destination.model);
+        Subject::new(
+            Destination {
+                model,
+                ..destination
+            },
+            facts,
+            members,
+        )
     }
 
-    /// Returns what the rules of protocols find in a body that no plan made, or that its schema spells in another way.
+    /// Returns what the rules of protocols find in a body that no plan made, or that its schema
+    /// spells in another way.
     fn protocol_problems_of(&self, body: &Value, is_readable: bool) -> Vec<Problem> {
         let facts = self.facts_of_body(body);
-        protocol::check(protocol::EVERY, &self.subject_of(body, facts.as_ref().unwrap_or(&self.facts)), is_readable)
+        protocol::check(
+            protocol::EVERY,
+            &self.subject_of(body, facts.as_ref().unwrap_or(&self.facts)),
+            is_readable,
+        )
     }
 
-    /// Returns what the rules of protocols find. They look at values as bodies share them, with a placeholder for an agent's own
-    /// system prompt; only those that find something there, at the values of this body.
+    /// Returns what the rules of protocols find. They look at values as bodies share them, with a
+    /// placeholder for an agent's own system prompt; only those that find something there, at the
+    /// values of this body.
     fn protocol_problems(&self, body: &Body, own: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
         let loud = body.memory().map(|memory| {
             self.known(memory).loud(
                 body,
-                || self.subject(body.members().map(|member| (member.name, member.shared_value()))),
+                || {
+                    self.subject(
+                        body.members()
+                            .map(|member| (member.name, member.shared_value())),
+                    )
+                },
                 memory,
             )
         });
@@ -267,14 +359,26 @@ impl Checks {
     fn known(&self, memory: &Memory) -> &Known {
         self.known.get_or_init(|| {
             let (wire, server, headers) = (self.wire, self.server, self.headers.clone());
-            memory.ask(RouteOf { wire, server, headers, model: self.model.clone() }, || Arc::new(Known::new()))
+            memory.ask(
+                RouteOf {
+                    wire,
+                    server,
+                    headers,
+                    model: self.model.clone(),
+                },
+                || Arc::new(Known::new()),
+            )
         })
     }
 
     /// Returns `true` if the history is what its schema says.
     fn is_readable(&self, problems: &[Problem]) -> bool {
-        let Some(name) = history::member_of(self.wire) else { return true };
-        !problems.iter().any(|problem| problem.severity != Some(Severity::Warning) && is_in_history(problem, &name))
+        let Some(name) = history::member_of(self.wire) else {
+            return true;
+        };
+        !problems.iter().any(|problem| {
+            problem.severity != Some(Severity::Warning) && is_in_history(problem, &name)
+        })
     }
 
     fn subject<'b>(&'b self, members: impl Iterator<Item = (&'b str, &'b Value)>) -> Subject<'b> {
@@ -282,18 +386,29 @@ impl Checks {
     }
 
     fn destination(&self) -> Destination<'_> {
-        Destination { wire: self.wire, server: self.server, model: self.model.as_deref() }
+        Destination {
+            wire: self.wire,
+            server: self.server,
+            model: self.model.as_deref(),
+        }
     }
 }
 
 fn is_in_history(problem: &Problem, name: &&str) -> bool {
-    problem.pointer.tokens().next().is_some_and(|token| token == *name)
+    problem
+        .pointer
+        .tokens()
+        .next()
+        .is_some_and(|token| token == *name)
 }
 
 /// Problems of a respelt body, at the places of the body as it was written.
 fn at_places_of(body: &Value, problems: Vec<Problem>) -> Vec<Problem> {
     problems
         .into_iter()
-        .map(|problem| Problem { pointer: spelling::original(problem.pointer.as_str(), body), ..problem })
+        .map(|problem| Problem {
+            pointer: spelling::original(problem.pointer.as_str(), body),
+            ..problem
+        })
         .collect()
 }

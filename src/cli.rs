@@ -1,6 +1,7 @@
 //! The command line: arguments → options, one thin file per command, exit codes.
 //!
-//! Everything that is printed goes through `Terminal`; everything that is decided is decided elsewhere.
+//! Everything that is printed goes through `Terminal`; everything that is decided is decided
+//! elsewhere.
 
 mod args;
 mod baseline;
@@ -87,7 +88,10 @@ pub struct Failure {
 
 impl Failure {
     fn new(message: impl Into<String>) -> Failure {
-        Failure { message: message.into(), help: None }
+        Failure {
+            message: message.into(),
+            help: None,
+        }
     }
 
     /// Returns what an error says.
@@ -118,11 +122,15 @@ type Outcome = Result<Status, Failure>;
 /// Shows a report and tells whether it fails the run.
 fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
     terminal.report(options.format, report, &Checkout::default());
-    if report.fails() { Status::Findings } else { Status::Clean }
+    if report.fails() {
+        Status::Findings
+    } else {
+        Status::Clean
+    }
 }
 
-/// Shows a report whose paths start from a folder, writes it into the files that were asked for, and tells whether it fails the run,
-/// which warnings may do as well.
+/// Shows a report whose paths start from a folder, writes it into the files that were asked for,
+/// and tells whether it fails the run, which warnings may do as well.
 fn report_from(
     folder: &Path,
     options: &Options,
@@ -132,7 +140,11 @@ fn report_from(
 ) -> Outcome {
     options.formats.write(found, folder, terminal)?;
     let fails = found.fails() || deny_warnings && found.summary.warnings > 0;
-    Ok(if fails { Status::Findings } else { Status::Clean })
+    Ok(if fails {
+        Status::Findings
+    } else {
+        Status::Clean
+    })
 }
 
 /// Shows findings that are the reason why there is nothing else to show.
@@ -148,8 +160,12 @@ pub fn main() -> ExitCode {
         return status;
     }
     Terminal::tell_of_panics();
-    // Some systems give the first thread a stack of 1 MiB: too little for the deepest templates that are allowed.
-    match std::thread::Builder::new().stack_size(crate::compile::STACK_BYTES).spawn(start) {
+    // Some systems give the first thread a stack of 1 MiB: too little for the deepest templates
+    // that are allowed.
+    match std::thread::Builder::new()
+        .stack_size(crate::compile::STACK_BYTES)
+        .spawn(start)
+    {
         // A panic was printed when it happened.
         Ok(thread) => thread.join().unwrap_or(Status::Failed.into()),
         Err(_) => start(),
@@ -162,8 +178,13 @@ fn start() -> ExitCode {
         Err(error) => {
             #[cfg(feature = "runtime")]
             if let Some(format) = args::format_of_unread_send(&error) {
-                let failure = Failure::new("the command line cannot be read: standard error says why");
-                send::end_unsent(format, &failure, &mut Terminal::new(args::Color::Never, true));
+                let failure =
+                    Failure::new("the command line cannot be read: standard error says why");
+                send::end_unsent(
+                    format,
+                    &failure,
+                    &mut Terminal::new(args::Color::Never, true),
+                );
             }
             return Terminal::usage(&error);
         }
@@ -195,7 +216,9 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
     let options = Options::resolve(args.common)?;
     options.formats.refuse_others(args.command.writes())?;
     match args.command {
-        Command::Check(check) if check.fix => fix::run(&options, check.dry_run, check.deny_warnings, terminal),
+        Command::Check(check) if check.fix => {
+            fix::run(&options, check.dry_run, check.deny_warnings, terminal)
+        }
         Command::Check(check) => check::run(&options, &check.part, check.deny_warnings, terminal),
         Command::Baseline(arguments) => baseline::run(&options, &arguments, terminal),
         Command::Compile(compile) => compile::run(&options, &compile, terminal),
@@ -203,23 +226,41 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
         Command::Compare(args) => compare::run(&options, &args, terminal),
         Command::Lint(lint) => lint::run(&options, &lint, terminal),
         Command::Why400(args) => why400::run(&options, &args, terminal),
-        Command::Tools { action: ToolsAction::Check(args) } => tools::check(&options, &args, terminal),
+        Command::Tools {
+            action: ToolsAction::Check(args),
+        } => tools::check(&options, &args, terminal),
         Command::List { all, tag } => list::agents(&options, all, tag.as_deref(), terminal),
-        Command::Explain { agent, pointer, content } => {
-            let wanted = explain::Wanted { pointer: pointer.as_deref(), content: content.as_deref() };
+        Command::Explain {
+            agent,
+            pointer,
+            content,
+        } => {
+            let wanted = explain::Wanted {
+                pointer: pointer.as_deref(),
+                content: content.as_deref(),
+            };
             explain::run(&options, &agent, &wanted, terminal)
         }
         Command::Impact { place } => impact::run(&options, &place, terminal),
         Command::Contexts => list::contexts(&options, terminal),
-        Command::Context { action: ContextAction::Import(import) } => import::run(&options, &import, terminal),
+        Command::Context {
+            action: ContextAction::Import(import),
+        } => import::run(&options, &import, terminal),
         #[cfg(feature = "runtime")]
-        Command::Models { installed: Some(instance), trust, .. } => {
-            installed::run(&options, &instance, trust, terminal)
-        }
+        Command::Models {
+            installed: Some(instance),
+            trust,
+            ..
+        } => installed::run(&options, &instance, trust, terminal),
         Command::Models { name, .. } => models::run(&options, name.as_deref(), terminal),
         Command::Tree => tree::run(&options, terminal),
         Command::Show { agent } => show::run(&options, &agent, terminal),
-        Command::Render { agent, curl, compact, tokens } => {
+        Command::Render {
+            agent,
+            curl,
+            compact,
+            tokens,
+        } => {
             let shape = match (curl, compact, tokens) {
                 (true, ..) => Shape::Curl,
                 (_, true, _) => Shape::Compact,

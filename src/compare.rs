@@ -1,8 +1,9 @@
 //! Two request bodies of one conversation: what one of them lacks.
 //!
-//! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]: the pieces of content that both
-//! hold, and every [`Difference`]. Both bodies are read into the same pieces, which are aligned in order; settings
-//! and tools are compared by their meaning. Knows nothing of files and of how a comparison is shown.
+//! Input: two bodies, each with its wire format; the formats may differ. Output: a [`Comparison`]:
+//! the pieces of content that both hold, and every [`Difference`]. Both bodies are read into the
+//! same pieces, which are aligned in order; settings and tools are compared by their meaning. Knows
+//! nothing of files and of how a comparison is shown.
 
 mod bodies;
 mod files;
@@ -49,7 +50,9 @@ pub struct Comparison {
 impl Comparison {
     /// Returns the differences by which the second body lacks something.
     pub fn losses(&self) -> impl Iterator<Item = &Difference> {
-        self.differences.iter().filter(|difference| difference.kind.is_loss())
+        self.differences
+            .iter()
+            .filter(|difference| difference.kind.is_loss())
     }
 }
 
@@ -59,11 +62,13 @@ impl Comparison {
 pub struct Difference {
     /// The kind of difference.
     pub kind: DifferenceKind,
-    /// The kind of thing that differs, one lower-case word: `text`, `call`, `image`, `temperature` …
+    /// The kind of thing that differs, one lower-case word: `text`, `call`, `image`, `temperature`
+    /// …
     pub subject: &'static str,
     /// One sentence without a full stop.
     pub message: String,
-    /// Why the second body's wire format has no place for the thing, as a sentence; `None` if it has one, or if nobody knows.
+    /// Why the second body's wire format has no place for the thing, as a sentence; `None` if it
+    /// has one, or if nobody knows.
     pub no_place: Option<&'static str>,
     /// The place in the first body, if it holds the thing.
     pub first: Option<Pointer>,
@@ -128,7 +133,9 @@ impl DifferenceKind {
 
     /// Returns the kind with a name.
     pub fn from_name(name: &str) -> Option<DifferenceKind> {
-        DifferenceKind::ALL.into_iter().find(|kind| kind.name() == name)
+        DifferenceKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 
     /// Returns `true` if the second body lacks something that the first has.
@@ -144,7 +151,8 @@ impl DifferenceKind {
     }
 }
 
-/// Compares two bodies: which content and which settings of the first the second lacks, alters or adds.
+/// Compares two bodies: which content and which settings of the first the second lacks, alters or
+/// adds.
 ///
 /// ```
 /// use reqc::compare::{Side, compare};

@@ -1,11 +1,13 @@
 //! The front door: a repository in, bodies and findings out.
 //!
-//! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything that does not
-//! depend on a conversation, and [`Compiler::report`], which makes every selected body in parallel and tells what was found as
-//! a [`Report`]. [`Compiler::report_each`] hands the bodies of one agent at a time to a visitor.
+//! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything
+//! that does not depend on a conversation, and [`Compiler::report`], which makes every selected
+//! body in parallel and tells what was found as a [`Report`]. [`Compiler::report_each`] hands the
+//! bodies of one agent at a time to a visitor.
 //!
-//! Behind the door each room is a type that borrows the compiler: [`Explainer`] says who wrote a value, [`impact`] what a place
-//! reaches, [`FileReach`] what files reach, [`Comparing`] compares with golden files and older sides, [`Router`] routes files,
+//! Behind the door each room is a type that borrows the compiler: [`Explainer`] says who wrote a
+//! value, [`impact`] what a place reaches, [`FileReach`] what files reach, [`Comparing`] compares
+//! with golden files and older sides, [`Router`] routes files,
 //! [`Live`] makes the bodies of conversations that are no contexts, [`Judge`] and [`Linting`] judge bodies of others, [`mend`] edits.
 //!
 //! The order of the modules below is the order of their imports: each uses only those above it.
@@ -94,8 +96,9 @@ impl Compiler {
         load::load(own, bundled, options, None)
     }
 
-    /// Does the same for a few agents: those whose names are wanted. Others cannot be compiled, unless something was found on the
-    /// way, or nothing is wanted: then all are prepared, so that findings tell whom they reach.
+    /// Does the same for a few agents: those whose names are wanted. Others cannot be compiled,
+    /// unless something was found on the way, or nothing is wanted: then all are prepared, so that
+    /// findings tell whom they reach.
     pub(crate) fn load_some(
         own: Arc<dyn World>,
         bundled: Arc<dyn World>,
@@ -110,8 +113,8 @@ impl Compiler {
         self.report_each(selection, options, |_| ()).0
     }
 
-    /// Makes every selected body, hands those of each agent to `visit`, and returns its answers too, in the order of the agents'
-    /// names. It is called on worker threads.
+    /// Makes every selected body, hands those of each agent to `visit`, and returns its answers
+    /// too, in the order of the agents' names. It is called on worker threads.
     pub fn report_each<R: Send>(
         &self,
         selection: &Selection,
@@ -121,14 +124,25 @@ impl Compiler {
         Reporter::new(self, selection, options).each(visit)
     }
 
-    /// Makes every selected body. `visit` is called on worker threads, once per agent. What is found is as it is: no policy
-    /// was applied, and what loading found is not among it; [`Compiler::report`] does both.
-    pub fn run<R: Send>(&self, selection: &Selection, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> Run<R> {
+    /// Makes every selected body. `visit` is called on worker threads, once per agent. What is
+    /// found is as it is: no policy was applied, and what loading found is not among it;
+    /// [`Compiler::report`] does both.
+    pub fn run<R: Send>(
+        &self,
+        selection: &Selection,
+        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
+    ) -> Run<R> {
         Runner::new(Chosen::new(self, selection)).run(Findings::default(), visit)
     }
 
-    /// Makes one body of one agent; `None` if the agent is unusable or the context is not for it, `Err` with findings.
-    pub fn body(&self, id: ProfileId, context: &str, model: Option<&str>) -> Option<Result<Body, Vec<Diagnostic>>> {
+    /// Makes one body of one agent; `None` if the agent is unusable or the context is not for it,
+    /// `Err` with findings.
+    pub fn body(
+        &self,
+        id: ProfileId,
+        context: &str,
+        model: Option<&str>,
+    ) -> Option<Result<Body, Vec<Diagnostic>>> {
         let pairing = match Pairing::of(self, id, context)? {
             Ok(pairing) => pairing,
             Err(findings) => return Some(Err(findings)),
@@ -137,9 +151,11 @@ impl Compiler {
         Some(pairing.body(&request))
     }
 
-    /// Returns what is wrong with a request body, whoever made it: by the schema of its wire format and the rules of its server.
+    /// Returns what is wrong with a request body, whoever made it: by the schema of its wire format
+    /// and the rules of its server.
     ///
-    /// Without a wire format the shape of the body decides, among those of the target's instance if there is one.
+    /// Without a wire format the shape of the body decides, among those of the target's instance if
+    /// there is one.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Synthetic contexts: JSON files → conversations.
 //!
-//! Input: context files. Output: [`Context`]s in a stable order, each a named [`Conversation`] in normal form with
-//! its virtual project. Knows nothing of rendering.
+//! Input: context files. Output: [`Context`]s in a stable order, each a named [`Conversation`] in
+//! normal form with its virtual project. Knows nothing of rendering.
 
 mod media;
 mod origins;
@@ -45,7 +45,8 @@ pub struct Context {
     pub conversation: Conversation,
     /// `true` if the host asked for a new system prompt and new tools with the last turn.
     pub renewed: bool,
-    /// The state of the conversation in earlier turns, if the file has `turns`: what else is here is the last.
+    /// The state of the conversation in earlier turns, if the file has `turns`: what else is here
+    /// is the last.
     pub earlier: Vec<State>,
 }
 
@@ -86,7 +87,8 @@ pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic
     let mut names: HashMap<String, usize> = HashMap::new();
     for source in &repo.contexts {
         let text = repo.sources.get(source.file).text();
-        let context = match caught(|| read(source.file, source.layer, text, origins, &mut findings)) {
+        let context = match caught(|| read(source.file, source.layer, text, origins, &mut findings))
+        {
             Ok(Some(context)) => context,
             Ok(None) => continue,
             Err(panic) => {
@@ -95,7 +97,9 @@ pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic
             }
         };
         match names.entry(context.name.to_ascii_lowercase()) {
-            Entry::Occupied(known) => findings.push(name_taken(repo, &contexts[*known.get()], &context)),
+            Entry::Occupied(known) => {
+                findings.push(name_taken(repo, &contexts[*known.get()], &context));
+            }
             Entry::Vacant(free) => {
                 free.insert(contexts.len());
                 contexts.push(context);
@@ -106,14 +110,20 @@ pub fn read_all(repo: &Repo, origins: &Origins) -> (Vec<Context>, Vec<Diagnostic
     (contexts, findings)
 }
 
-/// The context files that are left out since something is wrong with them: each with the name that it says, or that of the file.
+/// The context files that are left out since something is wrong with them: each with the name that
+/// it says, or that of the file.
 pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(String, FileId)> {
     let left_out = repo.contexts.iter().filter(|source| !is_read(source.file));
     let named = left_out.map(|source| {
         let file = repo.sources.get(source.file);
         (
             said(file).unwrap_or_else(|| {
-                file.path().rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned()
+                file.path()
+                    .rsplit('/')
+                    .next()
+                    .unwrap_or_default()
+                    .trim_end_matches(".json")
+                    .to_owned()
             }),
             source.file,
         )
@@ -122,7 +132,11 @@ pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(St
 }
 
 fn said(file: &crate::source::SourceFile) -> Option<String> {
-    json::parse(file.text()).ok()?.get("name")?.as_str().map(str::to_owned)
+    json::parse(file.text())
+        .ok()?
+        .get("name")?
+        .as_str()
+        .map(str::to_owned)
 }
 
 /// Reads one context file; findings and `None` if it is unusable.
@@ -143,7 +157,8 @@ pub(crate) fn read_live(
     origins: &Origins,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Context> {
-    read_for(Reading::Live(origins), file, LayerKind::Own, text, findings).map(|(context, _)| context)
+    read_for(Reading::Live(origins), file, LayerKind::Own, text, findings)
+        .map(|(context, _)| context)
 }
 
 /// The purpose of reading a context.
@@ -167,9 +182,14 @@ fn read_for(
     let value = match json::parse(text) {
         Ok(value) => value,
         Err(error) => {
-            let finding =
-                Diagnostic::new(&rules::SYNTAX, Span::new(file, error.range.clone()), error.problem.message());
-            let comma = error.comma().map(|(range, comma)| Edit::new(Span::new(file, range), comma));
+            let finding = Diagnostic::new(
+                &rules::SYNTAX,
+                Span::new(file, error.range.clone()),
+                error.problem.message(),
+            );
+            let comma = error
+                .comma()
+                .map(|(range, comma)| Edit::new(Span::new(file, range), comma));
             let finding = finding.maybe_fix(comma);
             findings.push(finding);
             return None;
@@ -195,7 +215,8 @@ fn read_for(
         }));
         let more = normal.changes.len().saturating_sub(read::MOST);
         if let Some(last) = findings.last_mut().filter(|_| more > 0) {
-            last.message.push_str(&format!(", and {more} more findings in this file"));
+            last.message
+                .push_str(&format!(", and {more} more findings in this file"));
         }
         context.conversation.task = Task::Chat(normal.history);
     }
@@ -215,7 +236,13 @@ pub(crate) struct ContextSource {
 impl ContextSource {
     /// Reads the file of a context again.
     pub(crate) fn read(context: &Context, text: &str) -> Option<ContextSource> {
-        let (read, leaves) = read_for(Reading::Leaves, context.file, context.layer, text, &mut Vec::new())?;
+        let (read, leaves) = read_for(
+            Reading::Leaves,
+            context.file,
+            context.layer,
+            text,
+            &mut Vec::new(),
+        )?;
         Some(ContextSource {
             file: context.file,
             turns: read.earlier.len(),
@@ -235,7 +262,9 @@ impl ContextSource {
 
     /// The place of a value of the file.
     pub(crate) fn span(&self, at: &Pointer) -> Option<Span> {
-        self.tree.locate(at).map(|tree| Span::new(self.file, tree.span.clone()))
+        self.tree
+            .locate(at)
+            .map(|tree| Span::new(self.file, tree.span.clone()))
     }
 
     /// The place of the language or the project's name, as prompts see it in a turn.
@@ -257,24 +286,47 @@ impl ContextSource {
         self.span(&self.below_until(turn, "files", &[&index.to_string(), member]))
     }
 
-    /// The place of a value of the template data; `history` is the file's in the normal form that the template saw.
-    pub(crate) fn data_span(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Span> {
+    /// The place of a value of the template data; `history` is the file's in the normal form that
+    /// the template saw.
+    pub(crate) fn data_span(
+        &self,
+        path: &Pointer,
+        normal: &dyn Fn(&[Message]) -> Arc<[Message]>,
+    ) -> Option<Span> {
         self.span(&self.at(path, normal)?)
     }
 
     /// The place of the key of a member of the template data.
-    pub(crate) fn key_span(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Span> {
+    pub(crate) fn key_span(
+        &self,
+        path: &Pointer,
+        normal: &dyn Fn(&[Message]) -> Arc<[Message]>,
+    ) -> Option<Span> {
         let at = self.at(path, normal)?;
-        let key = self.tree.locate(&at.parent()?)?.key_span(&at.tokens().last()?)?;
+        let key = self
+            .tree
+            .locate(&at.parent()?)?
+            .key_span(&at.tokens().last()?)?;
         Some(Span::new(self.file, key))
     }
 
-    /// The places of the texts in a list of blocks that templates see as one text; `None` if the file has no list there.
-    pub(crate) fn texts_in(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Vec<Span>> {
-        let TreeKind::Array(blocks) = &self.tree.locate(&self.at(path, normal)?)?.kind else { return None };
+    /// The places of the texts in a list of blocks that templates see as one text; `None` if the
+    /// file has no list there.
+    pub(crate) fn texts_in(
+        &self,
+        path: &Pointer,
+        normal: &dyn Fn(&[Message]) -> Arc<[Message]>,
+    ) -> Option<Vec<Span>> {
+        let TreeKind::Array(blocks) = &self.tree.locate(&self.at(path, normal)?)?.kind else {
+            return None;
+        };
         let text = Pointer::root().member("text");
         let texts = blocks.iter().filter_map(|block| block.locate(&text));
-        Some(texts.map(|tree| Span::new(self.file, tree.span.clone())).collect())
+        Some(
+            texts
+                .map(|tree| Span::new(self.file, tree.span.clone()))
+                .collect(),
+        )
     }
 
     fn at(&self, path: &Pointer, normal: &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<Pointer> {
@@ -288,9 +340,10 @@ impl ContextSource {
             }
             ["files_metadata", rest @ ..] => self.below("files", rest),
             ["project_name"] => self.below("project", &["name"]),
-            [first @ ("history" | "prefix" | "suffix" | "language" | "system_layers" | "tools"), rest @ ..] => {
-                self.below(first, rest)
-            }
+            [
+                first @ ("history" | "prefix" | "suffix" | "language" | "system_layers" | "tools"),
+                rest @ ..,
+            ] => self.below(first, rest),
             _ => return None,
         })
     }
@@ -299,7 +352,9 @@ impl ContextSource {
         let at = self.leaves.of(anchor.text)?;
         match &anchor.relation {
             Relation::Itself => Some(at.clone()),
-            Relation::Beside(rest) => Some(rest.iter().fold(at.parent()?, |at, token| at.member(token))),
+            Relation::Beside(rest) => {
+                Some(rest.iter().fold(at.parent()?, |at, token| at.member(token)))
+            }
             Relation::InMessage(member) => Some(message_of(at).member(member)),
             Relation::Message => Some(message_of(at)),
         }
@@ -315,34 +370,59 @@ impl ContextSource {
         let turns = Pointer::root().member("turns");
         let turn = (0..turn.min(self.turns))
             .rev()
-            .find(|index| self.tree.locate(&turns.element(*index).member(member)).is_some())
+            .find(|index| {
+                self.tree
+                    .locate(&turns.element(*index).member(member))
+                    .is_some()
+            })
             .map(|index| turns.element(index));
-        rest.iter().fold(turn.unwrap_or_else(Pointer::root).member(member), |at, token| at.member(token))
+        rest.iter().fold(
+            turn.unwrap_or_else(Pointer::root).member(member),
+            |at, token| at.member(token),
+        )
     }
 }
 
 /// The message that a place is in: `/history/2` or `/turns/0/history/2`.
 fn message_of(at: &Pointer) -> Pointer {
-    let depth = if at.tokens().next().as_deref() == Some("turns") { 4 } else { 2 };
-    at.tokens().take(depth).fold(Pointer::root(), |at, token| at.member(&token))
+    let depth = if at.tokens().next().as_deref() == Some("turns") {
+        4
+    } else {
+        2
+    };
+    at.tokens()
+        .take(depth)
+        .fold(Pointer::root(), |at, token| at.member(&token))
 }
 
 /// Where a message of the whole history stands in a file.
 fn message_at(file: &Value, index: usize) -> Pointer {
     let (mut index, mut at) = (index, Pointer::root());
     let mut before = length(file);
-    for (number, turn) in file.get("turns").and_then(Value::as_array).into_iter().flatten().enumerate() {
+    for (number, turn) in file
+        .get("turns")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .enumerate()
+    {
         if index < before {
             break;
         }
         index -= before;
-        (before, at) = (length(turn), Pointer::root().member("turns").element(number));
+        (before, at) = (
+            length(turn),
+            Pointer::root().member("turns").element(number),
+        );
     }
     at.member("history").element(index)
 }
 
 fn length(value: &Value) -> usize {
-    value.get("history").and_then(Value::as_array).map_or(0, Vec::len)
+    value
+        .get("history")
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len)
 }
 
 fn not_normal(message: Span, change: &conversation::NormalFormChange) -> Diagnostic {
@@ -353,9 +433,20 @@ fn not_normal(message: Span, change: &conversation::NormalFormChange) -> Diagnos
 impl Context {
     /// Returns what the conversation is in the last turn.
     pub(crate) fn last(&self) -> State {
-        let Context { language, project, conversation, renewed, .. } = self;
+        let Context {
+            language,
+            project,
+            conversation,
+            renewed,
+            ..
+        } = self;
         let (language, project) = (Arc::clone(language), project.clone());
-        State { language, project, conversation: conversation.clone(), renewed: *renewed }
+        State {
+            language,
+            project,
+            conversation: conversation.clone(),
+            renewed: *renewed,
+        }
     }
 
     /// The history of a chat.
@@ -383,16 +474,31 @@ fn name_taken(repo: &Repo, known: &Context, context: &Context) -> Diagnostic {
         places.span(context.file, &Pointer::root().member("name"))
     });
     let (rule, message) = match (known.layer == context.layer, known.name == context.name) {
-        (true, true) => (&repo_rules::DUPLICATE_NAME, format!("two contexts are called `{}`", context.name)),
-        (true, false) => {
-            (&repo_rules::DUPLICATE_NAME, format!("`{}` and `{}` differ in case only", known.name, context.name))
-        }
-        (false, true) => (&repo_rules::BUNDLED_NAME, format!("`{}` is the name of a bundled context", context.name)),
+        (true, true) => (
+            &repo_rules::DUPLICATE_NAME,
+            format!("two contexts are called `{}`", context.name),
+        ),
+        (true, false) => (
+            &repo_rules::DUPLICATE_NAME,
+            format!(
+                "`{}` and `{}` differ in case only",
+                known.name, context.name
+            ),
+        ),
+        (false, true) => (
+            &repo_rules::BUNDLED_NAME,
+            format!("`{}` is the name of a bundled context", context.name),
+        ),
         (false, false) => {
-            let message = format!("`{}` differs from the bundled context `{}` in case only", context.name, known.name);
+            let message = format!(
+                "`{}` differs from the bundled context `{}` in case only",
+                context.name, known.name
+            );
             (&repo_rules::BUNDLED_NAME, message)
         }
     };
     let finding = Diagnostic::new(rule, span, message);
-    finding.related(other, "the other one").help("give it another `name`")
+    finding
+        .related(other, "the other one")
+        .help("give it another `name`")
 }

@@ -1,8 +1,11 @@
-//! Conversations: messages, blocks, tools, typed system items; their normal form; `ctx` as templates see it.
+//! Conversations: messages, blocks, tools, typed system items; their normal form; `ctx` as
+//! templates see it.
 //!
-//! Input: values read by [`context`](crate::context) or built by a host program. Output: a [`Conversation`] in
-//! normal form and the [`template data`](Conversation::template_data); a [`Log`](log::Log), which is a history as
-//! lines of JSON. With serde, messages, blocks and what they are made of have the form that contexts and logs give them. Knows nothing of templates or wire formats.
+//! Input: values read by [`context`](crate::context) or built by a host program. Output: a
+//! [`Conversation`] in normal form and the [`template data`](Conversation::template_data); a
+//! [`Log`](log::Log), which is a history as lines of JSON. With serde, messages, blocks and what
+//! they are made of have the form that contexts and logs give them. Knows nothing of templates or
+//! wire formats.
 
 mod arrival;
 mod content_kind;
@@ -20,7 +23,8 @@ pub(crate) use data::{Anchor, CTX_MEMBERS, DataValues, Relation, TEMPLATE_DATA, 
 pub use item::{Item, PodEvent};
 pub(crate) use normalise::depends_on_target;
 pub use normalise::{
-    NO_MESSAGE, NameRule, Normal, NormalFormChange, NormalFormRules, ProviderBlockKind, ProviderBlockKinds, normalise,
+    NO_MESSAGE, NameRule, Normal, NormalFormChange, NormalFormRules, ProviderBlockKind,
+    ProviderBlockKinds, normalise,
 };
 pub use usage::Usage;
 
@@ -41,15 +45,19 @@ pub struct Conversation {
     pub system_layers: Vec<SystemLayer>,
     /// `true` if the agent's own system prompt is left out.
     pub omit_system_prompt: bool,
-    /// The first message behind the last renewal of system prompt and tools; 0 if there was none. Thinking in messages before it is
-    /// left out for APIs that bind thinking to what stood before it.
+    /// The first message behind the last renewal of system prompt and tools; 0 if there was none.
+    /// Thinking in messages before it is left out for APIs that bind thinking to what stood before
+    /// it.
     pub bound_from: usize,
-    /// The whole system prompt, if it is known; blank if there is none. Else it is rendered. A session keeps the one that it rendered first.
+    /// The whole system prompt, if it is known; blank if there is none. Else it is rendered. A
+    /// session keeps the one that it rendered first.
     pub known_prompt: Option<Arc<str>>,
-    /// `true` if what came with turns is in the history: what an agent says of its surroundings, and attached files. If not, an agent with
-    /// `surroundings` is told both before the first message of the person.
+    /// `true` if what came with turns is in the history: what an agent says of its surroundings,
+    /// and attached files. If not, an agent with `surroundings` is told both before the first
+    /// message of the person.
     pub is_told: bool,
-    /// The facts known of typed items of the history beside their text, each with its message's place. A session keeps it in its log.
+    /// The facts known of typed items of the history beside their text, each with its message's
+    /// place. A session keeps it in its log.
     pub known_items: Vec<(usize, Item)>,
 }
 
@@ -115,7 +123,9 @@ impl Role {
 
     /// The role with a name.
     pub fn from_name(name: &str) -> Option<Role> {
-        [Role::User, Role::Assistant, Role::System].into_iter().find(|role| role.name() == name)
+        [Role::User, Role::Assistant, Role::System]
+            .into_iter()
+            .find(|role| role.name() == name)
     }
 }
 
@@ -133,15 +143,24 @@ pub struct Message {
 impl Message {
     /// Returns what the person says.
     pub fn user(content: impl Into<Content>) -> Message {
-        Message { role: Role::User, blocks: content.into().0, item: None }
+        Message {
+            role: Role::User,
+            blocks: content.into().0,
+            item: None,
+        }
     }
 
     /// Returns what the model said.
     pub fn assistant(content: impl Into<Content>) -> Message {
-        Message { role: Role::Assistant, blocks: content.into().0, item: None }
+        Message {
+            role: Role::Assistant,
+            blocks: content.into().0,
+            item: None,
+        }
     }
 
-    /// Returns what it says in words: its texts, and those in a provider's own form, without thinking, calls and results.
+    /// Returns what it says in words: its texts, and those in a provider's own form, without
+    /// thinking, calls and results.
     pub fn text(&self) -> String {
         self.blocks
             .iter()
@@ -236,7 +255,8 @@ pub enum Block {
     Document(Document),
     /// A recording.
     Audio(Audio),
-    /// An image, a document or a recording that the host keeps: its bytes come when a request is made.
+    /// An image, a document or a recording that the host keeps: its bytes come when a request is
+    /// made.
     Stored(StoredContent),
     /// Something that one provider said or did in a form of its own.
     Provider(ProviderBlock),
@@ -270,8 +290,12 @@ pub enum DocumentSource {
 
 impl DocumentSource {
     /// All sources.
-    pub const ALL: [DocumentSource; 4] =
-        [DocumentSource::Base64, DocumentSource::Url, DocumentSource::File, DocumentSource::Text];
+    pub const ALL: [DocumentSource; 4] = [
+        DocumentSource::Base64,
+        DocumentSource::Url,
+        DocumentSource::File,
+        DocumentSource::Text,
+    ];
 
     /// The lower-case name.
     pub fn name(self) -> &'static str {
@@ -285,7 +309,9 @@ impl DocumentSource {
 
     /// The source with a name.
     pub fn from_name(name: &str) -> Option<DocumentSource> {
-        DocumentSource::ALL.into_iter().find(|source| source.name() == name)
+        DocumentSource::ALL
+            .into_iter()
+            .find(|source| source.name() == name)
     }
 }
 
@@ -298,7 +324,8 @@ pub struct Audio {
     pub media_type: Arc<str>,
 }
 
-/// A reference to content that the host keeps elsewhere. It holds what is needed to know the same bytes again.
+/// A reference to content that the host keeps elsewhere. It holds what is needed to know the same
+/// bytes again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredContent {
     /// The name by which the host finds it, for instance a path.
@@ -311,8 +338,9 @@ pub struct StoredContent {
     pub sha256: Arc<str>,
 }
 
-/// A piece of an answer that only its provider understands: a tool that the server ran and its result, citations of a
-/// text, a compaction, a call of a custom tool. It goes back unchanged to where it came from, in its place, and nowhere else.
+/// A piece of an answer that only its provider understands: a tool that the server ran and its
+/// result, citations of a text, a compaction, a call of a custom tool. It goes back unchanged to
+/// where it came from, in its place, and nowhere else.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderBlock {
     /// The client API that produced it.
@@ -324,7 +352,8 @@ pub struct ProviderBlock {
 }
 
 impl ProviderBlock {
-    /// Until when the provider knows what it names, in seconds since 1970: a spoken answer goes back by its id alone.
+    /// Until when the provider knows what it names, in seconds since 1970: a spoken answer goes
+    /// back by its id alone.
     #[cfg(feature = "runtime")]
     pub(crate) fn expires_at(&self) -> Option<u64> {
         self.data.pointer("/audio/expires_at")?.as_u64()
@@ -339,7 +368,11 @@ impl ProviderBlock {
 fn kind_of(data: &Value) -> &str {
     data.get("type")
         .and_then(Value::as_str)
-        .or_else(|| data.as_object().and_then(|members| members.keys().next()).map(String::as_str))
+        .or_else(|| {
+            data.as_object()
+                .and_then(|members| members.keys().next())
+                .map(String::as_str)
+        })
         .unwrap_or_default()
 }
 
@@ -366,7 +399,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool whose arguments have this JSON Schema, an object. Anything else, for instance `null`, stands for a tool without arguments.
+    /// A tool whose arguments have this JSON Schema, an object. Anything else, for instance `null`,
+    /// stands for a tool without arguments.
     ///
     /// ```
     /// use reqc::conversation::Tool;
@@ -384,7 +418,11 @@ impl Tool {
                 ("properties".to_owned(), Value::Object(Map::new())),
             ]),
         };
-        Tool { name: name.into(), description: description.into(), schema }
+        Tool {
+            name: name.into(),
+            description: description.into(),
+            schema,
+        }
     }
 }
 
@@ -481,7 +519,9 @@ impl Conversation {
     #[cfg(feature = "runtime")]
     #[must_use]
     pub(crate) fn without_expired(mut self, now: u64) -> Conversation {
-        let Task::Chat(history) = &mut self.task else { return self };
+        let Task::Chat(history) = &mut self.task else {
+            return self;
+        };
         for block in history.iter_mut().flat_map(|message| &mut message.blocks) {
             if let Block::Provider(own) = block
                 && own.expires_at().is_some_and(|end| end <= now)
@@ -500,22 +540,36 @@ impl Conversation {
         }
     }
 
-    /// The whole system prompt: the agent's own and the layers by priority, joined by a blank line, blank ones
-    /// skipped. `None` if nothing is left.
+    /// The whole system prompt: the agent's own and the layers by priority, joined by a blank line,
+    /// blank ones skipped. `None` if nothing is left.
     pub fn system_prompt(&self, own: Option<&str>) -> Option<String> {
-        let texts: Vec<&str> = self.prompt_parts(own).into_iter().map(|(_, text)| text).collect();
+        let texts: Vec<&str> = self
+            .prompt_parts(own)
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect();
         (!texts.is_empty()).then(|| texts.join(PROMPT_SEPARATOR))
     }
 
-    /// The parts of the system prompt in order: the number of the layer, or `None` for the agent's own part, and the text.
-    pub(crate) fn prompt_parts<'t>(&'t self, own: Option<&'t str>) -> Vec<(Option<usize>, &'t str)> {
-        let own = own.filter(|_| !self.omit_system_prompt).map(|text| (0, None, text));
+    /// The parts of the system prompt in order: the number of the layer, or `None` for the agent's
+    /// own part, and the text.
+    pub(crate) fn prompt_parts<'t>(
+        &'t self,
+        own: Option<&'t str>,
+    ) -> Vec<(Option<usize>, &'t str)> {
+        let own = own
+            .filter(|_| !self.omit_system_prompt)
+            .map(|text| (0, None, text));
         let layers = self.system_layers.iter().enumerate();
-        let layers = layers.map(|(index, layer)| (layer.priority, Some(index), layer.text.as_ref()));
+        let layers =
+            layers.map(|(index, layer)| (layer.priority, Some(index), layer.text.as_ref()));
         let mut parts: Vec<(i64, Option<usize>, &str)> = own.into_iter().chain(layers).collect();
         parts.retain(|(_, _, text)| !text.trim().is_empty());
         parts.sort_by_key(|(priority, ..)| *priority);
-        parts.into_iter().map(|(_, layer, text)| (layer, text)).collect()
+        parts
+            .into_iter()
+            .map(|(_, layer, text)| (layer, text))
+            .collect()
     }
 }
 
@@ -528,7 +582,11 @@ mod tests {
 
     #[test]
     fn layers_join_by_priority_and_blank_ones_go() {
-        let layer = |name: &str, priority, text: &str| SystemLayer { name: name.into(), priority, text: text.into() };
+        let layer = |name: &str, priority, text: &str| SystemLayer {
+            name: name.into(),
+            priority,
+            text: text.into(),
+        };
         let conversation = Conversation {
             system_layers: vec![
                 layer("b", 100, "late"),
@@ -538,8 +596,14 @@ mod tests {
             ],
             ..Conversation::default()
         };
-        assert_eq!(conversation.system_prompt(Some("own")).as_deref(), Some("early\n\nown\n\nlate\n\nlater"));
-        let omitted = Conversation { omit_system_prompt: true, ..Conversation::default() };
+        assert_eq!(
+            conversation.system_prompt(Some("own")).as_deref(),
+            Some("early\n\nown\n\nlate\n\nlater")
+        );
+        let omitted = Conversation {
+            omit_system_prompt: true,
+            ..Conversation::default()
+        };
         assert_eq!(omitted.system_prompt(Some("own")), None);
     }
 }

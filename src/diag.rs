@@ -1,8 +1,8 @@
 //! Findings as values.
 //!
-//! A [`Diagnostic`] has a stable code (through its [`Rule`]), one message that reads well on one line, a
-//! primary place in a source file, related places (the `extends` or include chain that led there) and help
-//! that can be acted on. Stages return them; nobody prints here.
+//! A [`Diagnostic`] has a stable code (through its [`Rule`]), one message that reads well on one
+//! line, a primary place in a source file, related places (the `extends` or include chain that led
+//! there) and help that can be acted on. Stages return them; nobody prints here.
 
 mod evidence;
 mod fix;
@@ -45,9 +45,9 @@ pub struct Rule {
     pub summary: &'static str,
     /// The page that `reqc rule CODE` shows: why it matters and what to do, in Markdown.
     pub page: &'static str,
-    /// `true` if a repository may lower or silence it. An error that leaves an agent without a body must stay one: else a run
-    /// would pass that compiled less than it seems. What may be lowered are warnings, and findings about the content of
-    /// bodies that exist.
+    /// `true` if a repository may lower or silence it. An error that leaves an agent without a body
+    /// must stay one: else a run would pass that compiled less than it seems. What may be lowered
+    /// are warnings, and findings about the content of bodies that exist.
     pub can_be_lowered: bool,
     /// `true` if it speaks of a member's key rather than of its value.
     pub is_about_key: bool,
@@ -57,14 +57,30 @@ pub struct Rule {
 
 impl Rule {
     /// A rule about values, which can be lowered if it is a warning.
-    pub(crate) const fn new(code: &'static str, severity: Severity, summary: &'static str, page: &'static str) -> Rule {
+    pub(crate) const fn new(
+        code: &'static str,
+        severity: Severity,
+        summary: &'static str,
+        page: &'static str,
+    ) -> Rule {
         let can_be_lowered = matches!(severity, Severity::Warning);
-        Rule { code, severity, summary, page, can_be_lowered, is_about_key: false, evidence: &[] }
+        Rule {
+            code,
+            severity,
+            summary,
+            page,
+            can_be_lowered,
+            is_about_key: false,
+            evidence: &[],
+        }
     }
 
     /// An error that can be lowered all the same: the body is there.
     pub(crate) const fn lowerable(self) -> Rule {
-        Rule { can_be_lowered: true, ..self }
+        Rule {
+            can_be_lowered: true,
+            ..self
+        }
     }
 
     /// A rule that stands on evidence.
@@ -93,12 +109,16 @@ impl Rule {
 
     /// A rule that speaks of keys.
     pub(crate) const fn about_key(self) -> Rule {
-        Rule { is_about_key: true, ..self }
+        Rule {
+            is_about_key: true,
+            ..self
+        }
     }
 }
 
-/// Declares rules as documented statics plus a `RULES` slice of all of them. What is special about a rule stands in brackets
-/// behind its severity: `Error[lowerable]`, `Error[lowerable, about_key]`; the evidence behind its page:
+/// Declares rules as documented statics plus a `RULES` slice of all of them. What is special about
+/// a rule stands in brackets behind its severity: `Error[lowerable]`,
+/// `Error[lowerable, about_key]`; the evidence behind its page:
 /// `seen "2026-11" { "ADDRESS": "what it shows", }`.
 macro_rules! rules {
     ($(
@@ -146,13 +166,15 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The edit that mends it, where the stage that found it knows one; see [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
-    /// `true` if what is wrong stands elsewhere, where nobody can edit it: no name at its place is misspelt.
+    /// `true` if what is wrong stands elsewhere, where nobody can edit it: no name at its place is
+    /// misspelt.
     pub(crate) is_elsewhere: bool,
     /// The sense in which it differs from another finding of its rule at its place.
     pub(crate) sense: Option<String>,
     /// The worst that any policy makes of it.
     pub(crate) worst: Severity,
-    /// The thing to mend elsewhere, for all findings of its rule that name the same: a file that is missing, for instance.
+    /// The thing to mend elsewhere, for all findings of its rule that name the same: a file that is
+    /// missing, for instance.
     pub(crate) cause: Option<String>,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
     pub agents: Vec<Arc<str>>,
@@ -167,7 +189,10 @@ impl Diagnostic {
             rule,
             severity: rule.severity,
             message: message.into(),
-            primary: Label { span, message: String::new() },
+            primary: Label {
+                span,
+                message: String::new(),
+            },
             related: Vec::new(),
             help: None,
             fix: None,
@@ -198,14 +223,24 @@ impl Diagnostic {
     /// Adds a related place.
     #[must_use]
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
-        self.related.push(Label { span, message: message.into() });
+        self.related.push(Label {
+            span,
+            message: message.into(),
+        });
         self
     }
 
-    /// Tells it at another place, by which what is wrong comes in; what stood at its own place is said there, or `what`.
+    /// Tells it at another place, by which what is wrong comes in; what stood at its own place is
+    /// said there, or `what`.
     #[must_use]
     pub(crate) fn told_at(mut self, span: Span, what: &str) -> Diagnostic {
-        let mut before = std::mem::replace(&mut self.primary, Label { span, message: String::new() });
+        let mut before = std::mem::replace(
+            &mut self.primary,
+            Label {
+                span,
+                message: String::new(),
+            },
+        );
         if before.message.is_empty() {
             what.clone_into(&mut before.message);
         }
@@ -222,15 +257,16 @@ impl Diagnostic {
         self
     }
 
-    /// Says what is to be mended elsewhere: findings of its rule with the same cause are one, whatever their places.
+    /// Says what is to be mended elsewhere: findings of its rule with the same cause are one,
+    /// whatever their places.
     #[must_use]
     pub(crate) fn caused_by(mut self, cause: Option<String>) -> Diagnostic {
         self.cause = cause;
         self
     }
 
-    /// Says that the value at its place is to be mended, whoever uses it: findings of its rule there are one, which says what each
-    /// of them says.
+    /// Says that the value at its place is to be mended, whoever uses it: findings of its rule
+    /// there are one, which says what each of them says.
     #[must_use]
     pub(crate) fn once_at_its_place(self) -> Diagnostic {
         let Span { file, start, end } = self.primary.span;
@@ -253,31 +289,53 @@ impl Diagnostic {
 
     /// Names a further place of its cause.
     fn met_at(&mut self, span: Span) {
-        let is_known = self.primary.span == span || self.related.iter().any(|label| label.span == span);
-        let further = self.related.iter().filter(|label| label.message == MET_HERE).count();
+        let is_known =
+            self.primary.span == span || self.related.iter().any(|label| label.span == span);
+        let further = self
+            .related
+            .iter()
+            .filter(|label| label.message == MET_HERE)
+            .count();
         if !is_known && further < MOST_PLACES {
-            self.related.push(Label { span, message: MET_HERE.to_owned() });
+            self.related.push(Label {
+                span,
+                message: MET_HERE.to_owned(),
+            });
         }
     }
 
     /// Adds what another finding of its cause says in other words.
     fn says_too(&mut self, other: &Diagnostic) {
         let said = words(&other.message);
-        let known = std::iter::once(&self.message).chain(self.related.iter().map(|label| &label.message));
+        let known =
+            std::iter::once(&self.message).chain(self.related.iter().map(|label| &label.message));
         let is_known = known.into_iter().any(|message| words(message) == said);
         if other.cause.is_some() && !is_known && self.related.len() < MOST_RELATED {
-            self.related.push(Label { span: other.primary.span, message: other.message.clone() });
+            self.related.push(Label {
+                span: other.primary.span,
+                message: other.message.clone(),
+            });
         }
     }
 
-    /// Takes in a finding that follows from this one: what it says, how bad it is, and whom it reaches.
+    /// Takes in a finding that follows from this one: what it says, how bad it is, and whom it
+    /// reaches.
     pub(crate) fn takes_in(&mut self, other: &Diagnostic) {
         self.severity = self.severity.max(other.severity);
         if self.related.len() < MOST_RELATED {
-            self.related.push(Label { span: other.primary.span, message: other.message.clone() });
+            self.related.push(Label {
+                span: other.primary.span,
+                message: other.message.clone(),
+            });
         }
-        other.agents.iter().for_each(|agent| insert_sorted(&mut self.agents, agent));
-        other.contexts.iter().for_each(|context| insert_sorted(&mut self.contexts, context));
+        other
+            .agents
+            .iter()
+            .for_each(|agent| insert_sorted(&mut self.agents, agent));
+        other
+            .contexts
+            .iter()
+            .for_each(|context| insert_sorted(&mut self.contexts, context));
     }
 
     /// Notes that the finding reaches an agent, in a context if one is given.
@@ -293,13 +351,16 @@ impl Diagnostic {
 
 /// The same at another message of a conversation is nothing new.
 fn words(text: &str) -> String {
-    text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>()
+    text.chars()
+        .filter(|c| !c.is_ascii_digit())
+        .collect::<String>()
 }
 
-/// Findings, deduplicated: the same rule at the same place, as bad and in the same sense, is one finding that reaches more. So are
-/// those with the same cause: further places are related ones.
+/// Findings, deduplicated: the same rule at the same place, as bad and in the same sense, is one
+/// finding that reaches more. So are those with the same cause: further places are related ones.
 ///
-/// The first finding's words win, so what is reported depends on the order of insertion: insert in a stable one.
+/// The first finding's words win, so what is reported depends on the order of insertion: insert in
+/// a stable one.
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
@@ -330,7 +391,12 @@ impl Key {
     fn of(finding: &Diagnostic) -> Key {
         let place = finding.cause.is_none().then_some(finding.primary.span);
         let words = finding.cause.as_ref().or(finding.sense.as_ref()).cloned();
-        Key { code: finding.rule.code, severity: finding.severity, place, words }
+        Key {
+            code: finding.rule.code,
+            severity: finding.severity,
+            place,
+            words,
+        }
     }
 }
 
@@ -343,8 +409,14 @@ impl Findings {
                 let known = &mut self.list[index];
                 known.met_at(diagnostic.primary.span);
                 known.says_too(&diagnostic);
-                diagnostic.agents.iter().for_each(|agent| insert_sorted(&mut known.agents, agent));
-                diagnostic.contexts.iter().for_each(|context| insert_sorted(&mut known.contexts, context));
+                diagnostic
+                    .agents
+                    .iter()
+                    .for_each(|agent| insert_sorted(&mut known.agents, agent));
+                diagnostic
+                    .contexts
+                    .iter()
+                    .for_each(|context| insert_sorted(&mut known.contexts, context));
             }
             None => {
                 self.seen.insert(key, self.list.len());
@@ -353,8 +425,8 @@ impl Findings {
         }
     }
 
-    /// Lets a finding that is there reach an agent in a context; `false` if there is none of this rule, level, place and sense. A level
-    /// of `None` is the rule's own.
+    /// Lets a finding that is there reach an agent in a context; `false` if there is none of this
+    /// rule, level, place and sense. A level of `None` is the rule's own.
     pub(crate) fn reach(
         &mut self,
         (rule, severity, span, sense): (&'static Rule, Option<Severity>, Span, Option<&str>),
@@ -362,8 +434,15 @@ impl Findings {
         context: &Arc<str>,
     ) -> bool {
         let severity = severity.unwrap_or(rule.severity);
-        let key = Key { code: rule.code, severity, place: Some(span), words: sense.map(str::to_owned) };
-        let Some(&index) = self.seen.get(&key) else { return false };
+        let key = Key {
+            code: rule.code,
+            severity,
+            place: Some(span),
+            words: sense.map(str::to_owned),
+        };
+        let Some(&index) = self.seen.get(&key) else {
+            return false;
+        };
         let known = &mut self.list[index];
         insert_sorted(&mut known.agents, agent);
         insert_sorted(&mut known.contexts, context);
@@ -372,7 +451,9 @@ impl Findings {
 
     /// Adds many.
     pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
-        diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
+        diagnostics
+            .into_iter()
+            .for_each(|diagnostic| self.push(diagnostic));
     }
 
     /// Returns `true` if nothing was found.
@@ -398,8 +479,8 @@ const NEARLY_AS_ALIKE: f64 = 0.04;
 /// The longest name that is compared with others, in bytes: nobody misspells a longer one.
 const LONGEST_NAME: usize = 120;
 
-/// The candidates nearest to a misspelt name, best first, at most three; only those that are near enough to help,
-/// and none that is clearly worse than the best. Long names have none.
+/// The candidates nearest to a misspelt name, best first, at most three; only those that are near
+/// enough to help, and none that is clearly worse than the best. Long names have none.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if name.len() > LONGEST_NAME {
         return Vec::new();
@@ -414,27 +495,36 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     scored.dedup_by(|a, b| a.1 == b.1);
     let best = scored.first().map_or(0.0, |(score, _)| *score);
     scored.retain(|(score, _)| *score >= best - NEARLY_AS_ALIKE);
-    scored.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+    scored
+        .into_iter()
+        .take(3)
+        .map(|(_, candidate)| candidate)
+        .collect()
 }
 
-/// Returns how much alike two names are, from 0 to 1; `None` if one is not worth suggesting for the other.
+/// Returns how much alike two names are, from 0 to 1; `None` if one is not worth suggesting for the
+/// other.
 fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     let score = strsim::jaro_winkler(wanted, candidate);
     let most = 2.min(wanted.len() / 3);
-    // Each step of the distance changes a length by one character at most, which has up to four bytes.
+    // Each step of the distance changes a length by one character at most, which has up to four
+    // bytes.
     let may_be_near = wanted.len().abs_diff(candidate.len()) <= 4 * most;
-    let is_like = score >= 0.85 || may_be_near && strsim::damerau_levenshtein(wanted, candidate) <= most;
+    let is_like =
+        score >= 0.85 || may_be_near && strsim::damerau_levenshtein(wanted, candidate) <= most;
     is_like.then_some(score)
 }
 
-/// Returns `true` if a name is a known one with a slip: in another spelling (`providerInstance`), or one or two steps away.
+/// Returns `true` if a name is a known one with a slip: in another spelling (`providerInstance`),
+/// or one or two steps away.
 pub(crate) fn is_misspelling(name: &str, known: &str) -> bool {
     if name.len() > LONGEST_NAME {
         return false;
     }
     let (name, known) = (folded(name), folded(known));
     name == known
-        || strsim::damerau_levenshtein(&name, &known) <= 2.min(known.len() / 4).max(usize::from(known.len() > 2))
+        || strsim::damerau_levenshtein(&name, &known)
+            <= 2.min(known.len() / 4).max(usize::from(known.len() > 2))
 }
 
 fn folded(name: &str) -> String {
@@ -442,12 +532,15 @@ fn folded(name: &str) -> String {
 }
 
 /// “did you mean `a` or `b`?”, if anything is near enough.
-pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn did_you_mean<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
     one_of(&nearest(name, candidates))
 }
 
-/// Suggestions for many names out of many: only so many comparisons are made in all. The first names get theirs, in the order
-/// in which they are asked for.
+/// Suggestions for many names out of many: only so many comparisons are made in all. The first
+/// names get theirs, in the order in which they are asked for.
 #[derive(Debug)]
 pub(crate) struct Suggestions {
     /// Comparisons that may still be made.
@@ -476,7 +569,11 @@ impl Suggestions {
     }
 
     /// As [`nearest`]; nothing once enough was compared.
-    pub(crate) fn nearest<'a>(&mut self, name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    pub(crate) fn nearest<'a>(
+        &mut self,
+        name: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Vec<&'a str> {
         if self.left == 0 {
             return Vec::new();
         }
@@ -532,24 +629,43 @@ mod tests {
 
     #[test]
     fn suggestions_are_near_or_absent() {
-        assert_eq!(nearest("contnet", ["content", "role", "content_blocks"])[0], "content");
-        assert_eq!(nearest("OpenAI Chatt", ["OpenAI Chat Tools", "OpenAI Chat"]), ["OpenAI Chat"]);
+        assert_eq!(
+            nearest("contnet", ["content", "role", "content_blocks"])[0],
+            "content"
+        );
+        assert_eq!(
+            nearest("OpenAI Chatt", ["OpenAI Chat Tools", "OpenAI Chat"]),
+            ["OpenAI Chat"]
+        );
         assert_eq!(nearest("zzz", ["content", "role"]), Vec::<&str>::new());
-        assert_eq!(did_you_mean("extend", ["extends"]).as_deref(), Some("did you mean `extends`?"));
+        assert_eq!(
+            did_you_mean("extend", ["extends"]).as_deref(),
+            Some("did you mean `extends`?")
+        );
     }
 
     #[test]
     fn long_names_are_not_compared() {
         let name = "a".repeat(100_000);
-        assert_eq!(nearest(&name, [format!("{name}b").as_str()]), Vec::<&str>::new());
-        assert_eq!(nearest("content", [name.as_str(), "contents"]), ["contents"]);
+        assert_eq!(
+            nearest(&name, [format!("{name}b").as_str()]),
+            Vec::<&str>::new()
+        );
+        assert_eq!(
+            nearest("content", [name.as_str(), "contents"]),
+            ["contents"]
+        );
     }
 
     #[test]
     fn of_many_names_the_first_get_suggestions() {
         let known: Vec<String> = (0..1_000).map(|number| format!("agent {number}")).collect();
         let mut suggestions = Suggestions::default();
-        let mut ask = || suggestions.did_you_mean("agnet 7", known.iter().map(String::as_str)).is_some();
+        let mut ask = || {
+            suggestions
+                .did_you_mean("agnet 7", known.iter().map(String::as_str))
+                .is_some()
+        };
         let told: Vec<bool> = (0..10_000).map(|_| ask()).collect();
         assert_eq!(told.iter().filter(|told| **told).count(), 200);
         assert!(told[0] && !told[200]);

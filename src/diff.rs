@@ -1,6 +1,7 @@
 //! The changes between two bodies, by JSON pointer, and equal changes of many bodies as one.
 //!
-//! Input: pairs of JSON values, or files that hold them. Output: [`Change`]s and [`Group`]s as data; printing is
+//! Input: pairs of JSON values, or files that hold them. Output: [`Change`]s and [`Group`]s as
+//! data; printing is
 //! [`report`](crate::report)'s business, and what caused a change is asked of whoever made the bodies.
 
 mod bounded;
@@ -34,27 +35,40 @@ pub(crate) fn similarity(old: &str, new: &str) -> f32 {
 
 /// How much of two texts is the same, by words: from 0 to 1.
 pub(crate) fn word_similarity(old: &str, new: &str) -> f32 {
-    let words = |text| -> Vec<&str> { str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect() };
+    let words = |text| -> Vec<&str> {
+        str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect()
+    };
     let (old, new) = (words(old), words(new));
     similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
 }
 
-/// A textual diff with three lines of context, for those who ask for it. Of long texts that have little in common all between
-/// the first and the last difference is removed and added. It starts with `diff a/NAME b/NAME`: Buildkite takes the usual
-/// `--- a/NAME` for the head of a group.
+/// A textual diff with three lines of context, for those who ask for it. Of long texts that have
+/// little in common all between the first and the last difference is removed and added. It starts
+/// with `diff a/NAME b/NAME`: Buildkite takes the usual `--- a/NAME` for the head of a group.
 pub fn textual(old: &str, new: &str, name: &str) -> String {
-    let (before, after): (Vec<&str>, Vec<&str>) =
-        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let (before, after): (Vec<&str>, Vec<&str>) = (
+        old.split_inclusive('\n').collect(),
+        new.split_inclusive('\n').collect(),
+    );
     let header = format!("diff a/{name} b/{name}\n");
     if bounded::is_cheap(&before, &after) {
-        return format!("{header}{}", TextDiff::from_lines(old, new).unified_diff().context_radius(3));
+        return format!(
+            "{header}{}",
+            TextDiff::from_lines(old, new)
+                .unified_diff()
+                .context_radius(3)
+        );
     }
     let (removed, added) = bounded::middles(&before, &after);
     let place = |range: &std::ops::Range<usize>| format!("{},{}", range.start + 1, range.len());
     let hunk = format!("@@ -{} +{} @@\n", place(&removed), place(&added));
     let removed = before[removed].iter().map(|it| line('-', it));
     let added = after[added].iter().map(|it| line('+', it));
-    [header, hunk].into_iter().chain(removed).chain(added).collect()
+    [header, hunk]
+        .into_iter()
+        .chain(removed)
+        .chain(added)
+        .collect()
 }
 
 fn line(sign: char, line: &&str) -> String {

@@ -1,9 +1,10 @@
 //! Compiled requests in the forms that other programs take.
 //!
-//! Input: request lines and bodies. Output: files as text. The forms are documented by those who read them: HAR 1.2
-//! (<http://www.softwareishard.com/blog/har-12-spec/>), the batch services of OpenAI
-//! (<https://platform.openai.com/docs/guides/batch>) and Anthropic
-//! (<https://platform.claude.com/docs/en/build-with-claude/batch-processing>), seen in November 2026. Knows nothing of profiles.
+//! Input: request lines and bodies. Output: files as text. The forms are documented by those who
+//! read them: HAR 1.2 (<http://www.softwareishard.com/blog/har-12-spec/>), the batch services of
+//! OpenAI (<https://platform.openai.com/docs/guides/batch>) and Anthropic
+//! (<https://platform.claude.com/docs/en/build-with-claude/batch-processing>), seen in November
+//! 2026. Knows nothing of profiles.
 
 mod batch;
 mod curl;
@@ -40,8 +41,14 @@ pub enum Layout {
 
 impl Layout {
     /// All layouts, in the order of the help.
-    pub const ALL: [Layout; 6] =
-        [Layout::Tree, Layout::Jsonl, Layout::Curl, Layout::Har, Layout::BatchOpenAi, Layout::BatchAnthropic];
+    pub const ALL: [Layout; 6] = [
+        Layout::Tree,
+        Layout::Jsonl,
+        Layout::Curl,
+        Layout::Har,
+        Layout::BatchOpenAi,
+        Layout::BatchAnthropic,
+    ];
 
     /// Its name in options.
     pub fn name(self) -> &'static str {
@@ -102,28 +109,50 @@ pub struct Exported {
 /// Lays out requests. `root` is the folder that files of keys are named from.
 pub fn export(layout: Layout, requests: &[Request], root: &Path) -> Exported {
     match layout {
-        Layout::Tree => all(requests.iter().map(|it| (it.path("json"), it.body.clone())).collect(), requests),
+        Layout::Tree => all(
+            requests
+                .iter()
+                .map(|it| (it.path("json"), it.body.clone()))
+                .collect(),
+            requests,
+        ),
         Layout::Jsonl => {
             let lines: Vec<String> = requests.iter().map(|it| line(&object(it))).collect();
-            all(vec![("requests.jsonl".to_owned(), lines.concat())], requests)
+            all(
+                vec![("requests.jsonl".to_owned(), lines.concat())],
+                requests,
+            )
         }
         Layout::Curl => all(
             requests
                 .iter()
-                .map(|it| (it.path("sh"), format!("#!/bin/sh\n{}", curl(&it.line, &it.body, root))))
+                .map(|it| {
+                    (
+                        it.path("sh"),
+                        format!("#!/bin/sh\n{}", curl(&it.line, &it.body, root)),
+                    )
+                })
                 .collect(),
             requests,
         ),
-        Layout::Har => {
-            all(vec![("requests.har".to_owned(), Text::json_data(&har::archive(requests)).to_string())], requests)
-        }
+        Layout::Har => all(
+            vec![(
+                "requests.har".to_owned(),
+                Text::json_data(&har::archive(requests)).to_string(),
+            )],
+            requests,
+        ),
         Layout::BatchOpenAi => batch::openai(requests),
         Layout::BatchAnthropic => batch::anthropic(requests),
     }
 }
 
 fn all(files: Vec<(String, String)>, requests: &[Request]) -> Exported {
-    Exported { files, requests: requests.len(), left_out: 0 }
+    Exported {
+        files,
+        requests: requests.len(),
+        left_out: 0,
+    }
 }
 
 /// A request as one object.
@@ -148,6 +177,12 @@ fn line(value: &Value) -> String {
 fn file_name(text: &str) -> String {
     text.trim_matches('/')
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || ".-_".contains(c) {
+                c
+            } else {
+                '-'
+            }
+        })
         .collect()
 }

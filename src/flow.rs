@@ -1,7 +1,9 @@
 //! Content that is lost on its way from a conversation into a request body.
 //!
-//! Input: a conversation as templates see it, and the body that was made of it. Output: [`Judged`]: the kinds of content that are
-//! there, and every [`Loss`]. The body is read into pieces, as `compare` reads it, and the content is looked for among them. Knows nothing of profiles, files and how a loss is told.
+//! Input: a conversation as templates see it, and the body that was made of it. Output: [`Judged`]:
+//! the kinds of content that are there, and every [`Loss`]. The body is read into pieces, as
+//! `compare` reads it, and the content is looked for among them. Knows nothing of profiles, files
+//! and how a loss is told.
 
 mod alteration;
 mod carried;
@@ -57,6 +59,13 @@ impl Loss {
 
     fn new(kind: ContentKind, fate: Fate, at: Pointer, content: &str) -> Loss {
         let shown = crate::text::cut(content, Loss::SHOWN).into();
-        Loss { kind, also: None, fate, at, size: content.len(), shown }
+        Loss {
+            kind,
+            also: None,
+            fate,
+            at,
+            size: content.len(),
+            shown,
+        }
     }
 }

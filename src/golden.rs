@@ -1,8 +1,9 @@
 //! Golden bodies: which files they are, and how those on disk differ.
 //!
-//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what a [`GoldenFolder`] holds.
-//! Deciding is separate from writing: [`Comparison::write`] alone changes anything, through [`apply`] and [`Manifest`]. What
-//! was not written here is left alone; a [`Manifest`] proves what was.
+//! Input: the bodies of one agent. Output: [`GoldenFile`]s, and [`Drift`] against what a
+//! [`GoldenFolder`] holds. Deciding is separate from writing: [`Comparison::write`] alone changes
+//! anything, through [`apply`] and [`Manifest`]. What was not written here is left alone; a
+//! [`Manifest`] proves what was.
 
 mod manifest;
 pub(crate) mod rules;
@@ -29,9 +30,17 @@ pub const FOLDER: &str = "golden";
 pub const REQUEST: &str = "request.json";
 
 /// The keys that every `request.json` has, beside the agent's name.
-const REQUEST_KEYS: [&str; 6] = ["provider_instance", "client_api", "wire", "method", "url", "headers"];
+const REQUEST_KEYS: [&str; 6] = [
+    "provider_instance",
+    "client_api",
+    "wire",
+    "method",
+    "url",
+    "headers",
+];
 
-/// The members that hold the conversation in the bodies of some wire format: every body has one of them.
+/// The members that hold the conversation in the bodies of some wire format: every body has one of
+/// them.
 const CONVERSATIONS: [&str; 5] = ["messages", "contents", "input", "prompt", "input_prefix"];
 
 /// A file that should be there.
@@ -58,7 +67,11 @@ impl GoldenFile {
             None => self.text.replacen(&member(from), &member(to), 1),
             Some(_) => self.text,
         };
-        GoldenFile { path: format!("{}/{name}", slug(to)), context: self.context, text }
+        GoldenFile {
+            path: format!("{}/{name}", slug(to)),
+            context: self.context,
+            text,
+        }
     }
 }
 
@@ -92,20 +105,35 @@ impl From<&Drift> for ChangedFile {
                 context: context.map(Arc::from),
             },
             path: drift.path.clone(),
-            old: drift.old.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+            old: drift
+                .old
+                .as_ref()
+                .map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
             new: drift.new.clone(),
         }
     }
 }
 
-/// The files of one agent: `request.json`, and one for each of the bodies, which come with the names of their contexts.
-pub fn files<'b>(plan: &Plan<'_>, bodies: impl Iterator<Item = (&'b Arc<str>, &'b Body)>) -> Vec<GoldenFile> {
+/// The files of one agent: `request.json`, and one for each of the bodies, which come with the
+/// names of their contexts.
+pub fn files<'b>(
+    plan: &Plan<'_>,
+    bodies: impl Iterator<Item = (&'b Arc<str>, &'b Body)>,
+) -> Vec<GoldenFile> {
     let slug = slug(plan.name());
-    let request = GoldenFile { path: format!("{slug}/{REQUEST}"), context: None, text: request_json(plan, None) };
+    let request = GoldenFile {
+        path: format!("{slug}/{REQUEST}"),
+        context: None,
+        text: request_json(plan, None),
+    };
     std::iter::once(request)
         .chain(bodies.map(|(context, body)| {
             let path = format!("{slug}/{context}.json");
-            GoldenFile { path, context: Some(Arc::clone(context)), text: body.pretty() }
+            GoldenFile {
+                path,
+                context: Some(Arc::clone(context)),
+                text: body.pretty(),
+            }
         }))
         .collect()
 }
@@ -113,20 +141,31 @@ pub fn files<'b>(plan: &Plan<'_>, bodies: impl Iterator<Item = (&'b Arc<str>, &'
 /// `request.json`: everything of a request but its body.
 pub fn request_json(plan: &Plan<'_>, model: Option<&str>) -> String {
     let line = plan.request_line(model);
-    let headers: Map<String, Value> =
-        line.headers.into_iter().map(|header| (header.name, header.value.to_string().into())).collect();
+    let headers: Map<String, Value> = line
+        .headers
+        .into_iter()
+        .map(|header| (header.name, header.value.to_string().into()))
+        .collect();
     let members = [
         ("agent", plan.name().as_ref().into()),
-        ("provider_instance", plan.instance.name.value.as_ref().into()),
+        (
+            "provider_instance",
+            plan.instance.name.value.as_ref().into(),
+        ),
         ("client_api", plan.api.name().into()),
         ("wire", plan.wire.name().into()),
         ("method", line.method.into()),
         ("url", line.url.into()),
         ("headers", Value::Object(headers)),
     ];
-    let model = plan.carries_model().then(|| ("model", Value::from(plan.model(model))));
-    let value: Map<String, Value> =
-        members.into_iter().chain(model).map(|(key, value): (&str, Value)| (key.to_owned(), value)).collect();
+    let model = plan
+        .carries_model()
+        .then(|| ("model", Value::from(plan.model(model))));
+    let value: Map<String, Value> = members
+        .into_iter()
+        .chain(model)
+        .map(|(key, value): (&str, Value)| (key.to_owned(), value))
+        .collect();
     let mut text = serde_json::to_string_pretty(&value).expect("a value serialises into memory");
     text.push('\n');
     text
@@ -192,7 +231,9 @@ pub fn surplus(
     manifest: &Manifest,
 ) -> Result<Surplus, AccessError> {
     let expected: HashSet<&str> = expected.iter().map(|file| file.path.as_str()).collect();
-    let paths = listed(output, folder, slug)?.into_iter().filter(|path| !expected.contains(path.as_str()));
+    let paths = listed(output, folder, slug)?
+        .into_iter()
+        .filter(|path| !expected.contains(path.as_str()));
     unasked(output, folder, slug, paths.collect(), manifest)
 }
 
@@ -209,10 +250,20 @@ pub fn orphans<'n>(
 ) -> Result<Surplus, AccessError> {
     let slugs: HashSet<String> = agents.map(|name| slug(name)).collect();
     let mut found = Surplus::default();
-    for entry in output.list(folder)?.into_iter().filter(|entry| entry.kind == EntryKind::Folder) {
+    for entry in output
+        .list(folder)?
+        .into_iter()
+        .filter(|entry| entry.kind == EntryKind::Folder)
+    {
         let name = entry.path.rsplit('/').next().unwrap_or_default();
         if !slugs.contains(name) {
-            found = found.and(unasked(output, folder, name, listed(output, folder, name)?, manifest)?);
+            found = found.and(unasked(
+                output,
+                folder,
+                name,
+                listed(output, folder, name)?,
+                manifest,
+            )?);
         }
     }
     // A whole folder of other files is somebody else's, and no reason to say anything.
@@ -220,13 +271,20 @@ pub fn orphans<'n>(
     Ok(found)
 }
 
-/// The paths of the form `<slug>/<name>.json`; the one of `request.json`, which proves whose the others are, comes last.
+/// The paths of the form `<slug>/<name>.json`; the one of `request.json`, which proves whose the
+/// others are, comes last.
 fn listed(output: &dyn Output, folder: &str, slug: &str) -> Result<Vec<String>, AccessError> {
-    let files = output.list(&join(folder, slug))?.into_iter().filter(|entry| entry.kind == EntryKind::File);
+    let files = output
+        .list(&join(folder, slug))?
+        .into_iter()
+        .filter(|entry| entry.kind == EntryKind::File);
     let names = files.filter_map(|entry| entry.path.rsplit('/').next().map(str::to_owned));
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".json")).collect();
     names.sort_by_key(|name| name == REQUEST);
-    Ok(names.into_iter().map(|name| format!("{slug}/{name}")).collect())
+    Ok(names
+        .into_iter()
+        .map(|name| format!("{slug}/{name}"))
+        .collect())
 }
 
 /// Sorts files of one folder into those that were written here and others.
@@ -242,14 +300,20 @@ fn unasked(
         return Ok(found);
     }
     if !has_our_request(output, folder, slug)? {
-        return Ok(Surplus { foreign: paths, ..found });
+        return Ok(Surplus {
+            foreign: paths,
+            ..found
+        });
     }
     let mut left = MAX_REPOSITORY_BYTES;
     for path in paths {
         match manifest.names_file(&path) {
             true => {
                 let old = output.current(&join(folder, &path))?;
-                if old.as_ref().is_some_and(|bytes| !has_our_form(&path, bytes)) {
+                if old
+                    .as_ref()
+                    .is_some_and(|bytes| !has_our_form(&path, bytes))
+                {
                     found.foreign.push(path);
                     continue;
                 }
@@ -261,7 +325,13 @@ fn unasked(
                         join(folder, slug)
                     )
                 })?;
-                found.drifts.push(Drift { path, agent: None, context: None, old, new: None });
+                found.drifts.push(Drift {
+                    path,
+                    agent: None,
+                    context: None,
+                    old,
+                    new: None,
+                });
             }
             false => found.foreign.push(path),
         }
@@ -272,17 +342,23 @@ fn unasked(
 /// Returns whether the `request.json` of a folder is one of ours.
 fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool, AccessError> {
     let path = format!("{name}/{REQUEST}");
-    Ok(output.current(&join(folder, &path))?.is_some_and(|bytes| has_our_form(&path, &bytes)))
+    Ok(output
+        .current(&join(folder, &path))?
+        .is_some_and(|bytes| has_our_form(&path, &bytes)))
 }
 
-/// Returns `true` if a file of the form `<slug>/<name>.json` can be one of ours, judged by what it holds: a request line of an agent that
-/// has such a folder, or a body that some API takes. A manifest alone is no proof, since anybody can write one.
+/// Returns `true` if a file of the form `<slug>/<name>.json` can be one of ours, judged by what it
+/// holds: a request line of an agent that has such a folder, or a body that some API takes. A
+/// manifest alone is no proof, since anybody can write one.
 fn has_our_form(path: &str, bytes: &[u8]) -> bool {
-    let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else { return false };
+    let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else {
+        return false;
+    };
     match path.split_once('/') {
         Some((folder, REQUEST)) => {
             let agent = value.get("agent").and_then(Value::as_str);
-            agent.is_some_and(|agent| slug(agent) == folder) && REQUEST_KEYS.iter().all(|key| value.contains_key(*key))
+            agent.is_some_and(|agent| slug(agent) == folder)
+                && REQUEST_KEYS.iter().all(|key| value.contains_key(*key))
         }
         _ => CONVERSATIONS.iter().any(|key| value.contains_key(*key)),
     }

@@ -1,8 +1,10 @@
 //! A real request body as a context: the way back from a wire format to a conversation.
 //!
-//! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each value of the body that no context
-//! can hold. `pick` finds the body in a file. What agents say (model, sampling, limits) is not part of a conversation, and the system
-//! prompt comes back as layers, since nothing tells what of it was an agent's. Knows nothing of profiles, and does not write files.
+//! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each
+//! value of the body that no context can hold. `pick` finds the body in a file. What agents say
+//! (model, sampling, limits) is not part of a conversation, and the system prompt comes back as
+//! layers, since nothing tells what of it was an agent's. Knows nothing of profiles, and does not
+//! write files.
 
 mod lost;
 mod media;
@@ -63,7 +65,8 @@ pub struct Loss {
     pub why: String,
 }
 
-/// Why a body makes no context: what a repository would find wrong with that context, in one lower-case phrase.
+/// Why a body makes no context: what a repository would find wrong with that context, in one
+/// lower-case phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError(String);
 
@@ -88,7 +91,10 @@ pub fn import(request: &Request<'_>) -> Result<Imported, ImportError> {
     }
     let text = write::context(request, &conversation);
     read_back(&text)?;
-    Ok(Imported { text, losses: lost.placed(request.body) })
+    Ok(Imported {
+        text,
+        losses: lost.placed(request.body),
+    })
 }
 
 fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
@@ -97,7 +103,9 @@ fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
         WireFormat::OllamaGenerate if request.body.get("suffix").is_some() => {
             completion(request.body, ["prompt", "suffix"], lost)
         }
-        WireFormat::LlamaCppInfill => completion(request.body, ["input_prefix", "input_suffix"], lost),
+        WireFormat::LlamaCppInfill => {
+            completion(request.body, ["input_prefix", "input_suffix"], lost)
+        }
         WireFormat::OllamaGenerate => generation(request.body, lost),
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
@@ -112,7 +120,13 @@ fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
 pub(crate) const TOOLS: [&str; 2] = ["tools", "functions"];
 
 /// Members that name what a server keeps.
-const KEPT: [&str; 5] = ["previous_response_id", "conversation", "container", "cachedContent", "cached_content"];
+const KEPT: [&str; 5] = [
+    "previous_response_id",
+    "conversation",
+    "container",
+    "cachedContent",
+    "cached_content",
+];
 
 /// Why members of a body are not in a context.
 const OF_AGENTS: &str = "an agent says this, not a context";
@@ -120,13 +134,30 @@ const OF_AGENTS: &str = "an agent says this, not a context";
 fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     let Request { body, wire, .. } = *request;
     let history = History::read(wire, |name| body.get(name));
-    let leading = history.entries.iter().take_while(|entry| entry.role == turns::Role::System).count();
+    let leading = history
+        .entries
+        .iter()
+        .take_while(|entry| entry.role == turns::Role::System)
+        .count();
     let (prompt, said) = history.entries.split_at(leading);
     let system_layers = prompt::layers(body, wire, prompt, lost);
-    let tools = TOOLS.iter().flat_map(|name| tools::read(body.get(*name), lost)).collect();
+    let tools = TOOLS
+        .iter()
+        .flat_map(|name| tools::read(body.get(*name), lost))
+        .collect();
     let read = history::read(wire, said, lost);
-    let read_members = [prompt::members(wire), &TOOLS, &KEPT, turns::member_of(wire).as_slice()].concat();
-    for value in KEPT.iter().filter_map(|name| body.get(*name)).filter(|value| !value.is_null()) {
+    let read_members = [
+        prompt::members(wire),
+        &TOOLS,
+        &KEPT,
+        turns::member_of(wire).as_slice(),
+    ]
+    .concat();
+    for value in KEPT
+        .iter()
+        .filter_map(|name| body.get(*name))
+        .filter(|value| !value.is_null())
+    {
         lost.tell(value, "what the server keeps is not in the body");
     }
     lost.shape(body, &[&TOOLS, turns::member_of(wire).as_slice()].concat());
@@ -134,7 +165,10 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
     let normal = conversation::normalise(&read.messages, &conversation::NormalFormRules::default());
     for change in &normal.changes {
         if let Some(value) = read.values.get(change.message()) {
-            lost.tell(value, format!("{}: no context keeps that", change.describe()));
+            lost.tell(
+                value,
+                format!("{}: no context keeps that", change.describe()),
+            );
         }
     }
     Conversation {
@@ -151,7 +185,11 @@ fn chat<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
 }
 
 /// Code around a cursor.
-fn completion<'b>(body: &'b Value, [prefix, suffix]: [&'static str; 2], lost: &mut Lost<'b>) -> Conversation {
+fn completion<'b>(
+    body: &'b Value,
+    [prefix, suffix]: [&'static str; 2],
+    lost: &mut Lost<'b>,
+) -> Conversation {
     let mut text = |name: &str| match body.get(name) {
         Some(Value::String(text)) => text.clone(),
         Some(other) => {
@@ -160,11 +198,26 @@ fn completion<'b>(body: &'b Value, [prefix, suffix]: [&'static str; 2], lost: &m
         }
         None => String::new(),
     };
-    let task = Task::Completion { prefix: text(prefix), suffix: text(suffix) };
-    let extra = body.get("input_extra").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let files = extra.iter().filter_map(|file| attached(file, lost)).collect();
+    let task = Task::Completion {
+        prefix: text(prefix),
+        suffix: text(suffix),
+    };
+    let extra = body
+        .get("input_extra")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let files = extra
+        .iter()
+        .filter_map(|file| attached(file, lost))
+        .collect();
     lost.rest(body, &[prefix, suffix, "input_extra"], OF_AGENTS);
-    Conversation { task, files, omit_system_prompt: true, ..Conversation::default() }
+    Conversation {
+        task,
+        files,
+        omit_system_prompt: true,
+        ..Conversation::default()
+    }
 }
 
 /// A file beside the code, as `llama-server` takes it.
@@ -176,24 +229,45 @@ fn attached<'b>(file: &'b Value, lost: &mut Lost<'b>) -> Option<AttachedFile> {
     };
     let file_path = text("filename").unwrap_or("file").into();
     lost.rest(file, &["text", "filename"], "no context holds it");
-    Some(AttachedFile { file_path, content: content.into() })
+    Some(AttachedFile {
+        file_path,
+        content: content.into(),
+    })
 }
 
 /// Ollama's `generate` without a suffix: one question.
 fn generation<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Conversation {
-    let message = history::question(body, lost).filter(|question| question.blocks.iter().any(Block::says_something));
+    let message = history::question(body, lost)
+        .filter(|question| question.blocks.iter().any(Block::says_something));
     lost.rest(body, &["prompt", "system", "images"], OF_AGENTS);
-    let texts: Vec<String> = body.get("system").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+    let texts: Vec<String> = body
+        .get("system")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
     let task = Task::Chat(Vec::from_iter(message));
-    Conversation { task, system_layers: prompt::named(texts), omit_system_prompt: true, ..Conversation::default() }
+    Conversation {
+        task,
+        system_layers: prompt::named(texts),
+        omit_system_prompt: true,
+        ..Conversation::default()
+    }
 }
 
 /// Reads a context as a repository would, and says what is wrong with it.
 fn read_back(text: &str) -> Result<(), ImportError> {
-    let source = SourceText::from_bytes(text.as_bytes()).map_err(|error| ImportError(error.to_string()))?;
+    let source =
+        SourceText::from_bytes(text.as_bytes()).map_err(|error| ImportError(error.to_string()))?;
     let file = Sources::default().add("context", source);
     let mut findings = Vec::new();
-    let context = context::read(file, LayerKind::Own, text, &provider::origins([]), &mut findings);
+    let context = context::read(
+        file,
+        LayerKind::Own,
+        text,
+        &provider::origins([]),
+        &mut findings,
+    );
     // What a body says of its media is kept as it is.
     findings.retain(|finding| finding.rule != &context::rules::MEDIA_TYPE);
     match (context, findings.into_iter().next()) {

@@ -1,8 +1,8 @@
 //! JSON text: blanking trailing commas, parsing strictly, explaining what is wrong, finding places.
 //!
-//! Input: text that a template rendered, or a context file. Output: [`serde_json::Value`] in the author's
-//! order, or a [`JsonError`] that names the mistake and its place; [`Tree`] for looking up where a JSON pointer
-//! stands. Knows nothing of profiles or schemas.
+//! Input: text that a template rendered, or a context file. Output: [`serde_json::Value`] in the
+//! author's order, or a [`JsonError`] that names the mistake and its place; [`Tree`] for looking up
+//! where a JSON pointer stands. Knows nothing of profiles or schemas.
 
 mod commas;
 mod pointer;
@@ -40,10 +40,13 @@ impl std::fmt::Display for JsonError {
 impl std::error::Error for JsonError {}
 
 impl JsonError {
-    /// The range of the text that it was found in, and what comes in its place, if a comma is all that is wrong.
+    /// The range of the text that it was found in, and what comes in its place, if a comma is all
+    /// that is wrong.
     pub(crate) fn comma(&self) -> Option<(Range<usize>, &'static str)> {
         match self.problem {
-            Problem::DoubledComma | Problem::LeadingComma | Problem::TrailingComma => Some((self.range.clone(), "")),
+            Problem::DoubledComma | Problem::LeadingComma | Problem::TrailingComma => {
+                Some((self.range.clone(), ""))
+            }
             // The place is the end of the value before.
             Problem::MissingComma => Some((self.range.end..self.range.end, ",")),
             _ => None,
@@ -109,7 +112,10 @@ pub enum Problem {
 
 /// How long a text is inside of a JSON string, in bytes.
 pub(crate) fn escaped_len(text: &str) -> usize {
-    serde_json::to_string(text).expect("a string serialises into memory").len() - "\"\"".len()
+    serde_json::to_string(text)
+        .expect("a string serialises into memory")
+        .len()
+        - "\"\"".len()
 }
 
 /// How many values a value holds, itself included.
@@ -126,12 +132,16 @@ pub(crate) fn count_values(text: &str) -> usize {
     /// Texts that cannot have more are not looked at closely.
     const FEW: usize = 10_000;
     const SEPARATORS: [u8; 4] = *b",[{:";
-    /// Of a text of so few bytes as many are taken as are usual: it holds little, however dense it is.
+    /// Of a text of so few bytes as many are taken as are usual: it holds little, however dense it
+    /// is.
     const SHORT: usize = 2_048;
     if text.len() < SHORT {
         return text.len() / 8;
     }
-    let rough = SEPARATORS.iter().map(|&byte| memchr::memchr_iter(byte, text.as_bytes()).count()).sum();
+    let rough = SEPARATORS
+        .iter()
+        .map(|&byte| memchr::memchr_iter(byte, text.as_bytes()).count())
+        .sum();
     if rough < FEW {
         return rough;
     }
@@ -159,7 +169,9 @@ impl Problem {
             Problem::LeadingComma => "there is a comma before the first element".into(),
             Problem::TrailingComma => "there is a comma after the last element".into(),
             Problem::Unclosed(bracket) => format!("this `{bracket}` is never closed"),
-            Problem::NotClosed { open, met } => format!("this `{open}` is not closed before `{met}`"),
+            Problem::NotClosed { open, met } => {
+                format!("this `{open}` is not closed before `{met}`")
+            }
             Problem::ClosesNothing(found) => format!("`{found}` closes nothing"),
             Problem::Unquoted(text) => format!("`{text}` is no JSON value"),
             Problem::KeyNotString => "an object key must be a string in double quotes".into(),
@@ -167,7 +179,9 @@ impl Problem {
             Problem::MissingColon => "a `:` is missing after this key".into(),
             Problem::MissingValue => "a value is missing here".into(),
             Problem::UnterminatedString => "this string never ends".into(),
-            Problem::ControlCharacter(byte) => format!("a raw control character (0x{byte:02x}) in a string"),
+            Problem::ControlCharacter(byte) => {
+                format!("a raw control character (0x{byte:02x}) in a string")
+            }
             Problem::BadEscape => "JSON has no such escape".into(),
             Problem::LoneSurrogate => "a lone surrogate escape is no character".into(),
             Problem::BadNumber => "this is no JSON number".into(),
@@ -208,34 +222,44 @@ impl Problem {
             Problem::MissingComma => {
                 "partials may write a `,` after every element: the one before `]` or `}` is removed for you"
             }
-            Problem::MemberInList => "write `{` before the members of each element, and `}` behind them",
+            Problem::MemberInList => {
+                "write `{` before the members of each element, and `}` behind them"
+            }
             Problem::DoubledComma | Problem::LeadingComma => {
                 "only a comma right before `]` or `}` is removed for you; guard this one with the same condition as the element it belongs to"
             }
             Problem::SecondValue => {
                 "a template renders exactly one value: wrap several in `[…]`, or split them over several keys"
             }
-            Problem::Comment(_) => "remove it; templates have comments of their own, which are not rendered: `{# … #}`",
+            Problem::Comment(_) => {
+                "remove it; templates have comments of their own, which are not rendered: `{# … #}`"
+            }
             Problem::KeyNotString => "write the key in double quotes: `{\"key\": …}`",
-            Problem::DuplicateKey(..) => "write the key once; a condition can choose between two values",
+            Problem::DuplicateKey(..) => {
+                "write the key once; a condition can choose between two values"
+            }
             Problem::NumberOutOfRange => "send it as a string, if the API allows that",
             Problem::Unclosed(_) | Problem::NotClosed { .. } | Problem::ClosesNothing(_) => {
                 "every bracket is closed by its like: one is missing, or one branch opens what another closes"
             }
-            Problem::Empty => "a template that renders nothing drops its key; here something else stands around it",
+            Problem::Empty => {
+                "a template that renders nothing drops its key; here something else stands around it"
+            }
             Problem::TrailingComma => "remove it",
             Problem::MissingColon => "write `\"key\": value`",
             Problem::MissingValue => "write a value, or leave out the key and its comma",
             Problem::BadNumber => {
                 "JSON has no leading zeros, no `+`, and no number without digits on both sides of the dot"
             }
-            Problem::TooDeep => "look for a template that includes itself, or send the value as a string",
+            Problem::TooDeep => {
+                "look for a template that includes itself, or send the value as a string"
+            }
         })
     }
 }
 
-/// Parses a text that must be exactly one JSON value, strictly: RFC 8259, no duplicate keys, integers within
-/// 64 bits. Trailing commas are an error here: [`blank_trailing_commas`] first.
+/// Parses a text that must be exactly one JSON value, strictly: RFC 8259, no duplicate keys,
+/// integers within 64 bits. Trailing commas are an error here: [`blank_trailing_commas`] first.
 ///
 /// # Errors
 ///
@@ -264,12 +288,17 @@ pub fn parse_tree(text: &str) -> Result<Tree, JsonError> {
 fn parse_fast(text: &str) -> Option<Value> {
     let mut oversized = false;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict { oversized: &mut oversized }.deserialize(&mut deserializer).ok()?;
+    let value = Strict {
+        oversized: &mut oversized,
+    }
+    .deserialize(&mut deserializer)
+    .ok()?;
     deserializer.end().ok()?;
     (!oversized || scan::scan(text).is_ok()).then_some(value)
 }
 
-/// Builds a [`Value`], refusing duplicate keys and noting floats so large that they may be truncated integers.
+/// Builds a [`Value`], refusing duplicate keys and noting floats so large that they may be
+/// truncated integers.
 struct Strict<'a> {
     oversized: &'a mut bool,
 }
@@ -321,7 +350,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(element) = elements.next_element_seed(Strict { oversized: self.oversized })? {
+        while let Some(element) = elements.next_element_seed(Strict {
+            oversized: self.oversized,
+        })? {
             list.push(element);
         }
         Ok(Value::Array(list))
@@ -330,7 +361,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = members.next_key::<String>()? {
-            let value = members.next_value_seed(Strict { oversized: self.oversized })?;
+            let value = members.next_value_seed(Strict {
+                oversized: self.oversized,
+            })?;
             if map.insert(key, value).is_some() {
                 return Err(serde::de::Error::custom("duplicate key"));
             }
@@ -365,7 +398,10 @@ mod tests {
     fn numbers_survive_exactly() {
         let text = "[9007199254740993,-9223372036854775808,18446744073709551615,1.0,0.1,1e-7]";
         assert_eq!(parse(text).expect("valid").to_string(), text);
-        assert_eq!(problem("[18446744073709551616]"), (Problem::NumberOutOfRange, "18446744073709551616"));
+        assert_eq!(
+            problem("[18446744073709551616]"),
+            (Problem::NumberOutOfRange, "18446744073709551616")
+        );
         assert_eq!(problem("[1e999]"), (Problem::NumberOutOfRange, "1e999"));
         assert!(parse("[1e30]").is_ok(), "a float may be large");
     }
@@ -379,20 +415,41 @@ mod tests {
         assert_eq!(problem(r"[1,,2]").0, Problem::DoubledComma);
         assert_eq!(problem(r"[,1]").0, Problem::LeadingComma);
         assert_eq!(problem(r"[1,]").0, Problem::TrailingComma);
-        assert_eq!(problem(r#"{"a": [1}"#).0, Problem::NotClosed { open: '[', met: '}' });
+        assert_eq!(
+            problem(r#"{"a": [1}"#).0,
+            Problem::NotClosed {
+                open: '[',
+                met: '}'
+            }
+        );
         assert_eq!(problem(r"[[1]"), (Problem::Unclosed('['), "["));
-        assert_eq!(problem(r#"{"a": hello world}"#), (Problem::Unquoted("hello world".into()), "hello world"));
+        assert_eq!(
+            problem(r#"{"a": hello world}"#),
+            (Problem::Unquoted("hello world".into()), "hello world")
+        );
         assert_eq!(problem(r#"1, "x": 2"#).0, Problem::SecondValue);
-        assert_eq!(problem(r#"{"a":1,"a":2}"#), (Problem::DuplicateKey("a".into(), 1..4), "\"a\""));
+        assert_eq!(
+            problem(r#"{"a":1,"a":2}"#),
+            (Problem::DuplicateKey("a".into(), 1..4), "\"a\"")
+        );
         assert_eq!(problem("\"a\nb\"").0, Problem::ControlCharacter(b'\n'));
         assert_eq!(problem(r#""\ud800""#).0, Problem::LoneSurrogate);
         assert_eq!(problem(r#""\q""#).0, Problem::BadEscape);
         assert_eq!(problem("\"abc").0, Problem::UnterminatedString);
         assert_eq!(problem("{a: 1}").0, Problem::KeyNotString);
         assert_eq!(problem("[\n  # why\n 1]"), (Problem::Comment("#"), "# why"));
-        assert_eq!(problem("{\n  // why\n \"a\": 1}"), (Problem::Comment("//"), "// why"));
-        assert_eq!(problem("[1, // why\n 2]"), (Problem::Comment("//"), "// why"));
-        assert_eq!(problem("[1 /* why */, 2]"), (Problem::Comment("/*"), "/* why */, 2]"));
+        assert_eq!(
+            problem("{\n  // why\n \"a\": 1}"),
+            (Problem::Comment("//"), "// why")
+        );
+        assert_eq!(
+            problem("[1, // why\n 2]"),
+            (Problem::Comment("//"), "// why")
+        );
+        assert_eq!(
+            problem("[1 /* why */, 2]"),
+            (Problem::Comment("/*"), "/* why */, 2]")
+        );
         assert_eq!(problem("{\"a\": #fff}").0, Problem::Unquoted("#fff".into()));
         assert_eq!(problem(r#"{"a" 1}"#).0, Problem::MissingColon);
         assert_eq!(problem(r#"{"a":}"#).0, Problem::MissingValue);

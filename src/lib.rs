@@ -1,35 +1,43 @@
-//! A compiler for LLM agent profiles: declarative TOML in, the exact JSON request bodies that providers receive out.
+//! A compiler for LLM agent profiles: declarative TOML in, the exact JSON request bodies that
+//! providers receive out.
 //!
-//! A repository of profiles is read over the bundled files, every agent is rendered against every synthetic
-//! conversation that fits it, and what is wrong is told at the line that caused it. The binary `reqc` is a thin
-//! command line over this library. `README.md` introduces it; `ARCHITECTURE.md` draws the map.
+//! A repository of profiles is read over the bundled files, every agent is rendered against every
+//! synthetic conversation that fits it, and what is wrong is told at the line that caused it. The
+//! binary `reqc` is a thin command line over this library. `README.md` introduces it;
+//! `ARCHITECTURE.md` draws the map.
 //!
 //! # The stages
 //!
 //! Data flows one way; each stage is a module, and each hands a named type to the next.
 //!
-//! 1. [`world`]: files, seen through one trait; [`system`] has the real ones, [`MemoryWorld`](world::MemoryWorld) is
+//! 1. [`world`]: files, seen through one trait; [`system`] has the real ones,
+//!    [`MemoryWorld`](world::MemoryWorld) is
 //!    for tests and hosts.
 //! 2. `repo`: what files there are, in both layers. `toml` parses, [`source`] remembers places.
 //! 3. `profile`: one file → a profile.
-//! 4. `resolve`: `extends` → the hierarchy and, one at a time, merged profiles: each value with its origin.
+//! 4. `resolve`: `extends` → the hierarchy and, one at a time, merged profiles: each value with its
+//!    origin.
 //! 5. `context`: JSON files → [`Conversation`](conversation::Conversation)s in normal form.
 //! 6. `render`: checks and compiles templates, then gives text.
-//! 7. `unit`: the plan of an agent × a conversation → [`Body`], through `json` and the steps of `provider`.
+//! 7. `unit`: the plan of an agent × a conversation → [`Body`], through `json` and the steps of
+//!    `provider`.
 //! 8. `check`: bodies against the schemas of their wire formats.
 //!    [`tokens`]: what a body takes.
-//! 9. [`golden`] and [`diff`]: bodies against files, changes as data. [`review`]: which edits of sources caused them. [`lint`]: bodies that nobody here compiled.
+//! 9. [`golden`] and [`diff`]: bodies against files, changes as data. [`review`]: which edits of
+//!    sources caused them. [`lint`]: bodies that nobody here compiled.
 //! 10. [`report`]: findings ([`diag`]) and changes as text.
-//! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a loop.
+//! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a
+//!     loop.
 //!
-//! The default feature `cli` is the command line; hosts do without it (`default-features = false`), and without the two reports that
-//! draw source lines, `Human` and `Markdown`.
+//! The default feature `cli` is the command line; hosts do without it (`default-features = false`),
+//! and without the two reports that draw source lines, `Human` and `Markdown`.
 //!
-//! Those without a link are not for hosts: they are public for tests and benchmarks alone, and change without notice.
+//! Those without a link are not for hosts: they are public for tests and benchmarks alone, and
+//! change without notice.
 //!
 //! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load) reads and checks a
-//! repository, [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and tells what was found. `cli`
-//! is the command line.
+//! repository, [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and
+//! tells what was found. `cli` is the command line.
 //!
 //! # Example
 //!
@@ -71,7 +79,11 @@
 
 #![cfg_attr(
     not(feature = "cli"),
-    allow(dead_code, unused_imports, reason = "some helpers serve the command line alone")
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "some helpers serve the command line alone"
+    )
 )]
 
 mod chain;
@@ -115,7 +127,10 @@ pub mod review;
 pub mod runtime;
 mod secret;
 pub mod source;
-#[expect(clippy::disallowed_methods, reason = "this module is what the others are told to use instead")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this module is what the others are told to use instead"
+)]
 pub mod system;
 pub mod text;
 pub mod tokens;

@@ -1,8 +1,10 @@
-//! Request bodies that nobody here compiled: which ones a text holds, in which wire format, and where their values stand.
+//! Request bodies that nobody here compiled: which ones a text holds, in which wire format, and
+//! where their values stand.
 //!
-//! Input: a JSON document, or one line of many: a body, a list of bodies, a batch, a log, a HAR file. Output: a [`Harvest`]
-//! of [`FoundBody`]s, each with what its URL says of it; [`recognise`] tells the wire format of a body by its shape;
-//! `Places` leads from a pointer back to the text. What is wrong with a body is not known here:
+//! Input: a JSON document, or one line of many: a body, a list of bodies, a batch, a log, a HAR
+//! file. Output: a [`Harvest`] of [`FoundBody`]s, each with what its URL says of it; [`recognise`]
+//! tells the wire format of a body by its shape; `Places` leads from a pointer back to the text.
+//! What is wrong with a body is not known here:
 //! [`Compiler::lint`](crate::compile::Compiler::lint) judges it.
 
 mod address;

@@ -1,10 +1,12 @@
 //! One memory for what several agents ask.
 //!
-//! A `Question` is a value that names everything its answer depends on, so an answer that is remembered is the one that would be
-//! worked out again. Each room declares its questions beside the code that answers them. All answers share one budget in bytes and
-//! one policy: those that nobody asked for lately make room for new ones (S3-FIFO, by the crate `quick_cache`).
+//! A `Question` is a value that names everything its answer depends on, so an answer that is
+//! remembered is the one that would be worked out again. Each room declares its questions beside
+//! the code that answers them. All answers share one budget in bytes and one policy: those that
+//! nobody asked for lately make room for new ones (S3-FIFO, by the crate `quick_cache`).
 //!
-//! The memory does not know what is asked. Nothing that a user sees may depend on whether an answer was remembered.
+//! The memory does not know what is asked. Nothing that a user sees may depend on whether an answer
+//! was remembered.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -23,8 +25,9 @@ const SMALL: usize = 256;
 
 /// Something that several agents ask. Equal questions have equal answers.
 ///
-/// An answer that weighs more than a part of the table may hold is worked out each time. What one agent asks for each of many values,
-/// such as the history that all of them stand in, belongs to a thing of its own and is no question.
+/// An answer that weighs more than a part of the table may hold is worked out each time. What one
+/// agent asks for each of many values, such as the history that all of them stand in, belongs to a
+/// thing of its own and is no question.
 pub(crate) trait Question: Hash + Eq + Send + Sync + 'static {
     /// The answer, cheap to copy.
     type Answer: Clone + Send + Sync + 'static;
@@ -58,7 +61,13 @@ pub struct MemoryUse {
 
 impl fmt::Display for MemoryUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MemoryUse { answers, bytes, budget, remembered, worked_out } = self;
+        let MemoryUse {
+            answers,
+            bytes,
+            budget,
+            remembered,
+            worked_out,
+        } = self;
         let [held, most] = [bytes, budget].map(|bytes| bytes.div_ceil(1024 * 1024));
         let asked = remembered + worked_out;
         write!(
@@ -89,10 +98,18 @@ impl Default for Identity {
 impl Default for Memory {
     fn default() -> Memory {
         let mut options = OptionsBuilder::new();
-        options.weight_capacity(BUDGET).estimated_items_capacity(SHARDS * 1024).shards(SHARDS);
+        options
+            .weight_capacity(BUDGET)
+            .estimated_items_capacity(SHARDS * 1024)
+            .shards(SHARDS);
         let options = options.build().expect("the capacities are given");
         let state = RandomState::default();
-        let answers = Cache::with_options(options, Bytes, RandomState::default(), DefaultLifecycle::default());
+        let answers = Cache::with_options(
+            options,
+            Bytes,
+            RandomState::default(),
+            DefaultLifecycle::default(),
+        );
         Memory { answers, state }
     }
 }
@@ -101,9 +118,13 @@ impl Default for Memory {
 const SHARDS: usize = 4;
 
 impl Memory {
-    /// Returns the answer that is remembered, or else the one that `work_out` gives. That runs outside of all locks: at worst two
-    /// threads work out the same.
-    pub(crate) fn ask<Q: Question>(&self, question: Q, work_out: impl FnOnce() -> Q::Answer) -> Q::Answer {
+    /// Returns the answer that is remembered, or else the one that `work_out` gives. That runs
+    /// outside of all locks: at worst two threads work out the same.
+    pub(crate) fn ask<Q: Question>(
+        &self,
+        question: Q,
+        work_out: impl FnOnce() -> Q::Answer,
+    ) -> Q::Answer {
         let hash = self.hash_of(&question);
         if let Some(known) = self.find(hash, &question) {
             return known;
@@ -140,13 +161,29 @@ impl Memory {
 
     fn find<Q: Question>(&self, hash: u64, question: &Q) -> Option<Q::Answer> {
         let found = self.answers.get(&Sought { hash, question })?;
-        Some(found.value.downcast_ref::<Q::Answer>().expect("an answer of this kind of question").clone())
+        Some(
+            found
+                .value
+                .downcast_ref::<Q::Answer>()
+                .expect("an answer of this kind of question")
+                .clone(),
+        )
     }
 
     fn note_as<Q: Question>(&self, hash: u64, question: Q, answer: Q::Answer) {
         let weight = question.weight(&answer) as u64;
-        let asked = Asked { hash, question: Box::new(question), is_same: is_same::<Q> };
-        self.answers.insert(asked, Answer { value: Arc::new(answer), weight });
+        let asked = Asked {
+            hash,
+            question: Box::new(question),
+            is_same: is_same::<Q>,
+        };
+        self.answers.insert(
+            asked,
+            Answer {
+                value: Arc::new(answer),
+                weight,
+            },
+        );
     }
 }
 
@@ -165,7 +202,8 @@ struct Asked {
 
 /// Returns whether two questions are the same one.
 fn is_same<Q: Question>(one: &dyn Any, other: &dyn Any) -> bool {
-    one.downcast_ref::<Q>().is_some_and(|one| other.downcast_ref::<Q>() == Some(one))
+    one.downcast_ref::<Q>()
+        .is_some_and(|one| other.downcast_ref::<Q>() == Some(one))
 }
 
 impl PartialEq for Asked {
@@ -239,7 +277,10 @@ mod tests {
     fn a_question_is_worked_out_once() {
         let memory = Memory::default();
         assert_eq!(memory.ask(Square(3), || 9), 9);
-        assert_eq!(memory.ask(Square(3), || unreachable!("it is remembered")), 9);
+        assert_eq!(
+            memory.ask(Square(3), || unreachable!("it is remembered")),
+            9
+        );
         // Of another kind.
         assert_eq!(memory.ask(Large(3), || 27), 27);
         assert_eq!(memory.recall(&Square(4)), None);

@@ -31,8 +31,10 @@ impl Panic {
     /// The message and the help of the finding.
     pub(crate) fn told(&self, what: &str) -> (String, String) {
         let message = format!("reqc failed on {what}: {}", self.message);
-        let help =
-            format!("this is a bug in reqc, not in your files: please report it (it happened at {})", self.place);
+        let help = format!(
+            "this is a bug in reqc, not in your files: please report it (it happened at {})",
+            self.place
+        );
         (message, help)
     }
 }
@@ -50,7 +52,12 @@ pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Panic> {
     let before = IS_CATCHING.replace(true);
     let result = std::panic::catch_unwind(AssertUnwindSafe(work));
     IS_CATCHING.set(before);
-    result.map_err(|_| LAST.take().unwrap_or_else(|| Panic { message: "it panicked".into(), place: "?".into() }))
+    result.map_err(|_| {
+        LAST.take().unwrap_or_else(|| Panic {
+            message: "it panicked".into(),
+            place: "?".into(),
+        })
+    })
 }
 
 /// Outside of [`caught`], panics go on to whoever was told of them before.
@@ -66,14 +73,26 @@ fn install_hook() {
 }
 
 fn told(info: &PanicHookInfo<'_>) -> Panic {
-    let message = info.payload_as_str().unwrap_or("it panicked").lines().next().unwrap_or_default().to_owned();
-    let place = info.location().map_or_else(|| "?".to_owned(), |at| format!("{}:{}", file_name(at.file()), at.line()));
+    let message = info
+        .payload_as_str()
+        .unwrap_or("it panicked")
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let place = info.location().map_or_else(
+        || "?".to_owned(),
+        |at| format!("{}:{}", file_name(at.file()), at.line()),
+    );
     Panic { message, place }
 }
 
 /// The end of a path: the rest of it is about the machine that built the program.
 fn file_name(path: &str) -> &str {
-    ["/src/", "\\src\\"].iter().find_map(|folder| Some(&path[path.rfind(folder)? + 1..])).unwrap_or(path)
+    ["/src/", "\\src\\"]
+        .iter()
+        .find_map(|folder| Some(&path[path.rfind(folder)? + 1..]))
+        .unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -86,6 +105,9 @@ mod tests {
         assert_eq!(panic.message, "no");
         assert!(panic.place.starts_with("src/panics.rs:"), "{panic:?}");
         assert_eq!(caught(|| 1), Ok(1));
-        assert_eq!(file_name("/home/x/.cargo/registry/src/index/lib-1.0/src/a.rs"), "src/a.rs");
+        assert_eq!(
+            file_name("/home/x/.cargo/registry/src/index/lib-1.0/src/a.rs"),
+            "src/a.rs"
+        );
     }
 }

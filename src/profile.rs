@@ -1,7 +1,8 @@
 //! One profile as its file says it, before `extends`.
 //!
-//! Input: a parsed TOML table. Output: [`Profile`]: its name, its parent's name, what is not inherited, and the
-//! table itself, checked key by key. What a profile *means* together with its ancestors is
+//! Input: a parsed TOML table. Output: [`Profile`]: its name, its parent's name, what is not
+//! inherited, and the table itself, checked key by key. What a profile *means* together with its
+//! ancestors is
 //! [`resolve`](crate::resolve)'s business.
 
 mod rules;
@@ -16,8 +17,8 @@ use crate::conversation::ContentKind;
 use crate::diag::Diagnostic;
 use crate::panics::caught;
 use crate::repo::{
-    Known, LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, Special, address, body_fields, glob, headers, is_fatal,
-    not_toml, rules as repo_rules,
+    Known, LayerFile, LayerKind, MAX_GLOBS, Reader, Repo, Special, address, body_fields, glob,
+    headers, is_fatal, not_toml, rules as repo_rules,
 };
 use crate::source::{FileId, Span, Spanned};
 use crate::toml::{self, Kind, Node, Table};
@@ -54,10 +55,21 @@ pub const KEYS: [&str; 22] = [
 /// Every key of `[match]`.
 pub const MATCH_KEYS: [&str; 3] = ["file_patterns", "path_patterns", "project_names"];
 
-const PROFILE: Known = Known { what: "a profile", keys: &KEYS, inner: &[("match", &MATCH_KEYS)] };
+const PROFILE: Known = Known {
+    what: "a profile",
+    keys: &KEYS,
+    inner: &[("match", &MATCH_KEYS)],
+};
 
 /// Keys that a child does not inherit.
-const NOT_INHERITED: [&str; 6] = ["schema_version", "name", "extends", "abstract", "hidden", "unset"];
+const NOT_INHERITED: [&str; 6] = [
+    "schema_version",
+    "name",
+    "extends",
+    "abstract",
+    "hidden",
+    "unset",
+];
 
 /// One profile file.
 #[derive(Debug, Clone)]
@@ -76,7 +88,8 @@ pub struct Profile {
     pub hidden: bool,
     /// Inherited body fields and headers to remove, as paths.
     pub unset: Vec<Spanned<Vec<String>>>,
-    /// The settings that its descendants inherit: the file without the keys that are this profile's own.
+    /// The settings that its descendants inherit: the file without the keys that are this profile's
+    /// own.
     pub settings: Table,
     /// How many values these are, nested ones too.
     pub values: usize,
@@ -92,7 +105,13 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
     for source in &repo.profiles {
         let text = repo.sources.get(source.file).text();
         let read = caught(|| match toml::parse(text) {
-            Ok(table) => Profile::read(source.file, source.layer, table, &|key| fields.contains(key), &mut findings),
+            Ok(table) => Profile::read(
+                source.file,
+                source.layer,
+                table,
+                &|key| fields.contains(key),
+                &mut findings,
+            ),
             Err(error) => {
                 findings.push(not_toml(source.file, error));
                 Profile::salvage(*source, text)
@@ -104,7 +123,10 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
         }
     }
     let unreadable = repo.unreadable_profiles.iter();
-    profiles.extend(unreadable.filter_map(|source| Profile::salvage(*source, repo.sources.get(source.file).text())));
+    profiles.extend(
+        unreadable
+            .filter_map(|source| Profile::salvage(*source, repo.sources.get(source.file).text())),
+    );
     (profiles, findings)
 }
 
@@ -122,23 +144,40 @@ impl Profile {
         let mut reader = Reader::new(file, &table, findings);
         let current = reader.schema_version(SCHEMA_VERSION);
         let has_old_keys = old_keys(&mut reader, file, &table);
-        reader.only_beside(&PROFILE, |key| match OLD_KEYS.iter().any(|(old, _)| *old == key) {
-            true => Some(Special::Told),
-            false => is_field(key).then(|| Special::Misplaced(below_body(key))),
+        reader.only_beside(&PROFILE, |key| {
+            match OLD_KEYS.iter().any(|(old, _)| *old == key) {
+                true => Some(Special::Told),
+                false => is_field(key).then(|| Special::Misplaced(below_body(key))),
+            }
         });
         let name = reader.string("name");
         let extends = reader.string("extends");
-        let abstract_at = reader.boolean("abstract").filter(|it| it.value).map(|it| it.span);
+        let abstract_at = reader
+            .boolean("abstract")
+            .filter(|it| it.value)
+            .map(|it| it.span);
         let hidden = reader.boolean("hidden").is_some_and(|it| it.value);
-        let unset = reader.strings("unset").map(|list| list.value).unwrap_or_default();
+        let unset = reader
+            .strings("unset")
+            .map(|list| list.value)
+            .unwrap_or_default();
         check_settings(&mut reader);
-        let headers = reader.table("headers").map(|table| headers::read(&mut reader, table.value)).unwrap_or_default();
+        let headers = reader
+            .table("headers")
+            .map(|table| headers::read(&mut reader, table.value))
+            .unwrap_or_default();
         if let Some(body) = reader.table("body") {
             check_body(&mut reader, file, body.value);
         }
         let name = check_name(&mut reader, file, name, &table)?;
         let failed = findings[first_finding..].iter().any(is_fatal);
-        let unset = unset.into_iter().map(|path| Spanned { value: split_path(&path.value), span: path.span }).collect();
+        let unset = unset
+            .into_iter()
+            .map(|path| Spanned {
+                value: split_path(&path.value),
+                span: path.span,
+            })
+            .collect();
         let broken = !current || has_old_keys || failed;
         table.entries.retain(|(key, node)| {
             let is_secret = key.name == "endpoint" && holds_secret(node);
@@ -147,14 +186,37 @@ impl Profile {
         keep_headers(&mut table, &headers);
         table.entries.shrink_to_fit();
         let values = table.values();
-        Some(Profile { file, layer, name, extends, abstract_at, hidden, unset, settings: table, values, broken })
+        Some(Profile {
+            file,
+            layer,
+            name,
+            extends,
+            abstract_at,
+            hidden,
+            unset,
+            settings: table,
+            values,
+            broken,
+        })
     }
 
-    /// Returns what a file that cannot be read as a whole still tells: so much that nobody calls its name unknown.
+    /// Returns what a file that cannot be read as a whole still tells: so much that nobody calls
+    /// its name unknown.
     fn salvage(source: LayerFile, text: &str) -> Option<Profile> {
-        let table = toml::parse(text).or_else(|error| toml::salvage(text, &error).ok_or(error)).ok()?;
-        let profile = Profile::read(source.file, source.layer, table, &|_| false, &mut Vec::new())?;
-        Some(Profile { broken: true, ..profile })
+        let table = toml::parse(text)
+            .or_else(|error| toml::salvage(text, &error).ok_or(error))
+            .ok()?;
+        let profile = Profile::read(
+            source.file,
+            source.layer,
+            table,
+            &|_| false,
+            &mut Vec::new(),
+        )?;
+        Some(Profile {
+            broken: true,
+            ..profile
+        })
     }
 
     /// Returns `true` if it can only be extended.
@@ -162,7 +224,8 @@ impl Profile {
         self.abstract_at.is_some()
     }
 
-    /// The file name of this agent's goldens: ASCII letters and digits lower-cased, every other run one `-`.
+    /// The file name of this agent's goldens: ASCII letters and digits lower-cased, every other run
+    /// one `-`.
     pub fn slug(&self) -> String {
         slug(&self.name.value)
     }
@@ -202,11 +265,18 @@ fn check_name(
     table: &Table,
 ) -> Option<Spanned<Arc<str>>> {
     match name {
-        Some(name) if slug(&name.value).bytes().any(|byte| byte.is_ascii_alphanumeric()) => Some(name),
+        Some(name)
+            if slug(&name.value)
+                .bytes()
+                .any(|byte| byte.is_ascii_alphanumeric()) =>
+        {
+            Some(name)
+        }
         Some(name) => {
             let message = format!("the name `{}` has no ASCII letter or digit", name.value);
             let help = "golden files are named after it: use at least one of a-z, 0-9";
-            reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, name.span, message).help(help));
+            reader
+                .report(Diagnostic::new(&repo_rules::INVALID_VALUE, name.span, message).help(help));
             None
         }
         None => {
@@ -222,23 +292,31 @@ fn check_name(
 fn without_name(file: FileId, table: &Table) -> Diagnostic {
     match below_header(table, "name") {
         Some((header, span)) => misplaced_below(Span::new(file, span), "name", header),
-        None => Diagnostic::new(&repo_rules::MISSING_KEY, Span::file_start(file), "a profile needs a `name`")
-            .help("add `name = \"…\"` at the top of the file"),
+        None => Diagnostic::new(
+            &repo_rules::MISSING_KEY,
+            Span::file_start(file),
+            "a profile needs a `name`",
+        )
+        .help("add `name = \"…\"` at the top of the file"),
     }
 }
 
 /// A key of profiles that stands in one of the tables: the table's name, and the place of the key.
 pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t str, Range<usize>)> {
-    table.entries.iter().find_map(|(header, node)| match &node.kind {
-        Kind::Table(inner) => Some((header.name.as_str(), inner.entry(wanted)?.0.span.clone())),
-        _ => None,
-    })
+    table
+        .entries
+        .iter()
+        .find_map(|(header, node)| match &node.kind {
+            Kind::Table(inner) => Some((header.name.as_str(), inner.entry(wanted)?.0.span.clone())),
+            _ => None,
+        })
 }
 
 /// The finding of a key of profiles that stands in one of the tables.
 pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnostic {
     let message = format!("`{key}` is in the wrong table: it stands below `[{header}]`");
-    let help = "move it up, above the first `[…]` header: everything below a header belongs to its table";
+    let help =
+        "move it up, above the first `[…]` header: everything below a header belongs to its table";
     Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
 }
 
@@ -246,7 +324,9 @@ pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnosti
 fn below_body(field: &str) -> String {
     let help = "it is a field of the request body: move it below `[body]`";
     match field {
-        "system" | "prompt" | "instructions" => format!("{help}; for a system prompt, write `system_prompt`"),
+        "system" | "prompt" | "instructions" => {
+            format!("{help}; for a system prompt, write `system_prompt`")
+        }
         _ => help.to_owned(),
     }
 }
@@ -260,8 +340,15 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
         check_endpoint(reader, &endpoint);
     }
     for key in ["provider_instance", "model"] {
-        if let Some(text) = reader.string(key).filter(|text| text.value.trim().is_empty()) {
-            let finding = Diagnostic::new(&repo_rules::INVALID_VALUE, text.span, format!("`{key}` must not be empty"));
+        if let Some(text) = reader
+            .string(key)
+            .filter(|text| text.value.trim().is_empty())
+        {
+            let finding = Diagnostic::new(
+                &repo_rules::INVALID_VALUE,
+                text.span,
+                format!("`{key}` must not be empty"),
+            );
             reader.report(finding.help("write a name, or leave the key out"));
         }
     }
@@ -270,37 +357,68 @@ fn check_settings(reader: &mut Reader<'_, '_>) {
     }
     reader.strings("tags");
     reader.one_of("cache_ttl", &[("5m", ()), ("1h", ())]);
-    let breakpoints = reader.strings("cache_breakpoints").map(|list| list.value).unwrap_or_default();
+    let breakpoints = reader
+        .strings("cache_breakpoints")
+        .map(|list| list.value)
+        .unwrap_or_default();
     for breakpoint in breakpoints {
         if Breakpoint::from_name(&breakpoint.value).is_none() {
-            reader.invalid("cache_breakpoints", &breakpoint, Breakpoint::ALL.into_iter().map(Breakpoint::name));
+            reader.invalid(
+                "cache_breakpoints",
+                &breakpoint,
+                Breakpoint::ALL.into_iter().map(Breakpoint::name),
+            );
         }
     }
-    for kind in reader.strings("leaves_out").map(|list| list.value).unwrap_or_default() {
+    for kind in reader
+        .strings("leaves_out")
+        .map(|list| list.value)
+        .unwrap_or_default()
+    {
         if ContentKind::from_name(&kind.value).is_none() {
-            reader.invalid("leaves_out", &kind, ContentKind::ALL.into_iter().map(ContentKind::name));
+            reader.invalid(
+                "leaves_out",
+                &kind,
+                ContentKind::ALL.into_iter().map(ContentKind::name),
+            );
         }
     }
     if let Some(matching) = reader.table("match") {
         let mut inner = reader.inner(matching.value);
         inner.only(&Known::flat("[match]", &MATCH_KEYS));
         for key in MATCH_KEYS {
-            let patterns = inner.strings(key).map(|list| list.value).unwrap_or_default();
+            let patterns = inner
+                .strings(key)
+                .map(|list| list.value)
+                .unwrap_or_default();
             if let Some(one) = patterns.get(MAX_GLOBS) {
                 inner.too_many(key, "patterns", MAX_GLOBS, one.span);
             }
             if key != "project_names" {
-                patterns.iter().take(MAX_GLOBS).for_each(|pattern| check_glob(&mut inner, key, pattern));
+                patterns
+                    .iter()
+                    .take(MAX_GLOBS)
+                    .for_each(|pattern| check_glob(&mut inner, key, pattern));
             }
         }
     }
 }
 
 fn check_endpoint(reader: &mut Reader<'_, '_>, endpoint: &Spanned<Arc<str>>) {
-    let Err(problem) = address::endpoint(&endpoint.value) else { return };
+    let Err(problem) = address::endpoint(&endpoint.value) else {
+        return;
+    };
     let finding = match problem.holds_secret {
-        true => Diagnostic::new(&repo_rules::LITERAL_SECRET, endpoint.span, "a key stands in `endpoint`"),
-        false => Diagnostic::new(&repo_rules::INVALID_VALUE, endpoint.span, "no request can be sent to `endpoint`"),
+        true => Diagnostic::new(
+            &repo_rules::LITERAL_SECRET,
+            endpoint.span,
+            "a key stands in `endpoint`",
+        ),
+        false => Diagnostic::new(
+            &repo_rules::INVALID_VALUE,
+            endpoint.span,
+            "no request can be sent to `endpoint`",
+        ),
     };
     reader.report(finding.label(problem.why).maybe_help(problem.help));
 }
@@ -310,16 +428,29 @@ fn holds_secret(endpoint: &Node) -> bool {
     matches!(&endpoint.kind, Kind::String(text) if address::endpoint(text).is_err_and(|problem| problem.holds_secret))
 }
 
-/// Leaves those of the profile's headers that can be sent, by their names in lower case: then the case of a name does not count when
-/// profiles are merged, and no key is shown as what was inherited.
+/// Leaves those of the profile's headers that can be sent, by their names in lower case: then the
+/// case of a name does not count when profiles are merged, and no key is shown as what was
+/// inherited.
 fn keep_headers(table: &mut Table, sendable: &[(Arc<str>, Arc<str>)]) {
-    let Some((_, node)) = table.entries.iter_mut().find(|(key, _)| key.name == "headers") else { return };
-    let Kind::Table(headers) = &mut node.kind else { return };
-    headers.entries.iter_mut().for_each(|(key, _)| key.name.make_ascii_lowercase());
-    let mut left = sendable.iter().peekable();
+    let Some((_, node)) = table
+        .entries
+        .iter_mut()
+        .find(|(key, _)| key.name == "headers")
+    else {
+        return;
+    };
+    let Kind::Table(headers) = &mut node.kind else {
+        return;
+    };
     headers
         .entries
-        .retain(|(key, node)| left.next_if(|(name, value)| **name == *key.name && is_value(value, node)).is_some());
+        .iter_mut()
+        .for_each(|(key, _)| key.name.make_ascii_lowercase());
+    let mut left = sendable.iter().peekable();
+    headers.entries.retain(|(key, node)| {
+        left.next_if(|(name, value)| **name == *key.name && is_value(value, node))
+            .is_some()
+    });
 }
 
 fn is_value(value: &str, node: &Node) -> bool {
@@ -330,7 +461,8 @@ fn check_glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>
     if let Err(why) = glob(&pattern.value) {
         let message = format!("`{key}` contains an invalid glob: {why}");
         let help = "a glob is a path with `*`, `?`, `[a-z]` or `{a,b}` in it, for instance `*.rs`";
-        reader.report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message).help(help));
+        reader
+            .report(Diagnostic::new(&repo_rules::INVALID_VALUE, pattern.span, message).help(help));
     }
 }
 
@@ -360,7 +492,9 @@ impl Breakpoint {
 
     /// The breakpoint with a name.
     pub fn from_name(name: &str) -> Option<Breakpoint> {
-        Breakpoint::ALL.into_iter().find(|breakpoint| breakpoint.name() == name)
+        Breakpoint::ALL
+            .into_iter()
+            .find(|breakpoint| breakpoint.name() == name)
     }
 }
 
@@ -370,12 +504,18 @@ const OLD_KEYS: [(&str, &str); 5] = [
         "role",
         "put the text in a Markdown file and write `system_prompt = \"{{ read_file(':/roles/x.md') }}\"`, or the text itself as `system_prompt`",
     ),
-    ("context", "write `system_prompt`: one template for everything that goes before the conversation"),
+    (
+        "context",
+        "write `system_prompt`: one template for everything that goes before the conversation",
+    ),
     (
         "template",
         "`[template].message_format` is now `[body]`: the request body itself, with a template string where JSON is computed",
     ),
-    ("sampling", "put the fields into `[body]` under the provider's own names, for instance `temperature = 0.7`"),
+    (
+        "sampling",
+        "put the fields into `[body]` under the provider's own names, for instance `temperature = 0.7`",
+    ),
     (
         "thinking",
         "put the provider's own fields into `[body]`, for instance `thinking = { type = \"adaptive\" }`, and set `enable_thinking = true`",
@@ -397,11 +537,19 @@ fn old_keys(reader: &mut Reader<'_, '_>, file: FileId, table: &Table) -> bool {
 
 fn check_body(reader: &mut Reader<'_, '_>, file: FileId, body: &Table) {
     if let Some((key, _)) = body.entry("model") {
-        let finding =
-            Diagnostic::new(&rules::MODEL_IN_BODY, Span::new(file, key.span.clone()), "`model` is set in `[body]`");
-        reader.report(finding.help("move it to the top level of the profile, above `[body]`: `model = \"…\"`"));
+        let finding = Diagnostic::new(
+            &rules::MODEL_IN_BODY,
+            Span::new(file, key.span.clone()),
+            "`model` is set in `[body]`",
+        );
+        reader.report(
+            finding
+                .help("move it to the top level of the profile, above `[body]`: `model = \"…\"`"),
+        );
     }
-    body.entries.iter().for_each(|(_, node)| check_value(reader, node));
+    body.entries
+        .iter()
+        .for_each(|(_, node)| check_value(reader, node));
 }
 
 /// Tells of values that have no JSON form.
@@ -410,8 +558,17 @@ fn check_value(reader: &mut Reader<'_, '_>, node: &Node) {
         Kind::Datetime(_) => "a TOML date or time",
         Kind::Float(float) if float.is_nan() => "`nan`",
         Kind::Float(float) if float.is_infinite() => "`inf`",
-        Kind::Array(elements) => return elements.iter().for_each(|element| check_value(reader, element)),
-        Kind::Table(table) => return table.entries.iter().for_each(|(_, node)| check_value(reader, node)),
+        Kind::Array(elements) => {
+            return elements
+                .iter()
+                .for_each(|element| check_value(reader, element));
+        }
+        Kind::Table(table) => {
+            return table
+                .entries
+                .iter()
+                .for_each(|(_, node)| check_value(reader, node));
+        }
         _ => return,
     };
     let span = reader.span(node);

@@ -1,4 +1,5 @@
-//! Client APIs and wire formats: what providers ask for, and the steps from a rendered body to a request.
+//! Client APIs and wire formats: what providers ask for, and the steps from a rendered body to a
+//! request.
 //!
 //! Input: a rendered body and what the profile and the request say. Output: the final body and the
 //! [`RequestLine`]. Pure functions; nothing here renders or sends.

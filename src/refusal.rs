@@ -1,8 +1,9 @@
 //! The refusal dictionary: sentences that providers answer with when they refuse a request.
 //!
-//! Input: the text of an answer, in whatever it is wrapped: JSON, a log line, a message of an SDK. Output: [`Explanation`]s, each with
-//! the [`Refusal`] that the sentence is, what fills its holes, and the path that it names. The sentences are data: `refusals/`, one file
-//! per provider. Knows nothing of rules beyond their codes, and judges no body.
+//! Input: the text of an answer, in whatever it is wrapped: JSON, a log line, a message of an SDK.
+//! Output: [`Explanation`]s, each with the [`Refusal`] that the sentence is, what fills its holes,
+//! and the path that it names. The sentences are data: `refusals/`, one file per provider. Knows
+//! nothing of rules beyond their codes, and judges no body.
 
 mod pattern;
 mod data;
@@ -26,7 +27,8 @@ use crate::json::Pointer;
 #[derive(Debug)]
 pub struct Dictionary {
     providers: Vec<Provider>,
-    /// Finds the longest words of every sentence in one pass: only sentences whose words are there are looked at closer.
+    /// Finds the longest words of every sentence in one pass: only sentences whose words are there
+    /// are looked at closer.
     words: AhoCorasick,
     /// For each of these words the pattern that they are of.
     places: Vec<Place>,
@@ -57,7 +59,8 @@ pub struct Explanation {
     pub holes: Vec<(String, String)>,
     /// The path into the body that it names: `messages.3.content.0`.
     pub path: Option<String>,
-    /// `true` if the text only comes near to the sentence: it is cut short, or the provider changed some words.
+    /// `true` if the text only comes near to the sentence: it is cut short, or the provider changed
+    /// some words.
     pub is_near: bool,
     /// Other providers that answer the same.
     pub also: Vec<&'static Provider>,
@@ -66,9 +69,17 @@ pub struct Explanation {
 impl Dictionary {
     fn new(providers: Vec<Provider>) -> Dictionary {
         let places = places(&providers);
-        let words: Vec<&str> = places.iter().map(|place| pattern_at(&providers, *place).longest_words()).collect();
-        let words = AhoCorasick::new(words).expect("a few hundred sentences are no large automaton");
-        Dictionary { providers, words, places }
+        let words: Vec<&str> = places
+            .iter()
+            .map(|place| pattern_at(&providers, *place).longest_words())
+            .collect();
+        let words =
+            AhoCorasick::new(words).expect("a few hundred sentences are no large automaton");
+        Dictionary {
+            providers,
+            words,
+            places,
+        }
     }
 
     /// Returns the dictionary that the program comes with.
@@ -82,8 +93,14 @@ impl Dictionary {
     }
 
     /// Returns the sentences that a rule finds before a provider does.
-    pub fn of_rule<'d>(&'d self, code: &'d str) -> impl Iterator<Item = (&'d Provider, &'d Refusal)> {
-        let pairs = self.providers.iter().flat_map(|provider| provider.refusals.iter().map(move |it| (provider, it)));
+    pub fn of_rule<'d>(
+        &'d self,
+        code: &'d str,
+    ) -> impl Iterator<Item = (&'d Provider, &'d Refusal)> {
+        let pairs = self
+            .providers
+            .iter()
+            .flat_map(|provider| provider.refusals.iter().map(move |it| (provider, it)));
         pairs.filter(move |(_, refusal)| refusal.reason == Reason::Rule(code.to_owned()))
     }
 
@@ -99,7 +116,11 @@ impl Dictionary {
     /// ```
     pub fn explain(&'static self, text: &str) -> Vec<Explanation> {
         let lower = text.to_lowercase();
-        let hints: Vec<Hint> = self.providers.iter().map(|provider| provider.hint(&lower)).collect();
+        let hints: Vec<Hint> = self
+            .providers
+            .iter()
+            .map(|provider| provider.hint(&lower))
+            .collect();
         let candidates = said::candidates(text);
         let mut explained = self.explain_all(&candidates, &hints, None);
         for general in GENERAL {
@@ -120,7 +141,12 @@ impl Dictionary {
     }
 
     /// Finds the sentences of some texts: those of providers, or those of a general file.
-    fn explain_all(&'static self, candidates: &[String], hints: &[Hint], general: Option<&str>) -> Vec<Explanation> {
+    fn explain_all(
+        &'static self,
+        candidates: &[String],
+        hints: &[Hint],
+        general: Option<&str>,
+    ) -> Vec<Explanation> {
         let mut explained: Vec<Explanation> = Vec::new();
         for candidate in candidates {
             if explained.len() >= MOST_EXPLAINED {
@@ -128,7 +154,9 @@ impl Dictionary {
             }
             let plain = Plain::of(candidate);
             for explanation in self.explain_one(&plain, hints, general) {
-                let is_new = !explained.iter().any(|known| known.said.contains(&explanation.said));
+                let is_new = !explained
+                    .iter()
+                    .any(|known| known.said.contains(&explanation.said));
                 if is_new {
                     explained.retain(|known| !explanation.said.contains(&known.said));
                     explained.push(explanation);
@@ -142,8 +170,16 @@ impl Dictionary {
     /// Returns what an HTTP status says, if it says something by itself.
     fn of_status(&'static self, status: u16) -> Option<Explanation> {
         let sentence = format!("HTTP {status}");
-        let general = self.providers.iter().filter(|provider| provider.general().is_some());
-        let mut entries = general.flat_map(|provider| provider.refusals.iter().map(move |refusal| (provider, refusal)));
+        let general = self
+            .providers
+            .iter()
+            .filter(|provider| provider.general().is_some());
+        let mut entries = general.flat_map(|provider| {
+            provider
+                .refusals
+                .iter()
+                .map(move |refusal| (provider, refusal))
+        });
         let (provider, refusal) = entries.find(|(_, refusal)| refusal.sentence == sentence)?;
         Some(Explanation::of(provider, refusal, sentence, false))
     }
@@ -153,7 +189,11 @@ impl Dictionary {
         let mut best: Option<(usize, Explanation)> = None;
         for candidate in said::candidates(text) {
             let plain = Plain::of(&candidate);
-            let known = self.providers.iter().zip(hints).filter(|(provider, _)| provider.general().is_none());
+            let known = self
+                .providers
+                .iter()
+                .zip(hints)
+                .filter(|(provider, _)| provider.general().is_none());
             for (provider, hint) in known {
                 for refusal in &provider.refusals {
                     let nearness = refusal.pattern.nearness(&plain);
@@ -167,32 +207,62 @@ impl Dictionary {
         best.map(|(_, explanation)| explanation)
     }
 
-    /// Finds the sentences of one candidate; the hints are those of the text that it was found in, by provider.
-    fn explain_one(&'static self, plain: &Plain, hints: &[Hint], general: Option<&str>) -> Vec<Explanation> {
+    /// Finds the sentences of one candidate; the hints are those of the text that it was found in,
+    /// by provider.
+    fn explain_one(
+        &'static self,
+        plain: &Plain,
+        hints: &[Hint],
+        general: Option<&str>,
+    ) -> Vec<Explanation> {
         let mut fitting: Vec<Hit> = Vec::new();
-        let met: BTreeSet<_> =
-            self.words.find_overlapping_iter(plain.folded()).map(|it| it.pattern().as_usize()).collect();
+        let met: BTreeSet<_> = self
+            .words
+            .find_overlapping_iter(plain.folded())
+            .map(|it| it.pattern().as_usize())
+            .collect();
         for place in met.into_iter().map(|met| self.places[met]) {
             let provider = &self.providers[place.provider];
             if provider.general() != general {
                 continue;
             }
             let pattern = pattern_at(&self.providers, place);
-            // A shortened sentence counts only if it ends there: other words may not stand in for what was left out.
+            // A shortened sentence counts only if it ends there: other words may not stand in for
+            // what was left out.
             let found = pattern.find(plain);
-            let found = found.filter(|found| place.shorter.is_none() || pattern::ends_at(plain, found.range.end));
+            let found = found.filter(|found| {
+                place.shorter.is_none() || pattern::ends_at(plain, found.range.end)
+            });
             if let Some(found) = found {
                 let (refusal, hint) = (&provider.refusals[place.refusal], hints[place.provider]);
-                fitting.push(Hit { provider, refusal, letters: pattern.letters(), found, hint });
+                fitting.push(Hit {
+                    provider,
+                    refusal,
+                    letters: pattern.letters(),
+                    found,
+                    hint,
+                });
             }
         }
         let mut explained = Vec::new();
-        while let Some(best) = fitting.iter().max_by_key(|hit| hit.letters).map(|hit| hit.letters) {
-            let near: Vec<&Hit> = fitting.iter().filter(|hit| hit.letters * 10 >= best * 8).collect();
-            let chosen = near.iter().max_by_key(|hit| hit.rank()).expect("one is the best");
+        while let Some(best) = fitting
+            .iter()
+            .max_by_key(|hit| hit.letters)
+            .map(|hit| hit.letters)
+        {
+            let near: Vec<&Hit> = fitting
+                .iter()
+                .filter(|hit| hit.letters * 10 >= best * 8)
+                .collect();
+            let chosen = near
+                .iter()
+                .max_by_key(|hit| hit.rank())
+                .expect("one is the best");
             explained.push(chosen.explanation(plain, &fitting));
             let taken = chosen.found.range.clone();
-            fitting.retain(|hit| hit.found.range.end <= taken.start || hit.found.range.start >= taken.end);
+            fitting.retain(|hit| {
+                hit.found.range.end <= taken.start || hit.found.range.start >= taken.end
+            });
         }
         explained
     }
@@ -200,28 +270,43 @@ impl Dictionary {
 
 fn pattern_at(providers: &[Provider], place: Place) -> &Pattern {
     let refusal = &providers[place.provider].refusals[place.refusal];
-    place.shorter.map_or(&refusal.pattern, |at| &refusal.shorter[at])
+    place
+        .shorter
+        .map_or(&refusal.pattern, |at| &refusal.shorter[at])
 }
 
-/// Returns every pattern that is looked for: the sentences, and those of their shorter forms that mean one thing only.
+/// Returns every pattern that is looked for: the sentences, and those of their shorter forms that
+/// mean one thing only.
 fn places(providers: &[Provider]) -> Vec<Place> {
     let mut places = Vec::new();
     for (provider, known) in providers.iter().enumerate() {
         for (refusal, entry) in known.refusals.iter().enumerate() {
             let forms = std::iter::once(None).chain((0..entry.shorter.len()).map(Some));
-            places.extend(forms.map(|shorter| Place { provider, refusal, shorter }));
+            places.extend(forms.map(|shorter| Place {
+                provider,
+                refusal,
+                shorter,
+            }));
         }
     }
     let mut reasons: HashMap<String, BTreeSet<&str>> = HashMap::new();
     for place in &places {
-        let reason = providers[place.provider].refusals[place.refusal].reason.name();
-        reasons.entry(pattern_at(providers, *place).shown()).or_default().insert(reason);
+        let reason = providers[place.provider].refusals[place.refusal]
+            .reason
+            .name();
+        reasons
+            .entry(pattern_at(providers, *place).shown())
+            .or_default()
+            .insert(reason);
     }
-    places.retain(|place| place.shorter.is_none() || reasons[&pattern_at(providers, *place).shown()].len() == 1);
+    places.retain(|place| {
+        place.shorter.is_none() || reasons[&pattern_at(providers, *place).shown()].len() == 1
+    });
     places
 }
 
-/// The longest text in which a changed sentence is looked for, in bytes: each sentence is held against each of its lines.
+/// The longest text in which a changed sentence is looked for, in bytes: each sentence is held
+/// against each of its lines.
 const LONGEST_NEAR: usize = 16_000;
 
 /// The most sentences of a text that are told.
@@ -241,8 +326,9 @@ struct Hit {
 }
 
 impl Hit {
-    /// Returns what decides among sentences that fit equally well: whether the text names the provider, what the sentence says, and
-    /// how much is known of the provider, as the one that is met most.
+    /// Returns what decides among sentences that fit equally well: whether the text names the
+    /// provider, what the sentence says, and how much is known of the provider, as the one that is
+    /// met most.
     fn rank(&self) -> (Hint, usize, usize) {
         (self.hint, self.letters, self.provider.refusals.len())
     }
@@ -251,7 +337,8 @@ impl Hit {
         let mut also: Vec<&'static Provider> = Vec::new();
         for hit in fitting {
             let is_same = hit.letters == self.letters && hit.found.range == self.found.range;
-            let is_new = hit.provider.id != self.provider.id && !also.iter().any(|it| it.id == hit.provider.id);
+            let is_new = hit.provider.id != self.provider.id
+                && !also.iter().any(|it| it.id == hit.provider.id);
             if is_same && is_new {
                 also.push(hit.provider);
             }
@@ -273,16 +360,38 @@ impl Explanation {
         Explanation::of(provider, refusal, plain.text.trim().to_owned(), true)
     }
 
-    fn of(provider: &'static Provider, refusal: &'static Refusal, said: String, is_near: bool) -> Explanation {
-        Explanation { provider, refusal, said, holes: Vec::new(), path: None, is_near, also: Vec::new() }
+    fn of(
+        provider: &'static Provider,
+        refusal: &'static Refusal,
+        said: String,
+        is_near: bool,
+    ) -> Explanation {
+        Explanation {
+            provider,
+            refusal,
+            said,
+            holes: Vec::new(),
+            path: None,
+            is_near,
+            also: Vec::new(),
+        }
     }
 
-    /// Returns the place in a body that the sentence names: by its path, else by an id or a name that it quotes.
+    /// Returns the place in a body that the sentence names: by its path, else by an id or a name
+    /// that it quotes.
     pub fn place(&self, body: &Value) -> Option<Pointer> {
-        let by_path = self.path.as_deref().and_then(|path| place::of_path(body, path));
+        let by_path = self
+            .path
+            .as_deref()
+            .and_then(|path| place::of_path(body, path));
         by_path.or_else(|| {
-            let telling = self.holes.iter().filter(|(name, _)| matches!(name.as_str(), "id" | "ids" | "tool"));
-            telling.flat_map(|(_, value)| place::words(value)).find_map(|word| place::of_value(body, word))
+            let telling = self
+                .holes
+                .iter()
+                .filter(|(name, _)| matches!(name.as_str(), "id" | "ids" | "tool"));
+            telling
+                .flat_map(|(_, value)| place::words(value))
+                .find_map(|word| place::of_value(body, word))
         })
     }
 }

@@ -1,10 +1,11 @@
 //! Templates: checking, compiling and rendering them; the only user of `minijinja`.
 //!
-//! Input: partials of a [`Repo`] and template strings of profiles. Output: rendered text, or findings at the
-//! line of the TOML file or partial that caused them. Whether the text is JSON is not this module's business.
+//! Input: partials of a [`Repo`] and template strings of profiles. Output: rendered text, or
+//! findings at the line of the TOML file or partial that caused them. Whether the text is JSON is
+//! not this module's business.
 //!
-//! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for one size of
-//! conversation; both are shared by all threads.
+//! An [`Engine`] is built once per repository; a [`Renderer`] is an engine with limits for one size
+//! of conversation; both are shared by all threads.
 
 mod account;
 mod analyse;
@@ -153,7 +154,8 @@ pub struct Engine {
     memory: Arc<Memory>,
     /// Tells it apart in questions.
     id: Identity,
-    /// Which names partials look up and set, their includes followed, if that can be told; of those that somebody asked for.
+    /// Which names partials look up and set, their includes followed, if that can be told; of those
+    /// that somebody asked for.
     names_of_partials: HashMap<Arc<str>, Option<Names>>,
 }
 
@@ -208,7 +210,9 @@ impl Engine {
     pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Engine, Vec<Diagnostic>) {
         let mut engine = Engine {
             environment: environment(),
-            globals: functions::globals(repo.config.dialect).into_iter().collect(),
+            globals: functions::globals(repo.config.dialect)
+                .into_iter()
+                .collect(),
             numbered: Vec::new(),
             places: HashMap::default(),
             analyses: HashMap::default(),
@@ -231,7 +235,12 @@ impl Engine {
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
             let text = repo.sources.get(partial.file).text();
-            let source = TemplateSource { name, origin: TemplateOrigin::File(partial.file), text, kind: None };
+            let source = TemplateSource {
+                name,
+                origin: TemplateOrigin::File(partial.file),
+                text,
+                kind: None,
+            };
             if let Some(text) = engine.register(&repo.sources, &source, &mut findings) {
                 engine.compile(&repo.sources, name, &text, &mut findings);
             }
@@ -243,14 +252,21 @@ impl Engine {
     /// A template of a profile, ready to be evaluated.
     fn tree(&self, id: TemplateId) -> Arc<eval::Template> {
         let template = &self.templates[id.0 as usize];
-        self.memory.ask(TreeOf { engine: self.id, id, len: template.text.len() }, || {
-            let made = self.lowered(&template.name, template.number, &template.text);
-            Arc::new(made.expect("a template that is usable was parsed"))
-        })
+        self.memory.ask(
+            TreeOf {
+                engine: self.id,
+                id,
+                len: template.text.len(),
+            },
+            || {
+                let made = self.lowered(&template.name, template.number, &template.text);
+                Arc::new(made.expect("a template that is usable was parsed"))
+            },
+        )
     }
 
-    /// Checks and compiles a template string of a profile; the same string is compiled once, however many
-    /// profiles inherit it. `None` if it has findings, now or earlier.
+    /// Checks and compiles a template string of a profile; the same string is compiled once,
+    /// however many profiles inherit it. `None` if it has findings, now or earlier.
     pub fn add(
         &mut self,
         repo: &Repo,
@@ -264,9 +280,15 @@ impl Engine {
             template.uses += 1;
             return template.usable.then_some(known);
         }
-        let id = TemplateId(u32::try_from(self.templates.len()).expect("fewer than 2^32 templates"));
+        let id =
+            TemplateId(u32::try_from(self.templates.len()).expect("fewer than 2^32 templates"));
         let name: Arc<str> = Arc::from(format!("{OF_PROFILE}{}", id.0));
-        let source = TemplateSource { name: &name, origin: TemplateOrigin::Toml(literal), text, kind: Some(kind) };
+        let source = TemplateSource {
+            name: &name,
+            origin: TemplateOrigin::Toml(literal),
+            text,
+            kind: Some(kind),
+        };
         let number = self.next_number();
         let text = self.register(&repo.sources, &source, findings);
         if !self.broken.contains(&name) {
@@ -277,7 +299,11 @@ impl Engine {
         if usable && kind == TemplateKind::Body {
             self.find_repeated(&name);
         }
-        let reads = if usable { self.reads_of(&name) } else { BTreeSet::new() };
+        let reads = if usable {
+            self.reads_of(&name)
+        } else {
+            BTreeSet::new()
+        };
         let reads_prompt = included::can_read_prompt(&reads);
         self.templates.push(Template {
             name,
@@ -301,7 +327,10 @@ impl Engine {
 
     /// The compiled template of a literal, if it was added and has no findings.
     pub fn template(&self, literal: Span) -> Option<TemplateId> {
-        self.by_span.get(&literal).copied().filter(|id| self.templates[id.0 as usize].usable)
+        self.by_span
+            .get(&literal)
+            .copied()
+            .filter(|id| self.templates[id.0 as usize].usable)
     }
 
     /// The members of `ctx` that a template reads, its includes followed.
@@ -309,27 +338,35 @@ impl Engine {
         &self.templates[id.0 as usize].reads
     }
 
-    /// The full names of what the templates of one profile file include, directly or not, whether it is there or not. Each
-    /// name in an include takes one of `left`; once none is left, no further template is looked at.
+    /// The full names of what the templates of one profile file include, directly or not, whether
+    /// it is there or not. Each name in an include takes one of `left`; once none is left, no
+    /// further template is looked at.
     pub(crate) fn partials_of_file(&self, file: FileId, left: &mut usize) -> BTreeSet<Arc<str>> {
         let templates = self.by_file.get(&file).into_iter().flatten();
         let mut reached = BTreeSet::new();
-        self.follow(templates.map(|id| &self.templates[id.0 as usize].name).collect(), &mut |_, analysis| {
-            let targets = || analysis.includes.iter().flat_map(|include| &include.names);
-            let Some(rest) = left.checked_sub(targets().count()) else {
-                *left = 0;
-                return false;
-            };
-            *left = rest;
-            reached.extend(targets().map(|target| Arc::from(includes::full_name(target))));
-            true
-        });
+        self.follow(
+            templates
+                .map(|id| &self.templates[id.0 as usize].name)
+                .collect(),
+            &mut |_, analysis| {
+                let targets = || analysis.includes.iter().flat_map(|include| &include.names);
+                let Some(rest) = left.checked_sub(targets().count()) else {
+                    *left = 0;
+                    return false;
+                };
+                *left = rest;
+                reached.extend(targets().map(|target| Arc::from(includes::full_name(target))));
+                true
+            },
+        );
         reached
     }
 
     /// A renderer whose limits fit conversations of up to `blocks` content blocks.
     pub fn renderer(&self, blocks: usize) -> Renderer<'_> {
-        let fuel = BASE_FUEL.saturating_add(FUEL_PER_BLOCK.saturating_mul(blocks as u64)).min(MAX_FUEL);
+        let fuel = BASE_FUEL
+            .saturating_add(FUEL_PER_BLOCK.saturating_mul(blocks as u64))
+            .min(MAX_FUEL);
         Renderer { engine: self, fuel }
     }
 
@@ -346,7 +383,8 @@ impl Engine {
         findings: &mut Vec<Diagnostic>,
     ) -> Option<String> {
         self.numbered.push(Arc::clone(template.name));
-        self.places.insert(Arc::clone(template.name), template.origin);
+        self.places
+            .insert(Arc::clone(template.name), template.origin);
         if template.is_prompt() {
             self.prompts.insert(Arc::clone(template.name));
         }
@@ -355,7 +393,13 @@ impl Engine {
     }
 
     /// Makes a partial ready to be evaluated; syntax errors become findings.
-    fn compile(&mut self, sources: &Sources, name: &Arc<str>, text: &str, findings: &mut Vec<Diagnostic>) {
+    fn compile(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        text: &str,
+        findings: &mut Vec<Diagnostic>,
+    ) {
         let number = self.next_number() - 1;
         match caught(|| self.lowered(name, number, text)) {
             Ok(Ok(tree)) => drop(self.trees.insert(Arc::clone(name), tree)),
@@ -366,7 +410,11 @@ impl Engine {
 
     /// A template's text, ready to be evaluated.
     fn lowered(&self, name: &str, number: u32, text: &str) -> Result<eval::Template, Error> {
-        let pairs = self.analyses.get(name).map(|analysis| analysis.pair_loops.as_slice()).unwrap_or_default();
+        let pairs = self
+            .analyses
+            .get(name)
+            .map(|analysis| analysis.pair_loops.as_slice())
+            .unwrap_or_default();
         eval::lower(text, self.dialect, number, pairs)
     }
 
@@ -397,7 +445,11 @@ impl Engine {
             return None;
         }
         let mut rewritten = dialect::rewrite(text, self.dialect, template.is_prompt());
-        debug_assert_eq!(rewritten.text.len(), text.len(), "rewriting keeps every offset");
+        debug_assert_eq!(
+            rewritten.text.len(),
+            text.len(),
+            "rewriting keeps every offset"
+        );
         if let Some(range) = rewritten.too_deep.take() {
             let span = self.span(sources, name, range);
             let finding = Diagnostic::new(&rules::TOO_DEEP, span, "this goes on for too long");
@@ -412,7 +464,8 @@ impl Engine {
         Some(rewritten)
     }
 
-    /// The text of a template with guards around what could take too long; `None` if it cannot be used.
+    /// The text of a template with guards around what could take too long; `None` if it cannot be
+    /// used.
     fn checked(
         &mut self,
         sources: &Sources,
@@ -444,41 +497,89 @@ impl Engine {
             self.check_unexpanded(sources, name, &analysis, findings);
         }
         if !template.is_prompt() {
-            let impossible = analysis.impossible.iter().filter(|it| !it.is_of_inja || self.dialect == Dialect::Inja);
+            let impossible = analysis
+                .impossible
+                .iter()
+                .filter(|it| !it.is_of_inja || self.dialect == Dialect::Inja);
             findings.extend(impossible.map(|asked| self.impossible(sources, name, asked)));
             let text = &rewritten.text;
-            findings.extend(analysis.unescaped.iter().map(|it| self.unescaped(sources, name, text, it)));
+            findings.extend(
+                analysis
+                    .unescaped
+                    .iter()
+                    .map(|it| self.unescaped(sources, name, text, it)),
+            );
         }
-        findings.extend(dialect::findings(rewritten, &analysis, self.dialect, |range| self.span(sources, name, range)));
+        findings.extend(dialect::findings(
+            rewritten,
+            &analysis,
+            self.dialect,
+            |range| self.span(sources, name, range),
+        ));
         analysis.pair_loops.clone_from(&rewritten.pair_loops);
         self.analyses.insert(Arc::clone(name), Box::new(analysis));
         is_sound.then(|| rewritten.text.clone())
     }
 
     /// A guard that asks for a member that nothing can have.
-    fn impossible(&self, sources: &Sources, name: &str, asked: &slips_of_data::Impossible) -> Diagnostic {
-        let slips_of_data::Impossible { range, object, member, is_guess, .. } = asked;
-        let members = TEMPLATE_DATA.iter().find(|(known, _)| known == object).map(|(_, members)| *members);
+    fn impossible(
+        &self,
+        sources: &Sources,
+        name: &str,
+        asked: &slips_of_data::Impossible,
+    ) -> Diagnostic {
+        let slips_of_data::Impossible {
+            range,
+            object,
+            member,
+            is_guess,
+            ..
+        } = asked;
+        let members = TEMPLATE_DATA
+            .iter()
+            .find(|(known, _)| known == object)
+            .map(|(_, members)| *members);
         let members = members.unwrap_or_default();
         let what = match *object {
             "ctx" => "`ctx` has".to_owned(),
             object => format!("no {object} has"),
         };
         let no = if *object == "ctx" { "no " } else { "" };
-        let message = format!("{what} {no}`{}`: the guard hides that", crate::text::cut(member, 60));
-        let finding = Diagnostic::new(&rules::IMPOSSIBLE_MEMBER, self.span(sources, name, range.clone()), message);
+        let message = format!(
+            "{what} {no}`{}`: the guard hides that",
+            crate::text::cut(member, 60)
+        );
+        let finding = Diagnostic::new(
+            &rules::IMPOSSIBLE_MEMBER,
+            self.span(sources, name, range.clone()),
+            message,
+        );
         let finding = finding.help(
             did_you_mean(member, members.iter().copied())
                 .unwrap_or_else(|| format!("it has {}", listed(members.iter().copied()))),
         );
-        if *is_guess { finding.at_most(Severity::Warning) } else { finding }
+        if *is_guess {
+            finding.at_most(Severity::Warning)
+        } else {
+            finding
+        }
     }
 
     /// A value that is written between quotes as it is.
-    fn unescaped(&self, sources: &Sources, name: &str, text: &str, it: &slips_of_data::Unescaped) -> Diagnostic {
+    fn unescaped(
+        &self,
+        sources: &Sources,
+        name: &str,
+        text: &str,
+        it: &slips_of_data::Unescaped,
+    ) -> Diagnostic {
         // The engine's range of a chain begins behind its last index.
-        let start = text[..it.range.start].rfind("{{").map_or(it.range.start, |at| at + "{{".len());
-        let end = text[it.range.end..].find("}}").map_or(it.range.end, |at| it.range.end + at);
+        let start = text[..it.range.start]
+            .rfind("{{")
+            .map_or(it.range.start, |at| at + "{{".len());
+        let end = text[it.range.end..]
+            .find("}}")
+            .map_or(it.range.end, |at| it.range.end + at);
         let inner = text[start..end].trim_matches('-').trim();
         let from = start + text[start..end].find(inner).unwrap_or_default();
         let range = from..from + inner.len();
@@ -490,7 +591,11 @@ impl Engine {
             true => format!("write `{{{{ tojson({written}) }}}}` instead of the quotes and what is between them"),
             false => format!("put the whole text together, and encode it once: `{{{{ tojson(\"…\" ~ {written} ~ \"…\") }}}}` without quotes around"),
         });
-        if it.is_free && !it.is_guess { finding } else { finding.at_most(Severity::Warning) }
+        if it.is_free && !it.is_guess {
+            finding
+        } else {
+            finding.at_most(Severity::Warning)
+        }
     }
 
     /// Returns what a template of a profile is for.
@@ -502,12 +607,20 @@ impl Engine {
     }
 
     /// Variables for folders in texts that a prompt's expressions print.
-    fn check_unexpanded(&self, sources: &Sources, name: &str, analysis: &Analysis, findings: &mut Vec<Diagnostic>) {
+    fn check_unexpanded(
+        &self,
+        sources: &Sources,
+        name: &str,
+        analysis: &Analysis,
+        findings: &mut Vec<Diagnostic>,
+    ) {
         for range in &analysis.unexpanded.printed {
             let span = self.span(sources, name, range.clone());
             let message = "nothing expands this variable: it stands in a text of an expression";
             let finding = Diagnostic::new(&rules::UNEXPANDED, span, message);
-            findings.push(finding.help("write the variable outside of `{{ }}`, in the prompt's own text"));
+            findings.push(
+                finding.help("write the variable outside of `{{ }}`, in the prompt's own text"),
+            );
         }
     }
 
@@ -526,7 +639,13 @@ impl Engine {
     }
 
     /// A template on which we failed ourselves.
-    fn lost(&mut self, sources: &Sources, name: &Arc<str>, panic: &Panic, findings: &mut Vec<Diagnostic>) {
+    fn lost(
+        &mut self,
+        sources: &Sources,
+        name: &Arc<str>,
+        panic: &Panic,
+        findings: &mut Vec<Diagnostic>,
+    ) {
         findings.push(panic.finding("this template", self.span(sources, name, 0..0)));
         self.broken.insert(Arc::clone(name));
     }
@@ -537,7 +656,10 @@ impl Engine {
             Some(TemplateOrigin::File(file)) => Span::new(*file, range),
             Some(TemplateOrigin::Toml(literal)) => {
                 let map = self.memory.ask(MapOf(self.id, *literal), || {
-                    Arc::new(toml::decode_map(sources.slice(*literal), literal.start as usize))
+                    Arc::new(toml::decode_map(
+                        sources.slice(*literal),
+                        literal.start as usize,
+                    ))
                 });
                 Span::new(literal.file, map.to_source_range(range))
             }
@@ -547,28 +669,51 @@ impl Engine {
 
     /// The place in a file of a place in a template.
     fn place_span(&self, sources: &Sources, place: eval::Place) -> Span {
-        self.span(sources, &self.numbered[place.template as usize], place.range())
+        self.span(
+            sources,
+            &self.numbered[place.template as usize],
+            place.range(),
+        )
     }
 
     /// Visits templates and everything that they include, each once, as long as `visit` says so.
-    fn follow<'e>(&'e self, names: Vec<&'e Arc<str>>, visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis) -> bool) {
+    fn follow<'e>(
+        &'e self,
+        names: Vec<&'e Arc<str>>,
+        visit: &mut impl FnMut(&'e Arc<str>, &'e Analysis) -> bool,
+    ) {
         let (mut seen, mut pending) = (HashSet::default(), names);
         while let Some(name) = pending.pop() {
-            let Some(analysis) = self.analyses.get(name).filter(|_| seen.insert(name)) else { continue };
+            let Some(analysis) = self.analyses.get(name).filter(|_| seen.insert(name)) else {
+                continue;
+            };
             if !visit(name, analysis) {
                 return;
             }
             let targets = analysis.includes.iter().flat_map(|include| &include.names);
-            pending.extend(targets.filter_map(|target| self.partial_names.get(includes::full_name(target).as_ref())));
+            pending.extend(
+                targets.filter_map(|target| {
+                    self.partial_names.get(includes::full_name(target).as_ref())
+                }),
+            );
         }
     }
 
-    /// Returns `true` if a prompt asks for nothing that differs between contexts: a setting of the conversation, a folder or a file.
+    /// Returns `true` if a prompt asks for nothing that differs between contexts: a setting of the
+    /// conversation, a folder or a file.
     fn is_constant(&self, name: &Arc<str>) -> bool {
         let mut is_constant = true;
         self.follow(vec![name], &mut |_, analysis| {
-            let called = analysis.calls.iter().filter(|called| called.what == Callable::Function).map(|it| &it.name);
-            let mut asked = analysis.variables.iter().map(|(name, _)| name).chain(called);
+            let called = analysis
+                .calls
+                .iter()
+                .filter(|called| called.what == Callable::Function)
+                .map(|it| &it.name);
+            let mut asked = analysis
+                .variables
+                .iter()
+                .map(|(name, _)| name)
+                .chain(called);
             // inja's `exists` looks up what its argument says.
             is_constant = !asked.any(|name| name == "exists" || prompt::differs(name));
             is_constant
@@ -577,7 +722,9 @@ impl Engine {
     }
 
     fn reads_of(&self, name: &Arc<str>) -> BTreeSet<String> {
-        let Some(analysis) = self.analyses.get(name) else { return BTreeSet::new() };
+        let Some(analysis) = self.analyses.get(name) else {
+            return BTreeSet::new();
+        };
         let mut reads = analysis.reads.clone();
         let targets = analysis.includes.iter().flat_map(|include| &include.names);
         let included: BTreeSet<Arc<str>> = targets
@@ -585,7 +732,13 @@ impl Engine {
             .cloned()
             .collect();
         for partial in included {
-            reads.extend(self.reads_of_partials.get(&partial).into_iter().flatten().cloned());
+            reads.extend(
+                self.reads_of_partials
+                    .get(&partial)
+                    .into_iter()
+                    .flatten()
+                    .cloned(),
+            );
         }
         reads
     }
@@ -628,7 +781,10 @@ impl BodyInput<'_> {
     /// The variables of a template of a body.
     fn variables(&self) -> Vec<(Arc<str>, Value)> {
         let ctx = self.context.with_system_prompt(self.system_prompt);
-        vec![(Arc::from("ctx"), ctx), (Arc::from("tool_id"), self.ids.function())]
+        vec![
+            (Arc::from("ctx"), ctx),
+            (Arc::from("tool_id"), self.ids.function()),
+        ]
     }
 }
 
@@ -643,10 +799,13 @@ impl Renderer<'_> {
         self.engine.templates[id.0 as usize].reads_prompt
     }
 
-    /// Returns `true` if a prompt says the same in every context, if it takes no more steps than it may there.
+    /// Returns `true` if a prompt says the same in every context, if it takes no more steps than it
+    /// may there.
     pub(crate) fn is_constant(&self, id: TemplateId) -> bool {
         let template = &self.engine.templates[id.0 as usize];
-        *template.is_constant.get_or_init(|| self.engine.is_constant(&template.name))
+        *template
+            .is_constant
+            .get_or_init(|| self.engine.is_constant(&template.name))
     }
 
     /// The units of work that steps of a template may cost.
@@ -659,11 +818,17 @@ impl Renderer<'_> {
         let library = self.engine.library(input, self.fuel);
         let watch = Steps::at_most(self.fuel);
         let (output, spent) = self.run(id, (&library, input.variables()), None, watch);
-        self.rendered(sources, id, output.watch.taken(), (output.text.text, output.outcome), spent)
+        self.rendered(
+            sources,
+            id,
+            output.watch.taken(),
+            (output.text.text, output.outcome),
+            spent,
+        )
     }
 
-    /// Renders a template of a body with a placeholder for the system prompt, and tells whether it does more with that than to hand
-    /// it on.
+    /// Renders a template of a body with a placeholder for the system prompt, and tells whether it
+    /// does more with that than to hand it on.
     pub(crate) fn hollow_body(
         &self,
         sources: &Sources,
@@ -674,19 +839,41 @@ impl Renderer<'_> {
         let watch = (Steps::at_most(self.fuel), Hole::new(placeholder));
         let (output, spent) = self.run(id, (self.engine, input.variables()), None, watch);
         let (steps, hole) = output.watch;
-        let rendered = self.rendered(sources, id, steps.taken(), (output.text.text, output.outcome), spent);
+        let rendered = self.rendered(
+            sources,
+            id,
+            steps.taken(),
+            (output.text.text, output.outcome),
+            spent,
+        );
         (rendered, hole.was_looked_at())
     }
 
     /// Renders a system prompt.
     pub fn prompt(&self, sources: &Sources, id: TemplateId, scope: &Arc<PromptScope>) -> Rendered {
         let variables = scope.variables(self.engine.dialect);
-        let (output, spent) = self.run(id, (self.engine, variables), None, Steps::at_most(self.fuel));
-        self.rendered(sources, id, output.watch.taken(), (output.text.text, output.outcome), spent)
+        let (output, spent) = self.run(
+            id,
+            (self.engine, variables),
+            None,
+            Steps::at_most(self.fuel),
+        );
+        self.rendered(
+            sources,
+            id,
+            output.watch.taken(),
+            (output.text.text, output.outcome),
+            spent,
+        )
     }
 
     /// Who wrote a range of what a template gave.
-    pub(crate) fn written(&self, sources: &Sources, recording: &Recording, range: Range<usize>) -> Vec<Written> {
+    pub(crate) fn written(
+        &self,
+        sources: &Sources,
+        recording: &Recording,
+        range: Range<usize>,
+    ) -> Vec<Written> {
         recording.written(self.engine, sources, range)
     }
 
@@ -696,16 +883,28 @@ impl Renderer<'_> {
     }
 
     /// The tag that wrote nothing somewhere in a range of what a template gave, if there is one.
-    pub(crate) fn empty_tag(&self, sources: &Sources, recording: &Recording, range: &Range<usize>) -> Option<Span> {
+    pub(crate) fn empty_tag(
+        &self,
+        sources: &Sources,
+        recording: &Recording,
+        range: &Range<usize>,
+    ) -> Option<Span> {
         recording.empty_tag(self.engine, sources, range)
     }
 
-    /// The call of a macro that gives a text rather than JSON, as far as a byte of what a template gave; with the place where it begins.
-    pub(crate) fn call_for_text(&self, sources: &Sources, recording: &Recording, at: usize) -> Option<(usize, Span)> {
+    /// The call of a macro that gives a text rather than JSON, as far as a byte of what a template
+    /// gave; with the place where it begins.
+    pub(crate) fn call_for_text(
+        &self,
+        sources: &Sources,
+        recording: &Recording,
+        at: usize,
+    ) -> Option<(usize, Span)> {
         recording.call_for_text(self.engine, sources, at)
     }
 
-    /// Evaluates a template; also gives the units of work that were spent, without those of steps and output.
+    /// Evaluates a template; also gives the units of work that were spent, without those of steps
+    /// and output.
     fn run<W: Watch>(
         &self,
         id: TemplateId,
@@ -714,7 +913,13 @@ impl Renderer<'_> {
         watch: W,
     ) -> (Output<W>, u64) {
         let tree = self.engine.tree(id);
-        let input = Input { library, globals: &self.engine.globals, data, prompt, most: MAX_OUTPUT };
+        let input = Input {
+            library,
+            globals: &self.engine.globals,
+            data,
+            prompt,
+            most: MAX_OUTPUT,
+        };
         account::metered(|| eval::run(&tree, input, self.engine.environment.empty_state(), watch))
     }
 
@@ -730,9 +935,14 @@ impl Renderer<'_> {
         let steps = steps * account::STEP;
         let cost = spent + 2 * text.len() as u64 + steps;
         let name = &self.engine.templates[id.0 as usize].name;
-        let text = outcome
-            .map(|()| text)
-            .map_err(|failure| Box::new(errors::runtime(self.engine, sources, self.engine.kind_of(name), &failure)));
+        let text = outcome.map(|()| text).map_err(|failure| {
+            Box::new(errors::runtime(
+                self.engine,
+                sources,
+                self.engine.kind_of(name),
+                &failure,
+            ))
+        });
         Rendered { text, cost, steps }
     }
 }
@@ -746,6 +956,8 @@ fn environment() -> Environment<'static> {
 
 /// How templates are written: inja keeps the line end at the end of one.
 fn syntax(dialect: Dialect) -> SyntaxConfig {
-    let keeps_line_end = SyntaxConfig::builder().keep_trailing_newline(dialect == Dialect::Inja).build();
+    let keeps_line_end = SyntaxConfig::builder()
+        .keep_trailing_newline(dialect == Dialect::Inja)
+        .build();
     keeps_line_end.expect("the delimiters are the usual ones")
 }

@@ -1,7 +1,9 @@
-//! The files of a repository: layers, `reqc.toml`, provider instances, model overrides, rosters and what they match.
+//! The files of a repository: layers, `reqc.toml`, provider instances, model overrides, rosters and
+//! what they match.
 //!
-//! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in a stable
-//! order. Knows where things lie and which names are taken; does not merge profiles or read templates.
+//! Input: one [`World`] per layer. Output: [`Repo`], with every source file read and registered, in
+//! a stable order. Knows where things lie and which names are taken; does not merge profiles or
+//! read templates.
 
 pub(crate) mod address;
 mod config;
@@ -20,11 +22,13 @@ mod tools;
 mod unread;
 
 pub use config::{
-    ALLOW_KEYS, Allow, BUDGET_KEYS, Budget, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS, Extension, Level,
+    ALLOW_KEYS, Allow, BUDGET_KEYS, Budget, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS,
+    Extension, Level,
 };
 pub use families::{
-    Condition, Demand, FAMILIES_KEYS, FAMILY_KEYS, Fact, Family, Kept, MemberPath, ModelName, ModelPattern, Origin,
-    PRICE_KEYS, Price, Property, REFUSES_KEYS, State, TAKES_KEYS, normal_name,
+    Condition, Demand, FAMILIES_KEYS, FAMILY_KEYS, Fact, Family, Kept, MemberPath, ModelName,
+    ModelPattern, Origin, PRICE_KEYS, Price, Property, REFUSES_KEYS, State, TAKES_KEYS,
+    normal_name,
 };
 pub(crate) use fields::body_fields;
 pub use instance::{INSTANCE_KEYS, Instance, SecretRef};
@@ -37,8 +41,9 @@ pub use matching::{Dimension, FileToRoute, Glob, GlobError, Matcher, Mismatch};
 pub(crate) use matching::{MAX_GLOBS, examples, glob};
 pub use roster::{ROSTER_KEYS, ROSTERS_KEYS, Roster};
 pub use tools::{
-    DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, HttpSpec, KeyHeader, MAX_SERVER_NAME, MAX_TOOL_NAME, ProgramSpec,
-    SERVER_KEYS, ServerConnection, ServerSpec, TOOL_KEYS, TOOLS_KEYS, ToolSpec, ToolsFile, is_in_names,
+    DEFAULT_OUTPUT_LIMIT, DEFAULT_TIME_LIMIT, HttpSpec, KeyHeader, MAX_SERVER_NAME, MAX_TOOL_NAME,
+    ProgramSpec, SERVER_KEYS, ServerConnection, ServerSpec, TOOL_KEYS, TOOLS_KEYS, ToolSpec,
+    ToolsFile, is_in_names,
 };
 
 use std::collections::BTreeMap;
@@ -64,7 +69,8 @@ pub struct Layer {
     pub kind: LayerKind,
     /// Its files.
     pub world: Arc<dyn World>,
-    /// `true` if its profiles, partials and roles take part (`--no-bundled` drops the bundled ones).
+    /// `true` if its profiles, partials and roles take part (`--no-bundled` drops the bundled
+    /// ones).
     pub active: bool,
     /// `true` if its agents are compiled.
     pub compiled: bool,
@@ -110,7 +116,8 @@ pub struct Repo {
     pub schemas: BTreeMap<Arc<str>, Vec<LayerFile>>,
     /// The provider instances by name.
     pub instances: BTreeMap<Arc<str>, Instance>,
-    /// The files of each provider instance and of those that it extends; also of instances with findings.
+    /// The files of each provider instance and of those that it extends; also of instances with
+    /// findings.
     instance_files: BTreeMap<Arc<str>, Vec<FileId>>,
     /// `models.toml`, by the agent's name.
     pub models: BTreeMap<Arc<str>, AgentModel>,
@@ -138,7 +145,8 @@ pub enum PartialState {
 }
 
 impl Repo {
-    /// Returns the model that the client names for an agent: the given one, else that of `models.toml`. A blank name is none.
+    /// Returns the model that the client names for an agent: the given one, else that of
+    /// `models.toml`. A blank name is none.
     pub fn client_model<'m>(&'m self, agent: &str, given: Option<&'m str>) -> Option<&'m str> {
         let given = given.filter(|model| !model.trim().is_empty());
         let own = self.models.get(agent).map(|model| &*model.value);
@@ -149,7 +157,10 @@ impl Repo {
     pub fn partial_state(&self, name: &str) -> PartialState {
         if self.partials.contains_key(name) {
             PartialState::Found
-        } else if self.unreadable_partials.contains_key(name) || self.is_unlisted(name) || self.leads_outside(name) {
+        } else if self.unreadable_partials.contains_key(name)
+            || self.is_unlisted(name)
+            || self.leads_outside(name)
+        {
             PartialState::Broken
         } else {
             PartialState::Missing
@@ -159,11 +170,16 @@ impl Repo {
     /// Returns `true` if a partial would stand in a folder that could not be listed.
     fn is_unlisted(&self, name: &str) -> bool {
         let mut folders = self.unlisted_partials.iter();
-        folders.any(|folder| name.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')))
+        folders.any(|folder| {
+            name.strip_prefix(folder.as_str())
+                .is_some_and(|rest| rest.starts_with('/'))
+        })
     }
 
     fn leads_outside(&self, name: &str) -> bool {
-        self.layers.iter().any(|layer| layer.world.kind(name) == Err(ReadError::Outside))
+        self.layers
+            .iter()
+            .any(|layer| layer.world.kind(name) == Err(ReadError::Outside))
     }
 
     /// The file behind a full partial name, readable or not.
@@ -172,23 +188,31 @@ impl Repo {
         readable.or_else(|| self.unreadable_partials.get(name).copied())
     }
 
-    /// The files that define a provider instance, findings or not; none if there is no such instance.
+    /// The files that define a provider instance, findings or not; none if there is no such
+    /// instance.
     pub fn instance_files(&self, name: &str) -> &[FileId] {
         self.instance_files.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The layers that a file of `layer` may read from, nearest first.
     pub fn readable_layers(&self, layer: LayerKind) -> impl Iterator<Item = &Layer> {
-        let own = self.layers.iter().filter(move |candidate| candidate.kind == layer);
-        let bundled =
-            self.layers.iter().filter(move |candidate| candidate.kind == LayerKind::Bundled && layer != candidate.kind);
+        let own = self
+            .layers
+            .iter()
+            .filter(move |candidate| candidate.kind == layer);
+        let bundled = self.layers.iter().filter(move |candidate| {
+            candidate.kind == LayerKind::Bundled && layer != candidate.kind
+        });
         own.chain(bundled).filter(|layer| layer.active)
     }
 
     /// A file of a layer that prompts read, as a source; `None` if it is not there, or no text.
     pub(crate) fn prompt_file(&self, layer: &Layer, path: &str) -> Option<FileId> {
         let text = SourceText::from_bytes(&layer.world.read(path).ok()?).ok()?;
-        Some(self.sources.find_or_add(&format!("{}{path}", self.shown_below(layer.kind)), || text))
+        Some(
+            self.sources
+                .find_or_add(&format!("{}{path}", self.shown_below(layer.kind)), || text),
+        )
     }
 
     /// Returns what stands before the paths of a layer's files in reports.
@@ -205,7 +229,9 @@ impl Repo {
 
     /// Returns `true` if agents of a layer are compiled.
     pub fn is_compiled(&self, layer: LayerKind) -> bool {
-        self.layers.iter().any(|candidate| candidate.kind == layer && candidate.compiled)
+        self.layers
+            .iter()
+            .any(|candidate| candidate.kind == layer && candidate.compiled)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Findings and changes as text, one file per format.
 //!
-//! Input: a [`Report`], or groups of changes. Output: [`Text`] that ends with a new line. Nothing is decided or printed here, and
-//! the same report gives the same text on every machine: width and colour are the caller's. A new format is a file here, with a
-//! type that implements [`Format`].
+//! Input: a [`Report`], or groups of changes. Output: [`Text`] that ends with a new line. Nothing
+//! is decided or printed here, and the same report gives the same text on every machine: width and
+//! colour are the caller's. A new format is a file here, with a type that implements [`Format`].
 
 mod bound;
 mod diff;
@@ -42,7 +42,9 @@ pub use lowered::lowered_text;
 #[cfg(feature = "cli")]
 pub use markdown::Markdown;
 pub use places::Checkout;
-pub use review::{review_broken, review_html, review_items, review_json, review_markdown, review_text};
+pub use review::{
+    review_broken, review_html, review_items, review_json, review_markdown, review_text,
+};
 pub use sarif::Sarif;
 pub use short::Short;
 pub use stories::{stories_html, stories_json, stories_markdown, stories_text};
@@ -75,7 +77,10 @@ pub struct Layout {
 
 impl Default for Layout {
     fn default() -> Layout {
-        Layout { width: 80, colour: false }
+        Layout {
+            width: 80,
+            colour: false,
+        }
     }
 }
 
@@ -98,12 +103,14 @@ fn thousands(number: usize) -> String {
         .collect()
 }
 
-/// How many characters of a message, a help text or a label are shown to people; programs get all of it.
+/// How many characters of a message, a help text or a label are shown to people; programs get all
+/// of it.
 const LONGEST: usize = 1000;
 /// How many characters of a name or a path are shown in a list.
 const LONGEST_NAME: usize = 100;
 
-/// The most characters of a comment, as GitHub counts them: one may have 65,536, and what wraps a report needs some.
+/// The most characters of a comment, as GitHub counts them: one may have 65,536, and what wraps a
+/// report needs some.
 const MOST_OF_COMMENT: usize = 60_000;
 
 /// Characters as GitHub counts them: units of UTF-16.
@@ -111,12 +118,19 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Returns what a finding says to programs that show a text: the message, the help, and how many agents it reaches, a line each.
+/// Returns what a finding says to programs that show a text: the message, the help, and how many
+/// agents it reaches, a line each.
 fn told(finding: &Diagnostic) -> Text {
-    let help = finding.help.as_ref().map(|help| text!("\nhelp: {}", one_line(help)));
+    let help = finding
+        .help
+        .as_ref()
+        .map(|help| text!("\nhelp: {}", one_line(help)));
     let agents = finding.agents.len();
     let reach = (agents > 0).then(|| text!("\nreaches {}", count(agents, "agent")));
-    std::iter::once(one_line(&finding.message)).chain(help).chain(reach).collect()
+    std::iter::once(one_line(&finding.message))
+        .chain(help)
+        .chain(reach)
+        .collect()
 }
 
 /// A message on one line.
@@ -134,15 +148,20 @@ fn name(name: &str) -> Text {
     Text::line(name).cut(LONGEST_NAME)
 }
 
-/// A line broken at spaces into lines of up to `width` characters; what stands in backticks stays together if it is
-/// not long.
+/// A line broken at spaces into lines of up to `width` characters; what stands in backticks stays
+/// together if it is not long.
 fn wrapped(line: &str, width: usize) -> String {
     let words = words(line, width * 3 / 4);
     let lines = fill(words.iter().map(|word| word.chars().count()), width);
-    lines.into_iter().map(|line| words[line].join(" ")).collect::<Vec<_>>().join("\n")
+    lines
+        .into_iter()
+        .map(|line| words[line].join(" "))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
-/// Which words stand on which line of up to `width` characters, with a space between two of them, as ranges of their indices.
+/// Which words stand on which line of up to `width` characters, with a space between two of them,
+/// as ranges of their indices.
 pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Range<usize>> {
     let (mut lines, mut used): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
     for (index, word) in words.enumerate() {
@@ -167,7 +186,15 @@ fn words(line: &str, longest: usize) -> Vec<&str> {
         quoted ^= c == '`';
         c == ' ' && !quoted
     });
-    parts.flat_map(|part| if split(part, longest) { part.split(' ').collect() } else { vec![part] }).collect()
+    parts
+        .flat_map(|part| {
+            if split(part, longest) {
+                part.split(' ').collect()
+            } else {
+                vec![part]
+            }
+        })
+        .collect()
 }
 
 fn split(part: &'_ str, longest: usize) -> bool {
@@ -185,7 +212,10 @@ mod tests {
     pub(super) static WARNING: Rule = Rule::new("coverage/unused", Severity::Warning, "s", "p");
 
     pub(super) fn source(sources: &mut Sources, path: &str, text: &str) -> FileId {
-        sources.add(path, SourceText::from_bytes(text.as_bytes()).expect("valid text"))
+        sources.add(
+            path,
+            SourceText::from_bytes(text.as_bytes()).expect("valid text"),
+        )
     }
 
     pub(super) fn report(sources: Sources, findings: Vec<Diagnostic>, summary: Summary) -> Report {
@@ -203,14 +233,24 @@ mod tests {
     /// A misspelt field in a partial that an agent includes, reaching 14 agents.
     pub(super) fn example() -> (Sources, Diagnostic) {
         let mut sources = Sources::default();
-        let agent =
-            source(&mut sources, "agents/base.toml", "name = \"b\"\n[body]\nmessages = \"{% include 'p' %}\"\n");
+        let agent = source(
+            &mut sources,
+            "agents/base.toml",
+            "name = \"b\"\n[body]\nmessages = \"{% include 'p' %}\"\n",
+        );
         let text = "{% for msg in ctx.history %}\n\té {{ tojson(msg.contnet) }},\n{% endfor %}\n";
         let partial = source(&mut sources, "partials/p.jinja", text);
-        let mut finding = Diagnostic::new(&ERROR, find(&sources, partial, "msg.contnet"), "`msg` has no `contnet`")
-            .label("not there")
-            .related(find(&sources, agent, "{% include 'p' %}"), "included from here")
-            .help("did you mean `content`?");
+        let mut finding = Diagnostic::new(
+            &ERROR,
+            find(&sources, partial, "msg.contnet"),
+            "`msg` has no `contnet`",
+        )
+        .label("not there")
+        .related(
+            find(&sources, agent, "{% include 'p' %}"),
+            "included from here",
+        )
+        .help("did you mean `content`?");
         for index in 0..14 {
             let agent: Arc<str> = Arc::from(format!("OpenAI Chat {index:02}"));
             finding = finding.reaching(&agent, Some(&Arc::from("plain-turn")));

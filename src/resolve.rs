@@ -1,8 +1,9 @@
 //! `extends`: the hierarchy of profiles, and one profile deep-merged over its ancestors.
 //!
-//! Input: all [`Profile`]s. Output: a [`Hierarchy`] (checked once) and, on demand, a [`ResolvedProfile`] whose
-//! every value remembers where it was written and what it overrode. A resolved profile borrows from the
-//! profiles, so that thousands can be resolved one after the other in little memory.
+//! Input: all [`Profile`]s. Output: a [`Hierarchy`] (checked once) and, on demand, a
+//! [`ResolvedProfile`] whose every value remembers where it was written and what it overrode. A
+//! resolved profile borrows from the profiles, so that thousands can be resolved one after the
+//! other in little memory.
 
 pub(crate) mod rules;
 mod hierarchy;
@@ -59,31 +60,62 @@ fn merge<'r>(
         }
         merged.merge(profile.file, &profile.settings, findings);
     }
-    ResolvedProfile { profile: chain[0], chain, merged }
+    ResolvedProfile {
+        profile: chain[0],
+        chain,
+        merged,
+    }
 }
 
 /// Removes a field of the body, or else a header; `false` if there is neither.
 fn unset(merged: &mut MergedTable<'_>, path: &Spanned<Vec<String>>) -> bool {
     merged.remove("body", &path.value, path.span)
         || match path.value.as_slice() {
-            [first, name] if first == "headers" => merged.remove("headers", &[name.to_ascii_lowercase()], path.span),
+            [first, name] if first == "headers" => {
+                merged.remove("headers", &[name.to_ascii_lowercase()], path.span)
+            }
             _ => false,
         }
 }
 
-fn unset_nothing(merged: &MergedTable<'_>, path: &Spanned<Vec<String>>, suggestions: &mut Suggestions) -> Diagnostic {
-    let message = format!("`{}` is not inherited, so there is nothing to unset", path.value.join("."));
-    if let Some((first, rest)) = path.value.split_first().filter(|(first, rest)| *first == "body" && !rest.is_empty()) {
-        let help = format!("paths begin below `{first}`: write `\"{}\"`", rest.join("."));
+fn unset_nothing(
+    merged: &MergedTable<'_>,
+    path: &Spanned<Vec<String>>,
+    suggestions: &mut Suggestions,
+) -> Diagnostic {
+    let message = format!(
+        "`{}` is not inherited, so there is nothing to unset",
+        path.value.join(".")
+    );
+    if let Some((first, rest)) = path
+        .value
+        .split_first()
+        .filter(|(first, rest)| *first == "body" && !rest.is_empty())
+    {
+        let help = format!(
+            "paths begin below `{first}`: write `\"{}\"`",
+            rest.join(".")
+        );
         return Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help(help);
     }
     let (last, parents) = path.value.split_last().expect("a path has a segment");
-    let (root, inner) = if parents == ["headers"] { ("headers", &[][..]) } else { ("body", parents) };
-    let siblings = inner.iter().try_fold(merged.get(root).and_then(Merged::table), |table, segment| {
-        Some(table?.get(segment).and_then(Merged::table))
-    });
-    let known = siblings.flatten().into_iter().flat_map(MergedTable::iter).map(|(key, _)| key);
-    let help = suggestions.did_you_mean(last, known).unwrap_or_else(|| "remove the entry".to_owned());
+    let (root, inner) = if parents == ["headers"] {
+        ("headers", &[][..])
+    } else {
+        ("body", parents)
+    };
+    let siblings = inner.iter().try_fold(
+        merged.get(root).and_then(Merged::table),
+        |table, segment| Some(table?.get(segment).and_then(Merged::table)),
+    );
+    let known = siblings
+        .flatten()
+        .into_iter()
+        .flat_map(MergedTable::iter)
+        .map(|(key, _)| key);
+    let help = suggestions
+        .did_you_mean(last, known)
+        .unwrap_or_else(|| "remove the entry".to_owned());
     Diagnostic::new(&rules::UNSET_NOTHING, path.span, message).help(help)
 }
 
@@ -96,7 +128,8 @@ impl<'r> ResolvedProfile<'r> {
     /// The `extends` of a profile of the repository by which a bundled one comes in.
     pub fn bundled_parent(&self) -> Option<Span> {
         let mut pairs = self.chain.windows(2);
-        let pair = pairs.find(|pair| pair[0].layer == LayerKind::Own && pair[1].layer == LayerKind::Bundled)?;
+        let pair = pairs
+            .find(|pair| pair[0].layer == LayerKind::Own && pair[1].layer == LayerKind::Bundled)?;
         pair[0].extends.as_ref().map(|name| name.span)
     }
 
@@ -104,7 +137,10 @@ impl<'r> ResolvedProfile<'r> {
     pub fn string(&self, key: &str) -> Option<Spanned<&'r str>> {
         let merged = self.merged.get(key)?;
         match &merged.node.kind {
-            Kind::String(text) => Some(Spanned { value: text.as_str(), span: merged.span() }),
+            Kind::String(text) => Some(Spanned {
+                value: text.as_str(),
+                span: merged.span(),
+            }),
             _ => None,
         }
     }
@@ -113,7 +149,10 @@ impl<'r> ResolvedProfile<'r> {
     pub fn switch(&self, key: &str) -> Option<Spanned<bool>> {
         let merged = self.merged.get(key)?;
         match merged.node.kind {
-            Kind::Boolean(value) => Some(Spanned { value, span: merged.span() }),
+            Kind::Boolean(value) => Some(Spanned {
+                value,
+                span: merged.span(),
+            }),
             _ => None,
         }
     }
@@ -125,8 +164,12 @@ impl<'r> ResolvedProfile<'r> {
 
     /// A list of strings; empty if it is not set.
     pub fn strings(&self, key: &str) -> Vec<&'r str> {
-        let Some(Merged { node, .. }) = self.merged.get(key) else { return Vec::new() };
-        let Kind::Array(elements) = &node.kind else { return Vec::new() };
+        let Some(Merged { node, .. }) = self.merged.get(key) else {
+            return Vec::new();
+        };
+        let Kind::Array(elements) = &node.kind else {
+            return Vec::new();
+        };
         let texts = elements.iter().filter_map(|element| match &element.kind {
             Kind::String(text) => Some(text.as_str()),
             _ => None,
@@ -141,9 +184,20 @@ impl<'r> ResolvedProfile<'r> {
 
     /// The merged `[headers]`: name in lower case, value, and where each is written.
     pub fn headers(&self) -> impl Iterator<Item = (&'r str, Spanned<&'r str>)> {
-        let headers = self.merged.get("headers").and_then(Merged::table).into_iter().flat_map(MergedTable::iter);
+        let headers = self
+            .merged
+            .get("headers")
+            .and_then(Merged::table)
+            .into_iter()
+            .flat_map(MergedTable::iter);
         headers.filter_map(|(name, merged)| match &merged.node.kind {
-            Kind::String(value) => Some((name, Spanned { value: value.as_str(), span: merged.span() })),
+            Kind::String(value) => Some((
+                name,
+                Spanned {
+                    value: value.as_str(),
+                    span: merged.span(),
+                },
+            )),
             _ => None,
         })
     }
@@ -163,18 +217,34 @@ mod tests {
     use crate::toml;
 
     fn profile(text: &str) -> Profile {
-        let file = Sources::default().add("a.toml", SourceText::from_bytes(text.as_bytes()).expect("valid"));
+        let file = Sources::default().add(
+            "a.toml",
+            SourceText::from_bytes(text.as_bytes()).expect("valid"),
+        );
         let mut findings = Vec::new();
         let table = toml::parse(text).expect("valid");
-        let profile = Profile::read(file, LayerKind::Own, table, &|_| false, &mut findings).expect("has a name");
-        assert!(findings.iter().all(|finding| finding.severity < Severity::Error), "{findings:?}");
+        let profile = Profile::read(file, LayerKind::Own, table, &|_| false, &mut findings)
+            .expect("has a name");
+        assert!(
+            findings
+                .iter()
+                .all(|finding| finding.severity < Severity::Error),
+            "{findings:?}"
+        );
         profile
     }
 
     fn headers(levels: &[&str]) -> Vec<String> {
-        let chain: Vec<Profile> = levels.iter().rev().map(|level| profile(&format!("name = \"x\"\n{level}"))).collect();
+        let chain: Vec<Profile> = levels
+            .iter()
+            .rev()
+            .map(|level| profile(&format!("name = \"x\"\n{level}")))
+            .collect();
         let resolved = resolve_again(chain.iter().collect());
-        resolved.headers().map(|(name, value)| format!("{name}: {}", value.value)).collect()
+        resolved
+            .headers()
+            .map(|(name, value)| format!("{name}: {}", value.value))
+            .collect()
     }
 
     #[test]
@@ -185,9 +255,16 @@ mod tests {
             headers(&[base, "headers = { X-TEAM = \"two\", x-new = \"n\" }"]),
             ["anthropic-beta: a", "x-team: two", "x-new: n"]
         );
-        assert_eq!(headers(&[base, "unset = [\"headers.X-team\"]"]), ["anthropic-beta: a"]);
         assert_eq!(
-            headers(&[base, "unset = [\"headers.x-team\"]", "headers = { X-Team = \"3\" }"]),
+            headers(&[base, "unset = [\"headers.X-team\"]"]),
+            ["anthropic-beta: a"]
+        );
+        assert_eq!(
+            headers(&[
+                base,
+                "unset = [\"headers.x-team\"]",
+                "headers = { X-Team = \"3\" }"
+            ]),
             ["anthropic-beta: a", "x-team: 3"]
         );
     }

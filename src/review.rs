@@ -1,7 +1,8 @@
 //! The effect of a change of sources on bodies, by cause.
 //!
-//! Input: the files of an older and a newer side, compiled. Output: a [`Review`]: which edits of sources changed which bodies, and how.
-//! What is said to be a cause is proven: the edit alone, applied to the older side, makes that change. Printing is
+//! Input: the files of an older and a newer side, compiled. Output: a [`Review`]: which edits of
+//! sources changed which bodies, and how. What is said to be a cause is proven: the edit alone,
+//! applied to the older side, makes that change. Printing is
 //! [`report`](crate::report)'s business, and where sides come from is the caller's.
 
 mod features;
@@ -27,8 +28,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::compile::{
-    Before, BrokenAgent, Compared, Comparing, Compiler, Lowered, LoweredKind, PolicyOptions, Report, Rerouted, Scope,
-    Selection, grouped, newly_lowered, rerouted,
+    Before, BrokenAgent, Compared, Comparing, Compiler, Lowered, LoweredKind, PolicyOptions,
+    Report, Rerouted, Scope, Selection, grouped, newly_lowered, rerouted,
 };
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
 use crate::world::{MemoryWorld, World};
@@ -47,7 +48,10 @@ pub struct Side {
 impl Side {
     /// The files of a world, and the compiler that read them.
     pub fn new(world: &dyn World, compiler: Arc<Compiler>) -> Side {
-        Side { files: edit::files_of(world), compiler }
+        Side {
+            files: edit::files_of(world),
+            compiler,
+        }
     }
 }
 
@@ -57,7 +61,8 @@ pub struct Reviewing<'r> {
     pub selection: &'r Selection,
     /// The policy for findings.
     pub policy: &'r PolicyOptions,
-    /// `true` if bodies of all contexts are compared, `false` if only those that golden files are kept for.
+    /// `true` if bodies of all contexts are compared, `false` if only those that golden files are
+    /// kept for.
     pub all_contexts: bool,
     /// Makes compilers of files that neither side has.
     pub load: Load<'r>,
@@ -111,7 +116,8 @@ pub struct Cause {
     pub mended: BTreeSet<Arc<str>>,
 }
 
-/// The kind of change that a cause is, from harmless to grave. A gate can fail on one and those above it.
+/// The kind of change that a cause is, from harmless to grave. A gate can fail on one and those
+/// above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// No body changes.
@@ -130,8 +136,14 @@ pub enum Class {
 
 impl Class {
     /// All classes, the most harmless first.
-    pub const ALL: [Class; 6] =
-        [Class::Silent, Class::Text, Class::Value, Class::Removed, Class::Request, Class::Broken];
+    pub const ALL: [Class; 6] = [
+        Class::Silent,
+        Class::Text,
+        Class::Value,
+        Class::Removed,
+        Class::Request,
+        Class::Broken,
+    ];
 
     /// The word for it in options and reports.
     pub fn name(self) -> &'static str {
@@ -164,14 +176,27 @@ impl Cause {
         crate::diff::mark_moved(&mut groups);
         let loss = |file: &ChangedFile| Some((file.subject.clone(), prefix::loss(file)?));
         let prefix = changes.iter().filter_map(loss).collect();
-        Cause { edits, changes, groups, prefix, broken: BTreeSet::new(), mended: BTreeSet::new() }
+        Cause {
+            edits,
+            changes,
+            groups,
+            prefix,
+            broken: BTreeSet::new(),
+            mended: BTreeSet::new(),
+        }
     }
 
     /// The gravest kind of its changes.
     pub fn class(&self) -> Class {
         let broken = (!self.broken.is_empty()).then_some(Class::Broken);
         let mended = (!self.mended.is_empty()).then_some(Class::Value);
-        self.groups.iter().map(Class::of_group).chain(broken).chain(mended).max().unwrap_or(Class::Silent)
+        self.groups
+            .iter()
+            .map(Class::of_group)
+            .chain(broken)
+            .chain(mended)
+            .max()
+            .unwrap_or(Class::Silent)
     }
 
     fn takes(&mut self, broken: BTreeSet<Arc<str>>, mended: BTreeSet<Arc<str>>) {
@@ -181,17 +206,24 @@ impl Cause {
 
     /// The agents that it changes.
     pub fn agents(&self) -> BTreeSet<&Arc<str>> {
-        self.changes.iter().map(|file| &file.subject.agent).collect()
+        self.changes
+            .iter()
+            .map(|file| &file.subject.agent)
+            .collect()
     }
 
     /// How many bodies it changes; request lines are none.
     pub fn bodies(&self) -> usize {
-        self.changes.iter().filter(|file| file.subject.context.is_some()).count()
+        self.changes
+            .iter()
+            .filter(|file| file.subject.context.is_some())
+            .count()
     }
 }
 
 impl Review {
-    /// Returns `true` if nothing differs on the wire, no file goes elsewhere, and nothing is let through that was not.
+    /// Returns `true` if nothing differs on the wire, no file goes elsewhere, and nothing is let
+    /// through that was not.
     pub fn is_empty(&self) -> bool {
         let has_same_agents = self.newly_broken().next().is_none() && self.mended.is_empty();
         let has_same_bodies = self.changes.is_empty() && self.roll.is_empty();
@@ -200,22 +232,34 @@ impl Review {
 
     /// The agents that do not compile, and did before or are new.
     pub fn newly_broken(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.broken.iter().filter(|it| it.before != Before::Broken).map(|it| &it.agent)
+        self.broken
+            .iter()
+            .filter(|it| it.before != Before::Broken)
+            .map(|it| &it.agent)
     }
 
     /// The agents that compiled, and no longer do.
     pub fn no_longer_compiled(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.broken.iter().filter(|it| matches!(it.before, Before::Compiled(_))).map(|it| &it.agent)
+        self.broken
+            .iter()
+            .filter(|it| matches!(it.before, Before::Compiled(_)))
+            .map(|it| &it.agent)
     }
 
     /// The agents that are new, and do not compile.
     pub fn new_and_broken(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.broken.iter().filter(|it| it.before == Before::Absent).map(|it| &it.agent)
+        self.broken
+            .iter()
+            .filter(|it| it.before == Before::Absent)
+            .map(|it| &it.agent)
     }
 
     /// The agents that compile on neither side, so that nothing is known of their bodies.
     pub fn uncompared(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.broken.iter().filter(|it| it.before == Before::Broken).map(|it| &it.agent)
+        self.broken
+            .iter()
+            .filter(|it| it.before == Before::Broken)
+            .map(|it| &it.agent)
     }
 
     /// The agents that no longer compile, and no edit is known to break.
@@ -231,17 +275,27 @@ impl Review {
 
     /// The agents with bodies or request lines that differ.
     pub fn agents(&self) -> BTreeSet<&Arc<str>> {
-        self.changes.iter().map(|file| &file.subject.agent).collect()
+        self.changes
+            .iter()
+            .map(|file| &file.subject.agent)
+            .collect()
     }
 
     /// How many bodies differ; request lines are none.
     pub fn bodies(&self) -> usize {
-        self.changes.iter().filter(|file| file.subject.context.is_some()).count()
+        self.changes
+            .iter()
+            .filter(|file| file.subject.context.is_some())
+            .count()
     }
 
     /// The agents of which a part of a cached prefix is lost.
     pub fn agents_losing_prefix(&self) -> BTreeSet<&Arc<str>> {
-        self.causes.iter().flat_map(|cause| &cause.prefix).map(|(subject, _)| &subject.agent).collect()
+        self.causes
+            .iter()
+            .flat_map(|cause| &cause.prefix)
+            .map(|(subject, _)| &subject.agent)
+            .collect()
     }
 
     /// The gravest kind of change.
@@ -249,7 +303,12 @@ impl Review {
         let unexplained = self.unexplained.iter().map(|it| Class::of_group(&it.group));
         let broken = self.newly_broken().next().map(|_| Class::Broken);
         let others = unexplained.chain(self.roll.class()).chain(broken);
-        self.causes.iter().map(Cause::class).chain(others).max().unwrap_or(Class::Silent)
+        self.causes
+            .iter()
+            .map(Cause::class)
+            .chain(others)
+            .max()
+            .unwrap_or(Class::Silent)
     }
 
     /// Returns what the newer side does to the bodies of the older one.
@@ -258,11 +317,20 @@ impl Review {
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
         let names = OlderNames::of(&edits, &older.compiler, &newer.compiler);
         // What judges bodies reaches none, and may let all of them pass or fail.
-        let judges = edits.all.iter().zip(&reach).any(|(edit, reach)| *reach == Reach::Nothing && edit.acts());
+        let judges = edits
+            .all
+            .iter()
+            .zip(&reach)
+            .any(|(edit, reach)| *reach == Reach::Nothing && edit.acts());
         let is_reached = |name: &Arc<str>| {
-            judges || names.agents.contains_key(name) || reach.iter().any(|reach| reach.has_agent(name))
+            judges
+                || names.agents.contains_key(name)
+                || reach.iter().any(|reach| reach.has_agent(name))
         };
-        let scope = Scope { is_reached: &is_reached, older_names: &names.agents };
+        let scope = Scope {
+            is_reached: &is_reached,
+            older_names: &names.agents,
+        };
         let comparing = Comparing {
             compiler: &newer.compiler,
             selection: reviewing.selection,
@@ -274,25 +342,57 @@ impl Review {
         // What has another name is not gone, and what cannot be read is an error.
         lowered.retain(|it| !names.was(&it.what, it.kind));
         let rerouted = rerouted(&newer.compiler, &older.compiler, &names.agents);
-        let explained = Explained { older, newer, edits, reach, names };
+        let explained = Explained {
+            older,
+            newer,
+            edits,
+            reach,
+            names,
+        };
         let review = explained.review(compared, Vec::new(), reviewing);
-        let unread: BTreeSet<&Arc<str>> = review.roll.broken_contexts.iter().map(|it| &it.name).collect();
+        let unread: BTreeSet<&Arc<str>> = review
+            .roll
+            .broken_contexts
+            .iter()
+            .map(|it| &it.name)
+            .collect();
         lowered.retain(|it| it.kind != LoweredKind::Context || !unread.contains(&it.what));
         let broken: BTreeSet<&Arc<str>> = review.broken.iter().map(|it| &it.agent).collect();
         lowered.retain(|it| it.kind != LoweredKind::Agent || !broken.contains(&it.what));
         let growth = growth::of(&review.changes, &newer.compiler, reviewing.selection);
-        Review { rerouted, lowered, growth, ..review }
+        Review {
+            rerouted,
+            lowered,
+            growth,
+            ..review
+        }
     }
 
-    /// Returns what the newer side does to golden files, and why as far as an older side tells it: the one that golden files were last
-    /// written from.
-    pub fn of_golden(golden: AgainstGolden, older: Option<&Side>, newer: &Side, reviewing: &Reviewing<'_>) -> Review {
-        let AgainstGolden { report, drifts, altered_bundled } = golden;
+    /// Returns what the newer side does to golden files, and why as far as an older side tells it:
+    /// the one that golden files were last written from.
+    pub fn of_golden(
+        golden: AgainstGolden,
+        older: Option<&Side>,
+        newer: &Side,
+        reviewing: &Reviewing<'_>,
+    ) -> Review {
+        let AgainstGolden {
+            report,
+            drifts,
+            altered_bundled,
+        } = golden;
         let Some(older) = older else {
             let unexplained = grouped(&newer.compiler, &drifts);
             let broken = broken_by_report(&report);
             let growth = growth::of(&drifts, &newer.compiler, reviewing.selection);
-            return Review { report, unexplained, broken, changes: drifts, growth, ..Review::default() };
+            return Review {
+                report,
+                unexplained,
+                broken,
+                changes: drifts,
+                growth,
+                ..Review::default()
+            };
         };
         let between = Review::between(older, newer, reviewing);
         let parted = Parted::of(&drifts, &between);
@@ -300,20 +400,46 @@ impl Review {
         let edits = Edits::between(&older.files, &newer.files);
         let reach = reach::of_edits(&edits, &older.compiler, &newer.compiler);
         let names = OlderNames::of(&edits, &older.compiler, &newer.compiler);
-        let explained = Explained { older, newer, edits, reach, names };
-        let compared = Compared { report, changes: parted.edited, ..Compared::default() };
+        let explained = Explained {
+            older,
+            newer,
+            edits,
+            reach,
+            names,
+        };
+        let compared = Compared {
+            report,
+            changes: parted.edited,
+            ..Compared::default()
+        };
         let mut review = explained.review(compared, open, reviewing);
         review.causes.extend(upgrade);
         review.takes_verdicts(between);
         review.sort();
         let growth = growth::of(&drifts, &newer.compiler, reviewing.selection);
-        Review { changes: drifts, growth, ..review }
+        Review {
+            changes: drifts,
+            growth,
+            ..review
+        }
     }
 
-    /// Takes over which agents two sides of sources break and mend, and why: golden files do not tell.
+    /// Takes over which agents two sides of sources break and mend, and why: golden files do not
+    /// tell.
     fn takes_verdicts(&mut self, between: Review) {
-        let of = |cause: &Cause| cause.broken.iter().chain(&cause.mended).cloned().collect::<Vec<_>>();
-        for cause in between.causes.into_iter().filter(|cause| !of(cause).is_empty()) {
+        let of = |cause: &Cause| {
+            cause
+                .broken
+                .iter()
+                .chain(&cause.mended)
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        for cause in between
+            .causes
+            .into_iter()
+            .filter(|cause| !of(cause).is_empty())
+        {
             self.silent.retain(|edit| !cause.edits.contains(edit));
             self.cause_of(cause.edits).takes(cause.broken, cause.mended);
         }
@@ -332,12 +458,18 @@ impl Review {
 
     /// The causes that change most come first.
     fn sort(&mut self) {
-        self.causes.sort_by_key(|cause| std::cmp::Reverse((cause.class(), cause.broken.len(), cause.changes.len())));
+        self.causes.sort_by_key(|cause| {
+            std::cmp::Reverse((cause.class(), cause.broken.len(), cause.changes.len()))
+        });
     }
 }
 
 /// The files of an older side with some of the edits that lead to a newer one.
-pub fn applied(older: &MemoryWorld, newer: &MemoryWorld, chosen: impl Fn(&Edit) -> bool) -> MemoryWorld {
+pub fn applied(
+    older: &MemoryWorld,
+    newer: &MemoryWorld,
+    chosen: impl Fn(&Edit) -> bool,
+) -> MemoryWorld {
     let edits = Edits::between(older, newer);
     edits.applied(older, |edit| chosen(&edits.all[edit]))
 }
@@ -352,7 +484,12 @@ struct Explained<'s> {
 }
 
 impl Explained<'_> {
-    fn review(&self, mut compared: Compared, others: Vec<ChangedFile>, reviewing: &Reviewing<'_>) -> Review {
+    fn review(
+        &self,
+        mut compared: Compared,
+        others: Vec<ChangedFile>,
+        reviewing: &Reviewing<'_>,
+    ) -> Review {
         let (older, newer) = (&self.older.compiler, &self.newer.compiler);
         let gone = roll::gone_agents(&self.names, older, newer, &self.newer.files);
         let nameless = breaks::nameless(gone, &compared.report);
@@ -360,29 +497,65 @@ impl Explained<'_> {
         let trials = self.trials(reviewing, &nameless);
         let (breaking, mending) = verdicts(&trials, &compared);
         let left_out = by_agent(&breaking);
-        let Compared { report, mut changes, broken, mended, .. } = compared;
+        let Compared {
+            report,
+            mut changes,
+            broken,
+            mended,
+            ..
+        } = compared;
         changes.extend(trials.beside(&broken, &left_out));
         let changes = roll::paired(changes, &self.names.contexts);
-        let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) =
-            changes.into_iter().partition(|file| file.old.is_some() && file.new.is_some());
+        let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) = changes
+            .into_iter()
+            .partition(|file| file.old.is_some() && file.new.is_some());
         let (causes, mut silent) = self.causes(&both, &left_out, reviewing);
         for edit in breaking.keys().chain(mending.keys()).flatten() {
             silent.remove(edit);
         }
-        let explained: BTreeSet<&BodyId> = causes.iter().flat_map(|it| &it.changes).map(|it| &it.subject).collect();
-        let open = both.iter().filter(|file| !explained.contains(&file.subject)).cloned();
+        let explained: BTreeSet<&BodyId> = causes
+            .iter()
+            .flat_map(|it| &it.changes)
+            .map(|it| &it.subject)
+            .collect();
+        let open = both
+            .iter()
+            .filter(|file| !explained.contains(&file.subject))
+            .cloned();
         let open: Vec<ChangedFile> = open.chain(others).collect();
-        let roll = Roll::of(&one, &self.names, &self.older.compiler, (&self.newer.compiler, &self.newer.files));
+        let roll = Roll::of(
+            &one,
+            &self.names,
+            &self.older.compiler,
+            (&self.newer.compiler, &self.newer.files),
+        );
         let unexplained = grouped(&self.newer.compiler, &open);
         let silent = self.told_alone(silent, &roll);
         let changes = both.into_iter().chain(one).chain(open).collect();
-        let review = Review { report, causes, unexplained, roll, silent, changes, ..Review::default() };
-        let mut review = Review { broken, mended, has_sources: true, ..review };
+        let review = Review {
+            report,
+            causes,
+            unexplained,
+            roll,
+            silent,
+            changes,
+            ..Review::default()
+        };
+        let mut review = Review {
+            broken,
+            mended,
+            has_sources: true,
+            ..review
+        };
         for (cluster, agents) in breaking {
-            review.cause_of(self.edits(&cluster)).takes(agents, BTreeSet::new());
+            review
+                .cause_of(self.edits(&cluster))
+                .takes(agents, BTreeSet::new());
         }
         for (cluster, agents) in mending {
-            review.cause_of(self.edits(&cluster)).takes(BTreeSet::new(), agents);
+            review
+                .cause_of(self.edits(&cluster))
+                .takes(BTreeSet::new(), agents);
         }
         review.sort();
         review
@@ -433,17 +606,29 @@ impl Explained<'_> {
     fn told_alone(&self, silent: BTreeSet<usize>, roll: &Roll) -> Vec<Edit> {
         let paths = roll.paths();
         let silent = silent.into_iter().map(|edit| &self.edits.all[edit]);
-        silent.filter(|edit| !roll::tells(&paths, edit)).cloned().collect()
+        silent
+            .filter(|edit| !roll::tells(&paths, edit))
+            .cloned()
+            .collect()
     }
 
     fn edits(&self, cluster: &Cluster) -> Vec<Edit> {
-        cluster.iter().map(|&edit| self.edits.all[edit].clone()).collect()
+        cluster
+            .iter()
+            .map(|&edit| self.edits.all[edit].clone())
+            .collect()
     }
 
     fn cause(&self, cluster: &Cluster, claims: Claims, bodies: &[ChangedFile]) -> Cause {
         Cause::of(
             self.edits(cluster),
-            claims.into_iter().map(|(body, text)| ChangedFile { new: text, ..bodies[body].clone() }).collect(),
+            claims
+                .into_iter()
+                .map(|(body, text)| ChangedFile {
+                    new: text,
+                    ..bodies[body].clone()
+                })
+                .collect(),
         )
     }
 }
@@ -451,17 +636,26 @@ impl Explained<'_> {
 /// Which edits break agents, and which mend them.
 fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
     let mut codes = breaks::codes_of(&compared.report, trials.nameless);
-    let broken: BTreeSet<&Arc<str>> =
-        compared.broken.iter().filter(|it| it.before != Before::Broken).map(|it| &it.agent).collect();
+    let broken: BTreeSet<&Arc<str>> = compared
+        .broken
+        .iter()
+        .filter(|it| it.before != Before::Broken)
+        .map(|it| &it.agent)
+        .collect();
     codes.retain(|agent, _| broken.contains(agent));
-    (trials.causes(Wanted::Errors(&codes)), trials.causes(Wanted::NoError(&compared.mended)))
+    (
+        trials.causes(Wanted::Errors(&codes)),
+        trials.causes(Wanted::NoError(&compared.mended)),
+    )
 }
 
 /// The edits of all clusters, by agent.
 fn by_agent(clusters: &Clusters) -> BTreeMap<Arc<str>, Cluster> {
     let mut edits: BTreeMap<Arc<str>, Cluster> = BTreeMap::new();
     for (cluster, agents) in clusters {
-        agents.iter().for_each(|agent| edits.entry(Arc::clone(agent)).or_default().extend(cluster));
+        agents
+            .iter()
+            .for_each(|agent| edits.entry(Arc::clone(agent)).or_default().extend(cluster));
     }
     edits
 }

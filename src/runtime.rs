@@ -1,6 +1,7 @@
 //! The runtime: what was compiled is what is sent.
 //!
-//! Input: an agent of a [`Compiler`](crate::compile::Compiler) and a conversation that grows. Output: typed
+//! Input: an agent of a [`Compiler`](crate::compile::Compiler) and a conversation that grows.
+//! Output: typed
 //! [`Event`]s while an answer streams in, and one [`Outcome`] per request. A body is made by
 //! [`unit`](mod@crate::unit) alone, also after tool results: nothing here edits JSON that was compiled. Profiles and
 //! templates are not its business.
@@ -18,7 +19,8 @@
 //! - [`Agent`]: a compiler's agent with a model and a setting; makes [`Compiled`] requests.
 //! - [`Transport`]: HTTP, keys, retries; over an [`HttpClient`], which a host may bring.
 //! - [`stream`]: bytes of an answer → events and an [`Answer`], one decoder per wire format. Pure.
-//! - [`Session`]: the history, and one [`Run`] at a time about it: a message, the model's answers, tools, an outcome;
+//! - [`Session`]: the history, and one [`Run`] at a time about it: a message, the model's answers,
+//!   tools, an outcome;
 //!   [`AgentLoop`]: the same under [`hooks`].
 //! - [`SessionPool`]: a few one-shot sessions of each agent, for work beside a chat.
 //! - [`Compression`]: a summary in the place of what was said.
@@ -56,19 +58,24 @@ pub use crate::conversation::Usage;
 #[doc(inline)]
 pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireFormat};
 #[doc(inline)]
-pub use crate::repo::{HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnection, ServerSpec, ToolSpec, ToolsFile};
+pub use crate::repo::{
+    HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnection, ServerSpec, ToolSpec, ToolsFile,
+};
 pub use agent::{Agent, CompileError, Compiled};
 pub use compression::{AutoCompression, Compression};
 pub use error::{Category, Error};
 pub(crate) use event::named;
-pub use event::{Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
+pub use event::{
+    Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall,
+};
 pub use installed::{InstalledModel, ModelList};
 pub use pool::{PoolOptions, PooledSession, SessionPool};
 pub use run::{Run, TextAnswer};
 pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
 pub use session::{AgentLoop, Session, SessionStart};
 pub use transport::{
-    HttpBody, HttpClient, HttpError, HttpErrorKind, ReqwestClient, RetryPolicy, Transport, TransportOptions,
+    HttpBody, HttpClient, HttpError, HttpErrorKind, ReqwestClient, RetryPolicy, Transport,
+    TransportOptions,
 };
 /// The crates that [`HttpClient`] speaks of, in the versions that this crate uses.
 #[doc(no_inline)]

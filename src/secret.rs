@@ -1,8 +1,9 @@
 //! Text that looks like a secret: by its name, by its form, or by where it stands.
 //!
-//! One answer for headers, URLs, references and texts. Input: a name or a text. Output: whether, or where, a secret stands there;
-//! never the secret. How sure one must be depends on the place: where a reference belongs, the beginning of a key is enough; in a
-//! text, where keys are written about, a whole one is asked for.
+//! One answer for headers, URLs, references and texts. Input: a name or a text. Output: whether, or
+//! where, a secret stands there; never the secret. How sure one must be depends on the place: where
+//! a reference belongs, the beginning of a key is enough; in a text, where keys are written about,
+//! a whole one is asked for.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,13 +20,17 @@ struct Form {
     is_unmistakable: bool,
 }
 
-/// Sources: the providers' pages where they say it, for GitHub <https://github.blog/engineering/behind-githubs-new-authentication-token-formats/>,
-/// GitLab <https://docs.gitlab.com/security/tokens/#token-prefixes>, Slack <https://docs.slack.dev/authentication/tokens>, AWS
+/// Sources: the providers' pages where they say it, for GitHub
+/// <https://github.blog/engineering/behind-githubs-new-authentication-token-formats/>, GitLab
+/// <https://docs.gitlab.com/security/tokens/#token-prefixes>, Slack
+/// <https://docs.slack.dev/authentication/tokens>, AWS
 /// <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>, npm
-/// <https://docs.npmjs.com/about-access-tokens>, Hugging Face <https://huggingface.co/docs/hub/security-tokens>; for the others the
-/// rules of <https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml>.
+/// <https://docs.npmjs.com/about-access-tokens>, Hugging Face
+/// <https://huggingface.co/docs/hub/security-tokens>; for the others the rules of
+/// <https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml>.
 const FORMS: [Form; 52] = [
-    // OpenAI, Anthropic (`sk-ant-`), OpenRouter (`sk-or-`), DeepSeek and many that speak their APIs.
+    // OpenAI, Anthropic (`sk-ant-`), OpenRouter (`sk-or-`), DeepSeek and many that speak their
+    // APIs.
     sure("sk-", 8),
     sure("pk-", 8),
     // Stripe, ElevenLabs.
@@ -90,11 +95,21 @@ const FORMS: [Form; 52] = [
 ];
 
 const fn sure(start: &'static str, least: usize) -> Form {
-    Form { start, least, alphabet: is_word, is_unmistakable: true }
+    Form {
+        start,
+        least,
+        alphabet: is_word,
+        is_unmistakable: true,
+    }
 }
 
 const fn unsure(start: &'static str, least: usize, alphabet: fn(u8) -> bool) -> Form {
-    Form { start, least, alphabet, is_unmistakable: false }
+    Form {
+        start,
+        least,
+        alphabet,
+        is_unmistakable: false,
+    }
 }
 
 fn is_word(byte: u8) -> bool {
@@ -113,27 +128,37 @@ impl Form {
     /// How many characters of a key follow the start, if a word begins so.
     fn length(&self, word: &str) -> Option<usize> {
         let rest = word.as_bytes().strip_prefix(self.start.as_bytes())?;
-        Some(rest.iter().take_while(|byte| (self.alphabet)(**byte)).count())
+        Some(
+            rest.iter()
+                .take_while(|byte| (self.alphabet)(**byte))
+                .count(),
+        )
     }
 
     fn begins(&self, word: &str) -> bool {
-        self.length(word).is_some_and(|length| self.is_unmistakable || length >= self.least)
+        self.length(word)
+            .is_some_and(|length| self.is_unmistakable || length >= self.least)
     }
 
     fn is_key(&self, word: &str) -> bool {
         self.length(word).is_some_and(|length| length >= self.least)
     }
 
-    /// Returns `true` if a word is a key for certain: long, and with digits, which examples and names of things lack.
+    /// Returns `true` if a word is a key for certain: long, and with digits, which examples and
+    /// names of things lack.
     fn is_whole_key(&self, word: &str) -> bool {
-        let Some(length) = self.length(word) else { return false };
+        let Some(length) = self.length(word) else {
+            return false;
+        };
         let rest = &word.as_bytes()[self.start.len()..];
         length >= self.least.max(16)
-            && rest.iter().filter(|byte| byte.is_ascii_digit()).count() > usize::from(self.is_unmistakable)
+            && rest.iter().filter(|byte| byte.is_ascii_digit()).count()
+                > usize::from(self.is_unmistakable)
             && rest.iter().any(u8::is_ascii_alphabetic)
     }
 
-    /// Returns `true` if small letters stand before a place of a word, and a random key from there on.
+    /// Returns `true` if small letters stand before a place of a word, and a random key from there
+    /// on.
     fn is_key_behind_letters(&self, at: usize, word: &str) -> bool {
         is_behind_letters(at, word)
             && self.is_whole_key(&word[at..])
@@ -141,35 +166,50 @@ impl Form {
     }
 }
 
-/// Returns `true` if a value is a key, or what a header says before one (`Bearer …`) and the key: for places where other values stand too.
+/// Returns `true` if a value is a key, or what a header says before one (`Bearer …`) and the key:
+/// for places where other values stand too.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let mut words = value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
-    is_login(value) || is_private_key(value) || words.any(|word| is_key(word) || words_of_pair(word).any(is_key))
+    is_login(value)
+        || is_private_key(value)
+        || words.any(|word| is_key(word) || words_of_pair(word).any(is_key))
 }
 
-/// Returns `true` if a part of a path, or of a host, is a key: identifiers of accounts stand there too, which are as long and as mixed.
+/// Returns `true` if a part of a path, or of a host, is a key: identifiers of accounts stand there
+/// too, which are as long and as mixed.
 pub(crate) fn is_key_in_path(part: &str) -> bool {
-    is_token(part) || FORMS.iter().any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
+    is_token(part)
+        || FORMS
+            .iter()
+            .any(|form| form.is_key(part) && part.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns `true` if a text that should be a reference is the key itself, as a whole or in a part: what begins like a key is one, and so is
-/// what no person names anything.
+/// Returns `true` if a text that should be a reference is the key itself, as a whole or in a part:
+/// what begins like a key is one, and so is what no person names anything.
 pub(crate) fn is_key_for_reference(text: &str) -> bool {
     is_login(text)
         || is_private_key(text)
         || is_uuid(text)
         || text
             .split(|c: char| c.is_whitespace() || "\"':/=${}".contains(c))
-            .any(|part| is_token(part) || is_random(part, 16, 3) || FORMS.iter().any(|form| form.begins(part)))
+            .any(|part| {
+                is_token(part)
+                    || is_random(part, 16, 3)
+                    || FORMS.iter().any(|form| form.begins(part))
+            })
 }
 
 /// The places of a text that are keys for certain.
 pub(crate) fn keys_in_text(text: &str) -> Vec<Range<usize>> {
     let words = long_words(text.as_bytes()).into_iter();
-    words.filter_map(|word| key_in_word(text, word)).chain(private_keys(text)).collect()
+    words
+        .filter_map(|word| key_in_word(text, word))
+        .chain(private_keys(text))
+        .collect()
 }
 
-/// Returns a text with `*` for each byte of what looks like a key, and of the login of a URL. Lines and offsets stay.
+/// Returns a text with `*` for each byte of what looks like a key, and of the login of a URL. Lines
+/// and offsets stay.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let mut places = keys_in_text(text);
     places.extend(logins(text));
@@ -178,12 +218,15 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     }
     let mut bytes = text.as_bytes().to_vec();
     let hidden = places.into_iter().flatten();
-    hidden.filter(|at| text.as_bytes()[*at] != b'\n').for_each(|at| bytes[at] = b'*');
+    hidden
+        .filter(|at| text.as_bytes()[*at] != b'\n')
+        .for_each(|at| bytes[at] = b'*');
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The part of a word that is a key: from its start, from behind an escape of JSON or TOML (`\nsk-…`), from behind a sign
-/// (`body.sk-…`, `team_ghp_…`), or from behind letters (`usersk-…`) if it is as random as no name is.
+/// The part of a word that is a key: from its start, from behind an escape of JSON or TOML
+/// (`\nsk-…`), from behind a sign (`body.sk-…`, `team_ghp_…`), or from behind letters (`usersk-…`)
+/// if it is as random as no name is.
 fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[word.clone()];
     let escape: &[usize] = match (text[..word.start].ends_with('\\'), bytes[0]) {
@@ -193,7 +236,10 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
         (true, _) => &[1],
     };
     let signs = memchr::memchr3_iter(b'.', b'_', b'-', bytes).map(|sign| sign + 1);
-    let starts = std::iter::once(0).chain(escape.iter().copied()).chain(signs).map(|at| word.start + at);
+    let starts = std::iter::once(0)
+        .chain(escape.iter().copied())
+        .chain(signs)
+        .map(|at| word.start + at);
     starts
         .take(MOST_PARTS)
         .filter(|at| at + SHORTEST <= word.end)
@@ -202,16 +248,20 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
         .map(|at| at..word.end)
 }
 
-/// Where a key begins behind small letters, if what follows its start is as random as no name is. Encoded data holds the start of a
-/// key by chance, so long words have none.
+/// Where a key begins behind small letters, if what follows its start is as random as no name is.
+/// Encoded data holds the start of a key by chance, so long words have none.
 fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
         return token_behind_letters(word);
     }
-    let mut signs = memchr::memchr2_iter(b'_', b'-', word.as_bytes()).map(|sign| sign + 1).take(MOST_PARTS);
+    let mut signs = memchr::memchr2_iter(b'_', b'-', word.as_bytes())
+        .map(|sign| sign + 1)
+        .take(MOST_PARTS);
     let found = signs
         .find_map(|sign| {
-            let forms = FORMS.iter().filter(|form| form.is_unmistakable && word[..sign].ends_with(form.start));
+            let forms = FORMS
+                .iter()
+                .filter(|form| form.is_unmistakable && word[..sign].ends_with(form.start));
             forms
                 .map(|form| (sign - form.start.len(), form))
                 .find(|(at, form)| form.is_key_behind_letters(*at, word))
@@ -227,11 +277,16 @@ fn key_behind_letters(word: &str) -> Option<usize> {
 }
 
 fn token_behind_letters(word: &str) -> Option<usize> {
-    memchr::memmem::find_iter(word.as_bytes(), "eyJ").take(MOST_PARTS).find(|at| is_token(&word[*at..]))
+    memchr::memmem::find_iter(word.as_bytes(), "eyJ")
+        .take(MOST_PARTS)
+        .find(|at| is_token(&word[*at..]))
 }
 
 fn is_behind_letters(at: usize, word: &str) -> bool {
-    let run = word[..at].rsplit(['-', '_', '.']).next().unwrap_or_default();
+    let run = word[..at]
+        .rsplit(['-', '_', '.'])
+        .next()
+        .unwrap_or_default();
     run.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
@@ -246,13 +301,16 @@ fn is_whole_key(word: &str) -> bool {
     is_token(word) || FORMS.iter().any(|form| form.is_whole_key(word))
 }
 
-/// The passwords of URLs, with the names before them: `user:password` of `https://user:password@host`.
+/// The passwords of URLs, with the names before them: `user:password` of
+/// `https://user:password@host`.
 fn logins(text: &str) -> Vec<Range<usize>> {
     memchr::memmem::find_iter(text.as_bytes(), "://")
         .filter_map(|scheme| {
             let start = scheme + "://".len();
             let rest = &text.as_bytes()[start..];
-            let end = rest.iter().position(|byte| !byte.is_ascii_graphic() || b"/?#@\"\\<>`".contains(byte))?;
+            let end = rest
+                .iter()
+                .position(|byte| !byte.is_ascii_graphic() || b"/?#@\"\\<>`".contains(byte))?;
             let is_login = rest[end] == b'@' && rest[..end].contains(&b':');
             is_login.then_some(start..start + end)
         })
@@ -262,8 +320,8 @@ fn logins(text: &str) -> Vec<Range<usize>> {
 /// The shortest word that can be a key for certain, in bytes.
 const SHORTEST: usize = 19;
 
-/// The places of words that are long enough. Every byte of a repository is looked at here: bytes, since signs beyond ASCII are in
-/// no key.
+/// The places of words that are long enough. Every byte of a repository is looked at here: bytes,
+/// since signs beyond ASCII are in no key.
 fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut start = 0;
@@ -278,19 +336,23 @@ fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// Where a text that cannot be read holds what looks like a key, or the login of a URL, in quotes or not: whatever is wrong around
-/// it, it must not be shown.
+/// Where a text that cannot be read holds what looks like a key, or the login of a URL, in quotes
+/// or not: whatever is wrong around it, it must not be shown.
 pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
     // A long word with dots is more likely a host.
     text.split(|c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c))
         .filter_map(|word| {
-            let login =
-                word.rsplit_once('@').map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
+            let login = word
+                .rsplit_once('@')
+                .map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
             Some(word)
                 .filter(|word| begins_key(word) || is_random(word, 16, 2) && !word.contains('.'))
                 .or(login)
                 // The parts of a URL.
-                .or_else(|| word.split([':', '/', '?', '&', ';']).find(|part| begins_key(part)))
+                .or_else(|| {
+                    word.split([':', '/', '?', '&', ';'])
+                        .find(|part| begins_key(part))
+                })
                 .map(|part| place(text, part))
         })
         .chain(private_keys(text))
@@ -301,11 +363,13 @@ fn begins_key(part: &str) -> bool {
     FORMS.iter().any(|form| form.begins(part)) || is_token(part)
 }
 
-/// Returns `true` if a header, a parameter or a field of this name carries a secret, however it is spelled: `PRIVATE-TOKEN`, `x_goog_api_key`,
-/// `clientSecret`.
+/// Returns `true` if a header, a parameter or a field of this name carries a secret, however it is
+/// spelled: `PRIVATE-TOKEN`, `x_goog_api_key`, `clientSecret`.
 pub(crate) fn is_secret_name(name: &str) -> bool {
     let words = words_of(name);
-    let is_about = words.last().is_some_and(|word| ABOUT.contains(&word.as_str()));
+    let is_about = words
+        .last()
+        .is_some_and(|word| ABOUT.contains(&word.as_str()));
     !is_about && (0..words.len()).any(|at| is_secret_word(&words, at))
 }
 
@@ -352,7 +416,8 @@ const ENDINGS: [&str; 13] = [
     "authorization",
 ];
 
-/// Words that make something about a secret of what would be one: its kind, its number, where it comes from.
+/// Words that make something about a secret of what would be one: its kind, its number, where it
+/// comes from.
 const ABOUT: [&str; 23] = [
     "type",
     "kind",
@@ -379,7 +444,8 @@ const ABOUT: [&str; 23] = [
     "required",
 ];
 
-/// The words before `token` where a token is a piece of text, and before `key` where it is a key of a table.
+/// The words before `token` where a token is a piece of text, and before `key` where it is a key of
+/// a table.
 const HARMLESS_TOKENS: [&str; 8] = ["max", "min", "stop", "end", "start", "eos", "bos", "pad"];
 const HARMLESS_KEYS: [&str; 13] = [
     "idempotency",
@@ -398,12 +464,23 @@ const HARMLESS_KEYS: [&str; 13] = [
 ];
 
 fn is_secret_word(words: &[String], at: usize) -> bool {
-    let before = at.checked_sub(1).map_or("", |before| words[before].as_str());
+    let before = at
+        .checked_sub(1)
+        .map_or("", |before| words[before].as_str());
     match words[at].as_str() {
         "token" => !HARMLESS_TOKENS.contains(&before),
         // A key unlocks, opens or names an entry: the word before tells, or that it is the last.
         "key" => {
-            let is_credential = ["api", "access", "secret", "private", "auth", "subscription", "account", "master"];
+            let is_credential = [
+                "api",
+                "access",
+                "secret",
+                "private",
+                "auth",
+                "subscription",
+                "account",
+                "master",
+            ];
             is_credential.contains(&before) && words.get(at + 1).is_none_or(|next| next != "id")
                 || at + 1 == words.len() && !HARMLESS_KEYS.contains(&before)
         }
@@ -411,7 +488,8 @@ fn is_secret_word(words: &[String], at: usize) -> bool {
     }
 }
 
-/// The words of a name in lower case: split where signs stand and where a capital follows a small letter.
+/// The words of a name in lower case: split where signs stand and where a capital follows a small
+/// letter.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
@@ -430,7 +508,8 @@ fn words_of(name: &str) -> Vec<String> {
 
 /// `name=value` in a value: both sides.
 fn words_of_pair(word: &str) -> impl Iterator<Item = &str> {
-    word.split(['=', ':', '&']).filter(move |part| part.len() < word.len())
+    word.split(['=', ':', '&'])
+        .filter(move |part| part.len() < word.len())
 }
 
 fn is_key(word: &str) -> bool {
@@ -447,11 +526,16 @@ fn is_json(part: Option<&str>) -> bool {
     part.is_some_and(|part| part.starts_with("eyJ") && part.len() >= 8)
 }
 
-/// Returns `true` if letters and digits follow each other without a sign between them, and as they do in no word: `least` of them, with so
-/// many changes between letters, digits and capitals, or 32 hexadecimal digits.
+/// Returns `true` if letters and digits follow each other without a sign between them, and as they
+/// do in no word: `least` of them, with so many changes between letters, digits and capitals, or 32
+/// hexadecimal digits.
 fn is_random(word: &str, least: usize, changes: usize) -> bool {
     word.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| {
-        let turns = run.as_bytes().windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count();
+        let turns = run
+            .as_bytes()
+            .windows(2)
+            .filter(|pair| kind(pair[0]) != kind(pair[1]))
+            .count();
         let is_hexadecimal = run.len() >= 32 && run.bytes().all(is_hexadecimal);
         run.len() >= least && has_both(run) && (turns >= changes || is_hexadecimal)
     })
@@ -467,17 +551,27 @@ fn kind(byte: u8) -> (bool, bool) {
 
 fn is_uuid(text: &str) -> bool {
     let lengths = text.split('-').map(str::len);
-    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+    lengths.eq([8, 4, 4, 4, 12])
+        && text
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 /// A scheme of HTTP authentication, and what follows it (RFC 9110, 11.4).
 fn is_login(value: &str) -> bool {
     let mut words = value.split_whitespace();
-    let (Some(scheme), Some(login)) = (words.next(), words.next()) else { return false };
-    let is_mixed = login.len() >= 8 && login.bytes().any(|byte| byte.is_ascii_digit() || byte == b'=');
+    let (Some(scheme), Some(login)) = (words.next(), words.next()) else {
+        return false;
+    };
+    let is_mixed = login.len() >= 8
+        && login
+            .bytes()
+            .any(|byte| byte.is_ascii_digit() || byte == b'=');
     match scheme.trim_end_matches(':').to_ascii_lowercase().as_str() {
         "bearer" => words.next().is_none(),
-        "basic" | "token" | "apikey" | "api-key" | "digest" | "negotiate" | "private-token" => is_mixed,
+        "basic" | "token" | "apikey" | "api-key" | "digest" | "negotiate" | "private-token" => {
+            is_mixed
+        }
         "aws4-hmac-sha256" => true,
         _ => false,
     }
@@ -492,11 +586,18 @@ fn is_private_key(text: &str) -> bool {
 fn private_keys(text: &str) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     for start in memchr::memmem::find_iter(text.as_bytes(), "-----BEGIN ") {
-        let end = text[start..].find("-----END ").map_or(text.len(), |end| start + end);
+        let end = text[start..]
+            .find("-----END ")
+            .map_or(text.len(), |end| start + end);
         let inner = &text[start..end];
         let is_long = inner.split_whitespace().any(|line| line.len() >= 40);
         // Escaped line ends keep it one word.
-        if inner.lines().next().is_some_and(|line| line.contains("PRIVATE KEY")) && is_long {
+        if inner
+            .lines()
+            .next()
+            .is_some_and(|line| line.contains("PRIVATE KEY"))
+            && is_long
+        {
             places.push(start..end);
         }
     }
@@ -523,10 +624,16 @@ mod tests {
             format!("eyJhbGciOiJI.eyJzdWIiOiJ4.{random}"),
         ] {
             let text = format!("Home is /home/user{key} here");
-            assert_eq!(masked(&text), format!("Home is /home/user{} here", "*".repeat(key.len())));
+            assert_eq!(
+                masked(&text),
+                format!("Home is /home/user{} here", "*".repeat(key.len()))
+            );
         }
-        for plain in ["task-list-of-2026-and-2027-in-order", "desk-assembly2of12parts3", "risk-model-gpt5mini20260714"]
-        {
+        for plain in [
+            "task-list-of-2026-and-2027-in-order",
+            "desk-assembly2of12parts3",
+            "risk-model-gpt5mini20260714",
+        ] {
             assert_eq!(masked(plain), plain);
         }
         // Encoded data.
@@ -564,7 +671,10 @@ mod tests {
             "xapp-",
             "ya29.",
         ];
-        let mut keys: Vec<String> = starts.iter().map(|start| format!("{start}{body}")).collect();
+        let mut keys: Vec<String> = starts
+            .iter()
+            .map(|start| format!("{start}{body}"))
+            .collect();
         let others = [
             "AKIAIOSFODNN7EXAMPLE",
             "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
@@ -577,18 +687,30 @@ mod tests {
     #[test]
     fn keys_are_known_wherever_they_stand() {
         for key in keys() {
-            assert!(is_secret_value(&key) && is_secret_value(&format!("a={key}")), "{key}");
+            assert!(
+                is_secret_value(&key) && is_secret_value(&format!("a={key}")),
+                "{key}"
+            );
             assert!(is_key_in_path(&key), "{key}");
-            for reference in [key.clone(), format!("env:{key}"), format!("keyring:reqc/{key}"), format!("foo:{key}")] {
+            for reference in [
+                key.clone(),
+                format!("env:{key}"),
+                format!("keyring:reqc/{key}"),
+                format!("foo:{key}"),
+            ] {
                 assert!(is_key_for_reference(&reference), "{reference}");
             }
             let text = format!("Use \"{key}\" here, and\nKEY={key}.");
             assert_eq!(keys_in_text(&text).len(), 2, "{key}");
             assert!(!places_to_hide(&text).is_empty(), "{key}");
         }
-        for value in
-            ["Bearer x", "bearer  abc", "Basic dXNlcjpwdw==", "token 0123456789ab", "0123456789abcdef0123456789abcdef"]
-        {
+        for value in [
+            "Bearer x",
+            "bearer  abc",
+            "Basic dXNlcjpwdw==",
+            "token 0123456789ab",
+            "0123456789abcdef0123456789abcdef",
+        ] {
             assert!(is_secret_value(value), "{value}");
         }
         let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn1ygWyF8PbnGyabcdef0123\n-----END RSA PRIVATE KEY-----";
@@ -599,9 +721,14 @@ mod tests {
     fn keys_are_masked_in_any_text() {
         for key in keys() {
             let stars = "*".repeat(key.len());
-            for (before, after) in
-                [("`", "`"), ("é ", "…"), ("\\n", "\\n"), ("\\u00e9", "\""), ("/", "/x"), ("a=", "&")]
-            {
+            for (before, after) in [
+                ("`", "`"),
+                ("é ", "…"),
+                ("\\n", "\\n"),
+                ("\\u00e9", "\""),
+                ("/", "/x"),
+                ("a=", "&"),
+            ] {
                 let shown = masked(&format!("{before}{key}{after}")).into_owned();
                 assert!(!shown.contains(&key[4..]), "{shown}");
                 assert!(shown.contains(&stars) && shown.ends_with(after), "{shown}");
@@ -609,9 +736,22 @@ mod tests {
             }
         }
         let pem = "a\n-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn1ygWyF8PbnGyabcdef0123\n";
-        assert!(masked(pem).lines().skip(1).all(|line| line.bytes().all(|byte| byte == b'*')));
-        assert_eq!(masked("at https://a:b@c.example/d"), "at https://***@c.example/d");
-        for text in ["https://c.example:80/@a", "https://c.example", "a://b@c", "C:\\users\\sketch-of-a-task-force"] {
+        assert!(
+            masked(pem)
+                .lines()
+                .skip(1)
+                .all(|line| line.bytes().all(|byte| byte == b'*'))
+        );
+        assert_eq!(
+            masked("at https://a:b@c.example/d"),
+            "at https://***@c.example/d"
+        );
+        for text in [
+            "https://c.example:80/@a",
+            "https://c.example",
+            "a://b@c",
+            "C:\\users\\sketch-of-a-task-force",
+        ] {
             assert_eq!(masked(text), text);
         }
     }
@@ -638,9 +778,12 @@ mod tests {
         ] {
             assert!(!is_secret_value(value) && !is_key_in_path(value), "{value}");
         }
-        for reference in
-            ["env:OPENAI_API_KEY", "file:~/.keys/openai-2024", "keyring:team/openai", "openai-production-2024"]
-        {
+        for reference in [
+            "env:OPENAI_API_KEY",
+            "file:~/.keys/openai-2024",
+            "keyring:team/openai",
+            "openai-production-2024",
+        ] {
             assert!(!is_key_for_reference(reference), "{reference}");
         }
         for text in [
@@ -651,7 +794,10 @@ mod tests {
         ] {
             assert!(keys_in_text(text).is_empty(), "{text}");
         }
-        assert!(!is_key_in_path("023e105f4ecef8ad9ca31a8372d0c353"), "the number of an account");
+        assert!(
+            !is_key_in_path("023e105f4ecef8ad9ca31a8372d0c353"),
+            "the number of an account"
+        );
     }
 
     #[test]

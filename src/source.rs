@@ -1,9 +1,9 @@
 //! Source files, places in them, and maps from derived text back to the file.
 //!
-//! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that every later
-//! stage points into, and [`OffsetMap`], which carries a position in text that was *derived* from a file
-//! (normalised line endings, a decoded TOML string) back to the file. This module does not touch the disk
-//! and does not know what any file means.
+//! Input: bytes that [`world`](crate::world) read. Output: [`Sources`], the table of files that
+//! every later stage points into, and [`OffsetMap`], which carries a position in text that was
+//! *derived* from a file (normalised line endings, a decoded TOML string) back to the file. This
+//! module does not touch the disk and does not know what any file means.
 
 mod offsets;
 mod text;
@@ -30,16 +30,25 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes `range` of `file`. Offsets beyond 4 GiB saturate; such files are refused when they are read.
+    /// The bytes `range` of `file`. Offsets beyond 4 GiB saturate; such files are refused when they
+    /// are read.
     pub fn new(file: FileId, range: std::ops::Range<usize>) -> Span {
         let start = u32::try_from(range.start).unwrap_or(u32::MAX);
         let end = u32::try_from(range.end).unwrap_or(u32::MAX);
-        Span { file, start, end: end.max(start) }
+        Span {
+            file,
+            start,
+            end: end.max(start),
+        }
     }
 
     /// The start of `file`: for findings that concern a file as a whole.
     pub fn file_start(file: FileId) -> Span {
-        Span { file, start: 0, end: 0 }
+        Span {
+            file,
+            start: 0,
+            end: 0,
+        }
     }
 
     /// Returns `true` if `other` starts inside of this span.
@@ -108,9 +117,13 @@ impl SourceFile {
         self.text.as_str()
     }
 
-    /// Returns the pieces into which parsers may split a masked text: runs of letters and digits that have both and are not short.
+    /// Returns the pieces into which parsers may split a masked text: runs of letters and digits
+    /// that have both and are not short.
     pub(crate) fn masked_pieces(&self) -> impl Iterator<Item = &str> {
-        let texts = self.masked.iter().filter_map(|span| self.text().get(span.range()));
+        let texts = self
+            .masked
+            .iter()
+            .filter_map(|span| self.text().get(span.range()));
         let pieces = texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
         pieces.filter(|piece| {
             piece.len() >= SHORTEST_PIECE
@@ -119,12 +132,16 @@ impl SourceFile {
         })
     }
 
-    /// A part of the text as it may be shown: secrets are replaced by dots of the same length in bytes.
+    /// A part of the text as it may be shown: secrets are replaced by dots of the same length in
+    /// bytes.
     pub fn shown(&self, range: std::ops::Range<usize>) -> std::borrow::Cow<'_, str> {
         let text = &self.text()[range.clone()];
         let start = u32::try_from(range.start).unwrap_or(u32::MAX);
-        let mut masked =
-            self.masked.iter().filter(|span| (span.start as usize) < range.end && span.end > start).peekable();
+        let mut masked = self
+            .masked
+            .iter()
+            .filter(|span| (span.start as usize) < range.end && span.end > start)
+            .peekable();
         if masked.peek().is_none() {
             return std::borrow::Cow::Borrowed(text);
         }
@@ -156,8 +173,14 @@ impl SourceFile {
         let line_start = starts[line - 1] as usize;
         let column = self.characters_before(offset) - self.characters_before(line_start) + 1;
         match line {
-            1 => Position { line: self.start.line, column: column + self.start.column - 1 },
-            line => Position { line: line + self.start.line - 1, column },
+            1 => Position {
+                line: self.start.line,
+                column: column + self.start.column - 1,
+            },
+            line => Position {
+                line: line + self.start.line - 1,
+                column,
+            },
         }
     }
 
@@ -166,7 +189,8 @@ impl SourceFile {
         self.start
     }
 
-    /// How many characters stand before a byte offset: of many findings in one long line none counts it whole.
+    /// How many characters stand before a byte offset: of many findings in one long line none
+    /// counts it whole.
     fn characters_before(&self, offset: usize) -> usize {
         let bytes = self.text().as_bytes();
         let blocks = self.characters.get_or_init(|| {
@@ -191,12 +215,16 @@ impl SourceFile {
         }
     }
 
-    /// The bytes of the line that holds an offset, without its line ending; `None` if it has more than `most` bytes. No more are looked
-    /// at: of many findings in one long line none reads it whole.
+    /// The bytes of the line that holds an offset, without its line ending; `None` if it has more
+    /// than `most` bytes. No more are looked at: of many findings in one long line none reads it
+    /// whole.
     pub(crate) fn line_around(&self, offset: usize, most: usize) -> Option<std::ops::Range<usize>> {
         let text = self.text().as_bytes();
         let offset = offset.min(text.len());
-        let (from, to) = (offset.saturating_sub(most + 1), text.len().min(offset + most + 1));
+        let (from, to) = (
+            offset.saturating_sub(most + 1),
+            text.len().min(offset + most + 1),
+        );
         let start = match text[from..offset].iter().rposition(|byte| *byte == b'\n') {
             Some(newline) => from + newline + 1,
             None => Some(0).filter(|_| from == 0)?,
@@ -210,13 +238,21 @@ impl SourceFile {
 
     /// The text of a one-based line, without its line ending.
     pub fn line(&self, line: usize) -> &str {
-        line.checked_sub(self.start.line).and_then(|line| self.text().lines().nth(line)).unwrap_or("")
+        line.checked_sub(self.start.line)
+            .and_then(|line| self.text().lines().nth(line))
+            .unwrap_or("")
     }
 
     fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| {
-            let newlines = self.text().bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-            std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect()
+            let newlines = self
+                .text()
+                .bytes()
+                .enumerate()
+                .filter(|&(_, byte)| byte == b'\n');
+            std::iter::once(0)
+                .chain(newlines.map(|(at, _)| at as u32 + 1))
+                .collect()
         })
     }
 }
@@ -226,8 +262,8 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
-/// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid, in copies too; a copy shares the
-/// files.
+/// The table of all files of a run. Files are only ever added, so a [`FileId`] stays valid, in
+/// copies too; a copy shares the files.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: Box<boxcar::Vec<Arc<SourceFile>>>,
@@ -238,8 +274,15 @@ pub struct Sources {
 impl Clone for Sources {
     fn clone(&self) -> Sources {
         // Read before the files: what was added later has no id here.
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Sources { files: self.files.clone(), asked: Mutex::new(asked) }
+        let asked = self
+            .asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        Sources {
+            files: self.files.clone(),
+            asked: Mutex::new(asked),
+        }
     }
 }
 
@@ -249,8 +292,8 @@ impl Sources {
         self.add_part(path, text, Position { line: 1, column: 1 })
     }
 
-    /// Adds a part of a file, which begins at `start` there, and returns its id. Of a file that is too large to be held, only the
-    /// parts are kept that somebody points at.
+    /// Adds a part of a file, which begins at `start` there, and returns its id. Of a file that is
+    /// too large to be held, only the parts are kept that somebody points at.
     pub fn add_part(&self, path: impl Into<Arc<str>>, text: SourceText, start: Position) -> FileId {
         let index = self.files.push(Arc::new(SourceFile {
             path: path.into(),
@@ -263,7 +306,8 @@ impl Sources {
         FileId(u32::try_from(index).expect("fewer than 2^32 files"))
     }
 
-    /// The file that was added under a path when it was first asked for: one that is read while bodies are made.
+    /// The file that was added under a path when it was first asked for: one that is read while
+    /// bodies are made.
     pub(crate) fn find_or_add(&self, path: &str, text: impl FnOnce() -> SourceText) -> FileId {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&known) = asked.get(path) {
@@ -277,7 +321,10 @@ impl Sources {
 
     /// Hides a part of a file from whoever shows its text.
     pub fn mask(&mut self, span: Span) {
-        let file = self.files.get_mut(span.file.0 as usize).expect("ids are those of files");
+        let file = self
+            .files
+            .get_mut(span.file.0 as usize)
+            .expect("ids are those of files");
         let masked = &mut Arc::make_mut(file).masked;
         let place = masked.partition_point(|known| known.start <= span.start);
         masked.insert(place, span);
@@ -296,12 +343,18 @@ impl Sources {
     /// `path:line` of a span's start, as messages quote it.
     pub fn describe(&self, span: Span) -> String {
         let file = self.get(span.file);
-        format!("{}:{}", file.path(), file.position(span.start as usize).line)
+        format!(
+            "{}:{}",
+            file.path(),
+            file.position(span.start as usize).line
+        )
     }
 
     /// All files with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (FileId, &SourceFile)> {
-        (0..).map(FileId).zip(self.files.iter().map(|(_, file)| file.as_ref()))
+        (0..)
+            .map(FileId)
+            .zip(self.files.iter().map(|(_, file)| file.as_ref()))
     }
 
     /// How many files there are.
@@ -322,7 +375,10 @@ mod tests {
     #[test]
     fn positions_count_characters_and_clamp() {
         let sources = Sources::default();
-        let id = sources.add("a", SourceText::from_bytes("é\nxyz".as_bytes()).expect("valid"));
+        let id = sources.add(
+            "a",
+            SourceText::from_bytes("é\nxyz".as_bytes()).expect("valid"),
+        );
         let file = sources.get(id);
         assert_eq!(file.position(0), Position { line: 1, column: 1 });
         assert_eq!(file.position(2), Position { line: 1, column: 2 });
@@ -335,8 +391,14 @@ mod tests {
         let sources = Sources::default();
         let id = sources.add("a", SourceText::from_bytes(b"ab\ncde\n").expect("valid"));
         let line = |offset, most| sources.get(id).line_around(offset, most);
-        assert_eq!((line(0, 2), line(2, 2), line(3, 3), line(6, 3)), (Some(0..2), Some(0..2), Some(3..6), Some(3..6)));
-        assert_eq!((line(4, 2), line(7, 3), line(99, 3)), (None, Some(7..7), Some(7..7)));
+        assert_eq!(
+            (line(0, 2), line(2, 2), line(3, 3), line(6, 3)),
+            (Some(0..2), Some(0..2), Some(3..6), Some(3..6))
+        );
+        assert_eq!(
+            (line(4, 2), line(7, 3), line(99, 3)),
+            (None, Some(7..7), Some(7..7))
+        );
     }
 
     #[test]
@@ -346,7 +408,10 @@ mod tests {
         let id = sources.add_part("a", text, Position { line: 7, column: 3 });
         assert_eq!(sources.get(id).position(1), Position { line: 7, column: 4 });
         assert_eq!(sources.get(id).position(3), Position { line: 8, column: 1 });
-        assert_eq!((sources.get(id).line(7), sources.get(id).line(8)), ("bc", "d"));
+        assert_eq!(
+            (sources.get(id).line(7), sources.get(id).line(8)),
+            ("bc", "d")
+        );
     }
 
     #[test]
@@ -357,7 +422,11 @@ mod tests {
         let file = sources.get(id);
         for (offset, _) in text.char_indices().step_by(997).chain([(text.len(), ' ')]) {
             let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
-            assert_eq!(file.position(offset).column, text[start..offset].chars().count() + 1, "{offset}");
+            assert_eq!(
+                file.position(offset).column,
+                text[start..offset].chars().count() + 1,
+                "{offset}"
+            );
         }
     }
 

@@ -1,8 +1,9 @@
-//! The real world behind [`world`](crate::world)'s traits: the disk, the files in the binary, git, the clock.
+//! The real world behind [`world`](crate::world)'s traits: the disk, the files in the binary, git,
+//! the clock.
 //!
-//! The only module that calls `std::fs`, `std::env`, processes or the clock. Input: a folder, or a git revision.
-//! Output: a [`World`] to read from and an [`Output`] to write to. It
-//! does not know what any file means, and every world here lists the same files in the same order: sorted by
+//! The only module that calls `std::fs`, `std::env`, processes or the clock. Input: a folder, or a
+//! git revision. Output: a [`World`] to read from and an [`Output`] to write to. It does not know
+//! what any file means, and every world here lists the same files in the same order: sorted by
 //! path, byte for byte, with `/` between parts.
 
 mod bounded;
@@ -59,14 +60,19 @@ use crate::world::{MAX_FILE_BYTES, ReadError};
 /// The system's words for an error, without its number.
 fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// A path below a folder, with `/` between its parts.
 fn relative(folder: &Path, path: &Path) -> String {
     if cfg!(unix)
         && let (Some(folder), Some(path)) = (folder.to_str(), path.to_str())
-        && let Some(plain) = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'))
+        && let Some(plain) = path
+            .strip_prefix(folder)
+            .and_then(|rest| rest.strip_prefix('/'))
         && !plain.starts_with("./")
         && !["//", "/./"].iter().any(|odd| plain.contains(odd))
         && !plain.starts_with('/')
@@ -74,7 +80,10 @@ fn relative(folder: &Path, path: &Path) -> String {
         return plain.trim_end_matches('/').to_owned();
     }
     let inner = path.strip_prefix(folder).unwrap_or(path);
-    let parts: Vec<_> = inner.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let parts: Vec<_> = inner
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy())
+        .collect();
     parts.join("/")
 }
 
@@ -82,7 +91,8 @@ fn relative(folder: &Path, path: &Path) -> String {
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
@@ -90,14 +100,19 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-/// The programs of a name, with one of these endings, in the folders of `PATH`. A relative folder means the one that the person
-/// stands in, which may be a stranger's: it is left out.
+/// The programs of a name, with one of these endings, in the folders of `PATH`. A relative folder
+/// means the one that the person stands in, which may be a stranger's: it is left out.
 fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&folders).filter(|folder| folder.is_absolute()).collect();
-    let files = folders
-        .into_iter()
-        .flat_map(move |folder| endings.iter().map(|ending| file(&folder, ending, name)).collect::<Vec<_>>());
+    let folders: Vec<PathBuf> = std::env::split_paths(&folders)
+        .filter(|folder| folder.is_absolute())
+        .collect();
+    let files = folders.into_iter().flat_map(move |folder| {
+        endings
+            .iter()
+            .map(|ending| file(&folder, ending, name))
+            .collect::<Vec<_>>()
+    });
     files.filter(|path| is_program(path))
 }
 
@@ -128,7 +143,9 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
 
 /// Returns the size of a regular file in bytes; 0 of anything else.
 pub(crate) fn size(path: &Path) -> u64 {
-    open(path).and_then(|file| file.metadata().map_err(|why| why.to_string().into())).map_or(0, |data| data.len())
+    open(path)
+        .and_then(|file| file.metadata().map_err(|why| why.to_string().into()))
+        .map_or(0, |data| data.len())
 }
 
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
@@ -164,7 +181,10 @@ pub(crate) fn read_text(path: &Path) -> Result<String, AccessError> {
 pub(crate) fn read_input() -> Result<String, AccessError> {
     use std::io::Read;
     let mut text = String::new();
-    let read = std::io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_string(&mut text);
+    let read = std::io::stdin()
+        .lock()
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_string(&mut text);
     read.map_err(|error| format!("cannot be read: {}", words(&error)))?;
     match text.len() as u64 > MAX_FILE_BYTES {
         true => Err(format!("is larger than {} MiB", MAX_FILE_BYTES >> 20).into()),
@@ -172,8 +192,8 @@ pub(crate) fn read_input() -> Result<String, AccessError> {
     }
 }
 
-/// Writes a file that the command line names, in one step. Its folder must be there; links that came with a repository are not
-/// followed.
+/// Writes a file that the command line names, in one step. Its folder must be there; links that
+/// came with a repository are not followed.
 ///
 /// # Errors
 ///
@@ -189,20 +209,27 @@ pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> 
     if !folder.is_dir() {
         return Err(format!("there is no folder `{}`", folder.display()).into());
     }
-    let name = name.to_str().ok_or_else(|| "its name is not UTF-8".to_owned())?;
+    let name = name
+        .to_str()
+        .ok_or_else(|| "its name is not UTF-8".to_owned())?;
     Disk::open(folder)?.replace(name, bytes)
 }
 
-/// Where a folder lies below the top of its checkout, the nearest folder around that holds a `.git`; `None` if there is none.
+/// Where a folder lies below the top of its checkout, the nearest folder around that holds a
+/// `.git`; `None` if there is none.
 pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
-    let top = folder.ancestors().find(|folder| std::fs::symlink_metadata(folder.join(".git")).is_ok())?;
+    let top = folder
+        .ancestors()
+        .find(|folder| std::fs::symlink_metadata(folder.join(".git")).is_ok())?;
     Some(relative(top, &folder))
 }
 
-/// Returns `true` if this process runs for a machine: nobody can be asked, and nothing is written that was not asked for.
+/// Returns `true` if this process runs for a machine: nobody can be asked, and nothing is written
+/// that was not asked for.
 pub(crate) fn is_ci() -> bool {
-    std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+    std::env::var_os("CI")
+        .is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }
 
 /// Returns `true` if `NO_COLOR` asks for plain output; see <https://no-color.org>.
@@ -210,9 +237,10 @@ pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// The root of the agent repository around the folder that somebody stands in: the folder itself if it looks like one, else the
-/// nearest folder above that does. The search ends at the first folder that holds a `reqc.toml` or a `.git`: what lies above
-/// belongs to somebody else. Where nothing above is marked, and where the folder was `named`, the folder is the root.
+/// The root of the agent repository around the folder that somebody stands in: the folder itself if
+/// it looks like one, else the nearest folder above that does. The search ends at the first folder
+/// that holds a `reqc.toml` or a `.git`: what lies above belongs to somebody else. Where nothing
+/// above is marked, and where the folder was `named`, the folder is the root.
 ///
 /// # Errors
 ///
@@ -220,10 +248,19 @@ pub(crate) fn no_color() -> bool {
 pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
     let disk = Disk::open(folder)?;
     let start = disk.root().to_path_buf();
-    let Some(end) = start.ancestors().position(place::is_repository).filter(|_| !named) else { return Ok(start) };
+    let Some(end) = start
+        .ancestors()
+        .position(place::is_repository)
+        .filter(|_| !named)
+    else {
+        return Ok(start);
+    };
     let mut roots_above = start.ancestors().take(end + 1).skip(1).filter(is_root);
     // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
-    if let Some(root) = roots_above.clone().find(|folder| start.strip_prefix(folder).is_ok_and(is_part)) {
+    if let Some(root) = roots_above
+        .clone()
+        .find(|folder| start.strip_prefix(folder).is_ok_and(is_part))
+    {
         return Ok(root.to_path_buf());
     }
     if is_root(&start.as_path()) || has_profiles(&disk) {
@@ -246,11 +283,15 @@ pub(crate) fn root_around(path: &Path) -> Result<PathBuf, AccessError> {
         Ok(found) => found.is_dir(),
         Err(_) => return Err(format!("`{}` does not exist", path.display()).into()),
     };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     find_root(if is_folder { path } else { parent }, false)
 }
 
-/// The path of something that exists below a root, with `/`; `""` for the root itself. A link counts by its own name.
+/// The path of something that exists below a root, with `/`; `""` for the root itself. A link
+/// counts by its own name.
 ///
 /// # Errors
 ///
@@ -260,8 +301,14 @@ pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
     let real_root = std::fs::canonicalize(root).map_err(|_| missing(path))?;
     let place = match (path.is_dir(), path.parent(), path.file_name()) {
         (false, Some(folder), Some(name)) => {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            std::fs::canonicalize(folder).map_err(|_| missing(path))?.join(name)
+            let folder = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
+            std::fs::canonicalize(folder)
+                .map_err(|_| missing(path))?
+                .join(name)
         }
         _ => std::fs::canonicalize(path).map_err(|_| missing(path))?,
     };
@@ -283,23 +330,35 @@ fn is_marked(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join("reqc.toml")).is_ok()
 }
 
-/// Returns `true` if a path relative to a root lies in one of the folders that a repository has by convention.
+/// Returns `true` if a path relative to a root lies in one of the folders that a repository has by
+/// convention.
 fn is_part(rest: &Path) -> bool {
-    let first = rest.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    let first = rest
+        .components()
+        .next()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned());
     first.is_some_and(|first| first == golden::FOLDER || folders::ALL.contains(&first.as_str()))
 }
 
-/// Returns `true` if a folder may be a flat repository: it holds a profile, a TOML file with a top-level `name`.
+/// Returns `true` if a folder may be a flat repository: it holds a profile, a TOML file with a
+/// top-level `name`.
 fn has_profiles(disk: &Disk) -> bool {
     // One that cannot be listed is not left for what lies above it.
-    let Ok(entries) = World::list(disk, "") else { return true };
-    entries.iter().filter(|entry| entry.path.ends_with(".toml")).any(|entry| is_flat_profile(disk, &entry.path))
+    let Ok(entries) = World::list(disk, "") else {
+        return true;
+    };
+    entries
+        .iter()
+        .filter(|entry| entry.path.ends_with(".toml"))
+        .any(|entry| is_flat_profile(disk, &entry.path))
 }
 
 fn is_flat_profile(disk: &Disk, path: &str) -> bool {
     let text = disk.read_within(path, MAX_PROBE_BYTES).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    text.lines().take_while(|line| !line.starts_with('[')).any(|line| line.trim_start().starts_with("name"))
+    text.lines()
+        .take_while(|line| !line.starts_with('['))
+        .any(|line| line.trim_start().starts_with("name"))
 }
 
 /// A larger file is not looked into to guess whether it is a profile.

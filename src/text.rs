@@ -1,9 +1,9 @@
 //! Text of others, made fit for a terminal, a log and a workflow.
 //!
-//! Input: any string. Output: [`Text`], in which every character can be seen, a line ends only where we end it, no
-//! line is a command to the system that runs us, and no key can be read. Names, paths, bodies, diffs, answers of servers and the words of the
-//! operating system all pass through here; nothing is printed that did not. `text!` builds a `Text`
-//! around foreign parts.
+//! Input: any string. Output: [`Text`], in which every character can be seen, a line ends only
+//! where we end it, no line is a command to the system that runs us, and no key can be read. Names,
+//! paths, bodies, diffs, answers of servers and the words of the operating system all pass through
+//! here; nothing is printed that did not. `text!` builds a `Text` around foreign parts.
 //!
 //! | what | becomes |
 //! | --- | --- |
@@ -42,12 +42,20 @@ impl Text {
 
     /// Foreign text on one line.
     pub fn line(foreign: &str) -> Text {
-        Text(Printer::new(Keep::Nothing).text(&masked(foreign)).into_owned())
+        Text(
+            Printer::new(Keep::Nothing)
+                .text(&masked(foreign))
+                .into_owned(),
+        )
     }
 
     /// Foreign text in its own lines.
     pub fn lines(foreign: &str) -> Text {
-        Text(Printer::new(Keep::Lines).text(&masked(foreign)).into_owned())
+        Text(
+            Printer::new(Keep::Lines)
+                .text(&masked(foreign))
+                .into_owned(),
+        )
     }
 
     /// A script of ours around data that must stay as it is, keys included.
@@ -70,14 +78,16 @@ impl Text {
         Text(Printer::new(Keep::Colours).text(drawing).into_owned())
     }
 
-    /// A report as indented JSON that ends with a new line. Keys in its strings and names are masked.
+    /// A report as indented JSON that ends with a new line. Keys in its strings and names are
+    /// masked.
     pub fn json(value: &impl Serialize) -> Text {
         let mut value = serde_json::to_value(value).expect("strings and numbers have a JSON form");
         mask_strings(&mut value);
         Text::json_data(&value)
     }
 
-    /// A value that is asked for as it is, such as a request, as indented JSON that ends with a new line.
+    /// A value that is asked for as it is, such as a request, as indented JSON that ends with a new
+    /// line.
     pub fn json_data(value: &Value) -> Text {
         Text::json_text(&format!("{value:#}\n"))
     }
@@ -128,7 +138,11 @@ impl Text {
     /// The same in a style, if `colour`.
     #[must_use]
     pub fn styled(self, style: Style, colour: bool) -> Text {
-        if colour { Text(self.0.style(style).to_string()) } else { self }
+        if colour {
+            Text(self.0.style(style).to_string())
+        } else {
+            self
+        }
     }
 
     /// At most so many characters, the last one `…` if there were more.
@@ -179,11 +193,12 @@ impl FromIterator<Text> for Text {
     }
 }
 
-/// A text from a pattern, as `format!` takes it: strings among the arguments are foreign and come out on one line.
-/// Arguments stand behind the pattern, never in it.
+/// A text from a pattern, as `format!` takes it: strings among the arguments are foreign and come
+/// out on one line. Arguments stand behind the pattern, never in it.
 macro_rules! text {
     ($pattern:literal $(, $argument:expr)* $(,)?) => {
-        // A pattern that is an expansion cannot capture variables, so that nothing gets around `Shown`.
+        // A pattern that is an expansion cannot capture variables, so that nothing gets around
+        // `Shown`.
         $crate::text::Text::assembled(format_args!(concat!($pattern) $(, $crate::text::Shown(&$argument))*))
     };
 }
@@ -270,7 +285,12 @@ pub(crate) struct Printer {
 
 impl Printer {
     fn new(keep: Keep) -> Printer {
-        Printer { keep, commands: Commands::default(), before: None, held: None }
+        Printer {
+            keep,
+            commands: Commands::default(),
+            before: None,
+            held: None,
+        }
     }
 
     /// For everything that goes to one stream.
@@ -301,7 +321,9 @@ impl Printer {
     #[cfg(any(test, feature = "runtime"))]
     fn without_open_end<'t>(&self, piece: &'t str) -> (&'t str, Option<char>) {
         let mut chars = piece.chars();
-        let Some(last) = chars.next_back() else { return (piece, None) };
+        let Some(last) = chars.next_back() else {
+            return (piece, None);
+        };
         let before = chars.clone().next_back().or(self.before);
         match hidden::depends_on_what_follows(before, last) {
             true => (chars.as_str(), Some(last)),
@@ -370,14 +392,16 @@ fn colour_length(text: &str) -> Option<usize> {
 /// Returns what stands for a character that cannot be seen.
 fn visible(c: char) -> String {
     match c {
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).map_or_else(String::new, String::from),
+        '\0'..='\u{1f}' => {
+            char::from_u32(0x2400 + u32::from(c)).map_or_else(String::new, String::from)
+        }
         '\u{7f}' => "\u{2421}".to_owned(),
         c => format!("<U+{:04X}>", u32::from(c)),
     }
 }
 
-/// JSON with escapes for what cannot be seen, and in workflow commands. A string of TOML has other escapes for the characters
-/// beyond the sixteenth bit.
+/// JSON with escapes for what cannot be seen, and in workflow commands. A string of TOML has other
+/// escapes for the characters beyond the sixteenth bit.
 fn json_safe(json: &str, for_toml: bool) -> Cow<'_, str> {
     let mut out: Option<String> = None;
     let mut commands = Commands::default();
@@ -392,16 +416,21 @@ fn json_safe(json: &str, for_toml: bool) -> Cow<'_, str> {
         // Writing into a string cannot fail.
         let _ = match for_toml && u32::from(c) > 0xffff {
             true => write!(out, "\\U{:08x}", u32::from(c)),
-            false => c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}")),
+            false => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .try_for_each(|unit| write!(out, "\\u{unit:04x}")),
         };
     }
     out.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// At most so many characters of a text, the last one `…` if there were more. What looks like a key is masked first: a part of it
-/// would not be known as one.
+/// At most so many characters of a text, the last one `…` if there were more. What looks like a key
+/// is masked first: a part of it would not be known as one.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    let Some((end, _)) = text.char_indices().nth(most.saturating_sub(1)) else { return masked(text) };
+    let Some((end, _)) = text.char_indices().nth(most.saturating_sub(1)) else {
+        return masked(text);
+    };
     if text[end..].chars().nth(1).is_none() {
         return masked(text);
     }
@@ -422,7 +451,9 @@ pub(crate) fn mask_strings(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(mask_strings),
         Value::Object(members) => {
-            let has_keys = members.keys().any(|name| matches!(masked(name), Cow::Owned(_)));
+            let has_keys = members
+                .keys()
+                .any(|name| matches!(masked(name), Cow::Owned(_)));
             if has_keys {
                 let all = std::mem::take(members).into_iter();
                 members.extend(all.map(|(name, value)| (masked(&name).into_owned(), value)));
@@ -433,12 +464,13 @@ pub(crate) fn mask_strings(value: &mut Value) {
     }
 }
 
-/// Nine letters and digits computed from an id or a name: what fits every format, always the same. FNV-1a, 64 bits, in base 62.
+/// Nine letters and digits computed from an id or a name: what fits every format, always the same.
+/// FNV-1a, 64 bits, in base 62.
 pub(crate) fn stable_id(id: &str) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut hash = id
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
     let mut text = String::with_capacity(9);
     for _ in 0..9 {
         text.push(char::from(DIGITS[(hash % 62) as usize]));
@@ -449,7 +481,10 @@ pub(crate) fn stable_id(id: &str) -> String {
 
 /// Bytes as pairs of hexadecimal digits in lower case.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 fn digit(number: u8) -> char {
@@ -465,15 +500,27 @@ mod tests {
     fn nothing_foreign_is_hidden_or_ends_a_line() {
         let shown = |text: &str| Text::line(text).to_string();
         assert_eq!(shown("a\u{1b}[2J\r\nb\tc\u{7f}"), "a␛[2J␍␊b␉c␡");
-        assert_eq!(shown("a\u{202e}b\u{9b}c\u{e0041}"), "a<U+202E>b<U+009B>c<U+E0041>");
-        assert_eq!(shown("x\u{200b}\u{200d}y\u{feff}\u{2028}\u{ad}"), "x<U+200B><U+200D>y<U+FEFF><U+2028><U+00AD>");
+        assert_eq!(
+            shown("a\u{202e}b\u{9b}c\u{e0041}"),
+            "a<U+202E>b<U+009B>c<U+E0041>"
+        );
+        assert_eq!(
+            shown("x\u{200b}\u{200d}y\u{feff}\u{2028}\u{ad}"),
+            "x<U+200B><U+200D>y<U+FEFF><U+2028><U+00AD>"
+        );
         assert_eq!(Text::lines("a\n\u{1b}b\n").to_string(), "a\n␛b\n");
     }
 
     #[test]
     fn what_people_write_stays() {
-        for text in ["é 漢字 한국어", "👩‍💻 👩🏽‍💻 ❤️ 1️⃣ 🏳️‍🌈", "می‌خواهم", "क्‍ष", "שלום עולם", "葛󠄀"]
-        {
+        for text in [
+            "é 漢字 한국어",
+            "👩‍💻 👩🏽‍💻 ❤️ 1️⃣ 🏳️‍🌈",
+            "می‌خواهم",
+            "क्‍ष",
+            "שלום עולם",
+            "葛󠄀",
+        ] {
             assert_eq!(Text::line(text).as_str(), text);
             assert_eq!(hidden(text).next(), None, "{text}");
         }
@@ -484,9 +531,13 @@ mod tests {
         let shown = |text: &str| Text::line(text).to_string();
         assert_eq!(shown("क्\u{200d}nce"), "क्<U+200D>nce");
         assert_eq!(shown("क्\u{200d}é م\u{200c}1"), "क्<U+200D>é م<U+200C>1");
-        assert_eq!(shown("👩\u{200d} 👩\u{200d}x ❤\u{fe0f}\u{200d}"), "👩<U+200D> 👩<U+200D>x ❤\u{fe0f}<U+200D>");
+        assert_eq!(
+            shown("👩\u{200d} 👩\u{200d}x ❤\u{fe0f}\u{200d}"),
+            "👩<U+200D> 👩<U+200D>x ❤\u{fe0f}<U+200D>"
+        );
         // Words of Malayalam and Persian that end with one, and a mark before one.
-        for text in ["അവന്\u{200d} ", "അത്\u{200c}", "ه\u{200d}.ش", "مَ\u{200c}خ"] {
+        for text in ["അവന്\u{200d} ", "അത്\u{200c}", "ه\u{200d}.ش", "مَ\u{200c}خ"]
+        {
             assert_eq!(Text::line(text).as_str(), text);
             assert_eq!(hidden(text).next(), None, "{text}");
         }
@@ -497,7 +548,10 @@ mod tests {
     fn joiners_wait_for_the_next_piece() {
         let shown = |pieces: &[&str]| {
             let mut printer = Printer::of_stream();
-            let shown: String = pieces.iter().map(|piece| printer.foreign(piece).to_string()).collect();
+            let shown: String = pieces
+                .iter()
+                .map(|piece| printer.foreign(piece).to_string())
+                .collect();
             shown + &printer.own(&text!("\n"))
         };
         assert_eq!(shown(&["👩\u{200d}", "💻"]), "👩\u{200d}💻\n");
@@ -508,22 +562,46 @@ mod tests {
     #[test]
     fn no_line_is_a_workflow_command() {
         let shown = |text: &str| Text::lines(text).to_string();
-        assert_eq!(shown("::error::x\n \t::set-output"), ":\\:error::x\n ␉::set-output");
+        assert_eq!(
+            shown("::error::x\n \t::set-output"),
+            ":\\:error::x\n ␉::set-output"
+        );
         assert_eq!(shown("\u{a0}::error::x"), "\u{a0}:\\:error::x");
         assert_eq!(shown("a ##[error]b ##vso[c]"), "a ##\\[error]b ##vso\\[c]");
         assert_eq!(shown("##teamcity[x] ###[y]"), "##teamcity\\[x] ###\\[y]");
         assert_eq!(shown("section_start:1:x"), "section_start\\:1:x");
-        assert_eq!(shown("travis_fold:start:x\ntravis_time:start:x"), "travis_fold\\:start:x\ntravis_time\\:start:x");
-        assert_eq!(shown("#\u{fe0f}#\u{fe0f}[error]x"), "#\u{fe0f}#\u{fe0f}\\[error]x");
-        assert_eq!(shown("std::error, ## [x], a::b"), "std::error, ## [x], a::b");
+        assert_eq!(
+            shown("travis_fold:start:x\ntravis_time:start:x"),
+            "travis_fold\\:start:x\ntravis_time\\:start:x"
+        );
+        assert_eq!(
+            shown("#\u{fe0f}#\u{fe0f}[error]x"),
+            "#\u{fe0f}#\u{fe0f}\\[error]x"
+        );
+        assert_eq!(
+            shown("std::error, ## [x], a::b"),
+            "std::error, ## [x], a::b"
+        );
     }
 
     #[test]
     fn no_line_is_the_head_of_a_group() {
         let shown = |text: &str| Text::lines(text).to_string();
-        assert_eq!(shown("--- a\n+++\tb\n~~~ c\n^^^ +++"), "---\\ a\n+++␉b\n~~~\\ c\n^^^\\ +++");
-        assert_eq!(Text::source("+++\tb\n  --- a").as_str(), "+++\\\tb\n  ---\\ a");
-        for text in ["---\nname: x\n---\n", "-----BEGIN x", "a --- b", "---|---", "- - -"] {
+        assert_eq!(
+            shown("--- a\n+++\tb\n~~~ c\n^^^ +++"),
+            "---\\ a\n+++␉b\n~~~\\ c\n^^^\\ +++"
+        );
+        assert_eq!(
+            Text::source("+++\tb\n  --- a").as_str(),
+            "+++\\\tb\n  ---\\ a"
+        );
+        for text in [
+            "---\nname: x\n---\n",
+            "-----BEGIN x",
+            "a --- b",
+            "---|---",
+            "- - -",
+        ] {
             assert_eq!(shown(text), text);
         }
     }
@@ -532,7 +610,10 @@ mod tests {
     fn pieces_are_seen_together() {
         let mut printer = Printer::of_stream();
         let pieces = ["a\n", " ", ":", ":error::", "\n#", "#", "vso", "[x"];
-        let shown: String = pieces.iter().map(|piece| printer.foreign(piece).to_string()).collect();
+        let shown: String = pieces
+            .iter()
+            .map(|piece| printer.foreign(piece).to_string())
+            .collect();
         assert_eq!(shown, "a\n :\\:error::\n##vso\\[x");
         let name = ":";
         let text = text!("{}{}", name, ":error::");
@@ -541,16 +622,25 @@ mod tests {
 
     #[test]
     fn colours_of_ours_stay() {
-        assert_eq!(Text::drawn("\u{1b}[1;31mx\u{1b}[0m\u{1b}[2J").as_str(), "\u{1b}[1;31mx\u{1b}[0m␛[2J");
+        assert_eq!(
+            Text::drawn("\u{1b}[1;31mx\u{1b}[0m\u{1b}[2J").as_str(),
+            "\u{1b}[1;31mx\u{1b}[0m␛[2J"
+        );
     }
 
     #[test]
     fn json_keeps_its_value() {
         let value = serde_json::json!({"a\u{202e}": "\u{7f}\u{9b}\u{e0041}👩‍💻 ##[error] ::"});
         let text = Text::json(&value);
-        assert!(text.contains("a\\u202e") && text.contains("##\\u005berror"), "{text}");
+        assert!(
+            text.contains("a\\u202e") && text.contains("##\\u005berror"),
+            "{text}"
+        );
         assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), value);
-        assert_eq!(Text::quoted("\u{e0041}\u{202e}").as_str(), "\"\\U000e0041\\u202e\"");
+        assert_eq!(
+            Text::quoted("\u{e0041}\u{202e}").as_str(),
+            "\"\\U000e0041\\u202e\""
+        );
     }
 
     #[test]

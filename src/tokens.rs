@@ -60,8 +60,16 @@ impl TokenEstimate {
     pub fn of(body: &Value, wire: WireFormat, model: &str) -> TokenEstimate {
         let vocabulary = Vocabulary::of(model, wire);
         let pictures = media::PictureRule::of(model, wire);
-        let counter = parts::Counter { count: &|text| vocabulary.count(text), wire, pictures };
-        TokenEstimate { parts: counter.parts(body), vocabulary, is_tokenized: vocabulary.has_tokenizer() }
+        let counter = parts::Counter {
+            count: &|text| vocabulary.count(text),
+            wire,
+            pictures,
+        };
+        TokenEstimate {
+            parts: counter.parts(body),
+            vocabulary,
+            is_tokenized: vocabulary.has_tokenizer(),
+        }
     }
 
     /// Returns the texts that are counted of a body: what a tokenizer is asked for to measure how
@@ -69,7 +77,11 @@ impl TokenEstimate {
     pub fn texts(body: &Value, wire: WireFormat) -> Vec<String> {
         let texts = RefCell::new(Vec::new());
         let pictures = media::PictureRule::of("", wire);
-        let counter = parts::Counter { count: &|text| keep(text, &texts), wire, pictures };
+        let counter = parts::Counter {
+            count: &|text| keep(text, &texts),
+            wire,
+            pictures,
+        };
         counter.parts(body);
         texts.into_inner()
     }
@@ -81,13 +93,19 @@ impl TokenEstimate {
 
     /// Returns the sum of the parts of a kind.
     pub fn of_kind(&self, kind: PartKind) -> u64 {
-        self.parts.iter().filter(|part| part.kind == kind).map(|part| part.tokens).sum()
+        self.parts
+            .iter()
+            .filter(|part| part.kind == kind)
+            .map(|part| part.tokens)
+            .sum()
     }
 
     /// The same estimate, corrected by what a calibration has learned.
     #[must_use]
     pub fn calibrated(mut self, calibration: &Calibration) -> TokenEstimate {
-        self.parts.iter_mut().for_each(|part| part.tokens = calibration.corrected(part.tokens));
+        self.parts
+            .iter_mut()
+            .for_each(|part| part.tokens = calibration.corrected(part.tokens));
         self
     }
 }
@@ -97,22 +115,29 @@ pub(crate) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
     parts::members(wire)
 }
 
-/// Returns the longer side of an image in base64 in pixels, read from its first bytes; `None` if they do not say it.
+/// Returns the longer side of an image in base64 in pixels, read from its first bytes; `None` if
+/// they do not say it.
 pub(crate) fn longest_side(base64: &str) -> Option<u32> {
     media::longest_side(base64)
 }
 
-/// The share of an estimate that a text takes at least, in hundredths. The estimate was off by 15 % at the most, at the 95th percentile of
-/// real requests in five vocabularies (`docs/runtime.md` has the figures); this is twice that, for those that are further off.
+/// The share of an estimate that a text takes at least, in hundredths. The estimate was off by 15 %
+/// at the most, at the 95th percentile of real requests in five vocabularies (`docs/runtime.md` has
+/// the figures); this is twice that, for those that are further off.
 const SURE: u64 = 70;
 
-/// The longest run of one character that counts: tokenizers have pieces for lines and for indents, of any length.
+/// The longest run of one character that counts: tokenizers have pieces for lines and for indents,
+/// of any length.
 const LONGEST_RUN: usize = 4;
 
-/// Returns the tokens that a body takes at least. Only texts count: what a server adds, and what its images and documents take, comes on top.
+/// Returns the tokens that a body takes at least. Only texts count: what a server adds, and what
+/// its images and documents take, comes on top.
 pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     let vocabulary = Vocabulary::of(model, wire);
-    let tokens: u64 = TokenEstimate::texts(body, wire).iter().map(|text| vocabulary.count(&without_runs(text))).sum();
+    let tokens: u64 = TokenEstimate::texts(body, wire)
+        .iter()
+        .map(|text| vocabulary.count(&without_runs(text)))
+        .sum();
     tokens * SURE / 100
 }
 
@@ -155,7 +180,10 @@ const MOST: f64 = 3.0;
 impl Calibration {
     /// Learns from an answer: the uncalibrated estimate of its request, and the input tokens of its
     /// `usage`, cached ones included. A server that counts nothing teaches nothing.
-    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^53")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of tokens are far below 2^53"
+    )]
     pub fn learn(&mut self, estimated: u64, counted: u64) {
         if estimated > 0 && counted > 0 {
             self.estimated = self.estimated * KEPT + estimated as f64;
@@ -166,7 +194,11 @@ impl Calibration {
     /// Returns what an estimate is multiplied by: 1 before anything was learned, and between ⅓ and
     /// 3.
     pub fn factor(&self) -> f64 {
-        if self.estimated > 0.0 { (self.counted / self.estimated).clamp(1.0 / MOST, MOST) } else { 1.0 }
+        if self.estimated > 0.0 {
+            (self.counted / self.estimated).clamp(1.0 / MOST, MOST)
+        } else {
+            1.0
+        }
     }
 
     /// Returns an estimate as it is corrected.
@@ -194,7 +226,11 @@ mod tests {
         for _ in 0..20 {
             calibration.learn(2_000, 2_200);
         }
-        assert!((calibration.factor() - 1.1).abs() < 0.001, "{}", calibration.factor());
+        assert!(
+            (calibration.factor() - 1.1).abs() < 0.001,
+            "{}",
+            calibration.factor()
+        );
         calibration.learn(0, 50);
         calibration.learn(50, 0);
         assert!((calibration.factor() - 1.1).abs() < 0.001);
@@ -206,21 +242,47 @@ mod tests {
     fn parts_add_up_in_every_wire_format() {
         let message = json!([{"role": "user", "content": "What is a monad?"}]);
         let bodies = [
-            (WireFormat::AnthropicMessages, json!({"system": "Be brief.", "messages": message})),
+            (
+                WireFormat::AnthropicMessages,
+                json!({"system": "Be brief.", "messages": message}),
+            ),
             (WireFormat::OpenAiChat, json!({"messages": message})),
-            (WireFormat::OpenAiResponses, json!({"input": "What is a monad?"})),
-            (WireFormat::GoogleGenerateContent, json!({"contents": [{"parts": [{"text": "What is a monad?"}]}]})),
+            (
+                WireFormat::OpenAiResponses,
+                json!({"input": "What is a monad?"}),
+            ),
+            (
+                WireFormat::GoogleGenerateContent,
+                json!({"contents": [{"parts": [{"text": "What is a monad?"}]}]}),
+            ),
             (WireFormat::MistralChat, json!({"messages": message})),
-            (WireFormat::MistralFim, json!({"prompt": "What is", "suffix": " a monad?"})),
+            (
+                WireFormat::MistralFim,
+                json!({"prompt": "What is", "suffix": " a monad?"}),
+            ),
             (WireFormat::OllamaChat, json!({"messages": message})),
-            (WireFormat::OllamaGenerate, json!({"prompt": "What is a monad?"})),
-            (WireFormat::LlamaCppInfill, json!({"input_prefix": "What is", "input_suffix": " a monad?"})),
+            (
+                WireFormat::OllamaGenerate,
+                json!({"prompt": "What is a monad?"}),
+            ),
+            (
+                WireFormat::LlamaCppInfill,
+                json!({"input_prefix": "What is", "input_suffix": " a monad?"}),
+            ),
         ];
         for (wire, body) in bodies {
             let estimate = TokenEstimate::of(&body, wire, "m");
             assert!((4..30).contains(&estimate.total()), "{wire:?} {estimate:?}");
-            for part in estimate.parts.iter().filter(|part| !part.pointer.is_empty()) {
-                assert!(body.pointer(&part.pointer).is_some(), "{wire:?} {}", part.pointer);
+            for part in estimate
+                .parts
+                .iter()
+                .filter(|part| !part.pointer.is_empty())
+            {
+                assert!(
+                    body.pointer(&part.pointer).is_some(),
+                    "{wire:?} {}",
+                    part.pointer
+                );
             }
         }
     }
@@ -231,7 +293,9 @@ mod tests {
         let mut signed = plain.clone();
         signed["messages"][0]["content"][0]["signature"] = json!("A".repeat(10_000));
         signed["messages"][0]["content"][0]["cache_control"] = json!({"type": "ephemeral"});
-        let count = |body: &Value| TokenEstimate::of(body, WireFormat::AnthropicMessages, "claude-sonnet-5").total();
+        let count = |body: &Value| {
+            TokenEstimate::of(body, WireFormat::AnthropicMessages, "claude-sonnet-5").total()
+        };
         assert_eq!(count(&plain), count(&signed));
     }
 
@@ -246,19 +310,32 @@ mod tests {
         let data = base64::engine::general_purpose::STANDARD.encode(&png);
         let source = json!({"type": "base64", "media_type": "image/png", "data": data});
         let claude = json!({"messages": [{"role": "user", "content": [{"type": "image", "source": source}]}]});
-        let total = TokenEstimate::of(&claude, WireFormat::AnthropicMessages, "claude-haiku-4-5").total();
-        assert!((1_369..1_390).contains(&total), "37 patches of 28 pixels each way, and the message: {total}");
+        let total =
+            TokenEstimate::of(&claude, WireFormat::AnthropicMessages, "claude-haiku-4-5").total();
+        assert!(
+            (1_369..1_390).contains(&total),
+            "37 patches of 28 pixels each way, and the message: {total}"
+        );
         let url = format!("data:image/png;base64,{data}");
-        let gpt =
-            json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]});
+        let gpt = json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]});
         let total = TokenEstimate::of(&gpt, WireFormat::OpenAiChat, "gpt-4o").total();
-        assert!((765..780).contains(&total), "four tiles of 170 and 85, and the message: {total}");
+        assert!(
+            (765..780).contains(&total),
+            "four tiles of 170 and 85, and the message: {total}"
+        );
         let total = TokenEstimate::of(&gpt, WireFormat::OpenAiChat, "gpt-5.6-terra").total();
-        assert!((1_229..1_245).contains(&total), "32 patches of 32 pixels each way, by 1.2: {total}");
+        assert!(
+            (1_229..1_245).contains(&total),
+            "32 patches of 32 pixels each way, by 1.2: {total}"
+        );
         let part = json!({"inlineData": {"mimeType": "image/png", "data": data}});
         let gemini = json!({"contents": [{"role": "user", "parts": [part]}]});
-        let total = TokenEstimate::of(&gemini, WireFormat::GoogleGenerateContent, "gemini-2.5-pro").total();
-        assert!((1_032..1_050).contains(&total), "four tiles of 258: {total}");
+        let total =
+            TokenEstimate::of(&gemini, WireFormat::GoogleGenerateContent, "gemini-2.5-pro").total();
+        assert!(
+            (1_032..1_050).contains(&total),
+            "four tiles of 258: {total}"
+        );
         let ollama = json!({"messages": [{"role": "user", "content": "Look.", "images": [data]}]});
         let total = TokenEstimate::of(&ollama, WireFormat::OllamaChat, "qwen3-vl:8b").total();
         assert!((500..2_000).contains(&total), "{total}");

@@ -1,7 +1,8 @@
 //! TOML text → a tree whose every node knows its place.
 //!
-//! The only user of `toml_edit` and of its lexer. Input: normalised text of one file. Output: [`Table`], in the author's order,
-//! with byte spans for keys and values. What the keys mean is no business of this module.
+//! The only user of `toml_edit` and of its lexer. Input: normalised text of one file. Output:
+//! [`Table`], in the author's order, with byte spans for keys and values. What the keys mean is no
+//! business of this module.
 
 mod mistake;
 mod string;
@@ -118,14 +119,15 @@ impl std::fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// The longest text that is parsed, in bytes: what the parser makes of a text can take a hundred times its size.
+/// The longest text that is parsed, in bytes: what the parser makes of a text can take a hundred
+/// times its size.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// The most signs between keys and values: each of these takes half a kilobyte while it is parsed.
 const MAX_VALUES: usize = 250_000;
 
-/// Returns the place from which on a text has more keys and values than it may have. Strings and comments do not count: they may be
-/// long.
+/// Returns the place from which on a text has more keys and values than it may have. Strings and
+/// comments do not count: they may be long.
 fn too_many_values(text: &str) -> Option<Range<usize>> {
     use toml_parser::lexer::TokenKind;
     // Few texts have as many of these signs even with their strings.
@@ -133,8 +135,12 @@ fn too_many_values(text: &str) -> Option<Range<usize>> {
         return None;
     }
     let tokens = toml_parser::Source::new(text).lex();
-    let mut signs =
-        tokens.filter(|token| matches!(token.kind(), TokenKind::Comma | TokenKind::Equals | TokenKind::Dot));
+    let mut signs = tokens.filter(|token| {
+        matches!(
+            token.kind(),
+            TokenKind::Comma | TokenKind::Equals | TokenKind::Dot
+        )
+    });
     let beyond = signs.nth(MAX_VALUES)?.span();
     Some(beyond.start()..beyond.end())
 }
@@ -154,29 +160,47 @@ pub(crate) fn begins_comment(text: &str, at: usize) -> bool {
 pub fn parse(text: &str) -> Result<Table, SyntaxError> {
     if text.len() > MAX_BYTES {
         let end = text.floor_char_boundary(MAX_BYTES);
-        return Err(too_large(end..end, &format!("a TOML file has at most {} MiB", MAX_BYTES >> 20)));
+        return Err(too_large(
+            end..end,
+            &format!("a TOML file has at most {} MiB", MAX_BYTES >> 20),
+        ));
     }
     if let Some(span) = too_many_values(text) {
-        return Err(too_large(span, &format!("a TOML file has at most {MAX_VALUES} keys and values")));
+        return Err(too_large(
+            span,
+            &format!("a TOML file has at most {MAX_VALUES} keys and values"),
+        ));
     }
-    let document = toml_edit::Document::parse(text).map_err(|error| mistake::explain(text, &error))?;
-    Ok(table(document.as_table().iter(), |name| document.as_table().key(name)))
+    let document =
+        toml_edit::Document::parse(text).map_err(|error| mistake::explain(text, &error))?;
+    Ok(table(document.as_table().iter(), |name| {
+        document.as_table().key(name)
+    }))
 }
 
 fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     let help = "split the file, or put long texts into files that templates read".to_owned();
-    SyntaxError { message: message.to_owned(), span, help: Some(help), edit: None, first: None }
+    SyntaxError {
+        message: message.to_owned(),
+        span,
+        help: Some(help),
+        edit: None,
+        first: None,
+    }
 }
 
-/// Returns what can still be read of a text with a mistake: what stands above it, and the lines above the first table that are TOML by
-/// themselves.
+/// Returns what can still be read of a text with a mistake: what stands above it, and the lines
+/// above the first table that are TOML by themselves.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let header = first_header(text);
     let mut table = above(text, error).unwrap_or_default();
     let mut at = 0;
     for line in text[..header].split_inclusive('\n').take(SALVAGED_LINES) {
         let single = parse(line).map(|single| single.entries).unwrap_or_default();
-        for (mut key, mut node) in single.into_iter().filter(|(_, node)| !matches!(node.kind, Kind::Table(_))) {
+        for (mut key, mut node) in single
+            .into_iter()
+            .filter(|(_, node)| !matches!(node.kind, Kind::Table(_)))
+        {
             if table.get(&key.name).is_none() {
                 key.span = key.span.start + at..key.span.end + at;
                 node.span = node.span.start + at..node.span.end + at;
@@ -190,13 +214,21 @@ pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
 
 /// Returns what stands above a mistake, or else above the first table.
 pub fn above(text: &str, error: &SyntaxError) -> Option<Table> {
-    let line = text[..text.floor_char_boundary(error.span.start)].rfind('\n').map_or(0, |newline| newline + 1);
-    [line, first_header(text).min(line)].into_iter().find_map(|end| parse(&text[..end]).ok())
+    let line = text[..text.floor_char_boundary(error.span.start)]
+        .rfind('\n')
+        .map_or(0, |newline| newline + 1);
+    [line, first_header(text).min(line)]
+        .into_iter()
+        .find_map(|end| parse(&text[..end]).ok())
 }
 
 /// Where the first table begins.
 fn first_header(text: &str) -> usize {
-    if text.starts_with('[') { 0 } else { text.find("\n[").map_or(text.len(), |newline| newline + 1) }
+    if text.starts_with('[') {
+        0
+    } else {
+        text.find("\n[").map_or(text.len(), |newline| newline + 1)
+    }
 }
 
 /// How many lines are tried one by one.
@@ -210,9 +242,17 @@ fn table<'a>(
         let span = key(name).and_then(toml_edit::Key::span);
         let value = item(value, span.clone());
         let span = span.unwrap_or(value.span.clone());
-        (Key { name: name.to_owned(), span }, value)
+        (
+            Key {
+                name: name.to_owned(),
+                span,
+            },
+            value,
+        )
     });
-    Table { entries: exactly(entries) }
+    Table {
+        entries: exactly(entries),
+    }
 }
 
 fn item(item: &toml_edit::Item, key: Option<Range<usize>>) -> Node {
@@ -220,16 +260,25 @@ fn item(item: &toml_edit::Item, key: Option<Range<usize>>) -> Node {
         toml_edit::Item::Value(inner) => value(inner, key),
         toml_edit::Item::Table(inner) => {
             let kind = Kind::Table(table(inner.iter(), |name| inner.key(name)));
-            Node { kind, span: inner.span().or(key).unwrap_or_default() }
+            Node {
+                kind,
+                span: inner.span().or(key).unwrap_or_default(),
+            }
         }
         toml_edit::Item::ArrayOfTables(inner) => {
             let tables = inner.iter().map(|inner| Node {
                 kind: Kind::Table(table(inner.iter(), |name| inner.key(name))),
                 span: inner.span().or(key.clone()).unwrap_or_default(),
             });
-            Node { kind: Kind::Array(tables.collect()), span: inner.span().or(key.clone()).unwrap_or_default() }
+            Node {
+                kind: Kind::Array(tables.collect()),
+                span: inner.span().or(key.clone()).unwrap_or_default(),
+            }
         }
-        toml_edit::Item::None => Node { kind: Kind::Table(Table::default()), span: key.unwrap_or_default() },
+        toml_edit::Item::None => Node {
+            kind: Kind::Table(Table::default()),
+            span: key.unwrap_or_default(),
+        },
     }
 }
 
@@ -241,9 +290,12 @@ fn value(value: &toml_edit::Value, key: Option<Range<usize>>) -> Node {
         toml_edit::Value::Float(inner) => Kind::Float(*inner.value()),
         toml_edit::Value::Boolean(inner) => Kind::Boolean(*inner.value()),
         toml_edit::Value::Datetime(inner) => Kind::Datetime(inner.value().to_string()),
-        toml_edit::Value::Array(inner) => {
-            Kind::Array(inner.iter().map(|element| self::value(element, Some(span.clone()))).collect())
-        }
+        toml_edit::Value::Array(inner) => Kind::Array(
+            inner
+                .iter()
+                .map(|element| self::value(element, Some(span.clone())))
+                .collect(),
+        ),
         toml_edit::Value::InlineTable(inner) => Kind::Table(inline_table(inner)),
     };
     Node { kind, span }
@@ -253,12 +305,21 @@ fn inline_table(inner: &toml_edit::InlineTable) -> Table {
     let entries = inner.iter().map(|(name, element)| {
         let span = inner.key(name).and_then(toml_edit::Key::span);
         let element = value(element, span.clone());
-        (Key { name: name.to_owned(), span: span.unwrap_or(element.span.clone()) }, element)
+        (
+            Key {
+                name: name.to_owned(),
+                span: span.unwrap_or(element.span.clone()),
+            },
+            element,
+        )
     });
-    Table { entries: exactly(entries) }
+    Table {
+        entries: exactly(entries),
+    }
 }
 
-/// A list without room for more: tables of profiles are kept, and most are smaller than what a list grows to at first.
+/// A list without room for more: tables of profiles are kept, and most are smaller than what a list
+/// grows to at first.
 fn exactly<T>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut list: Vec<T> = items.collect();
     list.shrink_to_fit();
@@ -274,8 +335,16 @@ mod tests {
         let text = "z = 1\n[body]\nb.c = 'x'\na = [1, {k = 2.0}]\n[body.t]\n";
         let root = parse(text).expect("valid");
         assert_eq!(root.entries[0].0.name, "z");
-        let Kind::Table(body) = &root.get("body").expect("there").kind else { panic!("a table") };
-        assert_eq!(body.entries.iter().map(|(key, _)| key.name.as_str()).collect::<Vec<_>>(), ["b", "a", "t"]);
+        let Kind::Table(body) = &root.get("body").expect("there").kind else {
+            panic!("a table")
+        };
+        assert_eq!(
+            body.entries
+                .iter()
+                .map(|(key, _)| key.name.as_str())
+                .collect::<Vec<_>>(),
+            ["b", "a", "t"]
+        );
         let a = body.get("a").expect("there");
         assert_eq!(&text[a.span.clone()], "[1, {k = 2.0}]");
         assert_eq!(&text[body.entry("a").expect("there").0.span.clone()], "a");
@@ -286,9 +355,17 @@ mod tests {
         let list = |count: usize| format!("a = [{}]\n", "1,".repeat(count));
         assert!(parse(&list(200_000)).is_ok());
         let error = parse(&list(300_000)).expect_err("too many");
-        assert!(error.message.contains("250000 keys") && error.span.start > 400_000, "{error:?}");
+        assert!(
+            error.message.contains("250000 keys") && error.span.start > 400_000,
+            "{error:?}"
+        );
         let prose = "a=1, ".repeat(100_000);
-        assert!(parse(&format!("a = \"\"\"{prose}\"\"\"\nb = '''{prose}'''\n# {prose}\n")).is_ok());
+        assert!(
+            parse(&format!(
+                "a = \"\"\"{prose}\"\"\"\nb = '''{prose}'''\n# {prose}\n"
+            ))
+            .is_ok()
+        );
     }
 
     #[test]
@@ -301,7 +378,11 @@ mod tests {
     fn what_stands_above_a_mistake_can_be_read() {
         let names = |text: &str| {
             let table = salvage(text, &parse(text).expect_err("a mistake")).unwrap_or_default();
-            table.entries.into_iter().map(|(key, _)| key.name).collect::<Vec<_>>()
+            table
+                .entries
+                .into_iter()
+                .map(|(key, _)| key.name)
+                .collect::<Vec<_>>()
         };
         assert_eq!(names("a = 1\nb = 2\nc =\n"), ["a", "b"]);
         assert_eq!(names("a = 1\n[t]\nb = \"\"\"\nopen\n"), ["a", "t"]);

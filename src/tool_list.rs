@@ -1,8 +1,10 @@
 //! Tool lists of anybody, judged for each provider before any request is made.
 //!
-//! Input: a JSON document with tools ([`ToolList::of`]), or what an MCP server lists. Output: a [`Matrix`] of tools and providers:
-//! taken, weakened in silence, doubted or refused, with the rule that says so and its evidence. Each cell is the judgement of the
-//! smallest request with that tool, by the same schemas and rules as all bodies ([`Judge::problems`]): the two cannot disagree.
+//! Input: a JSON document with tools ([`ToolList::of`]), or what an MCP server lists. Output: a
+//! [`Matrix`] of tools and providers: taken, weakened in silence, doubted or refused, with the rule
+//! that says so and its evidence. Each cell is the judgement of the smallest request with that
+//! tool, by the same schemas and rules as all bodies ([`Judge::problems`]): the two cannot
+//! disagree.
 //! [`lowered`] writes the nearest tools that are taken. Knows neither files nor how anything is shown.
 
 mod read;
@@ -49,7 +51,12 @@ pub enum Status {
 
 impl Status {
     /// Every status.
-    pub const ALL: [Status; 4] = [Status::Taken, Status::Weakened, Status::Doubtful, Status::Refused];
+    pub const ALL: [Status; 4] = [
+        Status::Taken,
+        Status::Weakened,
+        Status::Doubtful,
+        Status::Refused,
+    ];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
@@ -70,7 +77,8 @@ pub struct Objection {
     pub rule: &'static Rule,
     /// The status of the tool because of it.
     pub status: Status,
-    /// Where in the declaration of the tool, in the provider's form; in the request if it is about the list.
+    /// Where in the declaration of the tool, in the provider's form; in the request if it is about
+    /// the list.
     pub pointer: String,
     /// The mistake in words.
     pub message: String,
@@ -111,13 +119,21 @@ pub struct Column {
 impl Column {
     /// Returns `true` if a request with these tools is refused.
     pub fn is_refused(&self) -> bool {
-        self.of_list.iter().any(|objection| objection.status == Status::Refused)
-            || self.verdicts.iter().any(|verdict| verdict.status == Status::Refused)
+        self.of_list
+            .iter()
+            .any(|objection| objection.status == Status::Refused)
+            || self
+                .verdicts
+                .iter()
+                .any(|verdict| verdict.status == Status::Refused)
     }
 
     /// How many tools have a status.
     pub fn with(&self, status: Status) -> usize {
-        self.verdicts.iter().filter(|verdict| verdict.status == status).count()
+        self.verdicts
+            .iter()
+            .filter(|verdict| verdict.status == status)
+            .count()
     }
 }
 
@@ -151,14 +167,20 @@ impl Matrix {
     /// assert_eq!(matrix.columns[0].verdicts[0].status, Status::Refused);
     /// ```
     pub fn of(compiler: &Compiler, tools: Vec<ListedTool>, targets: &[ToolTarget]) -> Matrix {
-        let columns = targets.par_iter().map(|target| column(compiler, &tools, *target)).collect();
+        let columns = targets
+            .par_iter()
+            .map(|target| column(compiler, &tools, *target))
+            .collect();
         Matrix { tools, columns }
     }
 
-    /// Returns `true` if a provider refuses a tool or the list, in the form in which anybody's tools can be sent there. What strict modes and
-    /// Gemini's own kind of schemas refuse need not be sent so.
+    /// Returns `true` if a provider refuses a tool or the list, in the form in which anybody's
+    /// tools can be sent there. What strict modes and Gemini's own kind of schemas refuse need not
+    /// be sent so.
     pub fn refuses(&self) -> bool {
-        self.columns.iter().any(|column| column.target.form == Form::Plain && column.is_refused())
+        self.columns
+            .iter()
+            .any(|column| column.target.form == Form::Plain && column.is_refused())
     }
 }
 
@@ -177,16 +199,29 @@ fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Colu
     let body = target.body(&all);
     let problems = problems(compiler, &target, &body);
     // What is wrong with a tool was told of that tool alone.
-    let of_list = problems.into_iter().filter(|problem| of_tool(&target, problem).is_none());
-    let of_list = of_list.map(|problem| objection(&target, (0, problem.pointer.as_str().to_owned()), problem));
+    let of_list = problems
+        .into_iter()
+        .filter(|problem| of_tool(&target, problem).is_none());
+    let of_list = of_list
+        .map(|problem| objection(&target, (0, problem.pointer.as_str().to_owned()), problem));
     let (tokens, is_tokenized) = tokens(&target, &body);
-    Column { target, verdicts, of_list: of_list.collect(), tokens, is_tokenized }
+    Column {
+        target,
+        verdicts,
+        of_list: of_list.collect(),
+        tokens,
+        is_tokenized,
+    }
 }
 
 impl Verdict {
     fn add(&mut self, more: Vec<Objection>) {
         self.objections.extend(more);
-        let worst = self.objections.iter().map(|objection| objection.status).max();
+        let worst = self
+            .objections
+            .iter()
+            .map(|objection| objection.status)
+            .max();
         self.status = self.status.max(worst.unwrap_or(Status::Taken));
     }
 }
@@ -200,22 +235,44 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     });
     let mut objections: Vec<Objection> = objections.collect();
     let passes_over = target.wire == WireFormat::OllamaChat;
-    let dropped = if passes_over { dropped(tool, target) } else { Vec::new() };
+    let dropped = if passes_over {
+        dropped(tool, target)
+    } else {
+        Vec::new()
+    };
     // Ollama refuses no schema of an object: what it cannot say is lost.
-    let is_loss =
-        |it: &&mut Objection| passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema";
-    objections.iter_mut().filter(is_loss).for_each(|objection| objection.status = Status::Weakened);
+    let is_loss = |it: &&mut Objection| {
+        passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema"
+    };
+    objections
+        .iter_mut()
+        .filter(is_loss)
+        .for_each(|objection| objection.status = Status::Weakened);
     // What stands around the first tool is no part of it.
-    let (one, two) = (tokens(target, &body).0, tokens(target, &target.body(&[tool, tool])).0);
-    let status = if dropped.is_empty() { Status::Taken } else { Status::Weakened };
-    let mut verdict = Verdict { status, objections: Vec::new(), dropped, tokens: two.saturating_sub(one) };
+    let (one, two) = (
+        tokens(target, &body).0,
+        tokens(target, &target.body(&[tool, tool])).0,
+    );
+    let status = if dropped.is_empty() {
+        Status::Taken
+    } else {
+        Status::Weakened
+    };
+    let mut verdict = Verdict {
+        status,
+        objections: Vec::new(),
+        dropped,
+        tokens: two.saturating_sub(one),
+    };
     verdict.add(objections);
     verdict
 }
 
 /// Returns what a server that passes over keywords does not hand to the model.
 fn dropped(tool: &ListedTool, target: &ToolTarget) -> Vec<Loss> {
-    lower(&tool.schema, &Speech::of(target)).map(|lowered| lowered.losses).unwrap_or_default()
+    lower(&tool.schema, &Speech::of(target))
+        .map(|lowered| lowered.losses)
+        .unwrap_or_default()
 }
 
 /// Returns what is wrong with a tool because of an earlier one of its name.
@@ -227,15 +284,23 @@ fn beside(
     alone: &Verdict,
 ) -> Vec<Objection> {
     let found = problems(compiler, target, &target.body(&[earlier, tool]));
-    let of_second = found.into_iter().filter_map(|problem| match of_tool(target, &problem)? {
-        (1, inner) => Some(objection(target, (1, inner), problem)),
-        _ => None,
-    });
-    of_second.filter(|objection| !alone.objections.contains(objection)).collect()
+    let of_second = found
+        .into_iter()
+        .filter_map(|problem| match of_tool(target, &problem)? {
+            (1, inner) => Some(objection(target, (1, inner), problem)),
+            _ => None,
+        });
+    of_second
+        .filter(|objection| !alone.objections.contains(objection))
+        .collect()
 }
 
 fn problems(compiler: &Compiler, target: &ToolTarget, body: &Value) -> Vec<Problem> {
-    let to = LintTarget { server: Some(target.server), model: Some(target.model), ..LintTarget::default() };
+    let to = LintTarget {
+        server: Some(target.server),
+        model: Some(target.model),
+        ..LintTarget::default()
+    };
     Judge::new(compiler).problems(body, target.wire, &to)
 }
 
@@ -248,7 +313,11 @@ fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
     Some((index, inner.as_str().to_owned()))
 }
 
-fn objection(target: &ToolTarget, (index, pointer): (usize, String), problem: Problem) -> Objection {
+fn objection(
+    target: &ToolTarget,
+    (index, pointer): (usize, String),
+    problem: Problem,
+) -> Objection {
     let status = match problem.severity.unwrap_or(problem.rule.severity) {
         Severity::Error => Status::Refused,
         Severity::Warning => Status::Doubtful,
@@ -257,7 +326,13 @@ fn objection(target: &ToolTarget, (index, pointer): (usize, String), problem: Pr
     let place = target.place(index);
     let (own, nested) = (format!("`{place}/"), format!("`{place}/function/"));
     let message = problem.message.replace(&nested, "`/").replace(&own, "`/");
-    Objection { rule: problem.rule, status, pointer, message, help: problem.help }
+    Objection {
+        rule: problem.rule,
+        status,
+        pointer,
+        message,
+        help: problem.help,
+    }
 }
 
 /// The tokens of a body's tools, and whether a tokenizer counted them.
@@ -273,12 +348,15 @@ pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
         Server::Google | Server::Vertex => "Gemini",
         other => other.name(),
     };
-    let of_server = rule
-        .evidence
-        .iter()
-        .filter(|evidence| evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:")));
+    let of_server = rule.evidence.iter().filter(|evidence| {
+        evidence.shows.starts_with(name) || evidence.shows.contains(&format!("{name}:"))
+    });
     let of_server: Vec<&Evidence> = of_server.collect();
-    if of_server.is_empty() { rule.evidence.iter().collect() } else { of_server }
+    if of_server.is_empty() {
+        rule.evidence.iter().collect()
+    } else {
+        of_server
+    }
 }
 
 /// Tools in the nearest form that a provider takes.
@@ -299,7 +377,8 @@ pub struct LoweredTool {
     pub name: String,
     /// Its name in the request, if that differs.
     pub renamed: Option<String>,
-    /// The form that it has in the request, if the one that was asked for cannot say enough, and the reason.
+    /// The form that it has in the request, if the one that was asked for cannot say enough, and
+    /// the reason.
     pub instead: Option<(ToolTarget, String)>,
     /// The checks that its schema lost.
     pub losses: Vec<Loss>,
@@ -316,18 +395,32 @@ pub fn lowered(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) ->
     for tool in tools {
         let name = fitting_name(&tool.name, &target, &names);
         names.push(name.clone());
-        let renamed = ListedTool { name: name.clone(), ..tool.clone() };
+        let renamed = ListedTool {
+            name: name.clone(),
+            ..tool.clone()
+        };
         let (target, one) = lowered_tool(compiler, &renamed, target);
         if one.refused.is_none() {
             let schema = one.schema.clone();
             declared.push(target.declared(&ListedTool { schema, ..renamed }));
         }
-        told.push(LoweredTool { name: tool.name.clone(), renamed: (name != tool.name).then_some(name), ..one });
+        told.push(LoweredTool {
+            name: tool.name.clone(),
+            renamed: (name != tool.name).then_some(name),
+            ..one
+        });
     }
-    LoweredList { tools: target.member(declared), told }
+    LoweredList {
+        tools: target.member(declared),
+        told,
+    }
 }
 
-fn lowered_tool(compiler: &Compiler, tool: &ListedTool, target: ToolTarget) -> (ToolTarget, LoweredTool) {
+fn lowered_tool(
+    compiler: &Compiler,
+    tool: &ListedTool,
+    target: ToolTarget,
+) -> (ToolTarget, LoweredTool) {
     let mut one = LoweredTool {
         name: tool.name.clone(),
         renamed: None,
@@ -341,7 +434,10 @@ fn lowered_tool(compiler: &Compiler, tool: &ListedTool, target: ToolTarget) -> (
     }
     let why = match lower(&tool.schema, &Speech::of(&target)) {
         Ok(lowered) => {
-            let nearest = ListedTool { schema: lowered.schema.clone(), ..tool.clone() };
+            let nearest = ListedTool {
+                schema: lowered.schema.clone(),
+                ..tool.clone()
+            };
             match refusal(compiler, &nearest, &target) {
                 None => {
                     (one.schema, one.losses) = (lowered.schema, lowered.losses);
@@ -356,7 +452,13 @@ fn lowered_tool(compiler: &Compiler, tool: &ListedTool, target: ToolTarget) -> (
     match target.wider() {
         Some(wider) => {
             let (form, inner) = lowered_tool(compiler, tool, wider);
-            (form, LoweredTool { instead: Some((wider, why)), ..inner })
+            (
+                form,
+                LoweredTool {
+                    instead: Some((wider, why)),
+                    ..inner
+                },
+            )
         }
         None => {
             one.refused = Some(why);
@@ -368,13 +470,17 @@ fn lowered_tool(compiler: &Compiler, tool: &ListedTool, target: ToolTarget) -> (
 /// Returns `true` if a tool is taken as it is, without any loss.
 fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> bool {
     let found = problems(compiler, target, &target.body(&[tool]));
-    found.iter().all(|problem| of_tool(target, problem).is_none())
+    found
+        .iter()
+        .all(|problem| of_tool(target, problem).is_none())
 }
 
 /// Why a tool is refused, if it is.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
-    let told = found.into_iter().filter_map(|problem| Some(objection(target, of_tool(target, &problem)?, problem)));
+    let told = found
+        .into_iter()
+        .filter_map(|problem| Some(objection(target, of_tool(target, &problem)?, problem)));
     let mut refusals = told.filter(|objection| objection.status == Status::Refused);
     refusals.next().map(|objection| objection.message)
 }
@@ -386,9 +492,17 @@ fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
         (WireFormat::GoogleGenerateContent, _) => (64, true),
         _ => (crate::repo::MAX_TOOL_NAME, false),
     };
-    let legal: String = name.chars().map(|c| if is_taken(c, has_dots) { c } else { '_' }).collect();
-    let needs_letter = has_dots && !legal.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let legal = if needs_letter || legal.is_empty() { format!("_{legal}") } else { legal };
+    let legal: String = name
+        .chars()
+        .map(|c| if is_taken(c, has_dots) { c } else { '_' })
+        .collect();
+    let needs_letter =
+        has_dots && !legal.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let legal = if needs_letter || legal.is_empty() {
+        format!("_{legal}")
+    } else {
+        legal
+    };
     unique(&legal, longest, taken)
 }
 
@@ -409,5 +523,7 @@ fn unique(name: &str, longest: usize, taken: &[String]) -> String {
 }
 
 fn cut(room: usize, name: &str, longest: usize) -> String {
-    name.chars().take(longest.saturating_sub(room)).collect::<String>()
+    name.chars()
+        .take(longest.saturating_sub(room))
+        .collect::<String>()
 }

@@ -1,9 +1,11 @@
-//! Logs of requests as conversations, each told as one story: where its prefix stopped being append-only and what that cost, which thinking
-//! was lost, which message made all later requests refused, and how it grew.
+//! Logs of requests as conversations, each told as one story: where its prefix stopped being
+//! append-only and what that cost, which thinking was lost, which message made all later requests
+//! refused, and how it grew.
 //!
-//! Input: files of anybody's, as `lint` reads them, and agents' own session files. Output: [`Stories`]. Requests are grouped by what they
-//! say. Of each conversation fingerprints and sizes of the last request's pieces are kept, and texts as far as a budget goes: a file may be
-//! larger than what is held. How a story is shown is not known here.
+//! Input: files of anybody's, as `lint` reads them, and agents' own session files. Output:
+//! [`Stories`]. Requests are grouped by what they say. Of each conversation fingerprints and sizes
+//! of the last request's pieces are kept, and texts as far as a budget goes: a file may be larger
+//! than what is held. How a story is shown is not known here.
 
 mod read;
 mod piece;
@@ -28,8 +30,8 @@ use serde_json::Value;
 
 pub use piece::Share;
 pub use story::{
-    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Place, Point, Poison, Step, Stories,
-    Story, ThinkingLoss, ThinkingLossKind, Unpriced,
+    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Place, Point,
+    Poison, Step, Stories, Story, ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 
 use crate::check::history::member_of;
@@ -47,7 +49,8 @@ use piece::{Piece, chained, of_name, of_setting};
 use sent::{Flaw, Sent};
 use sizer::Sizer;
 
-/// Stands among the settings for a body that asks to keep all of it, without a breakpoint at a block.
+/// Stands among the settings for a body that asks to keep all of it, without a breakpoint at a
+/// block.
 const WHOLE: &str = "cache_control";
 
 /// The most transcripts that may go on.
@@ -66,11 +69,22 @@ struct Known {
 
 impl Known {
     /// Returns what it costs more to read tokens anew than from the cache, in US dollars.
-    #[expect(clippy::cast_precision_loss, reason = "nobody counts more tokens than 2^53")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "nobody counts more tokens than 2^53"
+    )]
     fn price_of_loss(&self, wire: WireFormat, tokens: u64, is_hour: bool) -> Option<f64> {
         let price = self.model.price.as_ref()?;
-        let written = if is_hour { price.cache_write_hour } else { price.cache_write };
-        let anew = if wire == WireFormat::AnthropicMessages { written? } else { price.input };
+        let written = if is_hour {
+            price.cache_write_hour
+        } else {
+            price.cache_write
+        };
+        let anew = if wire == WireFormat::AnthropicMessages {
+            written?
+        } else {
+            price.input
+        };
         Some(tokens as f64 * (anew - price.cache_read?) / 1e6)
     }
 }
@@ -128,7 +142,10 @@ impl<'c> Traffic<'c> {
         Traffic {
             compiler,
             wire,
-            pool: rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build().ok(),
+            pool: rayon::ThreadPoolBuilder::new()
+                .stack_size(STACK_BYTES)
+                .build()
+                .ok(),
             sizer: Sizer::new(),
             known: HashMap::new(),
             conversations: Conversations::new(limits),
@@ -139,7 +156,8 @@ impl<'c> Traffic<'c> {
         }
     }
 
-    /// Reads a file; `path` is what it is called. A conversation may go on from one file to the next.
+    /// Reads a file; `path` is what it is called. A conversation may go on from one file to the
+    /// next.
     ///
     /// # Errors
     ///
@@ -167,7 +185,10 @@ impl<'c> Traffic<'c> {
 
     fn document(&mut self, file: &Arc<str>, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
-        let place = Place { file: Arc::clone(file), line: 1 };
+        let place = Place {
+            file: Arc::clone(file),
+            line: 1,
+        };
         if let Some(cassette) = forms::cassette(&text) {
             let taken = self.work().requests(cassette, &place);
             return self.take(taken, &place);
@@ -183,8 +204,15 @@ impl<'c> Traffic<'c> {
     /// Reads lines of text, some of which may hold a request in a form of their own.
     fn text(&mut self, file: &Arc<str>, text: &str) {
         let mut is_found = false;
-        for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let place = Place { file: Arc::clone(file), line: at + 1 };
+        for (at, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
+            let place = Place {
+                file: Arc::clone(file),
+                line: at + 1,
+            };
             let taken = self.work().line(line, &place);
             match taken {
                 Taken::Requests(_) | Taken::Transcript(..) => {
@@ -195,7 +223,13 @@ impl<'c> Traffic<'c> {
             }
         }
         if !is_found {
-            self.take(Taken::Unreadable, &Place { file: Arc::clone(file), line: 1 });
+            self.take(
+                Taken::Unreadable,
+                &Place {
+                    file: Arc::clone(file),
+                    line: 1,
+                },
+            );
         }
     }
 
@@ -207,10 +241,18 @@ impl<'c> Traffic<'c> {
                 break;
             }
             // A cassette in YAML has lines that begin like documents.
-            if cassette.is_none() && chunk.iter().take(3).any(|line| forms::begins_cassette(&line.bytes)) {
+            if cassette.is_none()
+                && chunk
+                    .iter()
+                    .take(3)
+                    .any(|line| forms::begins_cassette(&line.bytes))
+            {
                 cassette = Some(Vec::new());
             }
-            if let Some(text) = cassette.as_mut().filter(|text| text.len() as u64 <= MAX_FILE_BYTES) {
+            if let Some(text) = cassette
+                .as_mut()
+                .filter(|text| text.len() as u64 <= MAX_FILE_BYTES)
+            {
                 chunk.iter().for_each(|line| {
                     text.extend_from_slice(&line.bytes);
                     text.push(b'\n');
@@ -218,9 +260,15 @@ impl<'c> Traffic<'c> {
                 continue;
             }
             let work = self.work();
-            let taken: Vec<(Taken, Place)> =
-                within(self.pool.as_ref(), || chunk.par_iter().map(|line| work.numbered(file, line)).collect());
-            taken.into_iter().for_each(|(taken, place)| self.take(taken, &place));
+            let taken: Vec<(Taken, Place)> = within(self.pool.as_ref(), || {
+                chunk
+                    .par_iter()
+                    .map(|line| work.numbered(file, line))
+                    .collect()
+            });
+            taken
+                .into_iter()
+                .for_each(|(taken, place)| self.take(taken, &place));
         }
         if let Some(text) = cassette {
             self.document(file, &text);
@@ -229,7 +277,11 @@ impl<'c> Traffic<'c> {
     }
 
     fn work(&self) -> Work<'_> {
-        Work { compiler: self.compiler, wire: self.wire, sizer: &self.sizer }
+        Work {
+            compiler: self.compiler,
+            wire: self.wire,
+            sizer: &self.sizer,
+        }
     }
 
     /// Adds what a line or a document holds.
@@ -266,7 +318,12 @@ impl<'c> Traffic<'c> {
         let model = ModelKnowledge::of(self.compiler, sent.wire, sent.server, &sent.model);
         let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
         let (window, minimum) = (number(model.context_window), number(model.cache_minimum));
-        Known { window, minimum, binds_thinking: model.binds_thinking, model }
+        Known {
+            window,
+            minimum,
+            binds_thinking: model.binds_thinking,
+            model,
+        }
     }
 
     fn transcript(&mut self, agent: Agent, document: &Value, place: &Place) {
@@ -275,21 +332,42 @@ impl<'c> Traffic<'c> {
         if !self.transcripts.contains_key(&key) {
             self.end_transcripts(MOST_TRANSCRIPTS - 1);
         }
-        let transcript = self.transcripts.entry(key).or_insert_with(|| Transcript::new(agent, key, place.clone()));
+        let transcript = self
+            .transcripts
+            .entry(key)
+            .or_insert_with(|| Transcript::new(agent, key, place.clone()));
         transcript.used = self.clock;
         let sent = transcript.read(document, place.clone(), &self.sizer);
         sent.into_iter().for_each(|sent| self.add(sent));
     }
 
-    /// Ends transcripts until so many are left, those first that were not used for the longest time.
+    /// Ends transcripts until so many are left, those first that were not used for the longest
+    /// time.
     fn end_transcripts(&mut self, left: usize) {
         while self.transcripts.len() > left {
-            let oldest = self.transcripts.iter().min_by_key(|(_, it)| it.used).map(|(key, _)| *key);
-            let Some((key, transcript)) = oldest.and_then(|key| self.transcripts.remove_entry(&key)) else { return };
-            let Ended { last, body, wire, pieces } = transcript.end();
+            let oldest = self
+                .transcripts
+                .iter()
+                .min_by_key(|(_, it)| it.used)
+                .map(|(key, _)| *key);
+            let Some((key, transcript)) =
+                oldest.and_then(|key| self.transcripts.remove_entry(&key))
+            else {
+                return;
+            };
+            let Ended {
+                last,
+                body,
+                wire,
+                pieces,
+            } = transcript.end();
             last.into_iter().for_each(|sent| self.add(sent));
-            let mut flaws = body.map(|body| self.work().flaws_of(&body, wire)).unwrap_or_default();
-            flaws.iter_mut().for_each(|flaw| flaw.piece = pieces.get(flaw.piece).copied().unwrap_or(usize::MAX));
+            let mut flaws = body
+                .map(|body| self.work().flaws_of(&body, wire))
+                .unwrap_or_default();
+            flaws.iter_mut().for_each(|flaw| {
+                flaw.piece = pieces.get(flaw.piece).copied().unwrap_or(usize::MAX);
+            });
             self.conversations.add_flaws(key, flaws);
         }
     }
@@ -315,8 +393,14 @@ struct Work<'w> {
 
 impl Work<'_> {
     fn numbered(&self, file: &Arc<str>, line: &Line) -> (Taken, Place) {
-        let place = Place { file: Arc::clone(file), line: line.number };
-        (self.line(&String::from_utf8_lossy(&line.bytes), &place), place)
+        let place = Place {
+            file: Arc::clone(file),
+            line: line.number,
+        };
+        (
+            self.line(&String::from_utf8_lossy(&line.bytes), &place),
+            place,
+        )
     }
 
     fn line(&self, text: &str, place: &Place) -> Taken {
@@ -332,17 +416,37 @@ impl Work<'_> {
 
     fn requests(&self, document: Value, place: &Place) -> Taken {
         let logged = forms::requests(document, self.wire);
-        Taken::Requests(logged.into_par_iter().filter_map(|logged| self.sent(logged, place)).collect())
+        Taken::Requests(
+            logged
+                .into_par_iter()
+                .filter_map(|logged| self.sent(logged, place))
+                .collect(),
+        )
     }
 
     /// Cuts a body into pieces, and judges it.
     fn sent(&self, logged: Logged, place: &Place) -> Option<Sent> {
-        let Logged { body, endpoint, headers, answer, time, form, is_converted } = logged;
-        let wire = self.wire.or(endpoint.as_ref().map(|endpoint| endpoint.wire));
-        let wire =
-            wire.or_else(|| recognise(&body).ok()).or_else(|| body.get("messages").map(|_| WireFormat::OpenAiChat))?;
+        let Logged {
+            body,
+            endpoint,
+            headers,
+            answer,
+            time,
+            form,
+            is_converted,
+        } = logged;
+        let wire = self
+            .wire
+            .or(endpoint.as_ref().map(|endpoint| endpoint.wire));
+        let wire = wire
+            .or_else(|| recognise(&body).ok())
+            .or_else(|| body.get("messages").map(|_| WireFormat::OpenAiChat))?;
         let model = body.get("model").and_then(Value::as_str);
-        let model = model.or(endpoint.as_ref().and_then(|endpoint| endpoint.model.as_deref())).unwrap_or_default();
+        let model = model
+            .or(endpoint
+                .as_ref()
+                .and_then(|endpoint| endpoint.model.as_deref()))
+            .unwrap_or_default();
         let server = endpoint.as_ref().and_then(|endpoint| endpoint.server);
         let server = server.unwrap_or_else(|| crate::compile::usual_server(wire, Some(model)));
         let mut pieces = piece::cut(&body);
@@ -360,8 +464,17 @@ impl Work<'_> {
             }
         }
         let headers = (!headers.is_unknown()).then_some(headers);
-        let target = LintTarget { server: Some(server), model: Some(model), headers, ..LintTarget::default() };
-        let flaws = if is_converted { Vec::new() } else { self.flaws(&body, wire, &target, &pieces) };
+        let target = LintTarget {
+            server: Some(server),
+            model: Some(model),
+            headers,
+            ..LintTarget::default()
+        };
+        let flaws = if is_converted {
+            Vec::new()
+        } else {
+            self.flaws(&body, wire, &target, &pieces)
+        };
         Some(Sent {
             wire,
             server,
@@ -385,25 +498,48 @@ impl Work<'_> {
     }
 
     /// Returns the errors in messages of the history.
-    fn flaws(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>, pieces: &[Piece]) -> Vec<Flaw> {
-        let Some(member) = member_of(wire) else { return Vec::new() };
-        let Ok(Ok(linted)) = caught(|| self.compiler.lint(body, Some(wire), target)) else { return Vec::new() };
-        let errors =
-            linted.problems.into_iter().filter(|it| it.severity.unwrap_or(it.rule.severity) == Severity::Error);
+    fn flaws(
+        &self,
+        body: &Value,
+        wire: WireFormat,
+        target: &LintTarget<'_>,
+        pieces: &[Piece],
+    ) -> Vec<Flaw> {
+        let Some(member) = member_of(wire) else {
+            return Vec::new();
+        };
+        let Ok(Ok(linted)) = caught(|| self.compiler.lint(body, Some(wire), target)) else {
+            return Vec::new();
+        };
+        let errors = linted
+            .problems
+            .into_iter()
+            .filter(|it| it.severity.unwrap_or(it.rule.severity) == Severity::Error);
         let mut flaws: Vec<Flaw> = Vec::new();
         for problem in errors {
             let mut tokens = problem.pointer.tokens();
             if tokens.next().as_deref() != Some(member) {
                 continue;
             }
-            let Some(index) = tokens.next().and_then(|token| token.parse::<usize>().ok()) else { continue };
-            let piece = pieces.iter().position(|piece| piece.member == member && piece.index == Some(index));
-            let Some(piece) = piece
-                .filter(|piece| !flaws.iter().any(|known| known.piece == *piece && known.rule == problem.rule.code))
-            else {
+            let Some(index) = tokens.next().and_then(|token| token.parse::<usize>().ok()) else {
                 continue;
             };
-            flaws.push(Flaw { rule: problem.rule.code, message: problem.message, help: problem.help, piece });
+            let piece = pieces
+                .iter()
+                .position(|piece| piece.member == member && piece.index == Some(index));
+            let Some(piece) = piece.filter(|piece| {
+                !flaws
+                    .iter()
+                    .any(|known| known.piece == *piece && known.rule == problem.rule.code)
+            }) else {
+                continue;
+            };
+            flaws.push(Flaw {
+                rule: problem.rule.code,
+                message: problem.message,
+                help: problem.help,
+                piece,
+            });
         }
         flaws
     }
@@ -412,5 +548,12 @@ impl Work<'_> {
 /// Returns the settings on which the cache of a server depends.
 fn settings(body: &Value, wire: WireFormat, server: Server) -> Vec<(&'static str, u64)> {
     let names = cache_settings(wire, server).iter().copied().chain([WHOLE]);
-    names.filter_map(|name| Some((name, of_setting(body.get(name).filter(|value| !value.is_null())?)))).collect()
+    names
+        .filter_map(|name| {
+            Some((
+                name,
+                of_setting(body.get(name).filter(|value| !value.is_null())?),
+            ))
+        })
+        .collect()
 }

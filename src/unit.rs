@@ -1,6 +1,7 @@
 //! One agent × one conversation → one request body: what compiler and runtime share.
 //!
-//! Input: a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form. Output: a
+//! Input: a [`ResolvedProfile`](crate::resolve::ResolvedProfile) and a conversation in normal form.
+//! Output: a
 //! [`Body`], which only this module can make. Neither files nor rules of content are its business.
 
 mod assembled;
@@ -28,12 +29,15 @@ pub(crate) use record::{Provenance, Record};
 
 use std::sync::{Arc, OnceLock};
 
-use crate::conversation::{Conversation, Message, Normal, NormalFormRules, Task, Tool, depends_on_target, normalise};
+use crate::conversation::{
+    Conversation, Message, Normal, NormalFormRules, Task, Tool, depends_on_target, normalise,
+};
 use crate::memory::{Identity, Memory};
 use crate::provider::ClientApi;
 use crate::render::{ContextData, PromptScope};
 
-/// A conversation whose history is in normal form, with the template data that is made of it once for all agents.
+/// A conversation whose history is in normal form, with the template data that is made of it once
+/// for all agents.
 pub struct NormalisedConversation {
     /// The tools that are offered.
     pub tools: Vec<Tool>,
@@ -41,24 +45,36 @@ pub struct NormalisedConversation {
     pub conversation: Conversation,
     /// Tells it apart in questions.
     id: Identity,
-    /// Template data of the history in the normal form that most client APIs want, made when an agent first asks.
+    /// Template data of the history in the normal form that most client APIs want, made when an
+    /// agent first asks.
     base: OnceLock<ContextData>,
-    /// By client API, template data of its own normal form, made when an agent first asks; `None` if it wants the same as most.
+    /// By client API, template data of its own normal form, made when an agent first asks; `None`
+    /// if it wants the same as most.
     variants: Vec<(ClientApi, OnceLock<Option<ContextData>>)>,
 }
 
 impl NormalisedConversation {
     /// Prepares a conversation whose history is in normal form.
     pub fn new(conversation: Conversation) -> NormalisedConversation {
-        let has_variants = matches!(&conversation.task, Task::Chat(history) if depends_on_target(history));
+        let has_variants =
+            matches!(&conversation.task, Task::Chat(history) if depends_on_target(history));
         let apis = ClientApi::ALL.into_iter().filter(|_| has_variants);
         let variants = apis.map(|api| (api, OnceLock::new())).collect();
         let (tools, id) = (conversation.tools.clone(), Identity::new());
-        NormalisedConversation { tools, base: OnceLock::new(), variants, conversation, id }
+        NormalisedConversation {
+            tools,
+            base: OnceLock::new(),
+            variants,
+            conversation,
+            id,
+        }
     }
 
     fn data(&self, api: ClientApi) -> &ContextData {
-        self.variant(api).unwrap_or_else(|| self.base.get_or_init(|| ContextData::new(&self.conversation)))
+        self.variant(api).unwrap_or_else(|| {
+            self.base
+                .get_or_init(|| ContextData::new(&self.conversation))
+        })
     }
 
     /// Tells the template data for a client API apart in questions.
@@ -82,19 +98,30 @@ impl NormalisedConversation {
 
     /// Returns what differs from the form that most want.
     fn normal_form(&self, api: ClientApi) -> Option<ContextData> {
-        let Task::Chat(history) = &self.conversation.task else { return None };
+        let Task::Chat(history) = &self.conversation.task else {
+            return None;
+        };
         let normal = normal_form(history, self.conversation.bound_from, api);
-        let changed = || Conversation { task: Task::Chat(normal.history), ..self.conversation.clone() };
+        let changed = || Conversation {
+            task: Task::Chat(normal.history),
+            ..self.conversation.clone()
+        };
         (!normal.changes.is_empty()).then(|| ContextData::new(&changed()))
     }
 }
 
-/// A history in the normal form of a client API. Where thinking is bound to what stands before it, that of messages before `bound_from`
-/// is left out.
+/// A history in the normal form of a client API. Where thinking is bound to what stands before it,
+/// that of messages before `bound_from` is left out.
 pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi) -> Normal {
     let wire = api.chat_wire();
     let bound_from = if wire.binds_thinking() { bound_from } else { 0 };
-    normalise(history, &NormalFormRules { bound_from, ..wire.normal_form(api.name()) })
+    normalise(
+        history,
+        &NormalFormRules {
+            bound_from,
+            ..wire.normal_form(api.name())
+        },
+    )
 }
 
 /// Everything that one body is made from, beside the plan.

@@ -1,7 +1,11 @@
-//! The shell steps of `action.yml`, run as GitHub runs them, with programs that write down what they are called with.
+//! The shell steps of `action.yml`, run as GitHub runs them, with programs that write down what
+//! they are called with.
 
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "the test itself writes files and runs a shell")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself writes files and runs a shell"
+)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +14,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Writes its arguments into `calls`, one a line, and what is asked for into the files that `--format` names.
+/// Writes its arguments into `calls`, one a line, and what is asked for into the files that
+/// `--format` names.
 const REQC: &str = r#"#!/bin/bash
 printf '%s\n' "$@" '--' >>"$SCRATCH/calls"
 for argument in "$@"; do
@@ -37,7 +42,9 @@ struct Ran {
 
 impl Harness {
     fn new() -> Harness {
-        let harness = Harness { scratch: tempfile::tempdir().expect("a folder") };
+        let harness = Harness {
+            scratch: tempfile::tempdir().expect("a folder"),
+        };
         for (name, text) in [("reqc", REQC), ("gh", GH)] {
             let path = harness.path().join(name);
             fs::write(&path, text).expect("written");
@@ -60,22 +67,43 @@ impl Harness {
         fs::write(&script, step(name)).expect("written");
         let (output, summary) = (self.path().join("output"), self.path().join("summary"));
         fs::write(&output, "").expect("written");
-        let path = format!("{}:{}", self.path().display(), std::env::var("PATH").unwrap_or_default());
+        let path = format!(
+            "{}:{}",
+            self.path().display(),
+            std::env::var("PATH").unwrap_or_default()
+        );
         let mut command = Command::new("bash");
-        command.args(["--noprofile", "--norc", "-eo", "pipefail"]).arg(&script).current_dir(self.path());
-        command.env("SCRATCH", self.path()).env("PATH", path).env("RUNNER_TEMP", self.path().join("temp"));
-        command.env("GITHUB_OUTPUT", &output).env("GITHUB_STEP_SUMMARY", summary);
-        command.envs([("PROGRAM", "reqc"), ("COMMAND", "check"), ("DIRECTORY", "."), ("REVIEW", "true")]);
+        command
+            .args(["--noprofile", "--norc", "-eo", "pipefail"])
+            .arg(&script)
+            .current_dir(self.path());
+        command
+            .env("SCRATCH", self.path())
+            .env("PATH", path)
+            .env("RUNNER_TEMP", self.path().join("temp"));
+        command
+            .env("GITHUB_OUTPUT", &output)
+            .env("GITHUB_STEP_SUMMARY", summary);
+        command.envs([
+            ("PROGRAM", "reqc"),
+            ("COMMAND", "check"),
+            ("DIRECTORY", "."),
+            ("REVIEW", "true"),
+        ]);
         command.envs([
             ("GITHUB_WORKFLOW", "ci"),
             ("GITHUB_JOB", "gate"),
             ("GITHUB_REPOSITORY", "a/b"),
             ("NUMBER", "7"),
         ]);
-        let ran = command.envs(set.iter().copied()).output().expect("bash runs");
+        let ran = command
+            .envs(set.iter().copied())
+            .output()
+            .expect("bash runs");
         Ran {
             code: ran.status.code().expect("not killed"),
-            out: String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr),
+            out: String::from_utf8_lossy(&ran.stdout).into_owned()
+                + &String::from_utf8_lossy(&ran.stderr),
             output: fs::read_to_string(output).expect("written"),
         }
     }
@@ -83,17 +111,27 @@ impl Harness {
 
 /// The script of a step of the action.
 fn step(name: &str) -> String {
-    let action = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml")).expect("the action");
-    let (_, step) = action.split_once(&format!("name: {name}\n      ")).expect("a step of the name");
+    let action = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml"))
+        .expect("the action");
+    let (_, step) = action
+        .split_once(&format!("name: {name}\n      "))
+        .expect("a step of the name");
     let (_, script) = step.split_once("run: |\n").expect("a script");
-    let lines = script.lines().take_while(|line| line.is_empty() || line.starts_with("        "));
-    let lines: Vec<&str> = lines.map(|line| line.strip_prefix("        ").unwrap_or(line)).collect();
+    let lines = script
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with("        "));
+    let lines: Vec<&str> = lines
+        .map(|line| line.strip_prefix("        ").unwrap_or(line))
+        .collect();
     lines.join("\n") + "\n"
 }
 
 /// A value that a step puts out.
 fn value<'r>(ran: &'r Ran, key: &str) -> &'r str {
-    ran.output.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap_or_default()
+    ran.output
+        .lines()
+        .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+        .unwrap_or_default()
 }
 
 #[test]
@@ -103,12 +141,26 @@ fn arguments_are_taken_whole() {
     let ran = harness.step("reqc", &[("ARGUMENTS", arguments)]);
     assert_eq!(ran.code, 0, "{}", ran.out);
     let calls = harness.read("calls");
-    assert!(calls.ends_with("\n--agent\nClaude Chat\n--deny-warnings\na b\n$HOME\n*\n--\n"), "{calls}");
+    assert!(
+        calls.ends_with("\n--agent\nClaude Chat\n--deny-warnings\na b\n$HOME\n*\n--\n"),
+        "{calls}"
+    );
     let ran = Harness::new().step("reqc", &[("ARGUMENTS", "--agent 'Claude Chat")]);
-    assert!(ran.code == 2 && ran.out.contains("::error title=reqc::the input arguments has a quote"), "{}", ran.out);
+    assert!(
+        ran.code == 2
+            && ran
+                .out
+                .contains("::error title=reqc::the input arguments has a quote"),
+        "{}",
+        ran.out
+    );
     let harness = Harness::new();
     assert_eq!(harness.step("reqc", &[("ARGUMENTS", " \n")]).code, 0);
-    assert!(harness.read("calls").ends_with("reqc.md\n--\n"), "{}", harness.read("calls"));
+    assert!(
+        harness.read("calls").ends_with("reqc.md\n--\n"),
+        "{}",
+        harness.read("calls")
+    );
 }
 
 #[test]
@@ -117,16 +169,32 @@ fn a_pull_request_is_reviewed() {
     let set = [("BASE", "abc"), ("REVIEW_ARGUMENTS", "--fail-on removed")];
     let ran = harness.step("reqc", &set);
     assert_eq!(value(&ran, "status"), "0", "{}", ran.out);
-    assert!(harness.read("calls").contains("\ncompile\n--diff\nabc\n"), "{}", harness.read("calls"));
-    assert_eq!(harness.read("summary"), "markdown of check --format\nmarkdown of compile --diff\n");
-    let (id, reports) = (value(&ran, "id").to_owned(), value(&ran, "reports").to_owned());
+    assert!(
+        harness.read("calls").contains("\ncompile\n--diff\nabc\n"),
+        "{}",
+        harness.read("calls")
+    );
+    assert_eq!(
+        harness.read("summary"),
+        "markdown of check --format\nmarkdown of compile --diff\n"
+    );
+    let (id, reports) = (
+        value(&ran, "id").to_owned(),
+        value(&ran, "reports").to_owned(),
+    );
     let ran = harness.step("comment", &[("REPORTS", &reports), ("ID", &id)]);
     assert_eq!(ran.code, 0, "{}", ran.out);
-    let comment = format!("<!-- reqc:{id} -->\nmarkdown of check --format\nmarkdown of compile --diff\n");
+    let comment =
+        format!("<!-- reqc:{id} -->\nmarkdown of check --format\nmarkdown of compile --diff\n");
     assert_eq!(harness.read("comment"), comment);
-    let status = |set: &[(&str, &str)]| value(&Harness::new().step("reqc", set), "status").to_owned();
+    let status =
+        |set: &[(&str, &str)]| value(&Harness::new().step("reqc", set), "status").to_owned();
     assert_eq!(status(&[set[0], set[1], ("REVIEWED", "1")]), "1");
-    assert_eq!(status(&[set[0], ("REVIEWED", "1")]), "0", "what it finds wrong is found by the check");
+    assert_eq!(
+        status(&[set[0], ("REVIEWED", "1")]),
+        "0",
+        "what it finds wrong is found by the check"
+    );
     assert_eq!(status(&[set[0], ("CHECKED", "1")]), "1");
 }
 
@@ -135,7 +203,12 @@ fn uses_are_told_apart() {
     let id = |set: &[(&str, &str)]| value(&Harness::new().step("reqc", set), "id").to_owned();
     let plain = id(&[]);
     assert!(plain.len() == 12 && plain == id(&[]), "{plain}");
-    for other in [("DIRECTORY", "x"), ("COMMAND", "compile"), ("ARGUMENTS", "-q"), ("GITHUB_JOB", "other")] {
+    for other in [
+        ("DIRECTORY", "x"),
+        ("COMMAND", "compile"),
+        ("ARGUMENTS", "-q"),
+        ("GITHUB_JOB", "other"),
+    ] {
         assert_ne!(id(&[other]), plain, "{other:?}");
     }
     assert_eq!(id(&[("ID", "team-a.1")]), "team-a.1");

@@ -1,5 +1,6 @@
-//! Files for batch services: `tests/batches/right/` passes in silence, and `tests/batches/wrong/NAME.jsonl` has the findings that
-//! `NAME.expected` lists, `LINE LEVEL CODE` each. Adding files adds tests.
+//! Files for batch services: `tests/batches/right/` passes in silence, and
+//! `tests/batches/wrong/NAME.jsonl` has the findings that `NAME.expected` lists, `LINE LEVEL CODE`
+//! each. Adding files adds tests.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the files")]
 
@@ -19,11 +20,22 @@ use reqc::world::MemoryWorld;
 fn main() {
     let arguments = Arguments::from_args();
     let nothing = Arc::new(MemoryWorld::default());
-    let compiler = Arc::new(Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default()));
+    let compiler = Arc::new(Compiler::load(
+        nothing,
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    ));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/batches");
     let mut trials = Vec::new();
-    for path in files(&root.join("right")).into_iter().chain(files(&root.join("wrong"))) {
-        let name = path.strip_prefix(&root).expect("below it").display().to_string();
+    for path in files(&root.join("right"))
+        .into_iter()
+        .chain(files(&root.join("wrong")))
+    {
+        let name = path
+            .strip_prefix(&root)
+            .expect("below it")
+            .display()
+            .to_string();
         let compiler = Arc::clone(&compiler);
         trials.push(Trial::test(name, move || compare(&compiler, &path)));
     }
@@ -36,7 +48,9 @@ fn main() {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the folder of batches");
     let paths = entries.map(|entry| entry.expect("it can be listed").path());
-    let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_none_or(|end| end != "expected")).collect();
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_none_or(|end| end != "expected"))
+        .collect();
     paths.sort();
     paths
 }
@@ -58,15 +72,30 @@ fn lint(compiler: &Compiler, reader: impl Read) -> Result<Report, Failed> {
 
 /// A line for each finding, sorted.
 fn told(report: &Report) -> String {
-    let mut lines: Vec<(usize, String)> = report.findings.iter().map(|finding| told_line(report, finding)).collect();
+    let mut lines: Vec<(usize, String)> = report
+        .findings
+        .iter()
+        .map(|finding| told_line(report, finding))
+        .collect();
     lines.sort();
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
 fn told_line(report: &Report, finding: &Diagnostic) -> (usize, String) {
     let span = finding.primary.span;
-    let number = report.sources.get(span.file).position(span.range().start).line;
-    (number, format!("{number} {} {}\n", finding.severity.name(), finding.rule.code))
+    let number = report
+        .sources
+        .get(span.file)
+        .position(span.range().start)
+        .line;
+    (
+        number,
+        format!(
+            "{number} {} {}\n",
+            finding.severity.name(),
+            finding.rule.code
+        ),
+    )
 }
 
 /// Lines of a batch for OpenAI, made as they are read.
@@ -79,7 +108,12 @@ struct Lines {
 
 impl Lines {
     fn new(count: usize, padding: usize) -> Lines {
-        Lines { next: 0, count, padding, ready: io::Cursor::default() }
+        Lines {
+            next: 0,
+            count,
+            padding,
+            ready: io::Cursor::default(),
+        }
     }
 }
 
@@ -90,8 +124,9 @@ impl Read for Lines {
             return Ok(read);
         }
         let (number, padding) = (self.next, "x".repeat(self.padding));
-        let body =
-            format!("{{\"model\":\"gpt-4.1-mini\",\"messages\":[{{\"role\":\"user\",\"content\":\"{padding}\"}}]}}");
+        let body = format!(
+            "{{\"model\":\"gpt-4.1-mini\",\"messages\":[{{\"role\":\"user\",\"content\":\"{padding}\"}}]}}"
+        );
         let line = format!(
             "{{\"custom_id\":\"{number}\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{body}}}\n"
         );
@@ -102,7 +137,10 @@ impl Read for Lines {
 }
 
 fn too_many(compiler: &Compiler) -> Result<(), Failed> {
-    assert_eq!(told(&lint(compiler, Lines::new(50_003, 0))?), "50001 error lint/batch-limit\n");
+    assert_eq!(
+        told(&lint(compiler, Lines::new(50_003, 0))?),
+        "50001 error lint/batch-limit\n"
+    );
     Ok(())
 }
 

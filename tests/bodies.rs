@@ -1,12 +1,16 @@
-//! Bodies that nobody here compiled: those that providers refuse must be found, those that they take must pass.
+//! Bodies that nobody here compiled: those that providers refuse must be found, those that they
+//! take must pass.
 //!
-//! `tests/bodies/wrong/<wire format>/<name>.json` holds a body with one mistake, where it stands and where the fact was found;
-//! `tests/bodies/right/<wire format>/<name>.json` one without. Adding a file adds a test. `tests/bodies/open.txt` lists the wrong
-//! bodies that are not found yet, and why.
+//! `tests/bodies/wrong/<wire format>/<name>.json` holds a body with one mistake, where it stands
+//! and where the fact was found; `tests/bodies/right/<wire format>/<name>.json` one without. Adding
+//! a file adds a test. `tests/bodies/open.txt` lists the wrong bodies that are not found yet, and
+//! why.
 //!
-//! `source` holds the addresses that `reqc::diag::citations` finds: their best rank is that of the body. `near` of a right body names
-//! rules that it comes near. `repeat` names texts of the body by their pointer that are so many times as long: `{"/messages/0/content": 9000}`. `tests/bodies/recorded.txt` lists the rules that recordings show both ways: with a wrong body that the
-//! provider refused, and a right one that it took.
+//! `source` holds the addresses that `reqc::diag::citations` finds: their best rank is that of the
+//! body. `near` of a right body names rules that it comes near. `repeat` names texts of the body by
+//! their pointer that are so many times as long: `{"/messages/0/content": 9000}`.
+//! `tests/bodies/recorded.txt` lists the rules that recordings show both ways: with a wrong body
+//! that the provider refused, and a right one that it took.
 
 #![expect(clippy::disallowed_methods, reason = "the test itself reads the files")]
 
@@ -44,7 +48,11 @@ fn main() {
     let mut trials = of_evidence(&compiler, &root);
     for verdict in ["wrong", "right"] {
         for (wire, file) in files(&root.join(verdict)) {
-            let name = format!("{verdict}/{}/{}", wire.name(), file.file_stem().expect("a file").to_string_lossy());
+            let name = format!(
+                "{verdict}/{}/{}",
+                wire.name(),
+                file.file_stem().expect("a file").to_string_lossy()
+            );
             let (compiler, open) = (Arc::clone(&compiler), Arc::clone(&open));
             let is_open = open.contains(&name);
             let test = move || match verdict {
@@ -63,14 +71,24 @@ fn of_evidence(compiler: &Arc<Compiler>, root: &Path) -> Vec<Trial> {
     let bodies = root.clone();
     let covered = (Arc::clone(&compiler), root.clone());
     vec![
-        Trial::test("evidence/each body names its source", move || each_has_a_source(&bodies)),
-        Trial::test("evidence/recorded both ways", move || recorded_both_ways(&compiler, &root)),
-        Trial::test("evidence/coverage of rules", move || coverage_is_up_to_date(&covered.0, &covered.1)),
+        Trial::test("evidence/each body names its source", move || {
+            each_has_a_source(&bodies)
+        }),
+        Trial::test("evidence/recorded both ways", move || {
+            recorded_both_ways(&compiler, &root)
+        }),
+        Trial::test("evidence/coverage of rules", move || {
+            coverage_is_up_to_date(&covered.0, &covered.1)
+        }),
     ]
 }
 
 /// Formats that continue one text: they have neither messages nor tools.
-const COMPLETIONS: [WireFormat; 3] = [WireFormat::MistralFim, WireFormat::OllamaGenerate, WireFormat::LlamaCppInfill];
+const COMPLETIONS: [WireFormat; 3] = [
+    WireFormat::MistralFim,
+    WireFormat::OllamaGenerate,
+    WireFormat::LlamaCppInfill,
+];
 
 /// Rules that a format of completions can break too.
 const OF_ANY_FORMAT: [&str; 7] = [
@@ -83,22 +101,44 @@ const OF_ANY_FORMAT: [&str; 7] = [
     "protocol/sampling",
 ];
 
-/// Rules of what some formats alone have a place for: blocks with breakpoints, items with ids, caches that a request names.
+/// Rules of what some formats alone have a place for: blocks with breakpoints, items with ids,
+/// caches that a request names.
 const OF_FORMATS: [(&str, &[WireFormat]); 8] = [
-    ("protocol/cache-breakpoints", &[WireFormat::AnthropicMessages, WireFormat::OpenAiChat]),
-    ("protocol/late-breakpoint", &[WireFormat::AnthropicMessages, WireFormat::OpenAiChat]),
-    ("protocol/cached-content", &[WireFormat::GoogleGenerateContent]),
+    (
+        "protocol/cache-breakpoints",
+        &[WireFormat::AnthropicMessages, WireFormat::OpenAiChat],
+    ),
+    (
+        "protocol/late-breakpoint",
+        &[WireFormat::AnthropicMessages, WireFormat::OpenAiChat],
+    ),
+    (
+        "protocol/cached-content",
+        &[WireFormat::GoogleGenerateContent],
+    ),
     ("protocol/citations", &[WireFormat::AnthropicMessages]),
-    ("protocol/continued-response", &[WireFormat::OpenAiResponses]),
+    (
+        "protocol/continued-response",
+        &[WireFormat::OpenAiResponses],
+    ),
     ("protocol/item-id", &[WireFormat::OpenAiResponses]),
-    ("protocol/empty-error-result", &[WireFormat::AnthropicMessages]),
-    ("protocol/participant-name", &[WireFormat::OpenAiChat, WireFormat::MistralChat]),
+    (
+        "protocol/empty-error-result",
+        &[WireFormat::AnthropicMessages],
+    ),
+    (
+        "protocol/participant-name",
+        &[WireFormat::OpenAiChat, WireFormat::MistralChat],
+    ),
 ];
 
 /// Returns `true` if no body of a format can break a rule.
 fn cannot_happen(code: &str, wire: WireFormat) -> bool {
     let is_completion = COMPLETIONS.contains(&wire) && !OF_ANY_FORMAT.contains(&code);
-    is_completion || OF_FORMATS.iter().any(|(of, wires)| *of == code && !wires.contains(&wire))
+    is_completion
+        || OF_FORMATS
+            .iter()
+            .any(|(of, wires)| *of == code && !wires.contains(&wire))
 }
 
 /// The hosts at which a wrong body shows a rule, by its code and the format.
@@ -111,9 +151,13 @@ fn covered(compiler: &Compiler, root: &Path) -> Result<Covered, Failed> {
         let host = host(&case, wire);
         let at = text(&case, "at")?;
         let mut found = problems(compiler, wire, &case)?;
-        found.retain(|it| it.rule.code.starts_with("protocol/") && is_near(it.pointer.as_str(), at));
+        found
+            .retain(|it| it.rule.code.starts_with("protocol/") && is_near(it.pointer.as_str(), at));
         for problem in found {
-            covered.entry((problem.rule.code, wire)).or_default().insert(host);
+            covered
+                .entry((problem.rule.code, wire))
+                .or_default()
+                .insert(host);
         }
     }
     Ok(covered)
@@ -147,15 +191,24 @@ fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed
     for wire in WireFormat::ALL {
         table.push_str(&format!(" `{}` |", wire.name()));
     }
-    table.push_str(&format!("\n| --- |{}\n", " --- |".repeat(WireFormat::ALL.len())));
+    table.push_str(&format!(
+        "\n| --- |{}\n",
+        " --- |".repeat(WireFormat::ALL.len())
+    ));
     let mut codes: Vec<&str> = all_rules().into_iter().map(|rule| rule.code).collect();
     codes.retain(|code| code.starts_with("protocol/"));
     codes.sort_unstable();
     for code in codes {
-        table.push_str(&format!("| [`{code}`](rules/protocol.md#{}) |", code.replace('/', "")));
+        table.push_str(&format!(
+            "| [`{code}`](rules/protocol.md#{}) |",
+            code.replace('/', "")
+        ));
         for wire in WireFormat::ALL {
             let cell = match covered.get(&(code, wire)) {
-                Some(hosts) => format!("checked: {}", hosts.iter().copied().collect::<Vec<_>>().join(", ")),
+                Some(hosts) => format!(
+                    "checked: {}",
+                    hosts.iter().copied().collect::<Vec<_>>().join(", ")
+                ),
                 None if cannot_happen(code, wire) => "cannot happen".to_owned(),
                 None => "not yet".to_owned(),
             };
@@ -167,13 +220,23 @@ fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed
     if std::env::var_os("REQC_UPDATE_DOCS").is_some() {
         std::fs::write(&path, &table)?;
     }
-    let contradicted = covered.keys().find(|(code, wire)| cannot_happen(code, *wire));
-    match (std::fs::read_to_string(&path).unwrap_or_default() == table, contradicted) {
+    let contradicted = covered
+        .keys()
+        .find(|(code, wire)| cannot_happen(code, *wire));
+    match (
+        std::fs::read_to_string(&path).unwrap_or_default() == table,
+        contradicted,
+    ) {
         (true, None) => Ok(()),
-        (_, Some((code, wire))) => {
-            Err(format!("{code} is said to be impossible in {}, and a body shows it", wire.name()).into())
-        }
-        (false, None) => Err("docs/coverage.md is out of date: run REQC_UPDATE_DOCS=1 cargo test --test bodies".into()),
+        (_, Some((code, wire))) => Err(format!(
+            "{code} is said to be impossible in {}, and a body shows it",
+            wire.name()
+        )
+        .into()),
+        (false, None) => Err(
+            "docs/coverage.md is out of date: run REQC_UPDATE_DOCS=1 cargo test --test bodies"
+                .into(),
+        ),
     }
 }
 
@@ -181,25 +244,36 @@ fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed
 fn files(folder: &Path) -> Vec<(WireFormat, PathBuf)> {
     let mut files = Vec::new();
     for wire in WireFormat::ALL {
-        let Ok(entries) = std::fs::read_dir(folder.join(wire.name())) else { continue };
+        let Ok(entries) = std::fs::read_dir(folder.join(wire.name())) else {
+            continue;
+        };
         files.extend(entries.map(|entry| (wire, entry.expect("it can be listed").path())));
     }
     files.sort();
-    files.retain(|(_, path)| path.extension().is_some_and(|extension| extension == "json"));
+    files.retain(|(_, path)| {
+        path.extension()
+            .is_some_and(|extension| extension == "json")
+    });
     files
 }
 
-/// What a source begins with that is no address: bodies that were made to come near a rule, and code that nobody can cite.
+/// What a source begins with that is no address: bodies that were made to come near a rule, and
+/// code that nobody can cite.
 const UNCITED: [&str; 2] = ["made for this test", "public code that quotes"];
 
 /// The best rank of a body's sources.
 fn rank(case: &Value) -> Result<Option<Rank>, Failed> {
-    Ok(citations(text(case, "source")?).first().map(|found| found.rank))
+    Ok(citations(text(case, "source")?)
+        .first()
+        .map(|found| found.rank))
 }
 
 fn each_has_a_source(root: &Path) -> Result<(), Failed> {
     let mut wrong = Vec::new();
-    for (_, file) in ["wrong", "right"].into_iter().flat_map(|verdict| files(&root.join(verdict))) {
+    for (_, file) in ["wrong", "right"]
+        .into_iter()
+        .flat_map(|verdict| files(&root.join(verdict)))
+    {
         let case = read(&file)?;
         let source = text(&case, "source")?;
         if rank(&case)?.is_none() && !UNCITED.iter().any(|begin| source.starts_with(begin)) {
@@ -243,21 +317,35 @@ impl Recordings {
 
     fn add_wrong(&mut self, found: Vec<Problem>, case: &Value) -> Result<(), Failed> {
         let at = text(case, "at")?;
-        let found = found.into_iter().filter(|problem| is_near(problem.pointer.as_str(), at));
+        let found = found
+            .into_iter()
+            .filter(|problem| is_near(problem.pointer.as_str(), at));
         self.wrong.extend(found.map(|problem| problem.rule.code));
         self.add_sources(case)
     }
 
     fn add_right(&mut self, case: &Value) -> Result<(), Failed> {
-        for near in case.get("near").and_then(Value::as_array).into_iter().flatten() {
-            let rule = near.as_str().and_then(rule).ok_or_else(|| format!("`near` names no rule: {near}"))?;
+        for near in case
+            .get("near")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            let rule = near
+                .as_str()
+                .and_then(rule)
+                .ok_or_else(|| format!("`near` names no rule: {near}"))?;
             self.right.insert(rule.code);
         }
         self.add_sources(case)
     }
 
     fn add_sources(&mut self, case: &Value) -> Result<(), Failed> {
-        self.sources.extend(citations(text(case, "source")?).into_iter().map(|found| found.address));
+        self.sources.extend(
+            citations(text(case, "source")?)
+                .into_iter()
+                .map(|found| found.address),
+        );
         Ok(())
     }
 
@@ -265,24 +353,39 @@ impl Recordings {
     fn unshown(&self) -> Vec<&'static str> {
         let evidence = all_rules().into_iter().flat_map(|rule| rule.evidence);
         let recorded = evidence.filter(|evidence| evidence.rank() == Rank::Recorded);
-        recorded.map(|evidence| evidence.source).filter(|source| !self.sources.contains(*source)).collect()
+        recorded
+            .map(|evidence| evidence.source)
+            .filter(|source| !self.sources.contains(*source))
+            .collect()
     }
 }
 
-/// `recorded.txt` lists the rules that recordings show both ways, and each recording that a rule names has a body.
+/// `recorded.txt` lists the rules that recordings show both ways, and each recording that a rule
+/// names has a body.
 fn recorded_both_ways(compiler: &Compiler, root: &Path) -> Result<(), Failed> {
     let recordings = Recordings::read(compiler, root)?;
     let unshown = recordings.unshown();
     if !unshown.is_empty() {
         return Err(format!("recordings that rules name, and no body shows: {unshown:#?}").into());
     }
-    let both: Vec<&str> = recordings.wrong.intersection(&recordings.right).copied().collect();
+    let both: Vec<&str> = recordings
+        .wrong
+        .intersection(&recordings.right)
+        .copied()
+        .collect();
     let path = root.join("recorded.txt");
     let listed = std::fs::read_to_string(&path)?;
-    let listed: Vec<&str> = listed.lines().filter(|line| !line.starts_with('#')).collect();
+    let listed: Vec<&str> = listed
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
     match both == listed {
         true => Ok(()),
-        false => Err(format!("{} lists {listed:#?}, and recordings show {both:#?}", path.display()).into()),
+        false => Err(format!(
+            "{} lists {listed:#?}, and recordings show {both:#?}",
+            path.display()
+        )
+        .into()),
     }
 }
 
@@ -293,25 +396,47 @@ fn read(file: &Path) -> Result<Value, Failed> {
 fn problems(compiler: &Compiler, wire: WireFormat, case: &Value) -> Result<Vec<Problem>, Failed> {
     let server = match case.get("provider").and_then(Value::as_str) {
         Some(name) => Some(server(name)),
-        None if matches!(wire, WireFormat::OpenAiChat | WireFormat::OpenAiResponses) => Some(Server::OpenAi),
+        None if matches!(wire, WireFormat::OpenAiChat | WireFormat::OpenAiResponses) => {
+            Some(Server::OpenAi)
+        }
         None => None,
     };
     // The instance brings the fields of its server.
     let instances = &compiler.repo().instances;
-    let instance = case.get("provider").and_then(Value::as_str).and_then(|name| instances.get(name));
+    let instance = case
+        .get("provider")
+        .and_then(Value::as_str)
+        .and_then(|name| instances.get(name));
     let model = case.get("model").and_then(Value::as_str);
     let named = case.get("headers").and_then(Value::as_object);
-    let named = named.map(|headers| headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))));
+    let named = named.map(|headers| {
+        headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    });
     let headers = named.map(ApiHeaders::read);
-    let target = LintTarget { instance, server, model, headers };
+    let target = LintTarget {
+        instance,
+        server,
+        model,
+        headers,
+    };
     Ok(Judge::new(compiler).problems(&body(case)?, wire, &target))
 }
 
 /// The body of a case, its long texts written out.
 fn body(case: &Value) -> Result<Value, Failed> {
     let mut body = case.get("body").ok_or("the file has no `body`")?.clone();
-    for (pointer, times) in case.get("repeat").and_then(Value::as_object).into_iter().flatten() {
-        let times = times.as_u64().and_then(|times| usize::try_from(times).ok()).ok_or("`repeat` counts")?;
+    for (pointer, times) in case
+        .get("repeat")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let times = times
+            .as_u64()
+            .and_then(|times| usize::try_from(times).ok())
+            .ok_or("`repeat` counts")?;
         match body.pointer_mut(pointer) {
             Some(Value::String(text)) => *text = text.repeat(times),
             _ => return Err(format!("`repeat` names no text: {pointer}").into()),
@@ -321,7 +446,10 @@ fn body(case: &Value) -> Result<Value, Failed> {
 }
 
 fn server(name: &str) -> Server {
-    Server::ALL.into_iter().find(|server| server.name() == name).unwrap_or(Server::Unknown)
+    Server::ALL
+        .into_iter()
+        .find(|server| server.name() == name)
+        .unwrap_or(Server::Unknown)
 }
 
 fn severity(problem: &Problem) -> Severity {
@@ -329,7 +457,12 @@ fn severity(problem: &Problem) -> Severity {
 }
 
 fn told(problems: &[Problem]) -> String {
-    let line = |problem: &Problem| format!("{} at {}: {}", problem.rule.code, problem.pointer, problem.message);
+    let line = |problem: &Problem| {
+        format!(
+            "{} at {}: {}",
+            problem.rule.code, problem.pointer, problem.message
+        )
+    };
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
@@ -338,35 +471,47 @@ fn wrong(compiler: &Compiler, wire: WireFormat, file: &Path, is_open: bool) -> R
     let case = read(file)?;
     let (at, level) = (text(&case, "at")?, text(&case, "level")?);
     let problems = problems(compiler, wire, &case)?;
-    let found =
-        problems.iter().any(|problem| is_near(problem.pointer.as_str(), at) && severity(problem).name() == level);
+    let found = problems
+        .iter()
+        .any(|problem| is_near(problem.pointer.as_str(), at) && severity(problem).name() == level);
     match (found, is_open) {
         (true, false) | (false, true) => Ok(()),
         (true, true) => Err("this is found now: take it out of tests/bodies/open.txt".into()),
-        (false, false) => {
-            Err(format!("expected a finding ({level}) at {at}: {}\nfound:\n{}", text(&case, "says")?, told(&problems))
-                .into())
-        }
+        (false, false) => Err(format!(
+            "expected a finding ({level}) at {at}: {}\nfound:\n{}",
+            text(&case, "says")?,
+            told(&problems)
+        )
+        .into()),
     }
 }
 
 /// Whether a place is that of the mistake, the object that holds it, or a value in it.
 fn is_near(found: &str, expected: &str) -> bool {
     let holds = |outer: &str, inner: &str| {
-        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    holds(expected, found) || holds(found, expected) && (!found.is_empty() || expected.matches('/').count() <= 1)
+    holds(expected, found)
+        || holds(found, expected) && (!found.is_empty() || expected.matches('/').count() <= 1)
 }
 
 /// Nothing is refused; a warning may be given.
 fn right(compiler: &Compiler, wire: WireFormat, file: &Path) -> Result<(), Failed> {
     let problems = problems(compiler, wire, &read(file)?)?;
-    match problems.iter().any(|problem| severity(problem) == Severity::Error) {
+    match problems
+        .iter()
+        .any(|problem| severity(problem) == Severity::Error)
+    {
         true => Err(format!("this is right, and refused:\n{}", told(&problems)).into()),
         false => Ok(()),
     }
 }
 
 fn text<'v>(case: &'v Value, name: &str) -> Result<&'v str, Failed> {
-    Ok(case.get(name).and_then(Value::as_str).ok_or_else(|| format!("the file has no `{name}`"))?)
+    Ok(case
+        .get(name)
+        .and_then(Value::as_str)
+        .ok_or_else(|| format!("the file has no `{name}`"))?)
 }

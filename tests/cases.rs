@@ -1,12 +1,16 @@
-//! One folder per mistake: `tests/cases/<stage>/<name>/` is a small agent repository whose files say, at the line
-//! where it is made, which finding is expected. Adding a folder adds a named test.
+//! One folder per mistake: `tests/cases/<stage>/<name>/` is a small agent repository whose files
+//! say, at the line where it is made, which finding is expected. Adding a folder adds a named test.
 //!
-//! An expectation is `~ CODE` behind a comment sign at the line itself, or `~^ CODE` in the line below (one `^` per
-//! line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates. Where no comment can stand, the file
-//! `expected` lists `PATH:LINE CODE`. A file `select` names an agent that is asked for, `sizes` files that are too large to keep. What
-//! stands in `golden/` is compared. What people see is held by `report.snap`.
+//! An expectation is `~ CODE` behind a comment sign at the line itself, or `~^ CODE` in the line
+//! below (one `^` per line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates.
+//! Where no comment can stand, the file `expected` lists `PATH:LINE CODE`. A file `select` names an
+//! agent that is asked for, `sizes` files that are too large to keep. What stands in `golden/` is
+//! compared. What people see is held by `report.snap`.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself reads the case folders")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself reads the case folders"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use reqc::compile::{Comparing, Compiler, Names, PolicyOptions, Purpose, Report, SelectError, Selection};
+use reqc::compile::{
+    Comparing, Compiler, Names, PolicyOptions, Purpose, Report, SelectError, Selection,
+};
 use reqc::diag::{Diagnostic, Severity};
 use reqc::golden::GoldenFolder;
 use reqc::repo::{Date, LayerKind, LoadOptions};
@@ -32,12 +38,21 @@ const BUNDLED_CONTEXTS: [&str; 3] = ["completion-prefix-suffix", "plain-turn", "
 fn main() {
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let trials = folders(&root).into_iter().flat_map(|stage| folders(&stage)).map(|case| {
-        let name = case.strip_prefix(&root).expect("below the root").to_string_lossy().replace('\\', "/");
-        Trial::test(name, move || run(&case))
-    });
+    let trials = folders(&root)
+        .into_iter()
+        .flat_map(|stage| folders(&stage))
+        .map(|case| {
+            let name = case
+                .strip_prefix(&root)
+                .expect("below the root")
+                .to_string_lossy()
+                .replace('\\', "/");
+            Trial::test(name, move || run(&case))
+        });
     let mut trials: Vec<Trial> = trials.collect();
-    trials.push(Trial::test("every rule has a case", move || every_rule_has_a_case(&root)));
+    trials.push(Trial::test("every rule has a case", move || {
+        every_rule_has_a_case(&root)
+    }));
     libtest_mimic::run(&arguments, trials).exit();
 }
 
@@ -45,12 +60,27 @@ fn main() {
 const SHOWN_ELSEWHERE: [(&str, &str); 15] = [
     ("golden/foreign", "tests/cli.rs"),
     ("internal/panic", "tests/expressions.rs"),
-    ("lint/batch-duplicate-id", "tests/batches/wrong/gemini-keys.expected"),
-    ("lint/batch-id", "tests/batches/wrong/openai-no-ids-at-all.expected"),
+    (
+        "lint/batch-duplicate-id",
+        "tests/batches/wrong/gemini-keys.expected",
+    ),
+    (
+        "lint/batch-id",
+        "tests/batches/wrong/openai-no-ids-at-all.expected",
+    ),
     ("lint/batch-limit", "tests/batches.rs"),
-    ("lint/batch-mixed", "tests/batches/wrong/openai-request-beside-id.expected"),
-    ("lint/batch-request", "tests/batches/wrong/openai-missing-method-and-url.expected"),
-    ("lint/batch-stream", "tests/batches/wrong/anthropic-stream.expected"),
+    (
+        "lint/batch-mixed",
+        "tests/batches/wrong/openai-request-beside-id.expected",
+    ),
+    (
+        "lint/batch-request",
+        "tests/batches/wrong/openai-missing-method-and-url.expected",
+    ),
+    (
+        "lint/batch-stream",
+        "tests/batches/wrong/anthropic-stream.expected",
+    ),
     ("lint/no-body", "tests/lint.rs"),
     ("lint/syntax", "tests/lint.rs"),
     ("lint/unknown-format", "tests/lint.rs"),
@@ -63,26 +93,41 @@ const SHOWN_ELSEWHERE: [(&str, &str); 15] = [
 /// Fails if a rule is shown neither by a case nor by the test that is named for it, or by both.
 fn every_rule_has_a_case(root: &Path) -> Result<(), Failed> {
     let cases = folders(root).into_iter().flat_map(|stage| folders(&stage));
-    let shown: BTreeSet<String> = cases.flat_map(|case| expected(&case)).map(|(_, _, code)| code).collect();
+    let shown: BTreeSet<String> = cases
+        .flat_map(|case| expected(&case))
+        .map(|(_, _, code)| code)
+        .collect();
     let mut wrong = Vec::new();
     for rule in reqc::compile::all_rules() {
         let elsewhere = SHOWN_ELSEWHERE.iter().find(|(code, _)| *code == rule.code);
         let is_tested = |(code, path): &(&str, &str)| {
-            let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_default();
+            let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+                .unwrap_or_default();
             text.contains(code)
         };
         match (shown.contains(rule.code), elsewhere) {
             (true, None) => {}
             (false, Some(test)) if is_tested(test) => {}
-            (true, Some(_)) => wrong.push(format!("{} has a case: take it out of `SHOWN_ELSEWHERE`", rule.code)),
+            (true, Some(_)) => wrong.push(format!(
+                "{} has a case: take it out of `SHOWN_ELSEWHERE`",
+                rule.code
+            )),
             (false, _) => wrong.push(format!("{} has no case in tests/cases", rule.code)),
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("\n").into())
+    }
 }
 
 fn folders(root: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = fs::read_dir(root)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     folders.sort();
     folders
@@ -96,15 +141,27 @@ fn run(case: &Path) -> Result<(), Failed> {
     let disk = Arc::new(Disk::open(stretched.as_ref().map_or(case, TempDir::path))?);
     let own: Arc<dyn World> = Arc::clone(&disk) as Arc<dyn World>;
     let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
-    let selection = Selection { contexts: Some(contexts(&compiler)), ..Selection::default() };
-    let policy = PolicyOptions { today: Date::parse(TODAY), complete: Some(true), ..PolicyOptions::default() };
+    let selection = Selection {
+        contexts: Some(contexts(&compiler)),
+        ..Selection::default()
+    };
+    let policy = PolicyOptions {
+        today: Date::parse(TODAY),
+        complete: Some(true),
+        ..PolicyOptions::default()
+    };
     let mut report = match case.join("golden").is_dir() {
         true => {
             let folder = GoldenFolder::of_repository(disk);
             let (selection, options) = (&selection, &policy);
-            Comparing { compiler: &compiler, selection, options, all_contexts: false }
-                .golden(&folder, Purpose::Check, || ())?
-                .0
+            Comparing {
+                compiler: &compiler,
+                selection,
+                options,
+                all_contexts: false,
+            }
+            .golden(&folder, Purpose::Check, || ())?
+            .0
         }
         false => compiler.report(&selection, &policy),
     };
@@ -115,7 +172,11 @@ fn run(case: &Path) -> Result<(), Failed> {
     report.summary.errors += selected.iter().count();
     report.findings.extend(selected);
 
-    let found: BTreeSet<Place> = report.findings.iter().map(|finding| place(&report.sources, finding)).collect();
+    let found: BTreeSet<Place> = report
+        .findings
+        .iter()
+        .map(|finding| place(&report.sources, finding))
+        .collect();
     let expected = expected(case);
     if expected.is_empty() {
         return Err(format!("{} expects nothing: a case shows a mistake", case.display()).into());
@@ -124,9 +185,10 @@ fn run(case: &Path) -> Result<(), Failed> {
     let surplus: Vec<&Place> = found.difference(&expected).collect();
     let shown = Human::default().report(&report, &[]);
     if !missing.is_empty() || !surplus.is_empty() {
-        return Err(
-            format!("expected but not found: {missing:#?}\nfound but not expected: {surplus:#?}\n{shown}").into()
-        );
+        return Err(format!(
+            "expected but not found: {missing:#?}\nfound but not expected: {surplus:#?}\n{shown}"
+        )
+        .into());
     }
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(case);
@@ -138,14 +200,26 @@ fn run(case: &Path) -> Result<(), Failed> {
 
 /// Takes what agents lose out of a report: most cases are too small to write a whole conversation.
 fn leave_flow_out(report: &mut Report) {
-    report.findings.retain(|finding| !finding.rule.code.starts_with("flow/"));
-    let count = |severity| report.findings.iter().filter(|finding| finding.severity == severity).count();
-    (report.summary.errors, report.summary.warnings) = (count(Severity::Error), count(Severity::Warning));
+    report
+        .findings
+        .retain(|finding| !finding.rule.code.starts_with("flow/"));
+    let count = |severity| {
+        report
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
+    (report.summary.errors, report.summary.warnings) =
+        (count(Severity::Error), count(Severity::Warning));
 }
 
-/// A copy of a case with files of holes: those that its file `sizes` lists, a line `PATH BYTES` each.
+/// A copy of a case with files of holes: those that its file `sizes` lists, a line `PATH BYTES`
+/// each.
 fn stretched(case: &Path) -> Result<Option<TempDir>, Failed> {
-    let Ok(sizes) = fs::read_to_string(case.join("sizes")) else { return Ok(None) };
+    let Ok(sizes) = fs::read_to_string(case.join("sizes")) else {
+        return Ok(None);
+    };
     let copy = tempfile::tempdir()?;
     for path in files(case) {
         let to = copy.path().join(path.strip_prefix(case)?);
@@ -174,7 +248,9 @@ fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
 /// A few bundled contexts, so that a new one changes no report, and the case's own.
 fn contexts(compiler: &Compiler) -> Vec<Arc<str>> {
     let all = compiler.contexts().iter().map(|ready| &ready.context);
-    let taken = all.filter(|context| context.layer == LayerKind::Own || BUNDLED_CONTEXTS.contains(&&*context.name));
+    let taken = all.filter(|context| {
+        context.layer == LayerKind::Own || BUNDLED_CONTEXTS.contains(&&*context.name)
+    });
     taken.map(|context| Arc::clone(&context.name)).collect()
 }
 
@@ -187,15 +263,27 @@ fn place(sources: &Sources, finding: &Diagnostic) -> Place {
 fn expected(case: &Path) -> BTreeSet<Place> {
     let mut places = BTreeSet::new();
     for path in files(case) {
-        let name = path.strip_prefix(case).expect("below the case").to_string_lossy().replace('\\', "/");
-        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let name = path
+            .strip_prefix(case)
+            .expect("below the case")
+            .to_string_lossy()
+            .replace('\\', "/");
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
         if name == "expected" {
-            places.extend(text.lines().filter(|line| !line.trim().is_empty()).map(listed));
+            places.extend(
+                text.lines()
+                    .filter(|line| !line.trim().is_empty())
+                    .map(listed),
+            );
         } else if name != "report.snap" && !name.ends_with(".snap.new") {
             let lines = text.lines().enumerate();
             places.extend(
                 lines
-                    .flat_map(|(index, line)| marks(line).map(move |(up, code)| (index + 1 - up, code)))
+                    .flat_map(|(index, line)| {
+                        marks(line).map(move |(up, code)| (index + 1 - up, code))
+                    })
                     .map(|(line, code)| (name.clone(), line, code)),
             );
         }
@@ -207,14 +295,22 @@ fn expected(case: &Path) -> BTreeSet<Place> {
 fn listed(line: &str) -> Place {
     let (place, code) = line.trim().rsplit_once(' ').expect("PATH:LINE CODE");
     let (path, line) = place.rsplit_once(':').expect("PATH:LINE");
-    (path.to_owned(), line.parse().expect("a line number"), code.to_owned())
+    (
+        path.to_owned(),
+        line.parse().expect("a line number"),
+        code.to_owned(),
+    )
 }
 
 /// The marks of a line: how many lines up, and the code.
 fn marks(line: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     line.split("#~").skip(1).map(|mark| {
         let rest = mark.trim_start_matches('^');
-        let code: String = rest.trim_start().chars().take_while(|c| !c.is_whitespace() && *c != '#').collect();
+        let code: String = rest
+            .trim_start()
+            .chars()
+            .take_while(|c| !c.is_whitespace() && *c != '#')
+            .collect();
         (mark.len() - rest.len(), code)
     })
 }
@@ -223,7 +319,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     // What a link leads to is no part of the case.
-    for path in entries.map(|entry| entry.path()).filter(|path| !path.is_symlink()) {
+    for path in entries
+        .map(|entry| entry.path())
+        .filter(|path| !path.is_symlink())
+    {
         if path.is_dir() {
             found.extend(files(&path));
         } else {

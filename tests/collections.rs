@@ -1,5 +1,6 @@
-//! Whole collections of agents, compiled as they are: `tests/collections/flat/` is one folder of profiles written for
-//! the original engine, without a `reqc.toml`; `tests/collections/nested/` says `dialect = "inja"`.
+//! Whole collections of agents, compiled as they are: `tests/collections/flat/` is one folder of
+//! profiles written for the original engine, without a `reqc.toml`; `tests/collections/nested/`
+//! says `dialect = "inja"`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,21 +11,30 @@ use reqc::repo::LoadOptions;
 use reqc::system::{Disk, Embedded};
 
 fn load(name: &str) -> Compiler {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections").join(name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/collections")
+        .join(name);
     let disk = Disk::open(&root).expect("the collection is there");
-    Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default())
+    Compiler::load(
+        Arc::new(disk),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    )
 }
 
 /// Every body of every agent, and what is found on the way.
 fn findings(compiler: &Compiler) -> Vec<Diagnostic> {
-    compiler.report(&Selection::default(), &PolicyOptions::default()).findings
+    compiler
+        .report(&Selection::default(), &PolicyOptions::default())
+        .findings
 }
 
-/// Errors, and findings about the dialect, as `PATH:LINE CODE`: other warnings are about style, and more of them
-/// may come.
+/// Errors, and findings about the dialect, as `PATH:LINE CODE`: other warnings are about style, and
+/// more of them may come.
 fn notable(compiler: &Compiler) -> Vec<String> {
-    let notable =
-        |finding: &&Diagnostic| finding.severity == Severity::Error || finding.rule.code.starts_with("dialect/");
+    let notable = |finding: &&Diagnostic| {
+        finding.severity == Severity::Error || finding.rule.code.starts_with("dialect/")
+    };
     let shown = |finding: &Diagnostic| {
         let place = compiler.sources().describe(finding.primary.span);
         match finding.severity {
@@ -34,13 +44,24 @@ fn notable(compiler: &Compiler) -> Vec<String> {
     };
     // What these templates lose is listed by itself.
     let is_loss = |finding: &&Diagnostic| finding.rule.code.starts_with("flow/");
-    findings(compiler).iter().filter(notable).filter(|finding| !is_loss(finding)).map(shown).collect()
+    findings(compiler)
+        .iter()
+        .filter(notable)
+        .filter(|finding| !is_loss(finding))
+        .map(shown)
+        .collect()
 }
 
 fn body(compiler: &Compiler, agent: &str, context: &str) -> String {
-    let id = compiler.hierarchy().by_name(agent).unwrap_or_else(|| panic!("there is no `{agent}`"));
-    let body = compiler.body(id, context, None).unwrap_or_else(|| panic!("`{agent}` has no body for `{context}`"));
-    body.unwrap_or_else(|findings| panic!("{findings:#?}")).pretty()
+    let id = compiler
+        .hierarchy()
+        .by_name(agent)
+        .unwrap_or_else(|| panic!("there is no `{agent}`"));
+    let body = compiler
+        .body(id, context, None)
+        .unwrap_or_else(|| panic!("`{agent}` has no body for `{context}`"));
+    body.unwrap_or_else(|findings| panic!("{findings:#?}"))
+        .pretty()
 }
 
 /// Snapshots named after agent and context, beside the collection.
@@ -50,7 +71,9 @@ fn assert_body(compiler: &Compiler, collection: &str, agent: &str, context: &str
 }
 
 fn assert_snapshot(collection: &str, name: &str, text: &str) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collections/snapshots").join(collection);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/collections/snapshots")
+        .join(collection);
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(root);
     settings.set_prepend_module_to_snapshot(false);
@@ -61,9 +84,10 @@ fn assert_snapshot(collection: &str, name: &str, text: &str) {
 #[test]
 fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     let compiler = load("flat");
-    // All are true: tools are injected only where a conversation has some, Codestral takes no images, Mistral refuses the order
-    // of roles, and the base's prompt loses its last line end. These templates are older than documents and what providers say in
-    // their own form: messages of these alone are empty, or gone.
+    // All are true: tools are injected only where a conversation has some, Codestral takes no
+    // images, Mistral refuses the order of roles, and the base's prompt loses its last line end.
+    // These templates are older than documents and what providers say in their own form: messages
+    // of these alone are empty, or gone.
     let expected = [
         "claude_base.toml:9 dialect/prompt-text",
         "openai_tools.toml:6 protocol/choice-without-tools: `parallel_tool_calls` is only taken together with `tools`",
@@ -81,8 +105,9 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
     assert!(compiler.agents().iter().all(|(_, usable)| *usable));
 }
 
-/// All are true: these templates are older than documents, recordings and what providers say in their own form. They write no attached
-/// files, error marks or images of results; one passes over what a user says beside results; some show only a part of a conversation.
+/// All are true: these templates are older than documents, recordings and what providers say in
+/// their own form. They write no attached files, error marks or images of results; one passes over
+/// what a user says beside results; some show only a part of a conversation.
 #[test]
 fn what_the_collections_lose_is_told() {
     for collection in ["flat", "nested"] {
@@ -90,9 +115,18 @@ fn what_the_collections_lose_is_told() {
         let is_loss = |finding: &&Diagnostic| finding.rule.code.starts_with("flow/");
         let line = |finding: &Diagnostic| {
             let place = compiler.sources().describe(finding.primary.span);
-            format!("{place} {} {}: {}\n", finding.severity.name(), finding.rule.code, finding.message)
+            format!(
+                "{place} {} {}: {}\n",
+                finding.severity.name(),
+                finding.rule.code,
+                finding.message
+            )
         };
-        let told: String = findings(&compiler).iter().filter(is_loss).map(line).collect();
+        let told: String = findings(&compiler)
+            .iter()
+            .filter(is_loss)
+            .map(line)
+            .collect();
         assert_snapshot(collection, "losses", &told);
     }
 }
@@ -100,8 +134,14 @@ fn what_the_collections_lose_is_told() {
 #[test]
 fn every_agent_of_the_flat_folder_has_bodies() {
     let compiler = load("flat");
-    let run = compiler.run(&Selection::default(), |agent| (agent.plan.name().to_string(), agent.bodies.len()));
-    let without: Vec<&(String, usize)> = run.results.iter().filter(|(_, bodies)| *bodies < 3).collect();
+    let run = compiler.run(&Selection::default(), |agent| {
+        (agent.plan.name().to_string(), agent.bodies.len())
+    });
+    let without: Vec<&(String, usize)> = run
+        .results
+        .iter()
+        .filter(|(_, bodies)| *bodies < 3)
+        .collect();
     assert!(without.is_empty(), "{without:?}");
 }
 
@@ -176,16 +216,35 @@ fn rendered(reqc: &str, prompt: &str, expressions: &[&str]) -> Result<Vec<String
     );
     let context = r#"{"name": "c", "why": "w", "kind": "chat", "project": {"name": "p", "files": {"src/a.rs": "one\ntwo\n"}},
         "history": [{"role": "user", "content": "hi"}]}"#;
-    let files = [("reqc.toml", reqc), ("agents/a.toml", &agent), ("contexts/c.json", context)];
-    let world = reqc::world::MemoryWorld::from_iter(files.map(|(path, text)| (path.to_owned(), text.to_owned())));
-    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
-    let told =
-        |findings: Vec<Diagnostic>| findings.iter().map(|it| format!("{}: {}", it.rule.code, it.message)).collect();
+    let files = [
+        ("reqc.toml", reqc),
+        ("agents/a.toml", &agent),
+        ("contexts/c.json", context),
+    ];
+    let world = reqc::world::MemoryWorld::from_iter(
+        files.map(|(path, text)| (path.to_owned(), text.to_owned())),
+    );
+    let compiler = Compiler::load(
+        Arc::new(world),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
+    let told = |findings: Vec<Diagnostic>| {
+        findings
+            .iter()
+            .map(|it| format!("{}: {}", it.rule.code, it.message))
+            .collect()
+    };
     let id = compiler.hierarchy().by_name("A").expect("it was read");
     match compiler.body(id, "c", None) {
-        Some(Ok(body)) => {
-            Ok(body.value().as_object().expect("a body").iter().skip(1).map(|(_, it)| it.to_string()).collect())
-        }
+        Some(Ok(body)) => Ok(body
+            .value()
+            .as_object()
+            .expect("a body")
+            .iter()
+            .skip(1)
+            .map(|(_, it)| it.to_string())
+            .collect()),
         Some(Err(findings)) => Err(told(findings)),
         None => Err(told(findings(&compiler))),
     }
@@ -207,15 +266,36 @@ fn expressions_of_inja_give_what_inja_gives() {
             "[{{ isString(\"a\") }}, {{ isNumber(1) }}, {{ isInteger(1.5) }}, {{ isFloat(1.5) }}]",
             "[true,true,false,true]",
         ),
-        ("[{{ isArray([]) }}, {{ isObject({}) }}, {{ isBoolean(1) }}]", "[true,true,false]"),
-        ("[{{ even(2) }}, {{ odd(2) }}, {{ divisibleBy(9, 3) }}]", "[true,false,true]"),
-        ("[{{ max([1, 3]) }}, {{ min([1, 3]) }}, {{ sort([2, 1]) }}]", "[3,1,[1,2]]"),
-        ("[{{ round(2.5, 0) }}, {{ int(\"3\") }}, {{ float(\"1.5\") }}]", "[3,3,1.5]"),
-        ("{{ tojson(upper(\"a\") + lower(\"B\") + capitalize(\"c\") + replace(\"d\", \"d\", \"e\")) }}", "\"AbCe\""),
+        (
+            "[{{ isArray([]) }}, {{ isObject({}) }}, {{ isBoolean(1) }}]",
+            "[true,true,false]",
+        ),
+        (
+            "[{{ even(2) }}, {{ odd(2) }}, {{ divisibleBy(9, 3) }}]",
+            "[true,false,true]",
+        ),
+        (
+            "[{{ max([1, 3]) }}, {{ min([1, 3]) }}, {{ sort([2, 1]) }}]",
+            "[3,1,[1,2]]",
+        ),
+        (
+            "[{{ round(2.5, 0) }}, {{ int(\"3\") }}, {{ float(\"1.5\") }}]",
+            "[3,3,1.5]",
+        ),
+        (
+            "{{ tojson(upper(\"a\") + lower(\"B\") + capitalize(\"c\") + replace(\"d\", \"d\", \"e\")) }}",
+            "\"AbCe\"",
+        ),
         ("{{ default(ctx.nothing, 4) }}", "4"),
         ("[{{ 2 ^ 3 }}, {{ 1 + 2 ^ 2 }}]", "[8,5]"),
-        ("[{% for k, v in {\"b\": 2, \"a\": 1} %}{{ tojson(k) }}, {{ v }},{% endfor %}]", "[\"a\",1,\"b\",2]"),
-        ("[{% for m in ctx.history %}{{ loop.index }}{% endfor %}]", "[0]"),
+        (
+            "[{% for k, v in {\"b\": 2, \"a\": 1} %}{{ tojson(k) }}, {{ v }},{% endfor %}]",
+            "[\"a\",1,\"b\",2]",
+        ),
+        (
+            "[{% for m in ctx.history %}{{ loop.index }}{% endfor %}]",
+            "[0]",
+        ),
     ];
     let (expressions, expected): (Vec<&str>, Vec<&str>) = cases.iter().copied().unzip();
     let prompt = "{{ head_lines(read_file(\"src/a.rs\"), 1) }}|{{ dirname(\"c.txt\") }}|{{ ext(\".bashrc\") }}|\
@@ -226,18 +306,30 @@ fn expressions_of_inja_give_what_inja_gives() {
     // Without the dialect the prompt is another one.
     let given = rendered(
         "",
-        &prompt.replace("even(2)", "true").replace("{% for k, v in {\"x\": 1} %}{{ k }}{% endfor %}", ""),
+        &prompt
+            .replace("even(2)", "true")
+            .replace("{% for k, v in {\"x\": 1} %}{{ k }}{% endfor %}", ""),
         &[],
     );
-    assert_eq!(given.expect("it renders"), [r#""one\n||||true""#.replace("||||", "|||false|")]);
+    assert_eq!(
+        given.expect("it renders"),
+        [r#""one\n||||true""#.replace("||||", "|||false|")]
+    );
 }
 
 #[test]
 fn without_the_dialect_functions_of_inja_have_advice() {
-    for (expression, advice) in
-        [("{{ at([1], 0) }}", "at"), ("{{ isString(1) }}", "isString"), ("{{ exists(\"ctx.x\") }}", "exists")]
-    {
+    for (expression, advice) in [
+        ("{{ at([1], 0) }}", "at"),
+        ("{{ isString(1) }}", "isString"),
+        ("{{ exists(\"ctx.x\") }}", "exists"),
+    ] {
         let told = rendered("", "x", &[expression]).expect_err("it is not known");
-        assert_eq!(told, [format!("template/unknown-name: there is no function `{advice}`")]);
+        assert_eq!(
+            told,
+            [format!(
+                "template/unknown-name: there is no function `{advice}`"
+            )]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! `reqc compare`: every golden body equals itself, nothing that is taken out of one goes unseen, and what differs is told in the
-//! words of `tests/compare/*/expected.txt`.
+//! `reqc compare`: every golden body equals itself, nothing that is taken out of one goes unseen,
+//! and what differs is told in the words of `tests/compare/*/expected.txt`.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads files")]
 
@@ -17,24 +17,37 @@ fn root() -> &'static Path {
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a readable folder").path())
+        .collect();
     paths.sort();
     paths
 }
 
 fn json(path: &Path) -> Value {
-    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// All golden bodies, with their wire formats.
 fn golden_bodies() -> BTreeMap<PathBuf, (WireFormat, Value)> {
     let mut bodies = BTreeMap::new();
-    for folder in files(&root().join("golden")).into_iter().filter(|path| path.is_dir()) {
+    for folder in files(&root().join("golden"))
+        .into_iter()
+        .filter(|path| path.is_dir())
+    {
         let request = json(&folder.join("request.json"));
-        let wire = request["wire"].as_str().and_then(WireFormat::from_name).expect("a wire format");
-        for path in files(&folder).into_iter().filter(|path| !path.ends_with("request.json")) {
+        let wire = request["wire"]
+            .as_str()
+            .and_then(WireFormat::from_name)
+            .expect("a wire format");
+        for path in files(&folder)
+            .into_iter()
+            .filter(|path| !path.ends_with("request.json"))
+        {
             let body = json(&path);
             bodies.insert(path, (wire, body));
         }
@@ -101,7 +114,14 @@ fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer
             for (name, member) in members {
                 let place = at.member(name);
                 // What schemas of tools call so is no part of the conversation.
-                if ["schema", "parameters", "input_schema", "parametersJsonSchema"].contains(&name.as_str()) {
+                if [
+                    "schema",
+                    "parameters",
+                    "input_schema",
+                    "parametersJsonSchema",
+                ]
+                .contains(&name.as_str())
+                {
                     continue;
                 }
                 if MEMBERS.contains(&name.as_str()) && !is_default(name, member) {
@@ -118,7 +138,9 @@ fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer
 fn is_default(name: &str, member: &Value) -> bool {
     let is_off = name == "thinking" && member["type"] == "disabled";
     let says_nothing = member.as_object().is_some_and(serde_json::Map::is_empty);
-    is_off || says_nothing || [Value::Bool(false), Value::from(""), Value::from("{}")].contains(member)
+    is_off
+        || says_nothing
+        || [Value::Bool(false), Value::from(""), Value::from("{}")].contains(member)
 }
 
 fn without(body: &Value, at: &Pointer) -> Value {
@@ -150,7 +172,12 @@ fn whatever_is_taken_out_is_told() {
     }
     println!("{tried} parts taken out");
     assert!(tried > 5_000, "{tried}");
-    assert!(missed.is_empty(), "{} of {tried} not told:\n{}", missed.len(), missed.join("\n"));
+    assert!(
+        missed.is_empty(),
+        "{} of {tried} not told:\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
 }
 
 #[test]
@@ -158,14 +185,42 @@ fn planted_differences_are_told() {
     let folder = root().join("tests/compare");
     let mut wrong = Vec::new();
     for case in files(&folder).into_iter().filter(|path| path.is_dir()) {
-        let (first, second) = (json(&case.join("first.json")), json(&case.join("second.json")));
-        let wire = |body: &Value| reqc::lint::recognise(body).unwrap_or_else(|why| panic!("{}: {why}", case.display()));
-        let compared = compare(Side { body: &first, wire: wire(&first) }, Side { body: &second, wire: wire(&second) });
-        let told = compared.differences.iter().filter(|it| it.kind != DifferenceKind::Model).map(|it| {
-            let place = |at: &Option<Pointer>| at.as_ref().map_or("-".to_owned(), ToString::to_string);
-            let no_place = it.no_place.map(|why| format!(" (no place: {why})")).unwrap_or_default();
-            format!("{}: {}{no_place} [{} | {}]\n", it.code(), it.message, place(&it.first), place(&it.second))
-        });
+        let (first, second) = (
+            json(&case.join("first.json")),
+            json(&case.join("second.json")),
+        );
+        let wire = |body: &Value| {
+            reqc::lint::recognise(body).unwrap_or_else(|why| panic!("{}: {why}", case.display()))
+        };
+        let compared = compare(
+            Side {
+                body: &first,
+                wire: wire(&first),
+            },
+            Side {
+                body: &second,
+                wire: wire(&second),
+            },
+        );
+        let told = compared
+            .differences
+            .iter()
+            .filter(|it| it.kind != DifferenceKind::Model)
+            .map(|it| {
+                let place =
+                    |at: &Option<Pointer>| at.as_ref().map_or("-".to_owned(), ToString::to_string);
+                let no_place = it
+                    .no_place
+                    .map(|why| format!(" (no place: {why})"))
+                    .unwrap_or_default();
+                format!(
+                    "{}: {}{no_place} [{} | {}]\n",
+                    it.code(),
+                    it.message,
+                    place(&it.first),
+                    place(&it.second)
+                )
+            });
         let told: String = told.collect();
         let expected = case.join("expected.txt");
         if std::env::var("REQC_WRITE_COMPARE").is_ok() {
@@ -179,10 +234,19 @@ fn planted_differences_are_told() {
 
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reqc"));
-    let output =
-        command.arg("compare").args(arguments).current_dir(folder).env("NO_COLOR", "1").output().expect("it runs");
+    let output = command
+        .arg("compare")
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output()
+        .expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    (output.status.code().expect("not killed"), text(output.stdout), text(output.stderr))
+    (
+        output.status.code().expect("not killed"),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 #[test]
@@ -192,13 +256,19 @@ fn the_exit_status_tells_of_losses() {
     assert_eq!(code, 1);
     assert!(out.contains("lost/image"), "{out}");
     assert!(out.contains("first.json:"), "{out}");
-    let (code, out, _) = run(&case, &["first.json", "second.json", "--allow", "lost/image"]);
+    let (code, out, _) = run(
+        &case,
+        &["first.json", "second.json", "--allow", "lost/image"],
+    );
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("(allowed)"), "{out}");
     let (code, out, _) = run(&case, &["first.json", "second.json", "--allow", "no-place"]);
     assert_eq!(code, 1, "Chat Completions has a place for images: {out}");
     let case_without_place = root().join("tests/compare/no-place-for-signatures-and-marks");
-    let (code, out, _) = run(&case_without_place, &["first.json", "second.json", "--allow", "no-place"]);
+    let (code, out, _) = run(
+        &case_without_place,
+        &["first.json", "second.json", "--allow", "no-place"],
+    );
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("ollama-chat has no place for it: "), "{out}");
     let (code, out, _) = run(&case, &["second.json", "first.json"]);
@@ -206,30 +276,71 @@ fn the_exit_status_tells_of_losses() {
     let (code, out, _) = run(&case, &["first.json", "second.json", "--format", "json"]);
     let document: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((code, &document["losses"]), (1, &Value::from(1)));
-    assert_eq!(document["pairs"][0]["differences"][0]["first"]["pointer"], "/messages/0/content/1");
-    let (_, out, _) = run(&case, &["first.json", "second.json", "--format", "markdown"]);
+    assert_eq!(
+        document["pairs"][0]["differences"][0]["first"]["pointer"],
+        "/messages/0/content/1"
+    );
+    let (_, out, _) = run(
+        &case,
+        &["first.json", "second.json", "--format", "markdown"],
+    );
     assert!(out.contains("| difference | what | where |"), "{out}");
 }
 
 #[test]
 fn bodies_of_long_files_are_paired_by_what_the_user_says() {
     let folder = tempfile::tempdir().expect("a folder");
-    let line =
-        |said: &str| format!("{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{said}\"}}]}}\n");
-    fs::write(folder.path().join("a.jsonl"), [line("one"), line("two"), line("three")].concat()).expect("written");
-    fs::write(folder.path().join("b.jsonl"), [line("one"), line("three")].concat()).expect("written");
-    let (code, out, err) = run(folder.path(), &["a.jsonl", "b.jsonl", "--from", "openai-chat", "--to", "openai-chat"]);
+    let line = |said: &str| {
+        format!("{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{said}\"}}]}}\n")
+    };
+    fs::write(
+        folder.path().join("a.jsonl"),
+        [line("one"), line("two"), line("three")].concat(),
+    )
+    .expect("written");
+    fs::write(
+        folder.path().join("b.jsonl"),
+        [line("one"), line("three")].concat(),
+    )
+    .expect("written");
+    let (code, out, err) = run(
+        folder.path(),
+        &[
+            "a.jsonl",
+            "b.jsonl",
+            "--from",
+            "openai-chat",
+            "--to",
+            "openai-chat",
+        ],
+    );
     assert_eq!(code, 1, "{out}{err}");
-    assert!(out.contains("a.jsonl:2: this body has no partner in b.jsonl"), "{out}");
+    assert!(
+        out.contains("a.jsonl:2: this body has no partner in b.jsonl"),
+        "{out}"
+    );
     assert!(out.contains("a.jsonl:3 (openai-chat) → b.jsonl:2"), "{out}");
 }
 
 #[test]
 fn two_agents_are_compared_on_a_context() {
     let folder = tempfile::tempdir().expect("a folder");
-    let agents = ["--agent", "Claude Chat Tools", "--agent", "OpenAI Chat Tools"];
-    let (_, out, err) = run(folder.path(), &[&agents[..], &["--bundled", "--context", "tool-round-trip"]].concat());
-    assert!(out.contains("Claude Chat Tools:1 (anthropic-messages) → OpenAI Chat Tools:1 (openai-chat)"), "{out}{err}");
+    let agents = [
+        "--agent",
+        "Claude Chat Tools",
+        "--agent",
+        "OpenAI Chat Tools",
+    ];
+    let (_, out, err) = run(
+        folder.path(),
+        &[&agents[..], &["--bundled", "--context", "tool-round-trip"]].concat(),
+    );
+    assert!(
+        out.contains(
+            "Claude Chat Tools:1 (anthropic-messages) → OpenAI Chat Tools:1 (openai-chat)"
+        ),
+        "{out}{err}"
+    );
     assert!(!out.contains("lost/result"), "{out}");
 }
 
@@ -240,9 +351,15 @@ fn what_cannot_be_compared_says_why() {
         (&["first.json", "none.json"][..], "none.json"),
         (&["-", "-"], "standard input can be one of the two files"),
         (&[], "two files or two agents are compared"),
-        (&["first.json", "second.json", "--allow", "lsot"], "there is no kind of difference `lsot`"),
+        (
+            &["first.json", "second.json", "--allow", "lsot"],
+            "there is no kind of difference `lsot`",
+        ),
         (&["first.json", "expected.txt"], "expected.txt"),
-        (&["first.json", "second.json", "--from", "opnai-chat"], "there is no wire format `opnai-chat`"),
+        (
+            &["first.json", "second.json", "--from", "opnai-chat"],
+            "there is no wire format `opnai-chat`",
+        ),
     ] {
         let (code, out, err) = run(&case, arguments);
         assert_eq!(code, 2, "{arguments:?}: {out}{err}");

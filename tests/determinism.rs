@@ -1,7 +1,11 @@
-//! The same bytes for every machine: thread count, working directory, time zone, locale, home folder, the place of the
-//! repository and the order in which its files were created make no difference.
+//! The same bytes for every machine: thread count, working directory, time zone, locale, home
+//! folder, the place of the repository and the order in which its files were created make no
+//! difference.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself copies repositories and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself copies repositories and runs the binary"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,12 +28,30 @@ struct Machine {
 fn machines(scratch: &Path) -> Vec<Machine> {
     let machine = |threads, zone, locale, home: PathBuf, directory: PathBuf| {
         fs::create_dir_all(&home).expect("a home folder");
-        Machine { threads, zone, locale, home, directory }
+        Machine {
+            threads,
+            zone,
+            locale,
+            home,
+            directory,
+        }
     };
     vec![
         machine("1", "UTC", "C", scratch.join("home"), scratch.to_path_buf()),
-        machine("2", "Asia/Kathmandu", "tr_TR.UTF-8", scratch.join("other home"), root().to_path_buf()),
-        machine("7", "America/St_Johns", "de_DE.UTF-8", scratch.join("дом"), root().join("src")),
+        machine(
+            "2",
+            "Asia/Kathmandu",
+            "tr_TR.UTF-8",
+            scratch.join("other home"),
+            root().to_path_buf(),
+        ),
+        machine(
+            "7",
+            "America/St_Johns",
+            "de_DE.UTF-8",
+            scratch.join("дом"),
+            root().join("src"),
+        ),
     ]
 }
 
@@ -62,7 +84,11 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             match entry.path() {
                 path if path.is_dir() => pending.push(path),
                 path => {
-                    let name = path.strip_prefix(folder).expect("below the folder").to_string_lossy().into_owned();
+                    let name = path
+                        .strip_prefix(folder)
+                        .expect("below the folder")
+                        .to_string_lossy()
+                        .into_owned();
                     found.insert(name, fs::read(&path).expect("a file"));
                 }
             }
@@ -73,7 +99,14 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// The repository's own sources in a new place, created last to first.
 fn copy_reversed(target: &Path) {
-    for folder in ["agents", "contexts", "partials", "providers", "roles", "schemas"] {
+    for folder in [
+        "agents",
+        "contexts",
+        "partials",
+        "providers",
+        "roles",
+        "schemas",
+    ] {
         for (name, bytes) in files(&root().join(folder)).into_iter().rev() {
             let path = target.join(folder).join(name);
             fs::create_dir_all(path.parent().expect("a folder")).expect("created");
@@ -92,14 +125,32 @@ fn bodies_are_the_same_on_every_machine() {
     for (index, machine) in machines(scratch.path()).iter().enumerate() {
         for (place, repository) in [("here", root()), ("copy", copy.as_path())] {
             let out = scratch.path().join(format!("out-{index}-{place}"));
-            let run =
-                machine.run(&["compile", "--out", text(&out), "--all-contexts", "-C", text(repository), "--quiet"]);
-            assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stdout));
+            let run = machine.run(&[
+                "compile",
+                "--out",
+                text(&out),
+                "--all-contexts",
+                "-C",
+                text(repository),
+                "--quiet",
+            ]);
+            assert_eq!(
+                run.status.code(),
+                Some(0),
+                "{}",
+                String::from_utf8_lossy(&run.stdout)
+            );
             let bodies = files(&out);
             assert!(bodies.len() > 200, "{}", bodies.len());
             let known = first.get_or_insert_with(|| bodies.clone());
-            let differing: Vec<&String> = bodies.keys().filter(|name| known.get(*name) != bodies.get(*name)).collect();
-            assert!(differing.is_empty() && known.len() == bodies.len(), "{index} {place}: {differing:?}");
+            let differing: Vec<&String> = bodies
+                .keys()
+                .filter(|name| known.get(*name) != bodies.get(*name))
+                .collect();
+            assert!(
+                differing.is_empty() && known.len() == bodies.len(),
+                "{index} {place}: {differing:?}"
+            );
         }
     }
 }
@@ -107,20 +158,38 @@ fn bodies_are_the_same_on_every_machine() {
 /// Profiles with a mistake of each stage, `backwards` created last to first.
 fn broken(target: &Path, backwards: bool) {
     let mut sources: Vec<(String, String)> = vec![
-        ("agents/cycle_a.toml".into(), "name = \"A\"\nextends = \"B\"\n".into()),
-        ("agents/cycle_b.toml".into(), "name = \"B\"\nextends = \"A\"\n".into()),
+        (
+            "agents/cycle_a.toml".into(),
+            "name = \"A\"\nextends = \"B\"\n".into(),
+        ),
+        (
+            "agents/cycle_b.toml".into(),
+            "name = \"B\"\nextends = \"A\"\n".into(),
+        ),
         ("agents/syntax.toml".into(), "name = \"Syntax\n".into()),
-        ("agents/typo.toml".into(), "name = \"Typo\"\nextends = \"OpenAI Chta\"\n".into()),
+        (
+            "agents/typo.toml".into(),
+            "name = \"Typo\"\nextends = \"OpenAI Chta\"\n".into(),
+        ),
         ("partials/broken.jinja".into(), "{% if %}".into()),
-        ("providers/none.toml".into(), "name = \"Mine\"\napi_key_ref = \"sk-123\"\n".into()),
-        ("contexts/wrong.json".into(), "{\"name\": \"wrong\", \"kind\": \"chat\"".into()),
+        (
+            "providers/none.toml".into(),
+            "name = \"Mine\"\napi_key_ref = \"sk-123\"\n".into(),
+        ),
+        (
+            "contexts/wrong.json".into(),
+            "{\"name\": \"wrong\", \"kind\": \"chat\"".into(),
+        ),
     ];
     for index in 0..12 {
-        let body = "[body]\nmessages = \"[{{ ctx.histroy }}]\"\nn = \"{% include 'nowhere.jinja' %}\"\n";
-        let text = format!("name = \"Agent {index}\"\nextends = \"OpenAI Chat\"\ntypo = {index}\n{body}");
-        sources.push((format!("agents/agent_{index}.toml"), text));
+        let body =
+            "[body]\nmessages = \"[{{ ctx.histroy }}]\"\nn = \"{% include 'nowhere.jinja' %}\"\n";
         let text =
-            format!("name = \"Late {index}\"\nextends = \"Claude Chat\"\n[body]\nx = \"{{{{ ctx.nothing }}}}\"\n");
+            format!("name = \"Agent {index}\"\nextends = \"OpenAI Chat\"\ntypo = {index}\n{body}");
+        sources.push((format!("agents/agent_{index}.toml"), text));
+        let text = format!(
+            "name = \"Late {index}\"\nextends = \"Claude Chat\"\n[body]\nx = \"{{{{ ctx.nothing }}}}\"\n"
+        );
         sources.push((format!("agents/late_{index}.toml"), text));
     }
     if backwards {
@@ -144,14 +213,34 @@ fn findings_are_the_same_on_every_machine() {
         for machine in machines(scratch.path()) {
             for repository in [&forwards, &backwards] {
                 let run = machine.run(&["check", "--format", format, "-C", text(repository)]);
-                assert_eq!(run.status.code(), Some(1), "{}", String::from_utf8_lossy(&run.stderr));
+                assert_eq!(
+                    run.status.code(),
+                    Some(1),
+                    "{}",
+                    String::from_utf8_lossy(&run.stderr)
+                );
                 let known = first.get_or_insert_with(|| run.stdout.clone());
-                assert_eq!(String::from_utf8_lossy(known), String::from_utf8_lossy(&run.stdout), "{format}");
+                assert_eq!(
+                    String::from_utf8_lossy(known),
+                    String::from_utf8_lossy(&run.stdout),
+                    "{format}"
+                );
             }
         }
         let shown = String::from_utf8(first.expect("runs")).expect("UTF-8");
-        let codes = ["extends/cycle", "extends/unknown-parent", "include/missing", "Agent 7"];
-        let expected = if format == "short" { &codes[..3] } else { &codes[..] };
-        expected.iter().for_each(|code| assert!(shown.contains(code), "{code} in {shown}"));
+        let codes = [
+            "extends/cycle",
+            "extends/unknown-parent",
+            "include/missing",
+            "Agent 7",
+        ];
+        let expected = if format == "short" {
+            &codes[..3]
+        } else {
+            &codes[..]
+        };
+        expected
+            .iter()
+            .for_each(|code| assert!(shown.contains(code), "{code} in {shown}"));
     }
 }

@@ -1,6 +1,7 @@
 //! Rules that speak of providers name their evidence, and what is an error stands on enough of it.
 //!
-//! One address, one rank: `reqc::diag::rank` judges the sources of rules, of `model-families.toml` and of `tests/bodies/` alike.
+//! One address, one rank: `reqc::diag::rank` judges the sources of rules, of `model-families.toml`
+//! and of `tests/bodies/` alike.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +20,10 @@ const ABOUT_PROVIDERS: [&str; 4] = ["protocol/", "schema/", "cache/", "lint/batc
 const OWN: [&str; 1] = ["schema/unusable"];
 
 fn is_about_providers(rule: &Rule) -> bool {
-    ABOUT_PROVIDERS.iter().any(|family| rule.code.starts_with(family)) && !OWN.contains(&rule.code)
+    ABOUT_PROVIDERS
+        .iter()
+        .any(|family| rule.code.starts_with(family))
+        && !OWN.contains(&rule.code)
 }
 
 #[test]
@@ -29,11 +33,22 @@ fn each_source_of_a_rule_is_one_address() {
         for evidence in rule.evidence {
             let found = citations(evidence.source);
             let [Citation { address, .. }] = &found[..] else {
-                panic!("{}: `{}` is not one address: {found:?}", rule.code, evidence.source);
+                panic!(
+                    "{}: `{}` is not one address: {found:?}",
+                    rule.code, evidence.source
+                );
             };
             assert_eq!(address, evidence.source, "{}", rule.code);
-            assert!(seen.insert(evidence.source), "{} names {address} twice", rule.code);
-            assert!(!evidence.shows.is_empty() && is_month(evidence.seen), "{}: {evidence}", rule.code);
+            assert!(
+                seen.insert(evidence.source),
+                "{} names {address} twice",
+                rule.code
+            );
+            assert!(
+                !evidence.shows.is_empty() && is_month(evidence.seen),
+                "{}: {evidence}",
+                rule.code
+            );
         }
     }
 }
@@ -48,7 +63,10 @@ fn is_month(text: &str) -> bool {
 #[test]
 fn rules_about_providers_have_evidence_and_errors_enough_of_it() {
     let mut wrong = Vec::new();
-    for rule in all_rules().into_iter().filter(|rule| is_about_providers(rule)) {
+    for rule in all_rules()
+        .into_iter()
+        .filter(|rule| is_about_providers(rule))
+    {
         let carries = carry_an_error(rule.evidence.iter().map(reqc::diag::Evidence::rank));
         if rule.evidence.is_empty() || rule.severity == Severity::Error && !carries {
             wrong.push(rule.code);
@@ -63,7 +81,12 @@ fn pages_show_evidence_and_do_not_repeat_it() {
         let is_prose = rule.page.contains("Source, seen") || rule.page.contains("Sources, seen");
         assert!(!is_prose, "{}: sources belong into `evidence`", rule.code);
         for evidence in rule.evidence {
-            assert!(rule.full_page().contains(evidence.source.trim_start_matches("recorded: ")), "{}", rule.code);
+            assert!(
+                rule.full_page()
+                    .contains(evidence.source.trim_start_matches("recorded: ")),
+                "{}",
+                rule.code
+            );
         }
     }
 }
@@ -72,22 +95,44 @@ fn pages_show_evidence_and_do_not_repeat_it() {
 fn verdicts_on_models_have_enough_evidence() {
     let mut wrong = Vec::new();
     for family in bundled() {
-        for fact in family.facts.iter().filter(|fact| fact.level == Severity::Error) {
+        for fact in family
+            .facts
+            .iter()
+            .filter(|fact| fact.level == Severity::Error)
+        {
             if !carries_an_error(&fact.origin, &family) {
-                wrong.push(format!("{}: {}: {:?}", family.name.value, fact.told(), sources(&fact.origin, &family)));
+                wrong.push(format!(
+                    "{}: {}: {:?}",
+                    family.name.value,
+                    fact.told(),
+                    sources(&fact.origin, &family)
+                ));
             }
         }
-        let is_verdict = !family.properties.is_empty() || family.reasoned_calls == Some(Severity::Error);
+        let is_verdict =
+            !family.properties.is_empty() || family.reasoned_calls == Some(Severity::Error);
         if is_verdict && !carries_an_error(&family.origin, &family) {
-            wrong.push(format!("{}: {:?}", family.name.value, sources(&family.origin, &family)));
+            wrong.push(format!(
+                "{}: {:?}",
+                family.name.value,
+                sources(&family.origin, &family)
+            ));
         }
     }
-    assert!(wrong.is_empty(), "an error stands on one thread; find another source, or lower it:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "an error stands on one thread; find another source, or lower it:\n{}",
+        wrong.join("\n")
+    );
 }
 
 fn bundled() -> Vec<Arc<Family>> {
     let nothing = Arc::new(MemoryWorld::default());
-    let compiler = Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default());
+    let compiler = Compiler::load(
+        nothing,
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
     compiler.repo().families.clone()
 }
 

@@ -1,6 +1,7 @@
 //! Templates that do too much: each ends at its limit with a finding, and nothing panics.
 //!
-//! `REQC_EXPRESSIONS=100000 cargo test --test expressions` tries that many random templates instead of a few.
+//! `REQC_EXPRESSIONS=100000 cargo test --test expressions` tries that many random templates instead
+//! of a few.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,20 +14,26 @@ use reqc::diag::Diagnostic;
 use reqc::repo::LoadOptions;
 use reqc::world::MemoryWorld;
 
-const BASE: &str = "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\n[body]\n";
+const BASE: &str =
+    "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\n[body]\n";
 
 /// A repository of one agent, with a body template or a system prompt, and with further files.
 fn compiler(template: &str, is_prompt: bool, files: &[(&str, &str)]) -> Compiler {
     let base = MemoryWorld::from_iter([
-        ("providers/p.toml", "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "providers/p.toml",
+            "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n",
+        ),
         (
             "contexts/turn.json",
             r#"{"name": "turn", "why": "one turn", "kind": "chat", "golden": true,
                 "history": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "é\n\u0000 x"}]}"#,
         ),
     ]);
-    let mut own: Vec<(String, Vec<u8>)> =
-        files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect();
+    let mut own: Vec<(String, Vec<u8>)> = files
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+        .collect();
     own.push(("agents/base.toml".to_owned(), BASE.as_bytes().to_vec()));
     let (before, after) = match is_prompt {
         true => (format!("system_prompt = '''{template}'''\n"), String::new()),
@@ -45,9 +52,18 @@ fn is_loss(finding: &Diagnostic) -> bool {
 
 /// What is found, loading included, as `CODE: MESSAGE`.
 fn findings(compiler: &Compiler) -> Vec<String> {
-    let run = compiler
-        .run(&Selection::default(), |agent| agent.bodies.iter().map(|(_, body)| body.pretty().len()).sum::<usize>());
-    let all = compiler.findings().iter().cloned().chain(run.findings.into_vec());
+    let run = compiler.run(&Selection::default(), |agent| {
+        agent
+            .bodies
+            .iter()
+            .map(|(_, body)| body.pretty().len())
+            .sum::<usize>()
+    });
+    let all = compiler
+        .findings()
+        .iter()
+        .cloned()
+        .chain(run.findings.into_vec());
     all.filter(|finding| !is_loss(finding))
         .map(|finding| format!("{}: {}", finding.rule.code, finding.message))
         .collect()
@@ -61,7 +77,12 @@ fn body(template: &str) -> Vec<String> {
 const BIG: &str = "{% set big = 'x' * 500000 %}{% set ns = namespace(s='', l=[], x=none) %}";
 
 fn is_bounded(finding: &str) -> bool {
-    let codes = ["template/too-much-work", "template/output-too-large", "template/too-many-steps", "template/too-deep"];
+    let codes = [
+        "template/too-much-work",
+        "template/output-too-large",
+        "template/too-many-steps",
+        "template/too-deep",
+    ];
     codes.iter().any(|code| finding.starts_with(code))
 }
 
@@ -104,31 +125,70 @@ fn work_is_bounded_whatever_the_operation() {
     ];
     each.par_iter().for_each(|work| {
         let found = body(&times(work));
-        assert!(found.iter().any(|finding| is_bounded(finding)), "{work}: {found:?}");
+        assert!(
+            found.iter().any(|finding| is_bounded(finding)),
+            "{work}: {found:?}"
+        );
     });
 }
 
 #[test]
 fn what_cannot_be_made_is_refused_before_it_is() {
     let attacks = [
-        ("{{ range(100000) | join('x' * 30000000) }}", "template/too-much-work"),
-        ("{{ ('a' * 30000000) | replace('a', 'b' * 1000) }}", "template/too-much-work"),
-        ("{{ ('a' * 3000000) | replace('', 'b' * 1000) }}", "template/too-much-work"),
+        (
+            "{{ range(100000) | join('x' * 30000000) }}",
+            "template/too-much-work",
+        ),
+        (
+            "{{ ('a' * 30000000) | replace('a', 'b' * 1000) }}",
+            "template/too-much-work",
+        ),
+        (
+            "{{ ('a' * 3000000) | replace('', 'b' * 1000) }}",
+            "template/too-much-work",
+        ),
         ("{{ \"a\\nb\" | indent(4000000000) }}", "template/failed"),
-        ("{{ 'a' | indent(18446744073709551615) }}", "template/failed"),
-        ("{{ [1] | batch(9223372036854775807, 1) | list }}", "template/unknown-name"),
-        ("{{ [1] | slice(9223372036854775807) | list }}", "template/unknown-name"),
-        ("{{ '%1000000000s' | format('a') }}", "template/unknown-name"),
-        ("{{ ('a' * 99999999) | length }}", "template/output-too-large"),
+        (
+            "{{ 'a' | indent(18446744073709551615) }}",
+            "template/failed",
+        ),
+        (
+            "{{ [1] | batch(9223372036854775807, 1) | list }}",
+            "template/unknown-name",
+        ),
+        (
+            "{{ [1] | slice(9223372036854775807) | list }}",
+            "template/unknown-name",
+        ),
+        (
+            "{{ '%1000000000s' | format('a') }}",
+            "template/unknown-name",
+        ),
+        (
+            "{{ ('a' * 99999999) | length }}",
+            "template/output-too-large",
+        ),
         ("{{ (1, 2) * 100000000 }}", "template/failed"),
         ("{{ (1, 2) * 10000000 }}", "template/output-too-large"),
-        ("{{ ([1] * 100000000) | list }}", "template/output-too-large"),
-        ("{% set a, b = [1] * 100000000 %}", "template/output-too-large"),
+        (
+            "{{ ([1] * 100000000) | list }}",
+            "template/output-too-large",
+        ),
+        (
+            "{% set a, b = [1] * 100000000 %}",
+            "template/output-too-large",
+        ),
         ("{{ range(9223372036854775807) }}", "template/failed"),
-        ("{{ range(-9223372036854775807, 9223372036854775807, 1) }}", "template/failed"),
+        (
+            "{{ range(-9223372036854775807, 9223372036854775807, 1) }}",
+            "template/failed",
+        ),
         ("{{ 1 is divisibleby(0) }}", "template/failed"),
         ("{{ loop.cycle() }}", "template/unknown-name"),
-        ("{% for i in [1] %}{{ loop.changed(loop) }}{% endfor %}", "template/unknown-name"),
+        (
+            "{% for i in [1] %}{{ loop.changed(loop) }}{% endfor %}",
+            "template/unknown-name",
+        ),
         ("{{ 1 // 0 }}", "template/failed"),
         ("{{ 1 % 0 }}", "template/failed"),
         ("{{ 9999999999999999999999 ** 9999 }}", "template/failed"),
@@ -138,7 +198,10 @@ fn what_cannot_be_made_is_refused_before_it_is() {
     ];
     for (template, code) in attacks {
         let found = findings(&compiler(template, false, &[("partials/m.jinja", "")]));
-        assert!(found.iter().any(|finding| finding.starts_with(code)), "{template}: {found:?}");
+        assert!(
+            found.iter().any(|finding| finding.starts_with(code)),
+            "{template}: {found:?}"
+        );
     }
 }
 
@@ -159,8 +222,14 @@ fn odd_slices_are_what_python_makes_of_them() {
 fn loops_call_themselves_by_any_name() {
     let inner = "{% if x is iterable %}{% for y in [x] %}({{ outer(y) }}){% endfor %}{% else %}{{ x }}.{{ outer.index }}{% endif %}";
     for (head, inner) in [
-        ("{% for x in [1, [2, [3]]] recursive %}{% set outer = loop %}", inner),
-        ("{% for x in [1, 0, [2, [3]]] if x recursive -%}  {% set outer = loop %}", inner),
+        (
+            "{% for x in [1, [2, [3]]] recursive %}{% set outer = loop %}",
+            inner,
+        ),
+        (
+            "{% for x in [1, 0, [2, [3]]] if x recursive -%}  {% set outer = loop %}",
+            inner,
+        ),
         (
             "{% for x in [1, [2, [3]]] recursive %}{% set outer = loop %}{% macro m(x) %}{% set t = outer(x) %}({{ t }}){% endmacro %}",
             "{% if x is iterable %}{{ m(x) }}{% else %}{{ x }}.{{ loop.index }}{% endif %}",
@@ -180,11 +249,20 @@ fn loops_call_themselves_by_any_name() {
 #[test]
 fn nothing_jumps_into_instructions_of_others() {
     let partials = [
-        ("partials/call.jinja", "{% set a = 1 %}{{ other([1]) }}{% set b = [a, 1, 2] %}"),
+        (
+            "partials/call.jinja",
+            "{% set a = 1 %}{{ other([1]) }}{% set b = [a, 1, 2] %}",
+        ),
         // A name that a partial calls must be one that a partial assigns.
         ("partials/names.jinja", "{% macro other() %}{% endmacro %}"),
-        ("partials/builtin.jinja", "{% set a = 1 %}{{ length([1]) }}{% set b = [a, 1, 2] %}"),
-        ("partials/read.jinja", "{% set a = 1 %}{% set l = loop %}{{ [1, 2, l([1])] }}"),
+        (
+            "partials/builtin.jinja",
+            "{% set a = 1 %}{{ length([1]) }}{% set b = [a, 1, 2] %}",
+        ),
+        (
+            "partials/read.jinja",
+            "{% set a = 1 %}{% set l = loop %}{{ [1, 2, l([1])] }}",
+        ),
     ];
     for inner in [
         "{% set other = loop %}{% include 'call.jinja' %}",
@@ -198,10 +276,15 @@ fn nothing_jumps_into_instructions_of_others() {
         let template = format!("{{% for x in [[1], [2]] recursive %}}{inner}{{% endfor %}}");
         let found = findings(&compiler(&template, false, &partials));
         assert!(
-            found.iter().any(|it| it.contains("a loop can be called only inside of itself")),
+            found
+                .iter()
+                .any(|it| it.contains("a loop can be called only inside of itself")),
             "{template}: {found:?}"
         );
-        assert!(!found.iter().any(|it| it.starts_with("internal/")), "{template}: {found:?}");
+        assert!(
+            !found.iter().any(|it| it.starts_with("internal/")),
+            "{template}: {found:?}"
+        );
     }
 }
 
@@ -212,17 +295,35 @@ fn shared_and_circular_values_end() {
         (0..times).for_each(|_| write!(template, "{{% set l = {step} %}}").expect("memory"));
         template
     };
-    for (start, step) in [("[1]", "[l, l]"), ("{}", "{'a': l, 'b': l}"), ("[1]", "(l, l)"), ("[1]", "dict(a=l, b=l)")] {
+    for (start, step) in [
+        ("[1]", "[l, l]"),
+        ("{}", "{'a': l, 'b': l}"),
+        ("[1]", "(l, l)"),
+        ("[1]", "dict(a=l, b=l)"),
+    ] {
         let found = body(&(doubled(start, step, 60) + "1"));
-        assert!(found.iter().any(|finding| is_bounded(finding)), "{step}: {found:?}");
+        assert!(
+            found.iter().any(|finding| is_bounded(finding)),
+            "{step}: {found:?}"
+        );
     }
     // What may still be kept cannot be read again and again.
-    for work in
-        ["l == l | list", "l ~ ''", "l | string", "l | unique", "{l: 1}", "tojson(l)", "l in [1, l]", "l is eq(l)"]
-    {
+    for work in [
+        "l == l | list",
+        "l ~ ''",
+        "l | string",
+        "l | unique",
+        "{l: 1}",
+        "tojson(l)",
+        "l in [1, l]",
+        "l is eq(l)",
+    ] {
         let end = format!("{{% for i in range(999) %}}{{% set y = {work} %}}{{% endfor %}}1");
         let found = body(&(doubled("[1]", "[l, l]", 15) + &end));
-        assert!(found.iter().any(|finding| is_bounded(finding)), "{work}: {found:?}");
+        assert!(
+            found.iter().any(|finding| is_bounded(finding)),
+            "{work}: {found:?}"
+        );
     }
     for cycle in [
         "{% set ns.x = ns %}{{ ns ~ '' }}",
@@ -241,7 +342,12 @@ fn shared_and_circular_values_end() {
         "{% set ns.x = [ns] | first %}",
     ] {
         let found = body(&format!("{BIG}{cycle}1"));
-        assert!(found.iter().any(|finding| finding.contains("a namespace holds")), "{cycle}: {found:?}");
+        assert!(
+            found
+                .iter()
+                .any(|finding| finding.contains("a namespace holds")),
+            "{cycle}: {found:?}"
+        );
     }
 }
 
@@ -258,7 +364,10 @@ fn nothing_nests_without_end() {
     ];
     for attack in attacks {
         let found = body(&format!("{BIG}{attack}1"));
-        assert!(found.iter().any(|finding| is_bounded(finding)), "{attack}: {found:?}");
+        assert!(
+            found.iter().any(|finding| is_bounded(finding)),
+            "{attack}: {found:?}"
+        );
     }
     // Lists that grow by slices and sums stay flat.
     let flat = "{% for i in range(5000) %}{% set ns.l = (ns.l + [i])[-9:] %}{% endfor %}{{ tojson(ns.l) }}";
@@ -277,25 +386,36 @@ fn prompts_have_the_same_account() {
     ] {
         let template = format!("{BIG}{{% for i in range(60000) %}}{work}{{% endfor %}}");
         let found = findings(&compiler(&template, true, &[("roles/big.md", &file)]));
-        assert!(found.iter().any(|finding| is_bounded(finding)), "{work}: {found:?}");
+        assert!(
+            found.iter().any(|finding| is_bounded(finding)),
+            "{work}: {found:?}"
+        );
     }
 }
 
 #[test]
 fn the_templates_of_a_body_share_an_account() {
-    let template = format!("x{{}} = '''{BIG}{{% for i in range(60) %}}{{% set y = big | upper %}}{{% endfor %}}1'''\n");
-    let many: String = (0..4).map(|index| template.replacen("{}", &index.to_string(), 1)).collect();
+    let template = format!(
+        "x{{}} = '''{BIG}{{% for i in range(60) %}}{{% set y = big | upper %}}{{% endfor %}}1'''\n"
+    );
+    let many: String = (0..4)
+        .map(|index| template.replacen("{}", &index.to_string(), 1))
+        .collect();
     let agent = format!("name = \"B\"\nextends = \"Base\"\n[body]\n{many}");
     let found = findings(&compiler("1", false, &[("agents/b.toml", &agent)]));
-    assert_eq!(found, ["template/too-much-work: the templates of this body work on too much data together"]);
+    assert_eq!(
+        found,
+        ["template/too-much-work: the templates of this body work on too much data together"]
+    );
 }
 
 #[test]
 fn ordinary_outputs_of_the_largest_size_pass() {
     let found = body("{% set x = 'x' * 15000000 %}{{ tojson([x, x]) }}");
     assert_eq!(found, [""; 0]);
-    let found =
-        body("{% set x = 'x' * 15000000 %}{% macro m(y) %}{{ tojson(y) }}{% endmacro %}[{{ m(x) }}, {{ x | tojson }}]");
+    let found = body(
+        "{% set x = 'x' * 15000000 %}{% macro m(y) %}{{ tojson(y) }}{% endmacro %}[{{ m(x) }}, {{ x | tojson }}]",
+    );
     assert_eq!(found, [""; 0]);
 }
 
@@ -308,7 +428,12 @@ fn a_panic_loses_one_agent() {
         agent.plan.name().to_string()
     });
     assert_eq!(run.results, ["B"]);
-    let findings: Vec<Diagnostic> = run.findings.into_vec().into_iter().filter(|finding| !is_loss(finding)).collect();
+    let findings: Vec<Diagnostic> = run
+        .findings
+        .into_vec()
+        .into_iter()
+        .filter(|finding| !is_loss(finding))
+        .collect();
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].rule.code, "internal/panic");
     assert_eq!(findings[0].message, "reqc failed on the agent `A`: no");
@@ -441,28 +566,50 @@ fn template() -> impl Strategy<Value = String> {
 fn random_templates_end_without_a_panic() {
     #[expect(clippy::disallowed_methods, reason = "a person asks for more cases")]
     let wanted = std::env::var("REQC_EXPRESSIONS");
-    let cases = wanted.ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let partial = ("partials/m.jinja", "{% set v = [1, {'a': 2}] %}{% macro f(x) %}{{ x }}{% endmacro %}");
+    let cases = wanted
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(200);
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let partial = (
+        "partials/m.jinja",
+        "{% set v = [1, {'a': 2}] %}{% macro f(x) %}{{ x }}{% endmacro %}",
+    );
     let run = |text: String| {
         let found = findings(&compiler(&text.replace("'''", ""), false, &[partial]));
         let is_ours = |finding: &&String| finding.starts_with("internal/panic");
         prop_assert_eq!(found.iter().find(is_ours), None, "{}", text);
         Ok(())
     };
-    TestRunner::new(config).run(&template(), run).unwrap_or_else(|error| panic!("{error}"));
+    TestRunner::new(config)
+        .run(&template(), run)
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// The deepest recursion that the limits allow, of each kind, on a stack of half the size that threads of ours have.
+/// The deepest recursion that the limits allow, of each kind, on a stack of half the size that
+/// threads of ours have.
 #[test]
 fn recursion_fits_the_stack() {
     const HALF: usize = 8 * 1024 * 1024;
     let parens = |depth: usize| format!("{{{{ {}1{} }}}}", "(".repeat(depth), ")".repeat(depth));
-    let lists = |depth: usize| format!("{{{{ tojson({}1{}) }}}}", "[".repeat(depth), "]".repeat(depth));
-    let chain = |link: &str, count: usize| format!("{{% set a = 'b' %}}{{{{ a{} }}}}", link.repeat(count));
+    let lists = |depth: usize| {
+        format!(
+            "{{{{ tojson({}1{}) }}}}",
+            "[".repeat(depth),
+            "]".repeat(depth)
+        )
+    };
+    let chain =
+        |link: &str, count: usize| format!("{{% set a = 'b' %}}{{{{ a{} }}}}", link.repeat(count));
     let mut templates = vec![
-        "{% macro f(x) %}{% if x %}{{ f([x]) ~ 'a' }}{% endif %}{% endmacro %}{{ f(1) }}".to_owned(),
-        "{% macro f() %}{% call f() %}{{ caller() }}{% endcall %}{% endmacro %}{{ f() }}".to_owned(),
+        "{% macro f(x) %}{% if x %}{{ f([x]) ~ 'a' }}{% endif %}{% endmacro %}{{ f(1) }}"
+            .to_owned(),
+        "{% macro f() %}{% call f() %}{{ caller() }}{% endcall %}{% endmacro %}{{ f() }}"
+            .to_owned(),
         "{% for x in [[1]] recursive %}{{ loop([[x]]) }}{% endfor %}".to_owned(),
         "{% include 'deep0.jinja' %}".to_owned(),
         chain(" ~ a", 249),
@@ -483,7 +630,10 @@ fn recursion_fits_the_stack() {
             )
         })
         .collect();
-    let files: Vec<(&str, &str)> = partials.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let files: Vec<(&str, &str)> = partials
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
     for template in templates {
         let compiler = compiler(&template, false, &files);
         std::thread::scope(|scope| {
@@ -491,7 +641,10 @@ fn recursion_fits_the_stack() {
                 let id = compiler.hierarchy().by_name("A").expect("it is there");
                 compiler.body(id, "turn", None).map(|body| body.is_ok())
             };
-            let thread = std::thread::Builder::new().stack_size(HALF).spawn_scoped(scope, render).expect("a thread");
+            let thread = std::thread::Builder::new()
+                .stack_size(HALF)
+                .spawn_scoped(scope, render)
+                .expect("a thread");
             thread.join().expect("it ends");
         });
     }

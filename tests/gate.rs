@@ -1,6 +1,9 @@
 //! The gate: reports for other systems, what takes part, fixes, baselines, end to end.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself writes repositories and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself writes repositories and runs the binary"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +13,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const AGENT: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n\n[body]\ntemperature = 0.7\n";
-const BROKEN: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{{ ctx.histroy }}\"\n";
+const BROKEN: &str =
+    "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nx = \"{{ ctx.histroy }}\"\n";
 
 /// The formats that a report can be written in.
-const FORMATS: [&str; 8] = ["human", "short", "json", "sarif", "github", "gitlab", "junit", "markdown"];
+const FORMATS: [&str; 8] = [
+    "human", "short", "json", "sarif", "github", "gitlab", "junit", "markdown",
+];
 
 struct Ran {
     code: i32,
@@ -30,9 +36,14 @@ struct Folder {
 impl Folder {
     fn new(files: &[(&str, &str)]) -> Folder {
         let scratch = tempfile::tempdir().expect("a folder");
-        let folder = Folder { root: scratch.path().join("a repository"), _scratch: scratch };
+        let folder = Folder {
+            root: scratch.path().join("a repository"),
+            _scratch: scratch,
+        };
         fs::create_dir_all(&folder.root).expect("created");
-        files.iter().for_each(|(path, text)| folder.write(path, text));
+        files
+            .iter()
+            .for_each(|(path, text)| folder.write(path, text));
         folder
     }
 
@@ -57,11 +68,19 @@ impl Folder {
 
 fn run(folder: &Path, arguments: &[&str], ci: Option<&str>) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(arguments).current_dir(folder).env_remove("CI").env_remove("NO_COLOR");
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("CI")
+        .env_remove("NO_COLOR");
     command.envs(ci.map(|value| ("CI", value)));
     let output = command.output().expect("the binary runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+    Ran {
+        code: output.status.code().expect("not killed"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 fn json(text: &str) -> Value {
@@ -71,17 +90,33 @@ fn json(text: &str) -> Value {
 #[test]
 fn several_reports_are_written_at_once() {
     let folder = Folder::new(&[("agents/helper.toml", BROKEN)]);
-    let files: Vec<String> = FORMATS.iter().map(|format| format!("{format}=report.{format}")).collect();
+    let files: Vec<String> = FORMATS
+        .iter()
+        .map(|format| format!("{format}=report.{format}"))
+        .collect();
     let mut arguments = vec!["check"];
-    files.iter().for_each(|file| arguments.extend(["--format", file]));
+    files
+        .iter()
+        .for_each(|file| arguments.extend(["--format", file]));
     let ran = folder.reqc(&arguments);
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
-    assert!(ran.out.contains("did you mean `history`?"), "standard output is for people: {}", ran.out);
+    assert!(
+        ran.out.contains("did you mean `history`?"),
+        "standard output is for people: {}",
+        ran.out
+    );
     for format in FORMATS {
         let report = folder.read(&format!("report.{format}"));
-        assert!(report.contains("template/undefined") && !report.contains('\u{1b}'), "{format}: {report}");
+        assert!(
+            report.contains("template/undefined") && !report.contains('\u{1b}'),
+            "{format}: {report}"
+        );
         let shown = folder.reqc(&["check", "--format", format]);
-        assert_eq!((shown.code, shown.out.as_str()), (1, report.as_str()), "{format}");
+        assert_eq!(
+            (shown.code, shown.out.as_str()),
+            (1, report.as_str()),
+            "{format}"
+        );
     }
 }
 
@@ -92,17 +127,29 @@ fn paths_start_at_the_top_of_the_checkout() {
     let place = &json(&ran.out)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"];
     assert_eq!(place["uri"], "team/x/agents/helper.toml");
     let ran = folder.reqc(&["check", "team/x", "--format", "github"]);
-    assert!(ran.out.starts_with("::error file=team/x/agents/helper.toml,line=4,"), "{}", ran.out);
+    assert!(
+        ran.out
+            .starts_with("::error file=team/x/agents/helper.toml,line=4,"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
 fn annotations_may_stand_beside_a_report_for_people() {
     let folder = Folder::new(&[("agents/helper.toml", BROKEN)]);
     let ran = folder.reqc(&["check", "--format", "human", "--format", "github"]);
-    assert!(ran.out.starts_with("template/undefined") && ran.out.contains("\n::error file=agents/helper.toml"));
+    assert!(
+        ran.out.starts_with("template/undefined")
+            && ran.out.contains("\n::error file=agents/helper.toml")
+    );
     for wrong in [["json", "sarif"], ["human", "human"], ["json", "github"]] {
         let ran = folder.reqc(&["check", "--format", wrong[0], "--format", wrong[1]]);
-        assert!(ran.code == 2 && ran.err.contains("standard output gets one format"), "{wrong:?}: {}", ran.err);
+        assert!(
+            ran.code == 2 && ran.err.contains("standard output gets one format"),
+            "{wrong:?}: {}",
+            ran.err
+        );
     }
 }
 
@@ -111,7 +158,12 @@ fn a_report_goes_only_where_a_file_may_be() {
     let folder = Folder::new(&[("agents/helper.toml", AGENT), ("out/x", "")]);
     let refused = |target: &str, why: &str| {
         let ran = folder.reqc(&["check", "--format", &format!("sarif={target}")]);
-        assert!(ran.code == 2 && ran.err.contains(why), "{target}: {} {}", ran.out, ran.err);
+        assert!(
+            ran.code == 2 && ran.err.contains(why),
+            "{target}: {} {}",
+            ran.out,
+            ran.err
+        );
     };
     refused("out", "it is a folder");
     refused("missing/x.sarif", "there is no folder");
@@ -123,13 +175,27 @@ fn a_report_goes_only_where_a_file_may_be() {
         refused("link/x.sarif", "is a link that lies in a repository");
     }
     let twice = folder.reqc(&["check", "--format", "sarif=a", "--format", "junit=a"]);
-    assert!(twice.code == 2 && twice.err.contains("two reports go to `a`"), "{}", twice.err);
+    assert!(
+        twice.code == 2 && twice.err.contains("two reports go to `a`"),
+        "{}",
+        twice.err
+    );
     let unknown = folder.reqc(&["check", "--format", "sarfi=a"]);
-    assert!(unknown.code == 2 && unknown.err.contains("did you mean `sarif`?"), "{}", unknown.err);
-    for other in [["list", "--format", "sarif"], ["compile", "--format", "junit=a"]] {
+    assert!(
+        unknown.code == 2 && unknown.err.contains("did you mean `sarif`?"),
+        "{}",
+        unknown.err
+    );
+    for other in [
+        ["list", "--format", "sarif"],
+        ["compile", "--format", "junit=a"],
+    ] {
         let ran = folder.reqc(&other);
         assert!(
-            ran.code == 2 && ran.err.contains("`check`, `compile --check` and `lint` write reports"),
+            ran.code == 2
+                && ran
+                    .err
+                    .contains("`check`, `compile --check` and `lint` write reports"),
             "{other:?}: {}",
             ran.err
         );
@@ -154,8 +220,12 @@ const HOSTILE: [&str; 10] = [
 fn nothing_of_a_repository_acts_in_a_report() {
     let folder = Folder::new(&[(".git/HEAD", "")]);
     for (number, text) in HOSTILE.iter().enumerate() {
-        let quoted = serde_json::to_string(text).expect("a string").replace('\u{202e}', "\\u202e");
-        let agent = format!("name = {quoted}\nextends = \"OpenAI Chat\"\n{quoted} = 1\n[body]\nx = {quoted}\n");
+        let quoted = serde_json::to_string(text)
+            .expect("a string")
+            .replace('\u{202e}', "\\u202e");
+        let agent = format!(
+            "name = {quoted}\nextends = \"OpenAI Chat\"\n{quoted} = 1\n[body]\nx = {quoted}\n"
+        );
         folder.write(&format!("agents/helper{number}.toml"), &agent);
     }
     for format in FORMATS {
@@ -166,21 +236,35 @@ fn nothing_of_a_repository_acts_in_a_report() {
 }
 
 fn acts_in_nothing(format: &str, report: &str) {
-    assert!(!report.contains(['\u{1b}', '\r', '\u{202e}']), "{format}: {report}");
+    assert!(
+        !report.contains(['\u{1b}', '\r', '\u{202e}']),
+        "{format}: {report}"
+    );
     assert!(!report.contains("##["), "{format}: {report}");
-    let starts = ["::error file=agents/helper", "::warning file=agents/helper", "::notice title=reqc::"];
+    let starts = [
+        "::error file=agents/helper",
+        "::warning file=agents/helper",
+        "::notice title=reqc::",
+    ];
     let own = |line: &str| starts.iter().any(|start| line.starts_with(start));
-    let is_command = |line: &&str| line.trim_start().starts_with("::") && !(format == "github" && own(line));
+    let is_command =
+        |line: &&str| line.trim_start().starts_with("::") && !(format == "github" && own(line));
     assert_eq!(report.lines().find(is_command), None, "{format}");
     match format {
         "markdown" => assert_eq!(outside_of_code(report), None),
         "sarif" => {
             let results = &json(report)["runs"][0]["results"];
-            let texts: Vec<String> =
-                results.as_array().expect("a list").iter().map(|it| it["message"].to_string()).collect();
+            let texts: Vec<String> = results
+                .as_array()
+                .expect("a list")
+                .iter()
+                .map(|it| it["message"].to_string())
+                .collect();
             assert!(texts.iter().all(|text| !text.contains("[x](")), "{texts:?}");
         }
-        "junit" => assert!(!report.contains("]]>") && !report.contains("<x>") && !report.contains("<script")),
+        "junit" => assert!(
+            !report.contains("]]>") && !report.contains("<x>") && !report.contains("<script")
+        ),
         "json" | "gitlab" => drop(json(report)),
         _ => {}
     }
@@ -206,8 +290,18 @@ fn outside_of_code(markdown: &str) -> Option<&str> {
 fn lint_writes_reports_too() {
     let body = r#"{"model": "gpt-5", "messages": [{"role": "user", "content": 7}]}"#;
     let folder = Folder::new(&[("bodies/one.json", body), (".git/HEAD", "")]);
-    let ran = run(&folder.root.join("bodies"), &["lint", "one.json", "--format", "gitlab"], None);
-    assert_eq!(json(&ran.out)[0]["location"]["path"], "bodies/one.json", "{} {}", ran.out, ran.err);
+    let ran = run(
+        &folder.root.join("bodies"),
+        &["lint", "one.json", "--format", "gitlab"],
+        None,
+    );
+    assert_eq!(
+        json(&ran.out)[0]["location"]["path"],
+        "bodies/one.json",
+        "{} {}",
+        ran.out,
+        ran.err
+    );
 }
 
 #[test]
@@ -215,7 +309,10 @@ fn where_ci_is_set_nothing_is_written_that_was_not_asked_for() {
     let folder = Folder::new(&[("agents/helper.toml", AGENT)]);
     let refused = folder.in_ci(&["compile"]);
     assert!(
-        refused.code == 2 && refused.err.contains("`reqc compile --write` writes them all the same"),
+        refused.code == 2
+            && refused
+                .err
+                .contains("`reqc compile --write` writes them all the same"),
         "{}",
         refused.err
     );
@@ -233,16 +330,25 @@ fn the_last_line_is_the_command_that_accepts() {
         assert_eq!(ran.code, 1, "{}", ran.out);
         ran.out.lines().last().unwrap_or_default().to_owned()
     };
-    assert_eq!(last(&["-C", "x y", "compile", "--check"]), "to accept: reqc compile -C 'x y'");
     assert_eq!(
-        last(&["-C", "x y", "compile", "--check", "--agent", "Helper", "--format", "short"]),
+        last(&["-C", "x y", "compile", "--check"]),
+        "to accept: reqc compile -C 'x y'"
+    );
+    assert_eq!(
+        last(&[
+            "-C", "x y", "compile", "--check", "--agent", "Helper", "--format", "short"
+        ]),
         "to accept: reqc compile -C 'x y' --agent Helper"
     );
     folder.write("x y/agents/helper.toml", BROKEN);
-    assert!(!last(&["-C", "x y", "compile", "--check"]).contains("to accept"), "errors come first");
+    assert!(
+        !last(&["-C", "x y", "compile", "--check"]).contains("to accept"),
+        "errors come first"
+    );
 }
 
-const OTHER: &str = "name = \"Other\"\nextends = \"OpenAI Chat\"\n[body]\ny = \"{{ ctx.histroy }}\"\n";
+const OTHER: &str =
+    "name = \"Other\"\nextends = \"OpenAI Chat\"\n[body]\ny = \"{{ ctx.histroy }}\"\n";
 
 #[test]
 fn paths_limit_what_is_checked() {
@@ -255,45 +361,119 @@ fn paths_limit_what_is_checked() {
     ]);
     assert_eq!(folder.reqc(&["check"]).code, 1);
     let ran = folder.reqc(&["check", "agents/x/helper.toml"]);
-    assert!(ran.code == 0 && ran.out.starts_with("1 agent × "), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 0 && ran.out.starts_with("1 agent × "),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     let ran = folder.reqc(&["check", "agents/x"]);
-    assert!(ran.code == 0 && ran.out.starts_with("1 agent × "), "{}{}", ran.out, ran.err);
-    let ran = folder.reqc(&["check", "agents/x/helper.toml", "agents/y/other.toml", "--format", "short"]);
-    assert!(ran.code == 1 && ran.out.contains("agents/y/other.toml:4"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 0 && ran.out.starts_with("1 agent × "),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    let ran = folder.reqc(&[
+        "check",
+        "agents/x/helper.toml",
+        "agents/y/other.toml",
+        "--format",
+        "short",
+    ]);
+    assert!(
+        ran.code == 1 && ran.out.contains("agents/y/other.toml:4"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     // From above, as a hook of a repository with several folders calls it; and from inside.
     let above = folder.root.parent().expect("a folder");
     let ran = run(above, &["check", "a repository/agents/x/helper.toml"], None);
-    assert!(ran.code == 0 && ran.out.starts_with("1 agent × "), "{}{}", ran.out, ran.err);
-    let ran = run(&folder.root.join("agents"), &["check", "y/other.toml"], None);
-    assert!(ran.code == 1 && ran.out.contains("1 agent"), "{}{}", ran.out, ran.err);
-    assert_eq!(folder.reqc(&["check", "."]).out, folder.reqc(&["check"]).out, "the root stands for all of it");
+    assert!(
+        ran.code == 0 && ran.out.starts_with("1 agent × "),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    let ran = run(
+        &folder.root.join("agents"),
+        &["check", "y/other.toml"],
+        None,
+    );
+    assert!(
+        ran.code == 1 && ran.out.contains("1 agent"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert_eq!(
+        folder.reqc(&["check", "."]).out,
+        folder.reqc(&["check"]).out,
+        "the root stands for all of it"
+    );
 }
 
 #[test]
 fn a_path_that_is_nothing_of_the_repository_is_told() {
-    let folder =
-        Folder::new(&[("agents/helper.toml", AGENT), ("docs/x.md", "x"), ("reqc.toml", ""), (".git/HEAD", "")]);
+    let folder = Folder::new(&[
+        ("agents/helper.toml", AGENT),
+        ("docs/x.md", "x"),
+        ("reqc.toml", ""),
+        (".git/HEAD", ""),
+    ]);
     let told = |arguments: &[&str], what: &str| {
         let ran = folder.reqc(&[&["check"], arguments].concat());
-        assert!(ran.code == 2 && ran.err.contains(what), "{arguments:?}: {}{}", ran.out, ran.err);
+        assert!(
+            ran.code == 2 && ran.err.contains(what),
+            "{arguments:?}: {}{}",
+            ran.out,
+            ran.err
+        );
     };
-    told(&["docs/x.md"], "`docs/x.md` is no part of the agent repository");
-    told(&["agents/helper.toml", "docs/x.md"], "`docs/x.md` is no part of the agent repository");
+    told(
+        &["docs/x.md"],
+        "`docs/x.md` is no part of the agent repository",
+    );
+    told(
+        &["agents/helper.toml", "docs/x.md"],
+        "`docs/x.md` is no part of the agent repository",
+    );
     told(&["agents/gone.toml"], "`agents/gone.toml` does not exist");
-    told(&["agents/helper.toml", "/tmp"], "`/tmp` is outside of the agent repository");
+    told(
+        &["agents/helper.toml", "/tmp"],
+        "`/tmp` is outside of the agent repository",
+    );
     told(&["--affected", "HEAD", "agents"], "cannot be used with");
     told(&["--shard", "3/2"], "write which part of how many");
 }
 
 fn git(root: &Path, arguments: &[&str]) {
-    let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
-    let output = Command::new("git").args(identity).args(arguments).current_dir(root).output().expect("git runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let identity = [
+        "-c",
+        "user.name=Test",
+        "-c",
+        "user.email=test@example.com",
+        "-c",
+        "commit.gpgsign=false",
+    ];
+    let output = Command::new("git")
+        .args(identity)
+        .args(arguments)
+        .current_dir(root)
+        .output()
+        .expect("git runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
 fn only_what_changed_files_reach_is_checked() {
-    let reader = "name = \"Reader\"\nextends = \"OpenAI Chat\"\nsystem_prompt = '{{ agent_role(\"x\") }}'\n";
+    let reader =
+        "name = \"Reader\"\nextends = \"OpenAI Chat\"\nsystem_prompt = '{{ agent_role(\"x\") }}'\n";
     let folder = Folder::new(&[
         ("agents/helper.toml", AGENT),
         ("agents/reader.toml", reader),
@@ -304,17 +484,44 @@ fn only_what_changed_files_reach_is_checked() {
     git(&folder.root, &["init", "-q"]);
     git(&folder.root, &["add", "-A"]);
     git(&folder.root, &["commit", "-qm", "x"]);
-    let first = |arguments: &[&str]| folder.reqc(arguments).out.lines().next().unwrap_or_default().to_owned();
-    assert!(first(&["check", "--affected"]).starts_with("0 agents × "), "{}", first(&["check", "--affected"]));
+    let first = |arguments: &[&str]| {
+        folder
+            .reqc(arguments)
+            .out
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(
+        first(&["check", "--affected"]).starts_with("0 agents × "),
+        "{}",
+        first(&["check", "--affected"])
+    );
     folder.write("roles/x.md", "y");
     let ran = folder.reqc(&["check", "--affected", "HEAD"]);
-    assert!(ran.code == 0 && ran.out.starts_with("1 agent × "), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 0 && ran.out.starts_with("1 agent × "),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     let ran = folder.reqc(&["compile", "--check", "--affected"]);
-    assert!(ran.code == 1 && ran.out.contains("(Reader)") && !ran.out.contains("Helper"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 1 && ran.out.contains("(Reader)") && !ran.out.contains("Helper"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     // Somebody edits a golden file by hand.
     folder.write("golden/helper/plain-turn.json", "{}");
     let ran = folder.reqc(&["compile", "--check", "--affected"]);
-    assert!(ran.code == 1 && ran.out.contains("2 agents × "), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 1 && ran.out.contains("2 agents × "),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
 }
 
 const UNQUOTED: &str = r#"name = "Third"
@@ -325,8 +532,16 @@ metadata = '{"a": "{{ ctx.history[0].content }}x"}'
 
 /// Each mistake, and the text that mends it.
 const MISTAKES: [(&str, &str, &str); 12] = [
-    ("agents/a.toml", "name = \"A\"\nextend = \"OpenAI Chat\"\n", "name = \"A\"\nextends = \"OpenAI Chat\"\n"),
-    ("agents/a.toml", "name = \"A\"\nextends = 'OpenAI Caht'\n", "name = \"A\"\nextends = 'OpenAI Chat'\n"),
+    (
+        "agents/a.toml",
+        "name = \"A\"\nextend = \"OpenAI Chat\"\n",
+        "name = \"A\"\nextends = \"OpenAI Chat\"\n",
+    ),
+    (
+        "agents/a.toml",
+        "name = \"A\"\nextends = 'OpenAI Caht'\n",
+        "name = \"A\"\nextends = 'OpenAI Chat'\n",
+    ),
     (
         "agents/a.toml",
         "name = \"A\"\r\nextends = \"OpenAI Chat\"\r\nprovider_instance = \"OpenA\"\r\n",
@@ -372,29 +587,65 @@ const MISTAKES: [(&str, &str, &str); 12] = [
         "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\ntags = [\"a\" \"b\",, \"c\"]\n",
         "name = \"A\"\nextends = \"OpenAI Compatible Chat\"\nmodel = \"m\"\ntags = [\"a\", \"b\", \"c\"]\n",
     ),
-    ("reqc.toml", "[rules]\n\"schema/unknown-feild\" = \"error\"\n", "[rules]\n\"schema/unknown-field\" = \"error\"\n"),
+    (
+        "reqc.toml",
+        "[rules]\n\"schema/unknown-feild\" = \"error\"\n",
+        "[rules]\n\"schema/unknown-field\" = \"error\"\n",
+    ),
 ];
 
 #[test]
 fn what_has_one_right_answer_is_mended() {
     for (path, wrong, right) in MISTAKES {
-        let sound = [("agents/a.toml", "name = \"A\"\nextends = \"OpenAI Chat\"\n"), (path, wrong)];
+        let sound = [
+            ("agents/a.toml", "name = \"A\"\nextends = \"OpenAI Chat\"\n"),
+            (path, wrong),
+        ];
         let folder = Folder::new(&sound);
         let found = folder.reqc(&["check", "--format", "json"]);
         let shown = folder.reqc(&["check", "--fix", "--dry-run"]);
-        assert!(shown.out.starts_with(&format!("{path}\n@@ ")), "{wrong}: {}\n{}", shown.out, found.out);
+        assert!(
+            shown.out.starts_with(&format!("{path}\n@@ ")),
+            "{wrong}: {}\n{}",
+            shown.out,
+            found.out
+        );
         assert_eq!(folder.read(path), wrong, "nothing is written");
-        let fixes: Vec<Value> =
-            json(&found.out)["diagnostics"].as_array().into_iter().flatten().map(|it| it["fixes"].clone()).collect();
-        assert!(fixes.iter().any(|fixes| fixes[0]["file"] == path), "{fixes:?}");
+        let fixes: Vec<Value> = json(&found.out)["diagnostics"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|it| it["fixes"].clone())
+            .collect();
+        assert!(
+            fixes.iter().any(|fixes| fixes[0]["file"] == path),
+            "{fixes:?}"
+        );
         let sarif = json(&folder.reqc(&["check", "--format", "sarif"]).out);
-        let results = sarif["runs"][0]["results"].as_array().cloned().unwrap_or_default();
-        assert!(results.iter().any(|result| result["fixes"][0]["artifactChanges"][0]["replacements"][0].is_object()));
+        let results = sarif["runs"][0]["results"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        assert!(
+            results.iter().any(
+                |result| result["fixes"][0]["artifactChanges"][0]["replacements"][0].is_object()
+            )
+        );
         let mended = folder.reqc(&["check", "--fix"]);
         assert_eq!(folder.read(path), right, "{}", mended.out);
         assert!(mended.out.starts_with("mended: "), "{}", mended.out);
-        assert_eq!(folder.reqc(&["check"]).code, 0, "{}", folder.reqc(&["check"]).out);
-        assert!(folder.reqc(&["check", "--fix"]).out.starts_with("mended: 0 edits of 0 files\n"));
+        assert_eq!(
+            folder.reqc(&["check"]).code,
+            0,
+            "{}",
+            folder.reqc(&["check"]).out
+        );
+        assert!(
+            folder
+                .reqc(&["check", "--fix"])
+                .out
+                .starts_with("mended: 0 edits of 0 files\n")
+        );
     }
 }
 
@@ -412,16 +663,22 @@ fn mending_makes_nothing_worse() {
     ];
     for text in texts {
         let folder = Folder::new(&[("agents/a.toml", &text)]);
-        let errors = || json(&folder.reqc(&["check", "--format", "json"]).out)["summary"]["errors"].as_u64();
+        let errors =
+            || json(&folder.reqc(&["check", "--format", "json"]).out)["summary"]["errors"].as_u64();
         let before = errors();
         let shown = folder.reqc(&["check", "--fix", "--dry-run", "--format", "short"]);
         assert_eq!(folder.read("agents/a.toml"), text, "{}", shown.out);
         folder.reqc(&["check", "--fix"]);
-        assert!(errors() <= before, "{text}\n{}", folder.read("agents/a.toml"));
+        assert!(
+            errors() <= before,
+            "{text}\n{}",
+            folder.read("agents/a.toml")
+        );
     }
 }
 
-const ODD: &str = "name = \"Helper\"\nextends = \"OpenAI Chat\"\nretries = 3\n\n[body]\ntemperatur = 1\n";
+const ODD: &str =
+    "name = \"Helper\"\nextends = \"OpenAI Chat\"\nretries = 3\n\n[body]\ntemperatur = 1\n";
 
 #[test]
 fn a_baseline_silences_what_is_found_today() {
@@ -430,11 +687,24 @@ fn a_baseline_silences_what_is_found_today() {
     assert_eq!(folder.reqc(&["check"]).code, 1);
     let ran = folder.reqc(&["baseline", "--reason", "before the gate"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
-    assert!(ran.out.starts_with("reqc.toml: 2 entries for 2 findings, until 20"), "{}", ran.out);
+    assert!(
+        ran.out
+            .starts_with("reqc.toml: 2 entries for 2 findings, until 20"),
+        "{}",
+        ran.out
+    );
     let text = folder.read("reqc.toml");
-    assert!(text.starts_with(before) && text.contains("reason = \"before the gate\"\r\nexpires = 20"), "{text}");
+    assert!(
+        text.starts_with(before) && text.contains("reason = \"before the gate\"\r\nexpires = 20"),
+        "{text}"
+    );
     assert_eq!(folder.reqc(&["check", "--deny-warnings"]).code, 0);
-    assert!(folder.reqc(&["baseline"]).out.starts_with("there is nothing to silence\n"));
+    assert!(
+        folder
+            .reqc(&["baseline"])
+            .out
+            .starts_with("there is nothing to silence\n")
+    );
     assert_eq!(folder.read("reqc.toml"), text);
     // What is mended makes the entries stale, and these can be taken out again.
     folder.write("agents/[odd].toml", AGENT);
@@ -447,24 +717,50 @@ fn a_baseline_silences_what_is_found_today() {
 fn a_baseline_holds_nothing_that_cannot_be_allowed() {
     let folder = Folder::new(&[("agents/a.toml", BROKEN)]);
     let ran = folder.reqc(&["baseline"]);
-    assert!(ran.code == 1 && ran.out.contains("; 1 finding cannot be allowed"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 1 && ran.out.contains("; 1 finding cannot be allowed"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     assert!(!folder.root.join("reqc.toml").exists());
     let folder = Folder::new(&[("agents/a.toml", ODD), ("reqc.toml", "allow = []\n")]);
     let ran = folder.reqc(&["baseline"]);
-    assert!(ran.code == 2 && ran.err.contains("write `[[allow]]` tables"), "{}", ran.err);
+    assert!(
+        ran.code == 2 && ran.err.contains("write `[[allow]]` tables"),
+        "{}",
+        ran.err
+    );
     assert_eq!(folder.read("reqc.toml"), "allow = []\n");
     let ran = folder.reqc(&["baseline", "--expires", "2001-01-01"]);
-    assert!(ran.code == 2 && ran.err.contains("is no day to come"), "{}", ran.err);
+    assert!(
+        ran.code == 2 && ran.err.contains("is no day to come"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
 fn a_pinned_version_refuses_another_one() {
-    let folder = Folder::new(&[("agents/a.toml", AGENT), ("reqc.toml", "[reqc]\nversion = \"=0.0.7\"\n")]);
+    let folder = Folder::new(&[
+        ("agents/a.toml", AGENT),
+        ("reqc.toml", "[reqc]\nversion = \"=0.0.7\"\n"),
+    ]);
     for command in ["check", "compile"] {
         let ran = folder.reqc(&[command, "--format", "short"]);
-        assert!(ran.code == 1 && ran.out.contains("reqc.toml:2:11: error[config/other-version]"), "{}", ran.out);
+        assert!(
+            ran.code == 1
+                && ran
+                    .out
+                    .contains("reqc.toml:2:11: error[config/other-version]"),
+            "{}",
+            ran.out
+        );
     }
-    folder.write("reqc.toml", concat!("[reqc]\nversion = \"", env!("CARGO_PKG_VERSION"), "\"\n"));
+    folder.write(
+        "reqc.toml",
+        concat!("[reqc]\nversion = \"", env!("CARGO_PKG_VERSION"), "\"\n"),
+    );
     assert_eq!(folder.reqc(&["check"]).code, 0);
 }
 
@@ -477,11 +773,24 @@ fn scripts(yaml: &str) -> Vec<(String, String)> {
         if let Some((_, said)) = line.split_once("name: ") {
             said.clone_into(&mut name);
         }
-        let Some(script) = line.trim_start().strip_prefix("run: ") else { continue };
-        let inside = lines[at + 1..].iter().take_while(|inner| inner.is_empty() || indent(inner) > indent(line));
-        let block =
-            inside.map(|inner| inner.get(indent(line) + 2..).unwrap_or_default()).collect::<Vec<_>>().join("\n");
-        found.push((name.clone(), if script == "|" { block } else { script.to_owned() }));
+        let Some(script) = line.trim_start().strip_prefix("run: ") else {
+            continue;
+        };
+        let inside = lines[at + 1..]
+            .iter()
+            .take_while(|inner| inner.is_empty() || indent(inner) > indent(line));
+        let block = inside
+            .map(|inner| inner.get(indent(line) + 2..).unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join("\n");
+        found.push((
+            name.clone(),
+            if script == "|" {
+                block
+            } else {
+                script.to_owned()
+            },
+        ));
     }
     found
 }
@@ -500,23 +809,51 @@ struct Workflow {
 
 impl Workflow {
     fn new(agent: &str) -> Workflow {
-        let yaml = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml")).expect("it is there");
-        let folder = Folder::new(&[("team/agents/a.toml", agent), (".git/HEAD", ""), ("bin/gh", GH), ("temp/x", "")]);
+        let yaml = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml"))
+            .expect("it is there");
+        let folder = Folder::new(&[
+            ("team/agents/a.toml", agent),
+            (".git/HEAD", ""),
+            ("bin/gh", GH),
+            ("temp/x", ""),
+        ]);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             let mode = fs::Permissions::from_mode(0o755);
             fs::set_permissions(folder.root.join("bin/gh"), mode).expect("a program");
         }
-        Workflow { folder, scripts: scripts(&yaml) }
+        Workflow {
+            folder,
+            scripts: scripts(&yaml),
+        }
     }
 
     fn step(&self, name: &str, variables: &[(&str, &str)]) -> Ran {
-        let script = &self.scripts.iter().find(|(step, _)| step == name).expect("the step is there").1;
+        let script = &self
+            .scripts
+            .iter()
+            .find(|(step, _)| step == name)
+            .expect("the step is there")
+            .1;
         let at = |path: &str| self.folder.root.join(path);
-        let path = format!("{}:{}", at("bin").display(), std::env::var("PATH").unwrap_or_default());
+        let path = format!(
+            "{}:{}",
+            at("bin").display(),
+            std::env::var("PATH").unwrap_or_default()
+        );
         let mut command = Command::new("bash");
-        command.args(["--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]).current_dir(at("team"));
+        command
+            .args([
+                "--noprofile",
+                "--norc",
+                "-e",
+                "-o",
+                "pipefail",
+                "-c",
+                script,
+            ])
+            .current_dir(at("team"));
         command
             .env("PATH", path)
             .env("CI", "true")
@@ -526,11 +863,27 @@ impl Workflow {
             .env("GITHUB_OUTPUT", at("output"))
             .env("GITHUB_STEP_SUMMARY", at("summary"))
             .env("GH_LOG", at("gh.log"));
-        command.env("GITHUB_REPOSITORY", "o/r").env("NUMBER", "7").env("REPORTS", at("temp/reqc/gate"));
-        command.envs([("ARGUMENTS", ""), ("ID", "gate"), ("REVIEW", "true"), ("REVIEW_ARGUMENTS", ""), ("BASE", "")]);
-        let output = command.envs(variables.iter().copied()).output().expect("bash runs");
+        command
+            .env("GITHUB_REPOSITORY", "o/r")
+            .env("NUMBER", "7")
+            .env("REPORTS", at("temp/reqc/gate"));
+        command.envs([
+            ("ARGUMENTS", ""),
+            ("ID", "gate"),
+            ("REVIEW", "true"),
+            ("REVIEW_ARGUMENTS", ""),
+            ("BASE", ""),
+        ]);
+        let output = command
+            .envs(variables.iter().copied())
+            .output()
+            .expect("bash runs");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-        Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+        Ran {
+            code: output.status.code().expect("not killed"),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
     }
 }
 
@@ -539,36 +892,90 @@ impl Workflow {
 fn the_steps_of_the_action_run() {
     let workflow = Workflow::new(BROKEN);
     for (name, script) in &workflow.scripts {
-        assert!(!script.contains("${{"), "{name}: what a workflow puts into a script, a stranger may have written");
+        assert!(
+            !script.contains("${{"),
+            "{name}: what a workflow puts into a script, a stranger may have written"
+        );
     }
     let ran = workflow.step("reqc", &[("COMMAND", "compile")]);
-    assert!(ran.code == 0 && ran.out.contains("\n::error file=team/agents/a.toml,line=4"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 0 && ran.out.contains("\n::error file=team/agents/a.toml,line=4"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     let output = workflow.folder.read("output");
     assert!(
-        output.starts_with("status=1\nid=gate\nreports=") && workflow.folder.read("summary").starts_with("### reqc: ")
+        output.starts_with("status=1\nid=gate\nreports=")
+            && workflow.folder.read("summary").starts_with("### reqc: ")
     );
-    assert!(workflow.folder.read("temp/reqc/gate/reqc.sarif").contains("team/agents/a.toml"));
+    assert!(
+        workflow
+            .folder
+            .read("temp/reqc/gate/reqc.sarif")
+            .contains("team/agents/a.toml")
+    );
     let log = || workflow.folder.read("gh.log");
     assert_eq!(workflow.step("comment", &[]).code, 0);
-    assert!(log().contains("--method POST repos/o/r/issues/7/comments -F body=@"), "{}", log());
-    assert!(workflow.folder.read("temp/reqc/gate/comment.md").starts_with("<!-- reqc:gate -->\n### reqc: "));
+    assert!(
+        log().contains("--method POST repos/o/r/issues/7/comments -F body=@"),
+        "{}",
+        log()
+    );
+    assert!(
+        workflow
+            .folder
+            .read("temp/reqc/gate/comment.md")
+            .starts_with("<!-- reqc:gate -->\n### reqc: ")
+    );
     assert_eq!(workflow.step("comment", &[("GH_KNOWN", "42")]).code, 0);
-    assert!(log().contains("--method PATCH repos/o/r/issues/comments/42 -F body=@"), "{}", log());
+    assert!(
+        log().contains("--method PATCH repos/o/r/issues/comments/42 -F body=@"),
+        "{}",
+        log()
+    );
     let refused = workflow.step("comment", &[("GH_STATUS", "1")]);
-    assert!(refused.code == 0 && refused.out.starts_with("::notice title=reqc::no comment was written"));
+    assert!(
+        refused.code == 0
+            && refused
+                .out
+                .starts_with("::notice title=reqc::no comment was written")
+    );
     assert_eq!(workflow.step("result", &[("STATUS", "1")]).code, 1);
     assert_eq!(workflow.step("result", &[("STATUS", "")]).code, 2);
-    assert_eq!(workflow.step("reqc", &[("COMMAND", "check; touch x")]).code, 2);
-    let ran = workflow.step("reqc", &[("COMMAND", "check"), ("ARGUMENTS", "--agent no$(touch${IFS}x)")]);
-    assert!(ran.code == 0 && workflow.folder.read("output").ends_with("status=2\nid=gate\n"), "{}{}", ran.out, ran.err);
+    assert_eq!(
+        workflow.step("reqc", &[("COMMAND", "check; touch x")]).code,
+        2
+    );
+    let ran = workflow.step(
+        "reqc",
+        &[
+            ("COMMAND", "check"),
+            ("ARGUMENTS", "--agent no$(touch${IFS}x)"),
+        ],
+    );
+    assert!(
+        ran.code == 0
+            && workflow
+                .folder
+                .read("output")
+                .ends_with("status=2\nid=gate\n"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     assert!(!workflow.folder.root.join("team/x").exists());
 }
 
 #[test]
 fn the_hooks_run_for_every_commit_and_take_files_if_they_are_given_any() {
     let hooks =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml")).expect("there");
-    let entries: Vec<&str> = hooks.lines().filter_map(|line| line.trim().strip_prefix("entry: reqc ")).collect();
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml"))
+            .expect("there");
+    let entries: Vec<&str> = hooks
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("entry: reqc "))
+        .collect();
     assert_eq!(entries, ["check", "compile --check"]);
     // A commit that only deletes files names none: the hooks must not depend on names.
     for setting in ["always_run: true", "pass_filenames: false"] {
@@ -582,14 +989,23 @@ fn the_hooks_run_for_every_commit_and_take_files_if_they_are_given_any() {
     ]);
     assert_eq!(folder.reqc(&["-C", "team", "compile"]).code, 0);
     for entry in entries {
-        for file in
-            ["agents/a.toml", "roles/x.md", "reqc.toml", "golden/helper/plain-turn.json", "golden/.reqc-manifest"]
-        {
+        for file in [
+            "agents/a.toml",
+            "roles/x.md",
+            "reqc.toml",
+            "golden/helper/plain-turn.json",
+            "golden/.reqc-manifest",
+        ] {
             let file = format!("team/{file}");
             let given: Vec<&str> = entry.split(' ').chain([file.as_str()]).collect();
             let ran = folder.reqc(&given);
             let is_golden = file.contains("golden") && entry == "check";
-            assert!(ran.code == 0 || is_golden, "{given:?}: {}{}", ran.out, ran.err);
+            assert!(
+                ran.code == 0 || is_golden,
+                "{given:?}: {}{}",
+                ran.out,
+                ran.err
+            );
         }
     }
 }

@@ -1,7 +1,10 @@
-//! Bodies as contexts: what is imported compiles to the body that it came from, up to what is declared here; what is redacted says
-//! nothing; the command.
+//! Bodies as contexts: what is imported compiles to the body that it came from, up to what is
+//! declared here; what is redacted says nothing; the command.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself writes files and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself writes files and runs the binary"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +21,8 @@ use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 use serde_json::{Value, json};
 
-/// Where the round trip changes a body: agents, contexts (each `*` or words of their names), why. Nothing else may change.
+/// Where the round trip changes a body: agents, contexts (each `*` or words of their names), why.
+/// Nothing else may change.
 const LOSSES: [(&[&str], &[&str], &str); 8] = [
     (
         &["Compression"],
@@ -83,7 +87,12 @@ const LOSSES: [(&[&str], &[&str], &str); 8] = [
             "Qwen Chat",
             "llama.cpp Chat",
         ],
-        &["document-alone", "document-base64", "document-file", "document-url"],
+        &[
+            "document-alone",
+            "document-base64",
+            "document-file",
+            "document-url",
+        ],
         "a line of text stands for a document that the server does not take, in a list: the same",
     ),
     (
@@ -109,12 +118,21 @@ const EXACT: usize = 2200;
 
 fn compiler(files: Vec<(String, String)>) -> Compiler {
     let own = Arc::new(MemoryWorld::from_iter(files));
-    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        with_bundled: true,
+        ..LoadOptions::default()
+    };
     Compiler::load(own, Arc::new(Embedded::bundled()), options)
 }
 
 fn imported(body: &Value, wire: WireFormat, name: &str, redact: bool) -> Imported {
-    import(&Request { body, wire, name, redact }).unwrap_or_else(|why| panic!("{name}: {why}: {body:#}"))
+    import(&Request {
+        body,
+        wire,
+        name,
+        redact,
+    })
+    .unwrap_or_else(|why| panic!("{name}: {why}: {body:#}"))
 }
 
 /// A body of a bundled agent, and the context that it makes.
@@ -131,11 +149,24 @@ fn trips(compiler: &Compiler, kind: TaskKind) -> Vec<Trip> {
     for (id, _) in compiler.agents() {
         let plan = compiler.plan(*id).expect("bundled agents are usable");
         let agent = compiler.hierarchy().get(*id).name.value.to_string();
-        let contexts = compiler.contexts().iter().filter(|ready| ready.context.kind() == kind && plan.kind == kind);
+        let contexts = compiler
+            .contexts()
+            .iter()
+            .filter(|ready| ready.context.kind() == kind && plan.kind == kind);
         for ready in contexts {
             let context = ready.context.name.to_string();
-            let body = compiler.body(*id, &context, None).expect("of this kind").expect("it compiles").value().clone();
-            trips.push(Trip { agent: agent.clone(), context, body, wire: plan.wire });
+            let body = compiler
+                .body(*id, &context, None)
+                .expect("of this kind")
+                .expect("it compiles")
+                .value()
+                .clone();
+            trips.push(Trip {
+                agent: agent.clone(),
+                context,
+                body,
+                wire: plan.wire,
+            });
         }
     }
     trips
@@ -149,11 +180,21 @@ fn changed(trips: &[Trip]) -> Vec<(&Trip, Value)> {
         (format!("contexts/{}.json", name(at)), imported.text)
     });
     let compiler = compiler(files.collect());
-    assert!(compiler.findings().is_empty(), "{:?}", compiler.findings().first());
+    assert!(
+        compiler.findings().is_empty(),
+        "{:?}",
+        compiler.findings().first()
+    );
     let mut changed = Vec::new();
     for (at, trip) in trips.iter().enumerate() {
-        let id = compiler.hierarchy().by_name(&trip.agent).expect("a bundled agent");
-        let body = compiler.body(id, &name(at), None).expect("of this kind").expect("it compiles");
+        let id = compiler
+            .hierarchy()
+            .by_name(&trip.agent)
+            .expect("a bundled agent");
+        let body = compiler
+            .body(id, &name(at), None)
+            .expect("of this kind")
+            .expect("it compiles");
         // Also the order of members.
         let [before, after] = [&trip.body, body.value()].map(Value::to_string);
         if before != after {
@@ -165,8 +206,11 @@ fn changed(trips: &[Trip]) -> Vec<(&Trip, Value)> {
 
 /// The declared loss that a body falls under.
 fn declared(trip: &Trip) -> Option<usize> {
-    let is_of = |names: &[&str], name: &str| names.iter().any(|word| *word == "*" || name.contains(word));
-    LOSSES.iter().position(|(agents, contexts, _)| is_of(agents, &trip.agent) && is_of(contexts, &trip.context))
+    let is_of =
+        |names: &[&str], name: &str| names.iter().any(|word| *word == "*" || name.contains(word));
+    LOSSES.iter().position(|(agents, contexts, _)| {
+        is_of(agents, &trip.agent) && is_of(contexts, &trip.context)
+    })
 }
 
 #[test]
@@ -180,26 +224,46 @@ fn chats_come_back_up_to_declared_losses() {
             None => undeclared.push((trip, back)),
         }
     }
-    let names: Vec<_> = undeclared.iter().map(|(trip, _)| format!("{} / {}", trip.agent, trip.context)).collect();
+    let names: Vec<_> = undeclared
+        .iter()
+        .map(|(trip, _)| format!("{} / {}", trip.agent, trip.context))
+        .collect();
     if let Some((trip, back)) = undeclared.first() {
         panic!("{names:#?}\n{:#}\ncomes back as\n{back:#}", trip.body);
     }
     for (at, (agents, contexts, _)) in LOSSES.iter().enumerate() {
-        assert!(real.contains(&at), "{agents:?} / {contexts:?} are declared, and come back");
+        assert!(
+            real.contains(&at),
+            "{agents:?} / {contexts:?} are declared, and come back"
+        );
     }
     let exact = trips.len() - changed.len();
-    assert!(exact >= EXACT, "{exact} of {} come back exactly", trips.len());
+    assert!(
+        exact >= EXACT,
+        "{exact} of {} come back exactly",
+        trips.len()
+    );
 }
 
 #[test]
 fn completions_come_back() {
     let is_completion = |trip: &Trip| {
-        [WireFormat::MistralFim, WireFormat::OllamaGenerate, WireFormat::LlamaCppInfill].contains(&trip.wire)
+        [
+            WireFormat::MistralFim,
+            WireFormat::OllamaGenerate,
+            WireFormat::LlamaCppInfill,
+        ]
+        .contains(&trip.wire)
     };
-    let trips =
-        trips(&compiler(Vec::new()), TaskKind::Completion).into_iter().filter(is_completion).collect::<Vec<_>>();
+    let trips = trips(&compiler(Vec::new()), TaskKind::Completion)
+        .into_iter()
+        .filter(is_completion)
+        .collect::<Vec<_>>();
     assert!(trips.len() >= 12, "{}", trips.len());
-    let changed: Vec<_> = changed(&trips).into_iter().map(|(trip, back)| format!("{}: {back}", trip.context)).collect();
+    let changed: Vec<_> = changed(&trips)
+        .into_iter()
+        .map(|(trip, back)| format!("{}: {back}", trip.context))
+        .collect();
     assert!(changed.is_empty(), "{changed:?}");
 }
 
@@ -210,19 +274,27 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
         let other = losses.iter().find(|loss| {
             let pointer = loss.pointer.as_str();
             let says = |why: &str| loss.why.starts_with(why);
-            let is_hosted = pointer.starts_with("/tools/") && says("contexts offer functions alone");
-            let is_of_agent = pointer.matches('/').count() == 1 || says("an agent says this") || is_hosted;
+            let is_hosted =
+                pointer.starts_with("/tools/") && says("contexts offer functions alone");
+            let is_of_agent =
+                pointer.matches('/').count() == 1 || says("an agent says this") || is_hosted;
             // A breakpoint of the cache, and a system item, whose kind no format has.
             !is_of_agent
                 && !pointer.ends_with("/cache_control")
                 && !loss.why.starts_with("a system message among others")
                 && !loss.why.starts_with("a system message behind the prompt")
         });
-        assert!(other.is_none(), "{} / {}: {other:?}", trip.agent, trip.context);
+        assert!(
+            other.is_none(),
+            "{} / {}: {other:?}",
+            trip.agent,
+            trip.context
+        );
     }
 }
 
-/// Every string of a value but those that redaction keeps: names, roles, kinds, and what schemas say beside prose.
+/// Every string of a value but those that redaction keeps: names, roles, kinds, and what schemas
+/// say beside prose.
 fn texts<'v>(value: &'v Value, key: &str, found: &mut Vec<&'v str>) {
     const KEPT: [&str; 13] = [
         "name",
@@ -241,12 +313,27 @@ fn texts<'v>(value: &'v Value, key: &str, found: &mut Vec<&'v str>) {
     ];
     // In a provider's own blocks its format's words stay, no others.
     // So do the sources of documents.
-    const WORDS: [&str; 9] =
-        ["completed", "commentary", "final_answer", "PYTHON", "OUTCOME_OK", "base64", "url", "file", "text"];
+    const WORDS: [&str; 9] = [
+        "completed",
+        "commentary",
+        "final_answer",
+        "PYTHON",
+        "OUTCOME_OK",
+        "base64",
+        "url",
+        "file",
+        "text",
+    ];
     match value {
-        Value::String(text) if !KEPT.contains(&key) && !WORDS.contains(&text.as_str()) => found.push(text),
-        Value::Array(elements) => elements.iter().for_each(|element| texts(element, key, found)),
-        Value::Object(members) => members.iter().for_each(|(name, member)| texts(member, name, found)),
+        Value::String(text) if !KEPT.contains(&key) && !WORDS.contains(&text.as_str()) => {
+            found.push(text);
+        }
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|element| texts(element, key, found)),
+        Value::Object(members) => members
+            .iter()
+            .for_each(|(name, member)| texts(member, name, found)),
         _ => {}
     }
 }
@@ -261,13 +348,26 @@ fn nothing_of_a_text_is_left_once_it_is_redacted() {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         texts(&plain, "", &mut before);
         texts(&redacted, "", &mut after);
-        assert_eq!(before.len(), after.len(), "{} / {}", trip.agent, trip.context);
+        assert_eq!(
+            before.len(),
+            after.len(),
+            "{} / {}",
+            trip.agent,
+            trip.context
+        );
         for (before, after) in before.iter().zip(after) {
             assert_eq!(before.len(), after.len(), "{before} / {after}");
             // The kind of an image is no secret; a scheme is none either.
-            let said = after.trim_start_matches("iVBORw0KGgo").trim_start_matches("https://");
+            let said = after
+                .trim_start_matches("iVBORw0KGgo")
+                .trim_start_matches("https://");
             let says = |c: char| c.is_alphanumeric() && !"xX0é字𝐱٠０𝟎A1".contains(c);
-            assert!(!said.contains(says), "{} / {}: {after}", trip.agent, trip.context);
+            assert!(
+                !said.contains(says),
+                "{} / {}: {after}",
+                trip.agent,
+                trip.context
+            );
         }
     }
 }
@@ -275,20 +375,42 @@ fn nothing_of_a_text_is_left_once_it_is_redacted() {
 #[test]
 fn every_agent_takes_redacted_contexts() {
     let trips = trips(&compiler(Vec::new()), TaskKind::Chat);
-    let agents = ["Claude Chat Tools", "OpenAI Chat Tools", "Gemini Chat Tools", "Ollama Chat Tools"];
-    let taken = trips.iter().filter(|trip| agents.contains(&trip.agent.as_str())).enumerate();
+    let agents = [
+        "Claude Chat Tools",
+        "OpenAI Chat Tools",
+        "Gemini Chat Tools",
+        "Ollama Chat Tools",
+    ];
+    let taken = trips
+        .iter()
+        .filter(|trip| agents.contains(&trip.agent.as_str()))
+        .enumerate();
     let files = taken.map(|(at, trip)| {
         let name = format!("redacted-{at}");
-        (format!("contexts/{name}.json"), imported(&trip.body, trip.wire, &name, true).text)
+        (
+            format!("contexts/{name}.json"),
+            imported(&trip.body, trip.wire, &name, true).text,
+        )
     });
     let compiler = compiler(files.collect());
-    let contexts =
-        Names::of(&compiler).contexts(|name| name.starts_with("redacted-"), "redacted").expect("they were read");
-    let agents = Names::of(&compiler).agents(|name| agents.contains(&name), "agents").expect("bundled");
-    let selection = Selection { agents: Some(agents), contexts: Some(contexts), ..Selection::default() };
+    let contexts = Names::of(&compiler)
+        .contexts(|name| name.starts_with("redacted-"), "redacted")
+        .expect("they were read");
+    let agents = Names::of(&compiler)
+        .agents(|name| agents.contains(&name), "agents")
+        .expect("bundled");
+    let selection = Selection {
+        agents: Some(agents),
+        contexts: Some(contexts),
+        ..Selection::default()
+    };
     let report = compiler.report(&selection, &PolicyOptions::default());
     assert!(report.summary.bodies > 300, "{}", report.summary.bodies);
-    let told: Vec<_> = report.findings.iter().map(|finding| (finding.rule.code, &finding.message)).collect();
+    let told: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| (finding.rule.code, &finding.message))
+        .collect();
     assert!(told.is_empty(), "{told:#?}");
 }
 
@@ -300,8 +422,14 @@ fn secret() -> impl Strategy<Value = String> {
 /// The bodies of `tests/bodies/`, which providers refuse or take, by wire format.
 static BODIES: LazyLock<Vec<(WireFormat, Value)>> = LazyLock::new(|| {
     let mut bodies = Vec::new();
-    for (verdict, wire) in ["wrong", "right"].into_iter().flat_map(|it| WireFormat::ALL.map(|wire| (it, wire))) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bodies").join(verdict).join(wire.name());
+    for (verdict, wire) in ["wrong", "right"]
+        .into_iter()
+        .flat_map(|it| WireFormat::ALL.map(|wire| (it, wire)))
+    {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/bodies")
+            .join(verdict)
+            .join(wire.name());
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let text = fs::read_to_string(entry.path()).expect("a file");
             let mut file: Value = serde_json::from_str(&text).expect("JSON");
@@ -359,7 +487,10 @@ fn strange() -> impl Strategy<Value = Value> {
 
 /// No run of six letters of a secret stands in the text.
 fn assert_tells_nothing(text: &str, secrets: &[String]) {
-    for word in secrets.iter().flat_map(|secret| secret.split(|c: char| !c.is_alphabetic())) {
+    for word in secrets
+        .iter()
+        .flat_map(|secret| secret.split(|c: char| !c.is_alphabetic()))
+    {
         for run in word.as_bytes().windows(6) {
             let run = std::str::from_utf8(run).expect("ASCII");
             assert!(!text.contains(run), "{run} is in {text}");
@@ -436,7 +567,9 @@ proptest! {
 /// What a body loses: pointers and reasons.
 fn losses(wire: WireFormat, body: &Value) -> Vec<(String, String)> {
     let losses = imported(body, wire, "a", false).losses.into_iter();
-    losses.map(|loss| (loss.pointer.as_str().to_owned(), loss.why)).collect()
+    losses
+        .map(|loss| (loss.pointer.as_str().to_owned(), loss.why))
+        .collect()
 }
 
 #[test]
@@ -444,14 +577,20 @@ fn a_message_behind_the_prompt_is_told_to_join_it() {
     let asked = json!({"role": "user", "content": "q"});
     let alone = json!({"messages": [{"role": "system", "content": "a"}, asked]});
     assert_eq!(losses(WireFormat::OpenAiChat, &alone), []);
-    let behind =
-        json!({"messages": [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, asked]});
+    let behind = json!({"messages": [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, asked]});
     let told = losses(WireFormat::OpenAiChat, &behind);
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].0, "/messages/1");
-    assert!(told[0].1.starts_with("a system message behind the prompt"), "{told:?}");
-    let beside = json!({"instructions": "a", "input": [{"role": "developer", "content": "b"}, asked]});
-    assert_eq!(losses(WireFormat::OpenAiResponses, &beside)[0].0, "/input/0");
+    assert!(
+        told[0].1.starts_with("a system message behind the prompt"),
+        "{told:?}"
+    );
+    let beside =
+        json!({"instructions": "a", "input": [{"role": "developer", "content": "b"}, asked]});
+    assert_eq!(
+        losses(WireFormat::OpenAiResponses, &beside)[0].0,
+        "/input/0"
+    );
 }
 
 #[test]
@@ -490,7 +629,11 @@ fn what_no_context_holds_is_told() {
         "/tools/0",
         "/tools/1/function/strict",
     ];
-    assert_eq!(places.into_iter().collect::<Vec<_>>(), expected, "{told:#?}");
+    assert_eq!(
+        places.into_iter().collect::<Vec<_>>(),
+        expected,
+        "{told:#?}"
+    );
 }
 
 #[test]
@@ -499,18 +642,35 @@ fn members_of_another_type_are_told() {
         "messages": [{"role": "user", "content": {"a": 1}}, {"role": "assistant", "content": "b", "tool_calls": {}}],
         "tools": {"name": "f"}
     });
-    let told: BTreeSet<String> =
-        losses(WireFormat::OpenAiChat, &body).into_iter().map(|(pointer, _)| pointer).collect();
-    let expected = ["/messages/0", "/messages/0/content", "/messages/1/tool_calls", "/tools"];
-    assert_eq!(told.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+    let told: BTreeSet<String> = losses(WireFormat::OpenAiChat, &body)
+        .into_iter()
+        .map(|(pointer, _)| pointer)
+        .collect();
+    let expected = [
+        "/messages/0",
+        "/messages/0/content",
+        "/messages/1/tool_calls",
+        "/tools",
+    ];
+    assert_eq!(
+        told.iter().collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn what_a_server_keeps_is_told_and_older_forms_are_read() {
     let body = json!({"model": "m", "previous_response_id": "resp_1", "input": "a"});
     let told = losses(WireFormat::OpenAiResponses, &body);
-    let why = |of: &str| told.iter().find(|(pointer, _)| pointer == of).map(|(_, why)| why.as_str());
-    assert_eq!(why("/previous_response_id"), Some("what the server keeps is not in the body"));
+    let why = |of: &str| {
+        told.iter()
+            .find(|(pointer, _)| pointer == of)
+            .map(|(_, why)| why.as_str())
+    };
+    assert_eq!(
+        why("/previous_response_id"),
+        Some("what the server keeps is not in the body")
+    );
     assert_eq!(why("/model"), Some("an agent says this, not a context"));
 
     let body = json!({
@@ -522,26 +682,38 @@ fn what_a_server_keeps_is_told_and_older_forms_are_read() {
         "functions": [{"name": "f", "parameters": {"type": "object"}}]
     });
     assert_eq!(losses(WireFormat::OpenAiChat, &body), []);
-    let context: Value = serde_json::from_str(&imported(&body, WireFormat::OpenAiChat, "a", false).text).expect("JSON");
+    let context: Value =
+        serde_json::from_str(&imported(&body, WireFormat::OpenAiChat, "a", false).text)
+            .expect("JSON");
     assert_eq!(context["tools"][0]["name"], "f");
-    assert_eq!(context["history"][1]["content"][0]["input"], json!({"b": 1}));
+    assert_eq!(
+        context["history"][1]["content"][0]["input"],
+        json!({"b": 1})
+    );
     assert_eq!(context["history"][2]["content"][0]["content"], "c");
 }
 
 #[test]
 fn calls_without_ids_are_answered_in_their_order() {
     let call = |path: &str| json!({"functionCall": {"name": "read", "args": {"path": path}}});
-    let result = |text: &str| json!({"functionResponse": {"name": "read", "response": {"output": text}}});
+    let result =
+        |text: &str| json!({"functionResponse": {"name": "read", "response": {"output": text}}});
     let body = json!({"contents": [
         {"role": "user", "parts": [{"text": "a"}]},
         {"role": "model", "parts": [call("1"), call("2")]},
         {"role": "user", "parts": [result("one"), result("two")]}
     ]});
     let context: Value =
-        serde_json::from_str(&imported(&body, WireFormat::GoogleGenerateContent, "a", false).text).expect("JSON");
+        serde_json::from_str(&imported(&body, WireFormat::GoogleGenerateContent, "a", false).text)
+            .expect("JSON");
     let ids = |message: usize, member: &str| {
-        let blocks = context["history"][message]["content"].as_array().expect("blocks").iter();
-        blocks.map(|block| block[member].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+        let blocks = context["history"][message]["content"]
+            .as_array()
+            .expect("blocks")
+            .iter();
+        blocks
+            .map(|block| block[member].as_str().expect("an id").to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(ids(1, "id"), ids(2, "tool_use_id"));
     assert_eq!(context["history"][2]["content"][1]["content"], "two");
@@ -549,9 +721,12 @@ fn calls_without_ids_are_answered_in_their_order() {
 
 /// The blocks of the messages of an imported context, and what is lost.
 fn blocks(wire: WireFormat, body: &Value) -> (Vec<Value>, Vec<(String, String)>) {
-    let context: Value = serde_json::from_str(&imported(body, wire, "a", false).text).expect("JSON");
+    let context: Value =
+        serde_json::from_str(&imported(body, wire, "a", false).text).expect("JSON");
     let messages = context["history"].as_array().expect("messages").iter();
-    let blocks = messages.flat_map(|message| message["content"].as_array().cloned().unwrap_or_default()).collect();
+    let blocks = messages
+        .flat_map(|message| message["content"].as_array().cloned().unwrap_or_default())
+        .collect();
     (blocks, losses(wire, body))
 }
 
@@ -579,18 +754,25 @@ fn what_only_its_provider_knows_is_kept_as_it_is() {
     ] {
         let (blocks, lost) = blocks(wire, &body);
         assert_eq!(lost, [], "{blocks:#?}");
-        let own_blocks = blocks.iter().filter(|block| block["type"] == "provider_block");
+        let own_blocks = blocks
+            .iter()
+            .filter(|block| block["type"] == "provider_block");
         let sent: Vec<&Value> = own_blocks.map(|block| &block["data"]).collect();
         assert_eq!(sent.len(), own, "{blocks:#?}");
         let text = body.to_string();
-        assert!(sent.iter().all(|data| text.contains(&data.to_string())), "{sent:#?}");
+        assert!(
+            sent.iter().all(|data| text.contains(&data.to_string())),
+            "{sent:#?}"
+        );
     }
 }
 
 #[test]
 fn calls_of_custom_tools_keep_their_results_and_answers_their_members() {
-    let call = json!({"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}});
-    let images = json!([{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo"}}]);
+    let call =
+        json!({"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}});
+    let images =
+        json!([{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo"}}]);
     let body = json!({"messages": [
         {"role": "user", "content": "a"},
         {"role": "assistant", "content": null, "tool_calls": [call]},
@@ -598,14 +780,27 @@ fn calls_of_custom_tools_keep_their_results_and_answers_their_members() {
         {"role": "assistant", "content": "b", "images": images, "annotations": [{"type": "url_citation"}]}
     ]});
     let (blocks, lost) = blocks(WireFormat::OpenAiChat, &body);
-    assert_eq!(lost, [("/messages/3/annotations".to_owned(), "no context holds it".to_owned())]);
-    assert_eq!(blocks[0], json!({"type": "provider_block", "origin": "OpenRouter", "data": call}));
-    assert_eq!((&blocks[1]["tool_use_id"], &blocks[1]["content"]), (&json!("c1"), &json!("1")));
+    assert_eq!(
+        lost,
+        [(
+            "/messages/3/annotations".to_owned(),
+            "no context holds it".to_owned()
+        )]
+    );
+    assert_eq!(
+        blocks[0],
+        json!({"type": "provider_block", "origin": "OpenRouter", "data": call})
+    );
+    assert_eq!(
+        (&blocks[1]["tool_use_id"], &blocks[1]["content"]),
+        (&json!("c1"), &json!("1"))
+    );
     assert_eq!(blocks[3]["data"], json!({"images": images}));
 }
 
 /// OpenRouter wants its reasoning back unmodified and in order, whatever kind it is of
-/// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>; its specification, `ReasoningDetailUnion`).
+/// (<https://openrouter.ai/docs/use-cases/reasoning-tokens>; its specification,
+/// `ReasoningDetailUnion`).
 #[test]
 fn reasoning_of_openrouter_comes_back_as_it_was_and_goes_nowhere_else() {
     let details = json!([
@@ -614,7 +809,8 @@ fn reasoning_of_openrouter_comes_back_as_it_was_and_goes_nowhere_else() {
         {"type": "reasoning.summary", "summary": "Reading.", "format": "openai-responses-v1", "index": 2},
         {"type": "reasoning.of_tomorrow", "x": [1]}
     ]);
-    let call = json!({"id": "call_1", "type": "function", "function": {"name": "ls", "arguments": "{}"}});
+    let call =
+        json!({"id": "call_1", "type": "function", "function": {"name": "ls", "arguments": "{}"}});
     let body = json!({"messages": [
         {"role": "user", "content": "a"},
         {"role": "assistant", "content": "", "reasoning": "I read.", "reasoning_details": details, "tool_calls": [call]},
@@ -626,27 +822,59 @@ fn reasoning_of_openrouter_comes_back_as_it_was_and_goes_nowhere_else() {
     let (blocks, lost) = blocks(wire, &body);
     assert_eq!(lost, [], "{blocks:#?}");
     // Where it does not go as it came, it is thinking of a known origin.
-    let thoughts: Vec<&Value> = blocks.iter().filter(|block| block["origin"] == "OpenRouter").collect();
+    let thoughts: Vec<&Value> = blocks
+        .iter()
+        .filter(|block| block["origin"] == "OpenRouter")
+        .collect();
     let kinds: Vec<&Value> = thoughts.iter().map(|block| &block["type"]).collect();
     assert_eq!(
         kinds,
-        ["thinking", "redacted_thinking", "thinking", "provider_block", "thinking", "provider_block"],
+        [
+            "thinking",
+            "redacted_thinking",
+            "thinking",
+            "provider_block",
+            "thinking",
+            "provider_block"
+        ],
         "{blocks:#?}"
     );
     let text = imported(&body, wire, "routed", false).text;
     let compiler = compiler(vec![("contexts/routed.json".to_owned(), text)]);
     let sent = |agent: &str| {
-        let id = compiler.hierarchy().by_name(agent).expect("a bundled agent");
-        compiler.body(id, "routed", None).expect("of this kind").expect("it compiles").value().to_string()
+        let id = compiler
+            .hierarchy()
+            .by_name(agent)
+            .expect("a bundled agent");
+        compiler
+            .body(id, "routed", None)
+            .expect("of this kind")
+            .expect("it compiles")
+            .value()
+            .to_string()
     };
     let back: Value = serde_json::from_str(&sent("OpenRouter Chat Tools")).expect("JSON");
     let messages = back["messages"].as_array().expect("messages");
     let [first, second] = [1, 3].map(|at| &messages[at]["reasoning_details"]);
-    assert_eq!((first, second), (&details, &json!([{"type": "reasoning.text", "text": "Done."}])), "{back:#}");
-    for other in ["Claude Chat Tools", "OpenAI Responses Chat Tools", "Gemini Chat Tools", "DeepSeek Chat Tools"] {
+    assert_eq!(
+        (first, second),
+        (
+            &details,
+            &json!([{"type": "reasoning.text", "text": "Done."}])
+        ),
+        "{back:#}"
+    );
+    for other in [
+        "Claude Chat Tools",
+        "OpenAI Responses Chat Tools",
+        "Gemini Chat Tools",
+        "DeepSeek Chat Tools",
+    ] {
         let sent = sent(other);
         assert!(
-            !["I read.", "c2ln", "ZW5j", "of_tomorrow", "Reading."].iter().any(|said| sent.contains(said)),
+            !["I read.", "c2ln", "ZW5j", "of_tomorrow", "Reading."]
+                .iter()
+                .any(|said| sent.contains(said)),
             "{other}: {sent}"
         );
     }
@@ -665,8 +893,11 @@ fn members_that_tie_items_to_others_and_breakpoints_are_told() {
     ]});
     let (of_anthropic, lost) = blocks(WireFormat::AnthropicMessages, &body);
     let places: BTreeSet<&str> = lost.iter().map(|(pointer, _)| pointer.as_str()).collect();
-    let expected =
-        ["/messages/0/content/0/citations", "/messages/0/content/0/context", "/messages/1/content/0/cache_control"];
+    let expected = [
+        "/messages/0/content/0/citations",
+        "/messages/0/content/0/context",
+        "/messages/1/content/0/cache_control",
+    ];
     assert_eq!(places.into_iter().collect::<Vec<_>>(), expected);
     assert_eq!(of_anthropic[1]["text"], "b");
     assert_eq!(of_anthropic[1]["data"].get("cache_control"), None);
@@ -679,7 +910,10 @@ fn members_that_tie_items_to_others_and_breakpoints_are_told() {
     let (of_responses, lost) = blocks(WireFormat::OpenAiResponses, &body);
     let places: Vec<&str> = lost.iter().map(|(pointer, _)| pointer.as_str()).collect();
     assert_eq!(places, ["/input/1/id", "/input/2"]);
-    assert_eq!((&of_responses[0]["text"], &of_responses[0]["data"]["phase"]), (&json!("b"), &json!("final_answer")));
+    assert_eq!(
+        (&of_responses[0]["text"], &of_responses[0]["data"]["phase"]),
+        (&json!("b"), &json!("final_answer"))
+    );
 }
 
 struct Ran {
@@ -692,10 +926,18 @@ struct Ran {
 fn ran(folder: &Path, file: (&str, &str), arguments: &[&str]) -> Ran {
     fs::write(folder.join(file.0), file.1).expect("written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(["context", "import", file.0]).args(arguments).current_dir(folder).env("NO_COLOR", "1");
+    command
+        .args(["context", "import", file.0])
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1");
     let output = command.output().expect("the binary runs");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+    Ran {
+        code: output.status.code().expect("not killed"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 const LINES: &str = concat!(
@@ -711,15 +953,35 @@ fn the_command_prints_a_context_and_beside_it_what_is_lost() {
     let first = ran(folder.path(), ("my log.jsonl", LINES), &[]);
     assert_eq!(first.code, 0, "{}", first.err);
     let context: Value = serde_json::from_str(&first.out).expect("a context");
-    assert_eq!((&context["name"], &context["history"][0]["content"]), (&json!("my-log"), &json!("one")));
-    assert!(first.err.starts_with("2 bodies to choose from: this is number 1"), "{}", first.err);
-    assert!(first.err.contains("\n  /model: an agent says this"), "{}", first.err);
+    assert_eq!(
+        (&context["name"], &context["history"][0]["content"]),
+        (&json!("my-log"), &json!("one"))
+    );
+    assert!(
+        first
+            .err
+            .starts_with("2 bodies to choose from: this is number 1"),
+        "{}",
+        first.err
+    );
+    assert!(
+        first.err.contains("\n  /model: an agent says this"),
+        "{}",
+        first.err
+    );
     for arguments in [["--line", "2"], ["--body", "2"]] {
         let second = ran(folder.path(), ("my log.jsonl", LINES), &arguments);
-        assert!(second.out.contains("`anthropic-messages`") && second.out.contains("two"), "{}", second.out);
+        assert!(
+            second.out.contains("`anthropic-messages`") && second.out.contains("two"),
+            "{}",
+            second.out
+        );
     }
     let quiet = ran(folder.path(), ("my log.jsonl", LINES), &["-q"]);
-    assert_eq!((quiet.code, quiet.err.as_str(), quiet.out), (0, "", first.out));
+    assert_eq!(
+        (quiet.code, quiet.err.as_str(), quiet.out),
+        (0, "", first.out)
+    );
 }
 
 #[test]
@@ -727,15 +989,33 @@ fn a_context_that_is_written_is_one_of_the_repository() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     fs::create_dir(at.join("agents")).expect("created");
-    let written = ran(at, ("a.jsonl", LINES), &["--out", "contexts/asked.json", "--redact"]);
+    let written = ran(
+        at,
+        ("a.jsonl", LINES),
+        &["--out", "contexts/asked.json", "--redact"],
+    );
     assert_eq!(written.code, 0, "{}", written.err);
     let text = fs::read_to_string(at.join("contexts/asked.json")).expect("written");
-    assert!(text.contains(r#""name": "asked""#) && text.contains("xxx") && !text.contains("one"), "{text}");
+    assert!(
+        text.contains(r#""name": "asked""#) && text.contains("xxx") && !text.contains("one"),
+        "{text}"
+    );
     let again = ran(at, ("a.jsonl", LINES), &["--out", "contexts/asked.json"]);
-    assert!(again.code == 2 && again.err.contains("is there already"), "{}", again.err);
-    assert_eq!(fs::read_to_string(at.join("contexts/asked.json")).expect("still there"), text);
+    assert!(
+        again.code == 2 && again.err.contains("is there already"),
+        "{}",
+        again.err
+    );
+    assert_eq!(
+        fs::read_to_string(at.join("contexts/asked.json")).expect("still there"),
+        text
+    );
     let mut listing = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    let listed = listing.args(["contexts", "--context", "asked"]).current_dir(at).output().expect("the binary runs");
+    let listed = listing
+        .args(["contexts", "--context", "asked"])
+        .current_dir(at)
+        .output()
+        .expect("the binary runs");
     assert!(String::from_utf8_lossy(&listed.stdout).contains("asked (chat)"));
 }
 
@@ -748,17 +1028,38 @@ fn what_makes_no_context_is_a_failure_with_a_reason() {
     let ambiguous = r#"{"model": "ours", "messages": [{"role": "user", "content": "a"}]}"#;
     for (text, arguments, why) in [
         (ambiguous, &[] as &[&str], "may be"),
-        (ambiguous, &["--from", "openai"], "there is no wire format `openai`"),
-        (ambiguous, &["--from", "openai-chat", "--name", "a/b"], "not a valid context name"),
-        (ambiguous, &["--from", "openai-chat", "--body", "2"], "holds 1 body, not 2"),
-        (ambiguous, &["--from", "openai-chat", "--line", "2"], "no other line"),
+        (
+            ambiguous,
+            &["--from", "openai"],
+            "there is no wire format `openai`",
+        ),
+        (
+            ambiguous,
+            &["--from", "openai-chat", "--name", "a/b"],
+            "not a valid context name",
+        ),
+        (
+            ambiguous,
+            &["--from", "openai-chat", "--body", "2"],
+            "holds 1 body, not 2",
+        ),
+        (
+            ambiguous,
+            &["--from", "openai-chat", "--line", "2"],
+            "no other line",
+        ),
         (LINES, &["--line", "3"], "holds no request body on line 3"),
         ("{\"messages\": [,]}", &[], "cannot be read: line 1"),
         ("[]", &[], "holds no request body"),
         (SESSION, &[], "is a session, which holds no request body"),
     ] {
         let ran = ran(folder.path(), ("a.json", text), arguments);
-        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{arguments:?}: {}", ran.err);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (2, ""),
+            "{arguments:?}: {}",
+            ran.err
+        );
         assert!(ran.err.contains(why), "{arguments:?}: {}", ran.err);
     }
 }

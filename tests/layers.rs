@@ -1,6 +1,7 @@
-//! Rooms: the modules of `src/` import only what stands above them in the table of `ARCHITECTURE.md`, and inside a room a module imports
-//! only those whose `mod` lines stand above its own. Rooms in [`DOORS`] are stricter: what a door offers is for those outside, and no
-//! module behind it uses that.
+//! Rooms: the modules of `src/` import only what stands above them in the table of
+//! `ARCHITECTURE.md`, and inside a room a module imports only those whose `mod` lines stand above
+//! its own. Rooms in [`DOORS`] are stricter: what a door offers is for those outside, and no module
+//! behind it uses that.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 
@@ -28,23 +29,38 @@ const CIRCLES: [&str; CIRCLES_LEFT] = [
 /// The number of them: it only falls.
 const CIRCLES_LEFT: usize = 13;
 
-/// Rooms that are a front door: no module behind it uses what the door itself declares or names again.
+/// Rooms that are a front door: no module behind it uses what the door itself declares or names
+/// again.
 const DOORS: [&str; 1] = ["compile"];
 
 /// The modules of the table, in its order.
 fn table() -> Vec<String> {
     let page = read(&root().join("ARCHITECTURE.md"));
-    let (_, modules) = page.split_once("\n## Modules\n").expect("the page has a section of modules");
-    let rows = modules.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
-    rows.filter_map(|row| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned())).collect()
+    let (_, modules) = page
+        .split_once("\n## Modules\n")
+        .expect("the page has a section of modules");
+    let rows = modules
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'));
+    rows.filter_map(|row| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned()))
+        .collect()
 }
 
 /// The modules that each module names in code, tests aside, with the files that do.
 fn imports(module: &str) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in files(module) {
-        let shown = path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
-        let depth = path.strip_prefix(root().join("src")).expect("below it").components().count();
+        let shown = path
+            .strip_prefix(root())
+            .expect("below the root")
+            .to_string_lossy()
+            .into_owned();
+        let depth = path
+            .strip_prefix(root().join("src"))
+            .expect("below it")
+            .components()
+            .count();
         // As many `super` as a file is deep lead to the crate's root.
         let text = read(&path).replace(&"super::".repeat(depth), "crate::");
         for other in named(&text) {
@@ -61,8 +77,14 @@ fn named(text: &str) -> Vec<String> {
 
 /// A file without its comments and its tests.
 fn code(text: &str) -> String {
-    let code = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
-    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let code = text
+        .split("\n#[cfg(test)]\nmod ")
+        .next()
+        .unwrap_or_default();
+    code.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The names behind any of some beginnings of paths; a path that begins earlier is another one.
@@ -99,17 +121,29 @@ fn top_level(list: &str) -> impl Iterator<Item = &str> {
 }
 
 fn word(text: &str) -> String {
-    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    text.chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect()
 }
 
 fn files(module: &str) -> Vec<PathBuf> {
     let source = root().join("src");
-    let (mut found, mut folders) = (vec![source.join(format!("{module}.rs"))], vec![source.join(module)]);
+    let (mut found, mut folders) = (
+        vec![source.join(format!("{module}.rs"))],
+        vec![source.join(module)],
+    );
     while let Some(folder) = folders.pop() {
-        for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        for path in fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+        {
             match path.extension() {
                 None => folders.push(path),
-                Some(extension) if extension == "rs" && !path.ends_with("tests.rs") => found.push(path),
+                Some(extension) if extension == "rs" && !path.ends_with("tests.rs") => {
+                    found.push(path);
+                }
                 Some(_) => {}
             }
         }
@@ -128,7 +162,9 @@ fn read(path: &Path) -> String {
 #[test]
 fn every_module_is_in_the_table() {
     let library = read(&root().join("src/lib.rs"));
-    let declared = library.lines().filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod "));
+    let declared = library
+        .lines()
+        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod "));
     let mut declared: Vec<&str> = declared.map(|name| name.trim_end_matches(';')).collect();
     let table = table();
     let mut listed: Vec<&str> = table.iter().map(String::as_str).collect();
@@ -145,7 +181,10 @@ fn no_import_runs_back_up() {
     for (at, module) in table.iter().enumerate() {
         for (other, files) in imports(module) {
             if place(&other).is_some_and(|other| other > at) {
-                wrong.push(format!("`{module}` uses `{other}`, which stands below it: {}", files.join(", ")));
+                wrong.push(format!(
+                    "`{module}` uses `{other}`, which stands below it: {}",
+                    files.join(", ")
+                ));
             }
         }
     }
@@ -164,12 +203,19 @@ struct Room {
 fn rooms() -> Vec<Room> {
     let (mut rooms, mut folders) = (Vec::new(), vec![root().join("src")]);
     while let Some(folder) = folders.pop() {
-        for path in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+        for path in fs::read_dir(folder)
+            .expect("a folder")
+            .flatten()
+            .map(|entry| entry.path())
+        {
             let door = path.with_extension("rs");
             if path.is_dir() && door.is_file() {
                 let relative = path.strip_prefix(root().join("src")).expect("below it");
                 let path = relative.to_string_lossy().replace('\\', "/");
-                rooms.push(Room { path, modules: declared(&read(&door)) });
+                rooms.push(Room {
+                    path,
+                    modules: declared(&read(&door)),
+                });
             }
             if path.is_dir() {
                 folders.push(path);
@@ -191,7 +237,8 @@ fn declared(text: &str) -> Vec<String> {
 }
 
 impl Room {
-    /// The modules of the room, and the items of its door, that one of its modules names, with the files that do.
+    /// The modules of the room, and the items of its door, that one of its modules names, with the
+    /// files that do.
     fn uses(&self, module: &str) -> BTreeMap<String, Vec<String>> {
         let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let depth = self.path.split('/').count();
@@ -216,13 +263,22 @@ impl Room {
 #[test]
 fn no_import_inside_a_room_runs_back_up() {
     let mut wrong = Vec::new();
-    for room in rooms().iter().filter(|room| !CIRCLES.contains(&room.path.as_str())) {
-        let is_door = DOORS.iter().any(|door| room.path == *door || room.path.starts_with(&format!("{door}/")));
+    for room in rooms()
+        .iter()
+        .filter(|room| !CIRCLES.contains(&room.path.as_str()))
+    {
+        let is_door = DOORS
+            .iter()
+            .any(|door| room.path == *door || room.path.starts_with(&format!("{door}/")));
         for (at, module) in room.modules.iter().enumerate() {
             for (other, files) in room.uses(module) {
                 let place = room.modules.iter().position(|known| *known == other);
                 if place.map_or(is_door && !other.is_empty(), |place| place > at) {
-                    wrong.push(format!("in `{}`, `{module}` uses `{other}`: {}", room.path, files.join(", ")));
+                    wrong.push(format!(
+                        "in `{}`, `{module}` uses `{other}`: {}",
+                        room.path,
+                        files.join(", ")
+                    ));
                 }
             }
         }
@@ -235,11 +291,17 @@ fn no_import_inside_a_room_runs_back_up() {
 fn rooms_with_circles_have_some() {
     let rooms = rooms();
     for path in CIRCLES {
-        let room = rooms.iter().find(|room| room.path == path).unwrap_or_else(|| panic!("there is no room {path}"));
+        let room = rooms
+            .iter()
+            .find(|room| room.path == path)
+            .unwrap_or_else(|| panic!("there is no room {path}"));
         let is_wrong = room.modules.iter().enumerate().any(|(at, module)| {
-            room.uses(module)
-                .keys()
-                .any(|other| room.modules.iter().position(|it| it == other).is_some_and(|it| it > at))
+            room.uses(module).keys().any(|other| {
+                room.modules
+                    .iter()
+                    .position(|it| it == other)
+                    .is_some_and(|it| it > at)
+            })
         });
         assert!(is_wrong, "`{path}` is in order");
     }
@@ -248,10 +310,19 @@ fn rooms_with_circles_have_some() {
 #[test]
 fn imports_inside_a_room_are_found() {
     let text = "use super::a::X;\nuse super::{b, c::Y};\nuse super::super::d;\nuse crate::r::e;\n// use super::f;\n";
-    assert_eq!(named_after(&code(text), &["super::", "crate::r::"]), ["a", "b", "c", "e"]);
-    assert_eq!(declared("mod a;\npub(super) mod b;\n#[cfg(test)]\nmod tests;\nuse c;\n"), ["a", "b"]);
+    assert_eq!(
+        named_after(&code(text), &["super::", "crate::r::"]),
+        ["a", "b", "c", "e"]
+    );
+    assert_eq!(
+        declared("mod a;\npub(super) mod b;\n#[cfg(test)]\nmod tests;\nuse c;\n"),
+        ["a", "b"]
+    );
     let rooms = rooms();
-    let compile = rooms.iter().find(|room| room.path == "compile").expect("the room");
+    let compile = rooms
+        .iter()
+        .find(|room| room.path == "compile")
+        .expect("the room");
     assert!(compile.uses("load").contains_key("compiler"));
 }
 

@@ -1,6 +1,9 @@
 //! `reqc lint`: request bodies that nobody here compiled, from every kind of file.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself writes files and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself writes files and runs the binary"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,14 +26,30 @@ struct Ran {
 
 fn reqc(root: &Path, arguments: &[&str], input: &str) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.arg("lint").args(arguments).current_dir(root).env("NO_COLOR", "1");
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+    command
+        .arg("lint")
+        .args(arguments)
+        .current_dir(root)
+        .env("NO_COLOR", "1");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
     // A command that does not read its input may end before it is written.
-    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    let _ = child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(input.as_bytes());
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+    Ran {
+        code: output.status.code().expect("not killed"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
@@ -46,7 +65,11 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 /// The findings of a file, one per line, and the summary.
 fn told(name: &str, text: &str, arguments: &[&str]) -> (i32, String) {
     let folder = folder(&[(name, text)]);
-    let format: &[&str] = if arguments.contains(&"--format") { &[] } else { &["--format", "short"] };
+    let format: &[&str] = if arguments.contains(&"--format") {
+        &[]
+    } else {
+        &["--format", "short"]
+    };
     let ran = reqc(folder.path(), &[&[name], format, arguments].concat(), "");
     assert_eq!(ran.err, "", "{}", ran.out);
     (ran.code, ran.out)
@@ -58,7 +81,11 @@ fn root() -> PathBuf {
 
 fn bundled() -> Compiler {
     let disk = Disk::open(&root()).expect("the repository");
-    Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default())
+    Compiler::load(
+        Arc::new(disk),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    )
 }
 
 #[test]
@@ -67,17 +94,29 @@ fn every_golden_body_is_recognised_and_clean() {
     let (mut seen, mut bodies) = (BTreeSet::new(), 0);
     for (id, _) in compiler.agents() {
         let plan = compiler.plan(*id).expect("bundled agents are usable");
-        let folder = root().join("golden").join(compiler.hierarchy().get(*id).slug());
-        let target = LintTarget { instance: Some(plan.instance), ..LintTarget::default() };
+        let folder = root()
+            .join("golden")
+            .join(compiler.hierarchy().get(*id).slug());
+        let target = LintTarget {
+            instance: Some(plan.instance),
+            ..LintTarget::default()
+        };
         for entry in fs::read_dir(&folder).expect("golden bodies") {
             let path = entry.expect("a file").path();
             if path.file_name().is_some_and(|name| name == "request.json") {
                 continue;
             }
-            let body: Value = serde_json::from_str(&fs::read_to_string(&path).expect("text")).expect("JSON");
+            let body: Value =
+                serde_json::from_str(&fs::read_to_string(&path).expect("text")).expect("JSON");
             assert_eq!(recognise(&body), Ok(plan.wire), "{}", path.display());
-            let linted = compiler.lint(&body, None, &target).expect("it is recognised");
-            assert!(linted.wire == plan.wire && linted.problems.is_empty(), "{}: {linted:?}", path.display());
+            let linted = compiler
+                .lint(&body, None, &target)
+                .expect("it is recognised");
+            assert!(
+                linted.wire == plan.wire && linted.problems.is_empty(),
+                "{}: {linted:?}",
+                path.display()
+            );
             seen.insert(plan.wire);
             bodies += 1;
         }
@@ -98,28 +137,55 @@ const ORPHAN: &str = r#"{
 "#;
 
 /// An OpenAI body with one mistake: the role.
-const MISSPELT: &str = r#"{"model": "gpt-5.6-luna", "messages": [{"role": "usr", "content": "é"}]}"#;
-const RIGHT: &str = r#"{"model": "gpt-5.6-luna", "messages": [{"role": "user", "content": "Hello"}]}"#;
+const MISSPELT: &str =
+    r#"{"model": "gpt-5.6-luna", "messages": [{"role": "usr", "content": "é"}]}"#;
+const RIGHT: &str =
+    r#"{"model": "gpt-5.6-luna", "messages": [{"role": "user", "content": "Hello"}]}"#;
 
 #[test]
 fn a_body_is_judged_without_any_repository() {
     let (code, out) = told("body.json", ORPHAN, &[]);
     assert_eq!(code, 1);
-    assert!(out.starts_with("body.json:6:7: error[protocol/orphan-result]: the result of `toolu_1`"), "{out}");
-    assert!(out.ends_with("\n1 body (1 anthropic-messages): 1 error\n"), "{out}");
+    assert!(
+        out.starts_with("body.json:6:7: error[protocol/orphan-result]: the result of `toolu_1`"),
+        "{out}"
+    );
+    assert!(
+        out.ends_with("\n1 body (1 anthropic-messages): 1 error\n"),
+        "{out}"
+    );
     let (code, out) = told("body.json", RIGHT, &[]);
-    assert_eq!((code, out.as_str()), (0, "1 body (1 openai-chat): no findings\n"));
+    assert_eq!(
+        (code, out.as_str()),
+        (0, "1 body (1 openai-chat): no findings\n")
+    );
     let (_, out) = told("body.json", ORPHAN, &["--format", "human"]);
-    assert!(out.contains("[body.json:6:7]") && !out.contains("reaches"), "{out}");
+    assert!(
+        out.contains("[body.json:6:7]") && !out.contains("reaches"),
+        "{out}"
+    );
 }
 
 #[test]
 fn standard_input_and_several_files_are_read() {
     let folder = folder(&[("b.json", RIGHT), ("a.json", MISSPELT)]);
-    let ran = reqc(folder.path(), &["b.json", "-", "a.json", "--format", "short"], ORPHAN);
-    let places: Vec<&str> = ran.out.lines().filter_map(|line| line.split(": error").next()).collect();
+    let ran = reqc(
+        folder.path(),
+        &["b.json", "-", "a.json", "--format", "short"],
+        ORPHAN,
+    );
+    let places: Vec<&str> = ran
+        .out
+        .lines()
+        .filter_map(|line| line.split(": error").next())
+        .collect();
     assert_eq!(places[..2], ["<stdin>:6:7", "a.json:1:49"], "{}", ran.out);
-    assert!(ran.out.ends_with("3 bodies (1 anthropic-messages, 2 openai-chat): 2 errors\n"), "{}", ran.out);
+    assert!(
+        ran.out
+            .ends_with("3 bodies (1 anthropic-messages, 2 openai-chat): 2 errors\n"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
@@ -131,28 +197,49 @@ fn lists_and_batches_are_taken_apart() {
     );
     let (code, out) = told("batch.txt", &openai, &[]);
     assert_eq!(code, 1);
-    assert!(out.starts_with("batch.txt:1:125: error[schema/invalid-value]"), "{out}");
+    assert!(
+        out.starts_with("batch.txt:1:125: error[schema/invalid-value]"),
+        "{out}"
+    );
     assert!(out.contains("\nbatch.txt:4:105: error[schema/"), "{out}");
     assert!(
-        out.contains("\nbatch.txt:4:45: error[lint/batch-mixed]: `url` is `/v1/responses`, and line 1 has"),
+        out.contains(
+            "\nbatch.txt:4:45: error[lint/batch-mixed]: `url` is `/v1/responses`, and line 1 has"
+        ),
         "{out}"
     );
     assert!(
-        out.ends_with("2 bodies (1 openai-chat, 1 openai-responses): 5 errors, 1 other request passed over\n"),
+        out.ends_with(
+            "2 bodies (1 openai-chat, 1 openai-responses): 5 errors, 1 other request passed over\n"
+        ),
         "{out}"
     );
 
     let anthropic = json!({"requests": [{"custom_id": "a", "params": {"model": "claude-sonnet-5-5", "messages": [
         {"role": "user", "content": "Hello"}
     ]}}]});
-    let (_, out) = told("batch.json", &serde_json::to_string_pretty(&anthropic).expect("JSON"), &[]);
-    assert!(out.starts_with("batch.json:5:17: error[schema/missing-field]: `/max_tokens` is missing"), "{out}");
+    let (_, out) = told(
+        "batch.json",
+        &serde_json::to_string_pretty(&anthropic).expect("JSON"),
+        &[],
+    );
+    assert!(
+        out.starts_with("batch.json:5:17: error[schema/missing-field]: `/max_tokens` is missing"),
+        "{out}"
+    );
     let line = anthropic.pointer("/requests/0").expect("there").to_string();
     let (_, out) = told("batch.jsonl", &format!("{line}\n{line}\n"), &[]);
-    assert!(out.contains("batch.jsonl:2:27: error[schema/missing-field]"), "{out}");
+    assert!(
+        out.contains("batch.jsonl:2:27: error[schema/missing-field]"),
+        "{out}"
+    );
 
     let (_, out) = told("list.json", &format!("[\n{RIGHT},\n{MISSPELT}\n]\n"), &[]);
-    assert!(out.starts_with("list.json:3:49: error") && out.contains("\n2 bodies (2 openai-chat): 1 error"), "{out}");
+    assert!(
+        out.starts_with("list.json:3:49: error")
+            && out.contains("\n2 bodies (2 openai-chat): 1 error"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -161,12 +248,27 @@ fn a_batch_whose_job_names_the_model_needs_none() {
     let other = line.replace("\"a\"", "\"b\"");
     for arguments in [&["--wire", "mistral-chat"][..], &[]] {
         let (code, out) = told("b.jsonl", &format!("{line}\n{other}"), arguments);
-        assert_eq!((code, out.as_str()), (0, "2 bodies (2 mistral-chat): no findings\n"));
+        assert_eq!(
+            (code, out.as_str()),
+            (0, "2 bodies (2 mistral-chat): no findings\n")
+        );
     }
     let bare = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;
-    let (code, out) = told("b.json", bare, &["--wire", "openai-chat", "--provider", "OpenAI"]);
+    let (code, out) = told(
+        "b.json",
+        bare,
+        &["--wire", "openai-chat", "--provider", "OpenAI"],
+    );
     assert!(code == 1 && out.contains("`/model` is missing"), "{out}");
-    assert_eq!(told("b.json", bare, &["--wire", "openai-chat", "--model", "gpt-5.6-luna"]).0, 0);
+    assert_eq!(
+        told(
+            "b.json",
+            bare,
+            &["--wire", "openai-chat", "--model", "gpt-5.6-luna"]
+        )
+        .0,
+        0
+    );
 }
 
 /// A HAR file with one entry per URL and body.
@@ -176,7 +278,8 @@ fn har(entries: &[(&str, &str)]) -> String {
         let data = json!({"mimeType": "application/json", "text": body});
         json!({"request": {"method": "POST", "url": url, "headers": headers, "postData": data}, "response": {"status": 400}})
     };
-    json!({"log": {"version": "1.2", "entries": entries.iter().map(entry).collect::<Value>()}}).to_string()
+    json!({"log": {"version": "1.2", "entries": entries.iter().map(entry).collect::<Value>()}})
+        .to_string()
 }
 
 #[test]
@@ -189,19 +292,37 @@ fn captures_are_read_and_show_nothing_but_bodies() {
     let (code, out) = told("capture", &text, &[]);
     assert_eq!(code, 1);
     let place = text.find(r#"\"usr\""#).expect("there") + 1;
-    assert!(out.starts_with(&format!("capture:1:{place}: error[schema/invalid-value]")), "{place}\n{out}");
-    assert!(out.contains("2 bodies (1 openai-chat, 1 mistral-chat): 1 error, 1 other request passed over"), "{out}");
+    assert!(
+        out.starts_with(&format!("capture:1:{place}: error[schema/invalid-value]")),
+        "{place}\n{out}"
+    );
+    assert!(
+        out.contains(
+            "2 bodies (1 openai-chat, 1 mistral-chat): 1 error, 1 other request passed over"
+        ),
+        "{out}"
+    );
     let (_, out) = told("capture", &text, &["--format", "human"]);
-    assert!(out.contains("usr") && !out.contains("hidden-in-no-form") && !out.contains("https://"), "{out}");
+    assert!(
+        out.contains("usr") && !out.contains("hidden-in-no-form") && !out.contains("https://"),
+        "{out}"
+    );
 
-    let text = har(&[("https://api.openai.com/v1/chat/completions", "{\"model\": ]")]);
+    let text = har(&[(
+        "https://api.openai.com/v1/chat/completions",
+        "{\"model\": ]",
+    )]);
     let (_, out) = told("capture", &text, &[]);
     assert!(
-        out.contains(": error[lint/syntax]: a value is missing here") || out.contains("error[lint/syntax]"),
+        out.contains(": error[lint/syntax]: a value is missing here")
+            || out.contains("error[lint/syntax]"),
         "{out}"
     );
     let (code, out) = told("capture", &har(&[("https://example.com/", "{}")]), &[]);
-    assert!(code == 1 && out.contains("error[lint/no-body]: the one request of this file"), "{out}");
+    assert!(
+        code == 1 && out.contains("error[lint/no-body]: the one request of this file"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -211,25 +332,47 @@ fn what_a_url_says_of_server_and_model_counts() {
     let azure = "https://x.openai.azure.com/openai/deployments/ours/chat/completions?api-version=1";
     let bare = r#"{"messages": [{"role": "user", "content": "Hello"}]}"#;
     let (code, out) = told("capture", &har(&[(gemini, body), (azure, bare)]), &[]);
-    assert_eq!((code, out.as_str()), (0, "2 bodies (1 openai-chat, 1 google-generate-content): no findings\n"));
-    // A field of one server: right there, unknown at OpenAI, perhaps right at a server that nobody knows.
+    assert_eq!(
+        (code, out.as_str()),
+        (
+            0,
+            "2 bodies (1 openai-chat, 1 google-generate-content): no findings\n"
+        )
+    );
+    // A field of one server: right there, unknown at OpenAI, perhaps right at a server that nobody
+    // knows.
     let thinks = r#"{"model": "m/m", "enable_thinking": true, "stream": true, "messages": [{"role": "user", "content": "Hello"}]}"#;
     let at = |url: &str| told("capture", &har(&[(url, thinks)]), &[]);
-    assert_eq!(at("https://dashscope-intl.aliyuncs.com/compatible-mode/v1/chat/completions").0, 0);
-    assert!(at("https://api.openai.com/v1/chat/completions").1.contains("error[schema/unknown-field]"));
+    assert_eq!(
+        at("https://dashscope-intl.aliyuncs.com/compatible-mode/v1/chat/completions").0,
+        0
+    );
+    assert!(
+        at("https://api.openai.com/v1/chat/completions")
+            .1
+            .contains("error[schema/unknown-field]")
+    );
     let (code, out) = at("https://example.com/v1/chat/completions");
-    assert!(code == 0 && out.contains("warning[schema/unknown-field]"), "{out}");
+    assert!(
+        code == 0 && out.contains("warning[schema/unknown-field]"),
+        "{out}"
+    );
     assert_eq!(told("b.json", thinks, &["--provider", "Qwen"]).0, 0);
 }
 
 #[test]
 fn logs_hold_bodies_as_objects_and_as_text() {
-    let line =
-        json!({"timestamp": 1, "request": {"url": "https://api.openai.com/v1/chat/completions", "body": MISSPELT}});
-    let text = format!("{line}\n{}\n", json!({"level": "info", "message": "started"}));
+    let line = json!({"timestamp": 1, "request": {"url": "https://api.openai.com/v1/chat/completions", "body": MISSPELT}});
+    let text = format!(
+        "{line}\n{}\n",
+        json!({"level": "info", "message": "started"})
+    );
     let (_, out) = told("log.jsonl", &text, &[]);
     let place = text.find(r#"\"usr\""#).expect("there") + 1;
-    assert!(out.starts_with(&format!("log.jsonl:1:{place}: error[schema/invalid-value]")), "{out}");
+    assert!(
+        out.starts_with(&format!("log.jsonl:1:{place}: error[schema/invalid-value]")),
+        "{out}"
+    );
     assert!(out.contains("log.jsonl:2:1: error[lint/no-body]"), "{out}");
     let (_, out) = told("log.jsonl", &text, &["--allow", "lint/no-body"]);
     assert!(!out.contains("no-body"), "{out}");
@@ -240,11 +383,21 @@ fn a_format_that_is_not_certain_is_asked_for() {
     let body = r#"{"model": "llama3.2:3b", "messages": [{"role": "user", "content": "Hello"}]}"#;
     let (code, out) = told("b.json", body, &[]);
     assert!(
-        code == 1 && out.contains("error[lint/unknown-format]: this body may be `openai-chat` or `ollama-chat`"),
+        code == 1
+            && out.contains(
+                "error[lint/unknown-format]: this body may be `openai-chat` or `ollama-chat`"
+            ),
         "{out}"
     );
-    assert!(out.contains("`--wire`") && out.ends_with("0 bodies: 1 error\n"), "{out}");
-    for arguments in [["--wire", "ollama-chat"], ["--provider", "Ollama"], ["--provider", "Ollama OpenAI"]] {
+    assert!(
+        out.contains("`--wire`") && out.ends_with("0 bodies: 1 error\n"),
+        "{out}"
+    );
+    for arguments in [
+        ["--wire", "ollama-chat"],
+        ["--provider", "Ollama"],
+        ["--provider", "Ollama OpenAI"],
+    ] {
         assert_eq!(told("b.json", body, &arguments).0, 0, "{arguments:?}");
     }
     let folder = folder(&[("b.json", body)]);
@@ -255,15 +408,32 @@ fn a_format_that_is_not_certain_is_asked_for() {
     };
     assert!(failed(&["--wire", "openai-chatt"]).contains("did you mean `openai-chat`?"));
     assert!(failed(&["--provider", "Olama"]).contains("did you mean `Ollama`"));
-    assert!(failed(&["--provider", "Claude", "--wire", "openai-chat"]).contains("`Claude` takes no `openai-chat`"));
+    assert!(
+        failed(&["--provider", "Claude", "--wire", "openai-chat"])
+            .contains("`Claude` takes no `openai-chat`")
+    );
 }
 
 #[test]
 fn what_is_no_json_is_told_at_its_place() {
-    let (_, out) = told("b.json", "{\n  \"model\": \"m\",,\n  \"messages\": []\n}\n", &[]);
-    assert!(out.starts_with("b.json:2:16: error[lint/syntax]: there are two commas in a row\n"), "{out}");
-    let (_, out) = told("b.jsonl", &format!("{RIGHT}\n{{\"model\": None}}\n{RIGHT}\n"), &[]);
-    assert!(out.starts_with("b.jsonl:2:11: error[lint/syntax]: `None` is no JSON value"), "{out}");
+    let (_, out) = told(
+        "b.json",
+        "{\n  \"model\": \"m\",,\n  \"messages\": []\n}\n",
+        &[],
+    );
+    assert!(
+        out.starts_with("b.json:2:16: error[lint/syntax]: there are two commas in a row\n"),
+        "{out}"
+    );
+    let (_, out) = told(
+        "b.jsonl",
+        &format!("{RIGHT}\n{{\"model\": None}}\n{RIGHT}\n"),
+        &[],
+    );
+    assert!(
+        out.starts_with("b.jsonl:2:11: error[lint/syntax]: `None` is no JSON value"),
+        "{out}"
+    );
     assert!(out.contains("\n2 bodies (2 openai-chat): 1 error"), "{out}");
     for (text, rule) in [
         ("", "lint/syntax"),
@@ -274,29 +444,59 @@ fn what_is_no_json_is_told_at_its_place() {
         ("{\"a\": \"\0\"}", "repo/not-text"),
     ] {
         let (code, out) = told("b.json", text, &[]);
-        assert!(code == 1 && out.contains(&format!("error[{rule}]")), "{text:?}: {out}");
+        assert!(
+            code == 1 && out.contains(&format!("error[{rule}]")),
+            "{text:?}: {out}"
+        );
     }
     let folder = folder(&[]);
     fs::write(folder.path().join("latin1"), b"{\n\"a\": \"\xe9\"}").expect("written");
     let ran = reqc(folder.path(), &["latin1", "--format", "short"], "");
-    assert!(ran.out.starts_with("latin1:2:7: error[repo/not-text]: this is not UTF-8"), "{}", ran.out);
+    assert!(
+        ran.out
+            .starts_with("latin1:2:7: error[repo/not-text]: this is not UTF-8"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
 fn the_policy_of_the_repository_counts() {
     let policy = "[rules]\n\"schema/unknown-field\" = \"warning\"\n\n[[allow]]\ncode = \"protocol/orphan-result\"\nfile = \"bodies/*\"\nreason = \"a test\"\n";
     let field = r#"{"model": "gpt-5.6-luna", "temprature": 1, "messages": [{"role": "user", "content": "Hello"}]}"#;
-    let folder = folder(&[("reqc.toml", policy), ("bodies/a.json", ORPHAN), ("a.json", ORPHAN), ("b.json", field)]);
-    let lint = |arguments: &[&str]| reqc(folder.path(), &[&["--format", "short"], arguments].concat(), "");
+    let folder = folder(&[
+        ("reqc.toml", policy),
+        ("bodies/a.json", ORPHAN),
+        ("a.json", ORPHAN),
+        ("b.json", field),
+    ]);
+    let lint = |arguments: &[&str]| {
+        reqc(
+            folder.path(),
+            &[&["--format", "short"], arguments].concat(),
+            "",
+        )
+    };
     let ran = lint(&["bodies/a.json"]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert_eq!(lint(&["a.json"]).code, 1);
     let ran = lint(&["b.json"]);
-    assert!(ran.code == 0 && ran.out.contains("b.json:1:27: warning[schema/unknown-field]"), "{}", ran.out);
+    assert!(
+        ran.code == 0
+            && ran
+                .out
+                .contains("b.json:1:27: warning[schema/unknown-field]"),
+        "{}",
+        ran.out
+    );
     assert_eq!(lint(&["b.json", "--deny", "schema/*"]).code, 1);
     fs::write(folder.path().join("reqc.toml"), "[rules").expect("written");
     let ran = lint(&["bodies/a.json"]);
-    assert!(ran.code == 1 && ran.out.contains("reqc.toml:1:"), "a policy that cannot be read: {}", ran.out);
+    assert!(
+        ran.code == 1 && ran.out.contains("reqc.toml:1:"),
+        "a policy that cannot be read: {}",
+        ran.out
+    );
 }
 
 #[test]
@@ -304,10 +504,17 @@ fn programs_get_the_same_document_as_ever() {
     let folder = folder(&[("a.json", ORPHAN)]);
     let ran = reqc(folder.path(), &["a.json", "--format", "json"], "");
     let report: Value = serde_json::from_str(&ran.out).expect("JSON");
-    assert_eq!(report["summary"]["formats"], json!([{"name": "anthropic-messages", "bodies": 1}]));
+    assert_eq!(
+        report["summary"]["formats"],
+        json!([{"name": "anthropic-messages", "bodies": 1}])
+    );
     assert_eq!(report["diagnostics"][0]["line"], 6);
     assert_eq!(report["diagnostics"][0]["agents"], json!([]));
-    let ran = reqc(folder.path(), &["a.json", "-q", "--allow", "protocol/*"], "");
+    let ran = reqc(
+        folder.path(),
+        &["a.json", "-q", "--allow", "protocol/*"],
+        "",
+    );
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));
 }
 
@@ -319,27 +526,63 @@ fn many_lines_are_told_in_their_order_and_bounded() {
     let report: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!((code, &report["summary"]["bodies"]), (1, &json!(10_500)));
     let findings = report["diagnostics"].as_array().expect("a list");
-    let lines: Vec<u64> = findings.iter().map(|finding| finding["line"].as_u64().expect("a line")).collect();
-    assert!(lines.is_sorted() && lines.last() == Some(&10_000), "{:?}", lines.last());
+    let lines: Vec<u64> = findings
+        .iter()
+        .map(|finding| finding["line"].as_u64().expect("a line"))
+        .collect();
+    assert!(
+        lines.is_sorted() && lines.last() == Some(&10_000),
+        "{:?}",
+        lines.last()
+    );
     let left_out = report["summary"]["left_out"].as_array().expect("a list");
-    assert!(left_out.len() == 2 && left_out.iter().all(|it| it["findings"] == 500), "one of each rule: {left_out:?}");
+    assert!(
+        left_out.len() == 2 && left_out.iter().all(|it| it["findings"] == 500),
+        "one of each rule: {left_out:?}"
+    );
     assert_eq!(report["summary"]["errors"], 21_000);
     let (_, out) = told("many.jsonl", &text, &[]);
-    assert!(out.contains("… and 10,400 more of ") && out.contains("`--format json` has the first 10,000\n"), "{out}");
+    assert!(
+        out.contains("… and 10,400 more of ")
+            && out.contains("`--format json` has the first 10,000\n"),
+        "{out}"
+    );
 }
 
 #[test]
 fn lines_of_text_in_a_log_are_skipped_with_one_warning() {
-    let log = format!("started\n{MISSPELT}\n[INFO] up\n2027-01-31 10:00 INFO {MISSPELT}\n{{broken\n");
+    let log =
+        format!("started\n{MISSPELT}\n[INFO] up\n2027-01-31 10:00 INFO {MISSPELT}\n{{broken\n");
     let (code, out) = told("a.log", &log, &[]);
     let lines: Vec<&str> = out.lines().collect();
-    assert!(code == 1 && lines[0].starts_with("a.log:1:1: warning[lint/no-body]: 2 lines are text"), "{out}");
-    assert!(lines[1].starts_with("a.log:2:") && lines[2].starts_with("a.log:4:"), "{out}");
-    assert!(lines[3].starts_with("a.log:5:") && lines[3].contains("lint/syntax"), "{out}");
-    let column = |line: &str| line.split(':').nth(2).expect("a column").parse::<usize>().expect("a number");
-    assert_eq!(column(lines[2]), column(lines[1]) + "2027-01-31 10:00 INFO ".len());
+    assert!(
+        code == 1 && lines[0].starts_with("a.log:1:1: warning[lint/no-body]: 2 lines are text"),
+        "{out}"
+    );
+    assert!(
+        lines[1].starts_with("a.log:2:") && lines[2].starts_with("a.log:4:"),
+        "{out}"
+    );
+    assert!(
+        lines[3].starts_with("a.log:5:") && lines[3].contains("lint/syntax"),
+        "{out}"
+    );
+    let column = |line: &str| {
+        line.split(':')
+            .nth(2)
+            .expect("a column")
+            .parse::<usize>()
+            .expect("a number")
+    };
+    assert_eq!(
+        column(lines[2]),
+        column(lines[1]) + "2027-01-31 10:00 INFO ".len()
+    );
     let (_, out) = told("a.log", &log, &["--allow", "lint/no-body"]);
-    assert!(!out.contains("lint/no-body") && out.contains("2 bodies"), "{out}");
+    assert!(
+        !out.contains("lint/no-body") && out.contains("2 bodies"),
+        "{out}"
+    );
     let right = format!("started\n{RIGHT}\n");
     assert_eq!(told("b.log", &right, &["--allow", "lint/no-body"]).0, 0);
 }
@@ -348,17 +591,27 @@ fn lines_of_text_in_a_log_are_skipped_with_one_warning() {
 #[test]
 fn links_of_a_repository_are_not_followed() {
     let folder = folder(&[("own/reqc.toml", ""), ("secret.json", "{\"password\": 1}")]);
-    std::os::unix::fs::symlink("../secret.json", folder.path().join("own/body.json")).expect("a link");
+    std::os::unix::fs::symlink("../secret.json", folder.path().join("own/body.json"))
+        .expect("a link");
     let ran = reqc(&folder.path().join("own"), &["body.json"], "");
-    assert!(ran.code == 2 && ran.err.contains("is a link that lies in a repository"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code == 2 && ran.err.contains("is a link that lies in a repository"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
 }
 
 /// Three requests of one conversation whose system prompt holds the time, beside hostile text.
 fn session() -> String {
     let request = |turn: usize| {
         let hostile = "<script>alert(1)</script> </svg> \u{1b}[2J ```\n## @all ![x](javascript:y)";
-        let system = format!("Time: 2026-11-25T10:00:0{turn}Z {hostile}\n{}", "Read with care. ".repeat(900));
-        let mut messages = vec![json!({"role": "user", "content": format!("Look at it. {hostile}")})];
+        let system = format!(
+            "Time: 2026-11-25T10:00:0{turn}Z {hostile}\n{}",
+            "Read with care. ".repeat(900)
+        );
+        let mut messages =
+            vec![json!({"role": "user", "content": format!("Look at it. {hostile}")})];
         for at in 0..turn {
             messages.push(json!({"role": "assistant", "content": format!("Answer {at}.")}));
             messages.push(json!({"role": "user", "content": format!("Question {at}.")}));
@@ -367,7 +620,9 @@ fn session() -> String {
         let messages = [vec![system], messages].concat();
         json!({"model": "<b>gpt-5</b>", "messages": messages})
     };
-    (0..3).map(|turn| request(turn).to_string() + "\n").collect()
+    (0..3)
+        .map(|turn| request(turn).to_string() + "\n")
+        .collect()
 }
 
 #[test]
@@ -376,25 +631,54 @@ fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
     let ran = reqc(folder.path(), &["--session", "log.jsonl"], "");
     assert_eq!((ran.code, ran.err.as_str()), (1, ""), "{}", ran.out);
     assert!(
-        ran.out.contains("cache lost at request 2: the date or time in `messages[0].content`, from byte 24;"),
+        ran.out.contains(
+            "cache lost at request 2: the date or time in `messages[0].content`, from byte 24;"
+        ),
         "{}",
         ran.out
     );
     assert!(!ran.out.contains('\u{1b}'));
-    let html = reqc(folder.path(), &["--session", "log.jsonl", "--format", "html"], "").out;
-    assert!(html.starts_with("<!doctype html>") && html.contains("<svg ") && html.contains("default-src 'none'"));
+    let html = reqc(
+        folder.path(),
+        &["--session", "log.jsonl", "--format", "html"],
+        "",
+    )
+    .out;
+    assert!(
+        html.starts_with("<!doctype html>")
+            && html.contains("<svg ")
+            && html.contains("default-src 'none'")
+    );
     for hostile in ["<script", "<b>", "javascript:", "@all", "\u{1b}"] {
         assert!(!html.contains(hostile), "{hostile}");
     }
     assert_eq!(html.matches("</svg>").count(), 1);
-    let json: Value =
-        serde_json::from_str(&reqc(folder.path(), &["--session", "log.jsonl", "--format", "json"], "").out)
-            .expect("JSON");
+    let json: Value = serde_json::from_str(
+        &reqc(
+            folder.path(),
+            &["--session", "log.jsonl", "--format", "json"],
+            "",
+        )
+        .out,
+    )
+    .expect("JSON");
     assert_eq!(json["stories"][0]["breaks"][0]["change"], "time");
     assert_eq!(json["stories"][0]["breaks"][0]["times"], 2);
-    let markdown = reqc(folder.path(), &["--session", "log.jsonl", "--format", "markdown"], "").out;
-    assert!(markdown.contains("### conversation 1") && !markdown.contains("<b>"), "{markdown}");
-    let refused = reqc(folder.path(), &["--session", "log.jsonl", "--format", "sarif"], "");
+    let markdown = reqc(
+        folder.path(),
+        &["--session", "log.jsonl", "--format", "markdown"],
+        "",
+    )
+    .out;
+    assert!(
+        markdown.contains("### conversation 1") && !markdown.contains("<b>"),
+        "{markdown}"
+    );
+    let refused = reqc(
+        folder.path(),
+        &["--session", "log.jsonl", "--format", "sarif"],
+        "",
+    );
     assert_eq!(refused.code, 2, "{}", refused.out);
 }
 
@@ -402,14 +686,30 @@ fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
 fn a_session_with_nothing_to_mend_is_clean() {
     let clean: Vec<String> = session()
         .lines()
-        .map(|line| format!("{}\n", line.replacen("10:00:01", "10:00:00", 1).replacen("10:00:02", "10:00:00", 1)))
+        .map(|line| {
+            format!(
+                "{}\n",
+                line.replacen("10:00:01", "10:00:00", 1)
+                    .replacen("10:00:02", "10:00:00", 1)
+            )
+        })
         .collect();
     let clean = clean.concat();
     let folder = folder(&[("log.jsonl", &clean)]);
     let ran = reqc(folder.path(), &["--session", "log.jsonl"], "");
     assert_eq!(ran.code, 0, "{}", ran.out);
-    assert!(ran.out.contains("3 requests (3 of bodies) in 1 conversation: nothing to mend"), "{}", ran.out);
+    assert!(
+        ran.out
+            .contains("3 requests (3 of bodies) in 1 conversation: nothing to mend"),
+        "{}",
+        ran.out
+    );
     // Standard input, twice the same file: it goes on.
     let ran = reqc(folder.path(), &["--session", "log.jsonl", "-"], &clean);
-    assert!(ran.out.contains("6 requests (6 of bodies) in 1 conversation"), "{}", ran.out);
+    assert!(
+        ran.out
+            .contains("6 requests (6 of bodies) in 1 conversation"),
+        "{}",
+        ran.out
+    );
 }

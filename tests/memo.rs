@@ -1,4 +1,5 @@
-//! What agents share is rendered once, and nobody can tell: with and without it, the same bytes and findings.
+//! What agents share is rendered once, and nobody can tell: with and without it, the same bytes and
+//! findings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,18 +20,32 @@ fn everything_in(
     contexts: Option<&[Arc<str>]>,
     without_memo: bool,
 ) -> (Vec<String>, Vec<Diagnostic>) {
-    let selection = Selection { without_memo, contexts: contexts.map(<[_]>::to_vec), ..Selection::default() };
+    let selection = Selection {
+        without_memo,
+        contexts: contexts.map(<[_]>::to_vec),
+        ..Selection::default()
+    };
     let run = compiler.run(&selection, |agent| {
-        let bodies = agent
-            .bodies
-            .iter()
-            .map(|(ready, body)| format!("{} {} {}", agent.plan.name(), ready.context.name, body.pretty()));
+        let bodies = agent.bodies.iter().map(|(ready, body)| {
+            format!(
+                "{} {} {}",
+                agent.plan.name(),
+                ready.context.name,
+                body.pretty()
+            )
+        });
         agent.bodies.iter().for_each(|(_, body)| {
-            assert_eq!(serde_json::from_str::<serde_json::Value>(&body.pretty()).expect("is JSON"), *body.value());
+            assert_eq!(
+                serde_json::from_str::<serde_json::Value>(&body.pretty()).expect("is JSON"),
+                *body.value()
+            );
         });
         bodies.collect::<Vec<_>>()
     });
-    (run.results.into_iter().flatten().collect(), run.findings.into_vec())
+    (
+        run.results.into_iter().flatten().collect(),
+        run.findings.into_vec(),
+    )
 }
 
 fn assert_invisible(world: Arc<dyn World>) -> usize {
@@ -43,11 +58,23 @@ fn assert_same(compiler: &Compiler, contexts: Option<&[Arc<str>]>, what: &str) -
     // Twice: the second run finds everything remembered.
     for _ in 0..2 {
         let (bodies, findings) = everything_in(compiler, contexts, false);
-        let differs = plain.0.iter().zip(&bodies).find(|(plain, other)| plain != other);
+        let differs = plain
+            .0
+            .iter()
+            .zip(&bodies)
+            .find(|(plain, other)| plain != other);
         assert_eq!(differs, None, "{what}");
-        let differs = plain.1.iter().zip(&findings).find(|(plain, other)| plain != other);
+        let differs = plain
+            .1
+            .iter()
+            .zip(&findings)
+            .find(|(plain, other)| plain != other);
         assert_eq!(differs, None, "{what}");
-        assert_eq!((bodies.len(), findings.len()), (plain.0.len(), plain.1.len()), "{what}");
+        assert_eq!(
+            (bodies.len(), findings.len()),
+            (plain.0.len(), plain.1.len()),
+            "{what}"
+        );
     }
     plain.0.len() + plain.1.len()
 }
@@ -82,9 +109,24 @@ fn what_a_template_sees_of_its_agent_keeps_results_apart() {
         ("agents/a.toml", agent("A", "system_prompt = 'one'")),
         ("agents/b.toml", agent("B", "system_prompt = 'two'")),
         ("agents/c.toml", agent("C", "")),
-        ("agents/d.toml", agent("D", "system_prompt = '{{ language }}{{ project_name }}'")),
-        ("agents/e.toml", agent("E", "provider_instance = 'Mistral AI'\nendpoint = 'v1/chat/completions'")),
-        ("agents/f.toml", agent("F", "provider_instance = 'Claude'\nendpoint = 'v1/messages'")),
+        (
+            "agents/d.toml",
+            agent("D", "system_prompt = '{{ language }}{{ project_name }}'"),
+        ),
+        (
+            "agents/e.toml",
+            agent(
+                "E",
+                "provider_instance = 'Mistral AI'\nendpoint = 'v1/chat/completions'",
+            ),
+        ),
+        (
+            "agents/f.toml",
+            agent(
+                "F",
+                "provider_instance = 'Claude'\nendpoint = 'v1/messages'",
+            ),
+        ),
     ];
     assert!(assert_invisible(Arc::new(MemoryWorld::from_iter(files))) > 100);
 }
@@ -100,20 +142,41 @@ fn tools_of_the_body_and_of_the_request_are_kept_apart() {
         tool_choice = '{% if ctx.tools is defined %}"auto"{% endif %}'
         messages = [{ role = "user", content = "{{ tojson((ctx.tools if existsIn(ctx, 'tools') else []) | map(attribute='name') | join(' ')) }}" }]
     "#;
-    let agent =
-        |name: &str, more: &str| format!("name = \"{name}\"\nextends = \"Base\"\nsystem_prompt = '{name}'\n{more}\n");
-    let custom = |name: &str| format!("[body]\ntools = [{{ type = 'custom', custom = {{ name = '{name}' }} }}]");
+    let agent = |name: &str, more: &str| {
+        format!("name = \"{name}\"\nextends = \"Base\"\nsystem_prompt = '{name}'\n{more}\n")
+    };
+    let custom = |name: &str| {
+        format!("[body]\ntools = [{{ type = 'custom', custom = {{ name = '{name}' }} }}]")
+    };
     let made = "[body]\ntools = '[{% if ctx.system_prompt is defined %}{\"type\": \"custom\", \"custom\": {\"name\": {{ tojson(ctx.system_prompt) }}}}{% endif %}]'";
     let files = [
         ("agents/base.toml", base.to_owned()),
         ("agents/a.toml", agent("A", "enable_tools = true")),
         ("agents/b.toml", agent("B", "")),
-        ("agents/c.toml", agent("C", &format!("enable_tools = true\n{}", custom("one")))),
-        ("agents/d.toml", agent("D", &format!("enable_tools = true\n{}", custom("two")))),
+        (
+            "agents/c.toml",
+            agent("C", &format!("enable_tools = true\n{}", custom("one"))),
+        ),
+        (
+            "agents/d.toml",
+            agent("D", &format!("enable_tools = true\n{}", custom("two"))),
+        ),
         ("agents/e.toml", agent("E", &custom("one"))),
-        ("agents/f.toml", agent("F", &format!("enable_tools = true\n{}", custom("read_file")))),
-        ("agents/g.toml", agent("G", &format!("enable_tools = true\n{made}"))),
-        ("agents/search.toml", agent("search", &format!("enable_tools = true\n{made}"))),
+        (
+            "agents/f.toml",
+            agent(
+                "F",
+                &format!("enable_tools = true\n{}", custom("read_file")),
+            ),
+        ),
+        (
+            "agents/g.toml",
+            agent("G", &format!("enable_tools = true\n{made}")),
+        ),
+        (
+            "agents/search.toml",
+            agent("search", &format!("enable_tools = true\n{made}")),
+        ),
     ];
     assert!(assert_invisible(Arc::new(MemoryWorld::from_iter(files))) > 100);
 }
@@ -132,23 +195,43 @@ fn mistakes_in_shared_templates_are_found_where_they_are() {
             {"role": "usr", "content": ""},
         ]"""
     "#;
-    let quoted = base.replace("{{ message.role }}{{ \"1\" }}", "{{ tojson(message.role) }}").replace("Base", "Quoted");
+    let quoted = base
+        .replace(
+            "{{ message.role }}{{ \"1\" }}",
+            "{{ tojson(message.role) }}",
+        )
+        .replace("Base", "Quoted");
     let agent = |name: &str, more: &str| format!("name = \"{name}\"\n{more}\n");
     let files = [
         ("agents/base.toml", base.to_owned()),
         ("agents/quoted.toml", quoted),
-        ("agents/a.toml", agent("A", "extends = 'Base'\nsystem_prompt = 'one'")),
+        (
+            "agents/a.toml",
+            agent("A", "extends = 'Base'\nsystem_prompt = 'one'"),
+        ),
         ("agents/b.toml", agent("B", "extends = 'Base'")),
-        ("agents/c.toml", agent("C", "extends = 'Quoted'\nsystem_prompt = 'one'")),
-        ("agents/d.toml", agent("D", "extends = 'Quoted'\nsystem_prompt = 'two'")),
+        (
+            "agents/c.toml",
+            agent("C", "extends = 'Quoted'\nsystem_prompt = 'one'"),
+        ),
+        (
+            "agents/d.toml",
+            agent("D", "extends = 'Quoted'\nsystem_prompt = 'two'"),
+        ),
         ("agents/e.toml", agent("E", "extends = 'Quoted'")),
-        ("agents/f.toml", agent("F", "extends = 'Quoted'\nendpoint = 'x'\n[body]\nseed = 1")),
+        (
+            "agents/f.toml",
+            agent("F", "extends = 'Quoted'\nendpoint = 'x'\n[body]\nseed = 1"),
+        ),
     ];
     let world = Arc::new(MemoryWorld::from_iter(files));
     assert_invisible(Arc::clone(&world) as Arc<dyn World>);
     let compiler = Compiler::load(world, Arc::new(Embedded::bundled()), LoadOptions::default());
     let (_, findings) = everything(&compiler, false);
-    let places: Vec<&str> = findings.iter().map(|finding| compiler.sources().slice(finding.primary.span)).collect();
+    let places: Vec<&str> = findings
+        .iter()
+        .map(|finding| compiler.sources().slice(finding.primary.span))
+        .collect();
     for place in ["\"contents\"", "\"contnet\"", "\"usr\""] {
         assert!(places.contains(&place), "{place} in {places:?}");
     }
@@ -176,7 +259,12 @@ fn hostile_prompts() -> Vec<String> {
         "aGVsbG8=",
     ];
     let long = [40, 64, 65, 256, 257, 513, 70_000].map(|len| "é".repeat(len));
-    texts.iter().map(|&text| text.to_owned()).chain(long).chain(["\\\"".repeat(5_000)]).collect()
+    texts
+        .iter()
+        .map(|&text| text.to_owned())
+        .chain(long)
+        .chain(["\\\"".repeat(5_000)])
+        .collect()
 }
 
 /// What templates do with a prompt, rightly and wrongly.
@@ -211,22 +299,36 @@ const USES: [&str; 26] = [
 
 #[test]
 fn a_prompt_that_is_put_into_a_shared_rendering_changes_nothing() {
-    let contexts: Vec<Arc<str>> = ["plain-turn", "attached-files", "no-system-prompt"].map(Arc::from).to_vec();
+    let contexts: Vec<Arc<str>> = ["plain-turn", "attached-files", "no-system-prompt"]
+        .map(Arc::from)
+        .to_vec();
     for (number, used) in USES.iter().enumerate() {
         let base = format!(
             "name = 'Base'\nabstract = true\nprovider_instance = 'OpenAI'\nendpoint = 'chat/completions'\n[body]\n{used}\n"
         );
         let agent = |(index, prompt): (usize, String)| {
-            let prompt = serde_json::to_string(&prompt).expect("serialises").replace('\u{7f}', "\\u007F");
-            let text = format!("name = 'Agent {index}'\nextends = 'Base'\nsystem_prompt = {prompt}\n");
+            let prompt = serde_json::to_string(&prompt)
+                .expect("serialises")
+                .replace('\u{7f}', "\\u007F");
+            let text =
+                format!("name = 'Agent {index}'\nextends = 'Base'\nsystem_prompt = {prompt}\n");
             (format!("agents/a{index}.toml"), text)
         };
         let agents = hostile_prompts().into_iter().enumerate().map(agent);
-        let world: MemoryWorld = agents.chain([("agents/base.toml".to_owned(), base)]).collect();
-        let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
+        let world: MemoryWorld = agents
+            .chain([("agents/base.toml".to_owned(), base)])
+            .collect();
+        let compiler = Compiler::load(
+            Arc::new(world),
+            Arc::new(Embedded::bundled()),
+            LoadOptions::default(),
+        );
         let found = |finding: &Diagnostic| format!("{}: {}", finding.rule.code, finding.message);
         assert!(
-            !compiler.findings().iter().any(|it| it.rule.code.starts_with("toml/")),
+            !compiler
+                .findings()
+                .iter()
+                .any(|it| it.rule.code.starts_with("toml/")),
             "{:?}",
             compiler.findings().iter().map(found).collect::<Vec<_>>()
         );

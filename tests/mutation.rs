@@ -1,9 +1,9 @@
 //! How much the schemas notice: each key of each bundled body renamed, each scalar's type swapped.
 //!
-//! What stands at a position that a schema declares free (`x-reqc-free`) is left alone. A mutation is tried once per
-//! provider instance and place, where a place is the body's pointer with the `role` or `type` of an element instead of its
-//! number: the same key of the hundredth user message would only count the same hole again.
-//! `cargo test --test mutation -- --nocapture` shows a table.
+//! What stands at a position that a schema declares free (`x-reqc-free`) is left alone. A mutation
+//! is tried once per provider instance and place, where a place is the body's pointer with the
+//! `role` or `type` of an element instead of its number: the same key of the hundredth user message
+//! would only count the same hole again. `cargo test --test mutation -- --nocapture` shows a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -23,7 +23,11 @@ const WANTED: f64 = 0.98;
 #[test]
 fn mutated_bodies_are_rejected() {
     let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the repository");
-    let compiler = Compiler::load(Arc::new(disk), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let compiler = Compiler::load(
+        Arc::new(disk),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
     let (schemas, findings) = Schemas::new(compiler.repo(), &Arc::default());
     assert_eq!(findings, []);
     let schemas = Arc::new(schemas);
@@ -45,8 +49,16 @@ fn mutated_bodies_are_rejected() {
     }
     println!("{}", table(&scores));
     assert_eq!(scores.len(), 9, "every format has bodies");
-    let weak: Vec<&&str> = scores.iter().filter(|(_, score)| score.part() < WANTED).map(|(wire, _)| wire).collect();
-    assert!(weak.is_empty(), "too much is accepted in {weak:?}\n{}", table(&scores));
+    let weak: Vec<&&str> = scores
+        .iter()
+        .filter(|(_, score)| score.part() < WANTED)
+        .map(|(wire, _)| wire)
+        .collect();
+    assert!(
+        weak.is_empty(),
+        "too much is accepted in {weak:?}\n{}",
+        table(&scores)
+    );
 }
 
 /// The bodies of one agent.
@@ -82,16 +94,28 @@ impl Score {
 }
 
 fn table(scores: &BTreeMap<&str, Score>) -> String {
-    let mut text = format!("{:24} {:>11} {:>11} {:>9}\n", "format", "renames", "types", "rejected");
+    let mut text = format!(
+        "{:24} {:>11} {:>11} {:>9}\n",
+        "format", "renames", "types", "rejected"
+    );
     for (wire, score) in scores {
-        let [renames, types] = score.counts.map(|(rejected, tried)| format!("{rejected}/{tried}"));
-        let _ = writeln!(text, "{wire:24} {renames:>11} {types:>11} {:>7.2} %", 100.0 * score.part());
+        let [renames, types] = score
+            .counts
+            .map(|(rejected, tried)| format!("{rejected}/{tried}"));
+        let _ = writeln!(
+            text,
+            "{wire:24} {renames:>11} {types:>11} {:>7.2} %",
+            100.0 * score.part()
+        );
     }
     for (wire, score) in scores.iter().filter(|(_, score)| !score.free.is_empty()) {
         let places: Vec<&str> = score.free.iter().map(String::as_str).collect();
         let _ = writeln!(text, "  left alone: {wire} {}", places.join(", "));
     }
-    for (wire, survivor) in scores.iter().flat_map(|(wire, score)| score.survivors.iter().map(move |it| (wire, it))) {
+    for (wire, survivor) in scores
+        .iter()
+        .flat_map(|(wire, score)| score.survivors.iter().map(move |it| (wire, it)))
+    {
         let _ = writeln!(text, "  accepted: {wire} {survivor}");
     }
     text
@@ -100,29 +124,58 @@ fn table(scores: &BTreeMap<&str, Score>) -> String {
 impl Sample {
     fn mutate(&self, seen: &mut BTreeSet<(String, String, Mutation)>, score: &mut Score) {
         for (context, body) in &self.bodies {
-            assert_eq!(self.schemas.problems(body), [], "{} in {context}", self.agent);
+            assert_eq!(
+                self.schemas.problems(body),
+                [],
+                "{} in {context}",
+                self.agent
+            );
             let mut free = Free::default();
             let mut validators = Vec::new();
             for schema in self.schemas.documents() {
                 free.collect(schema, schema, body, &Pointer::root());
-                validators.push(jsonschema::draft202012::options().build(schema).expect("a schema"));
+                validators.push(
+                    jsonschema::draft202012::options()
+                        .build(schema)
+                        .expect("a schema"),
+                );
             }
             let mut found = Vec::new();
-            visit(body, &free, &Pointer::root(), "", &mut found, &mut score.free);
+            visit(
+                body,
+                &free,
+                &Pointer::root(),
+                "",
+                &mut found,
+                &mut score.free,
+            );
             for position in found {
                 for mutation in position.mutations() {
-                    let kind = (format!("{} {}", self.wire, self.instance), position.place.clone(), mutation);
+                    let kind = (
+                        format!("{} {}", self.wire, self.instance),
+                        position.place.clone(),
+                        mutation,
+                    );
                     if seen.insert(kind) {
                         let mutated = position.mutated(body, mutation);
                         let rejected = !self.schemas.problems(&mutated).is_empty();
-                        // Compiled with the program and taken apart, or as the file says it: the answer is the same.
-                        let is_broken = validators.iter().any(|validator| !validator.is_valid(&mutated));
-                        assert_eq!(rejected, is_broken, "{} {} in {context}", position.place, self.agent);
+                        // Compiled with the program and taken apart, or as the file says it: the
+                        // answer is the same.
+                        let is_broken = validators
+                            .iter()
+                            .any(|validator| !validator.is_valid(&mutated));
+                        assert_eq!(
+                            rejected, is_broken,
+                            "{} {} in {context}",
+                            position.place, self.agent
+                        );
                         let count = &mut score.counts[mutation as usize];
                         *count = (count.0 + u32::from(rejected), count.1 + 1);
                         if !rejected {
                             let (place, changed) = (&position.place, position.changed(mutation));
-                            score.survivors.push(format!("{place} {changed} ({}, {context})", self.agent));
+                            score
+                                .survivors
+                                .push(format!("{place} {changed} ({}, {context})", self.agent));
                         }
                     }
                 }
@@ -144,23 +197,32 @@ struct Position {
 impl Position {
     fn mutations(&self) -> impl Iterator<Item = Mutation> {
         let rename = self.is_member.then_some(Mutation::Rename);
-        rename.into_iter().chain(self.is_scalar.then_some(Mutation::Type))
+        rename
+            .into_iter()
+            .chain(self.is_scalar.then_some(Mutation::Type))
     }
 
     /// What the schema takes although nothing of the kind is meant.
     fn changed(&self, mutation: Mutation) -> String {
         match mutation {
-            Mutation::Rename => format!("may be called `{}_`: an object on the way there is open", self.token),
+            Mutation::Rename => format!(
+                "may be called `{}_`: an object on the way there is open",
+                self.token
+            ),
             Mutation::Type => "may have another type: its schema names none".to_owned(),
         }
     }
 
     fn mutated(&self, body: &Value, mutation: Mutation) -> Value {
         let mut body = body.clone();
-        let parent = body.pointer_mut(self.parent.as_str()).expect("it was there");
+        let parent = body
+            .pointer_mut(self.parent.as_str())
+            .expect("it was there");
         match (parent, mutation) {
             (Value::Object(members), Mutation::Rename) => *members = renamed(members, &self.token),
-            (Value::Object(members), Mutation::Type) => members[&self.token] = swapped(&members[&self.token]),
+            (Value::Object(members), Mutation::Type) => {
+                members[&self.token] = swapped(&members[&self.token]);
+            }
             (Value::Array(elements), _) => {
                 let index: usize = self.token.parse().expect("an index");
                 elements[index] = swapped(&elements[index]);
@@ -172,8 +234,17 @@ impl Position {
 }
 
 fn renamed(members: &Map<String, Value>, name: &str) -> Map<String, Value> {
-    let rename = |key: &String| if key == name { format!("{key}_") } else { key.clone() };
-    members.iter().map(|(key, value)| (rename(key), value.clone())).collect()
+    let rename = |key: &String| {
+        if key == name {
+            format!("{key}_")
+        } else {
+            key.clone()
+        }
+    };
+    members
+        .iter()
+        .map(|(key, value)| (rename(key), value.clone()))
+        .collect()
 }
 
 fn swapped(value: &Value) -> Value {
@@ -201,12 +272,25 @@ fn visit(
     }
     let is_partly_free = free.rest.contains(at.as_str());
     let described = |name: &str| !is_partly_free || name == "type";
-    for (token, child, is_member) in children(value).into_iter().filter(|(token, ..)| described(token)) {
-        let place = if is_member { format!("{place}/{token}") } else { format!("{place}/{}", what(child)) };
+    for (token, child, is_member) in children(value)
+        .into_iter()
+        .filter(|(token, ..)| described(token))
+    {
+        let place = if is_member {
+            format!("{place}/{token}")
+        } else {
+            format!("{place}/{}", what(child))
+        };
         let is_scalar = !child.is_object() && !child.is_array();
         if is_member || is_scalar {
             let (parent, token, place) = (at.clone(), token.clone(), place.clone());
-            found.push(Position { parent, token, place, is_member, is_scalar });
+            found.push(Position {
+                parent,
+                token,
+                place,
+                is_member,
+                is_scalar,
+            });
         }
         visit(child, free, &at.member(&token), &place, found, left);
     }
@@ -215,10 +299,15 @@ fn visit(
 /// Token, value, and whether it is a member of an object.
 fn children(value: &Value) -> Vec<(String, &Value, bool)> {
     match value {
-        Value::Object(members) => members.iter().map(|(key, child)| (key.clone(), child, true)).collect(),
-        Value::Array(elements) => {
-            elements.iter().enumerate().map(|(index, child)| (index.to_string(), child, false)).collect()
-        }
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, child)| (key.clone(), child, true))
+            .collect(),
+        Value::Array(elements) => elements
+            .iter()
+            .enumerate()
+            .map(|(index, child)| (index.to_string(), child, false))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -227,7 +316,11 @@ fn children(value: &Value) -> Vec<(String, &Value, bool)> {
 fn what(element: &Value) -> String {
     let says = |key: &str| element.get(key).and_then(Value::as_str);
     let said: Vec<&str> = [says("role"), says("type")].into_iter().flatten().collect();
-    if said.is_empty() { "*".to_owned() } else { said.join(" ") }
+    if said.is_empty() {
+        "*".to_owned()
+    } else {
+        said.join(" ")
+    }
 }
 
 /// Pointers of a body at which names and values are not described.
@@ -252,7 +345,9 @@ impl Free {
         for (token, child, _) in children(value) {
             let described = match value {
                 Value::Array(_) => schema.get("items"),
-                _ => schema["properties"].get(&token).or_else(|| schema.get("additionalProperties")),
+                _ => schema["properties"]
+                    .get(&token)
+                    .or_else(|| schema.get("additionalProperties")),
             };
             if let Some(described) = described {
                 self.collect(root, described, child, &at.member(&token));
@@ -263,20 +358,39 @@ impl Free {
 
 fn follow<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
     while let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        schema = root.pointer(target.trim_start_matches('#')).expect("references lead somewhere");
+        schema = root
+            .pointer(target.trim_start_matches('#'))
+            .expect("references lead somewhere");
     }
     schema
 }
 
-/// The schemas that describe the same value as part of this one: of alternatives, the one that its member picks.
+/// The schemas that describe the same value as part of this one: of alternatives, the one that its
+/// member picks.
 fn parts<'s>(root: &'s Value, schema: &'s Value, value: &Value) -> Vec<&'s Value> {
-    let list = |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten();
+    let list = |key: &str| {
+        schema
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
     let member = schema["x-reqc-discriminator"].as_str();
     let picked = |branch: &&Value| {
-        let given = member.and_then(|member| value.get(member)).unwrap_or(&schema["x-reqc-discriminator-default"]);
+        let given = member
+            .and_then(|member| value.get(member))
+            .unwrap_or(&schema["x-reqc-discriminator-default"]);
         let property = member.map(|member| &follow(root, branch)["properties"][member]);
-        property.is_some_and(|it| &it["const"] == given || it["enum"].as_array().is_some_and(|all| all.contains(given)))
+        property.is_some_and(|it| {
+            &it["const"] == given || it["enum"].as_array().is_some_and(|all| all.contains(given))
+        })
     };
-    let conditional = ["then", "else"].into_iter().filter_map(|key| schema.get(key));
-    list("allOf").chain(list("anyOf")).chain(list("oneOf").filter(picked)).chain(conditional).collect()
+    let conditional = ["then", "else"]
+        .into_iter()
+        .filter_map(|key| schema.get(key));
+    list("allOf")
+        .chain(list("anyOf"))
+        .chain(list("oneOf").filter(picked))
+        .chain(conditional)
+        .collect()
 }

@@ -1,4 +1,5 @@
-//! Parts of a repository: the union of shards is the whole, and what changed files reach holds all that differs.
+//! Parts of a repository: the union of shards is the whole, and what changed files reach holds all
+//! that differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,8 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use reqc::compile::{
-    Compiler, Differing, FileReach, LoadOptions, Named, PolicyOptions, Reach, Report, Selection, Shard,
-    differently_usable,
+    Compiler, Differing, FileReach, LoadOptions, Named, PolicyOptions, Reach, Report, Selection,
+    Shard, differently_usable,
 };
 use reqc::source::Span;
 use reqc::system::Embedded;
@@ -16,9 +17,16 @@ use reqc::world::{MemoryWorld, World};
 type Files = BTreeMap<String, String>;
 
 fn load(files: &Files) -> (Arc<dyn World>, Compiler) {
-    let world: MemoryWorld = files.iter().map(|(path, text)| (path.clone(), text.clone())).collect();
+    let world: MemoryWorld = files
+        .iter()
+        .map(|(path, text)| (path.clone(), text.clone()))
+        .collect();
     let world: Arc<dyn World> = Arc::new(world);
-    let compiler = Compiler::load(Arc::clone(&world), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let compiler = Compiler::load(
+        Arc::clone(&world),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
     (world, compiler)
 }
 
@@ -27,20 +35,31 @@ type Bodies = BTreeMap<(String, Option<String>), String>;
 
 fn run(compiler: &Compiler, selection: &Selection) -> (Bodies, Report) {
     let (report, made) = compiler.report_each(selection, &PolicyOptions::default(), |agent| {
-        let of = |context: Option<&Arc<str>>| (agent.plan.name().to_string(), context.map(ToString::to_string));
-        agent.golden_files(true).into_iter().map(|file| (of(file.context.as_ref()), file.text)).collect::<Vec<_>>()
+        let of = |context: Option<&Arc<str>>| {
+            (
+                agent.plan.name().to_string(),
+                context.map(ToString::to_string),
+            )
+        };
+        agent
+            .golden_files(true)
+            .into_iter()
+            .map(|file| (of(file.context.as_ref()), file.text))
+            .collect::<Vec<_>>()
     });
     (made.into_iter().flatten().collect(), report)
 }
 
-/// What was found in an agent, by code and message, and the files that each finding points at. Lines are left out: they move.
+/// What was found in an agent, by code and message, and the files that each finding points at.
+/// Lines are left out: they move.
 type Told = BTreeMap<String, BTreeSet<String>>;
 
 fn findings(report: &Report) -> BTreeMap<String, Told> {
     let mut by_agent: BTreeMap<String, Told> = BTreeMap::new();
     for finding in &report.findings {
         let path = |span: Span| report.sources.get(span.file).path().to_string();
-        let spans = std::iter::once(finding.primary.span).chain(finding.related.iter().map(|label| label.span));
+        let spans = std::iter::once(finding.primary.span)
+            .chain(finding.related.iter().map(|label| label.span));
         let paths: BTreeSet<String> = spans.map(path).collect();
         let told = format!("{} {}", finding.rule.code, finding.message);
         for agent in &finding.agents {
@@ -51,11 +70,16 @@ fn findings(report: &Report) -> BTreeMap<String, Told> {
     by_agent
 }
 
-/// Compares what was found in an agent: the same findings, each with a file in common. A finding that several agents share is told at
-/// the first of their files and names the others, so that it moves when that file goes.
+/// Compares what was found in an agent: the same findings, each with a file in common. A finding
+/// that several agents share is told at the first of their files and names the others, so that it
+/// moves when that file goes.
 fn agree(one: &Told, other: &Told) -> bool {
     one.len() == other.len()
-        && one.iter().all(|(told, paths)| other.get(told).is_some_and(|others| !paths.is_disjoint(others)))
+        && one.iter().all(|(told, paths)| {
+            other
+                .get(told)
+                .is_some_and(|others| !paths.is_disjoint(others))
+        })
 }
 
 const CONTEXT: &str = r#"{"name": "NAME", "kind": "chat", "why": "w", "golden": true, "language": "LANG",
@@ -64,11 +88,18 @@ const INSTANCE: &str = "name = \"Team\"\nclient_api = \"OpenAI Compatible\"\nurl
 
 /// What a file may say: several versions of each, some of them wrong.
 fn versions(path: &str) -> Vec<String> {
-    let agent = |number: usize, rest: &str| format!("name = \"A{number}\"\nextends = \"Base {}\"\n{rest}", number % 2);
+    let agent = |number: usize, rest: &str| {
+        format!(
+            "name = \"A{number}\"\nextends = \"Base {}\"\n{rest}",
+            number % 2
+        )
+    };
     let texts: Vec<String> = match path {
         "agents/base0.toml" | "agents/base1.toml" => {
-            let head =
-                format!("name = \"Base {}\"\nabstract = true\nextends = \"OpenAI Compatible Chat\"\n", &path[11..12]);
+            let head = format!(
+                "name = \"Base {}\"\nabstract = true\nextends = \"OpenAI Compatible Chat\"\n",
+                &path[11..12]
+            );
             [
                 "model = \"m\"\n",
                 "model = \"n\"\nsystem_prompt = '{{ read_file(\":/roles/x.md\") }}'\n",
@@ -78,33 +109,61 @@ fn versions(path: &str) -> Vec<String> {
             .to_vec()
         }
         "agents/a0.toml" => {
-            vec![agent(0, ""), agent(0, "provider_instance = \"Team\"\n"), agent(0, "[body]\ntop_p = 2\n")]
+            vec![
+                agent(0, ""),
+                agent(0, "provider_instance = \"Team\"\n"),
+                agent(0, "[body]\ntop_p = 2\n"),
+            ]
         }
         "agents/a1.toml" => vec![
             agent(1, "system_prompt = '{{ agent_role(\"y\") }}'\n"),
-            agent(1, "system_prompt = '{% if file_exists(\":/roles/z.md\") %}yes{% endif %}'\n"),
-            agent(1, "system_prompt = '{% for n in read_dir(\":/roles\") %}{{ n }} {% endfor %}'\n"),
+            agent(
+                1,
+                "system_prompt = '{% if file_exists(\":/roles/z.md\") %}yes{% endif %}'\n",
+            ),
+            agent(
+                1,
+                "system_prompt = '{% for n in read_dir(\":/roles\") %}{{ n }} {% endfor %}'\n",
+            ),
         ],
         "agents/a2.toml" => vec![
             agent(2, "[body]\nuser = \"{% include 'partials/p.jinja' %}\"\n"),
             agent(2, "system_prompt = \"{% include 'partials/p.jinja' %}\"\n"),
             agent(3, ""),
         ],
-        "partials/p.jinja" => vec!["p".into(), "{% include 'partials/q.jinja' %}".into(), "{% if %}".into()],
+        "partials/p.jinja" => vec![
+            "p".into(),
+            "{% include 'partials/q.jinja' %}".into(),
+            "{% if %}".into(),
+        ],
         "partials/q.jinja" => vec!["q".into(), "{{ read_file(':/roles/x.md') }}".into()],
         "roles/x.md" | "roles/y.md" | "roles/z.md" => vec!["one".into(), "two".into()],
-        "providers/team.toml" => vec![INSTANCE.replace("NAME", "a"), INSTANCE.replace("NAME", "b"), "name = 1".into()],
+        "providers/team.toml" => vec![
+            INSTANCE.replace("NAME", "a"),
+            INSTANCE.replace("NAME", "b"),
+            "name = 1".into(),
+        ],
         "contexts/c.json" => ["a", "b"].map(|text| context("c", "rust", text)).to_vec(),
         "contexts/d.json" => vec![context("d", "go", "a"), context("c", "go", "a"), "{".into()],
-        "models.toml" => vec!["A0 = \"x\"\n".into(), "[models]\nA0 = \"y\"\nA1 = \"z\"\n".into()],
-        "reqc.toml" => vec![String::new(), "[golden]\ncontexts = [\"c\"]\n".into(), "dialect = \"inja\"\n".into()],
+        "models.toml" => vec![
+            "A0 = \"x\"\n".into(),
+            "[models]\nA0 = \"y\"\nA1 = \"z\"\n".into(),
+        ],
+        "reqc.toml" => vec![
+            String::new(),
+            "[golden]\ncontexts = [\"c\"]\n".into(),
+            "dialect = \"inja\"\n".into(),
+        ],
         other => panic!("{other}"),
     };
     texts
 }
 
 fn context(name: &str, language: &str, text: &str) -> String {
-    CONTEXT.replace("NAME", name).replace("LANG", language).replace("TEXT", text)
+    CONTEXT
+        .replace("NAME", name)
+        .replace("LANG", language)
+        .replace("TEXT", text)
 }
 
 const PATHS: [&str; 15] = [
@@ -127,15 +186,27 @@ const PATHS: [&str; 15] = [
 
 /// A repository: of each file a version, or none.
 fn repository() -> impl Strategy<Value = Files> {
-    prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), PATHS.len()).prop_map(|choices| {
-        let files = PATHS.iter().zip(choices).filter(|(_, (_, there))| *there > 0);
-        files.map(|(path, (version, _))| ((*path).to_owned(), version.get(&versions(path)).clone())).collect()
-    })
+    prop::collection::vec((any::<prop::sample::Index>(), 0_u8..10), PATHS.len()).prop_map(
+        |choices| {
+            let files = PATHS
+                .iter()
+                .zip(choices)
+                .filter(|(_, (_, there))| *there > 0);
+            files
+                .map(|(path, (version, _))| {
+                    ((*path).to_owned(), version.get(&versions(path)).clone())
+                })
+                .collect()
+        },
+    )
 }
 
 /// The same repository with some files edited, added or removed.
 fn edited() -> impl Strategy<Value = (Files, Files)> {
-    let edits = prop::collection::vec((0..PATHS.len(), any::<prop::sample::Index>(), 0_u8..4), 1..3);
+    let edits = prop::collection::vec(
+        (0..PATHS.len(), any::<prop::sample::Index>(), 0_u8..4),
+        1..3,
+    );
     (repository(), edits).prop_map(|(old, edits)| {
         let mut new = old.clone();
         for (path, version, there) in edits {
@@ -206,24 +277,47 @@ proptest! {
 }
 
 fn example() -> Files {
-    let files = PATHS.iter().map(|path| ((*path).to_owned(), versions(path)[0].clone()));
-    files.chain([("agents/base1.toml".to_owned(), versions("agents/base1.toml")[1].clone())]).collect()
+    let files = PATHS
+        .iter()
+        .map(|path| ((*path).to_owned(), versions(path)[0].clone()));
+    files
+        .chain([(
+            "agents/base1.toml".to_owned(),
+            versions("agents/base1.toml")[1].clone(),
+        )])
+        .collect()
 }
 
 fn reached(files: &Files, named: &[&str]) -> Reach {
-    FileReach::new(&load(files).1).of(&Named(named.iter().map(ToString::to_string).collect()), false)
+    FileReach::new(&load(files).1).of(
+        &Named(named.iter().map(ToString::to_string).collect()),
+        false,
+    )
 }
 
 #[test]
 fn files_reach_what_is_made_of_them() {
     let files = example();
-    let agents = |named: &[&str]| reached(&files, named).agents.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let agents = |named: &[&str]| {
+        reached(&files, named)
+            .agents
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(agents(&["agents/a0.toml"]), ["A0"]);
     assert_eq!(agents(&["agents/base1.toml"]), ["A1"]);
-    assert_eq!(agents(&["agents/base0.toml", "roles/y.md"]), ["A0", "A1", "A2"]);
+    assert_eq!(
+        agents(&["agents/base0.toml", "roles/y.md"]),
+        ["A0", "A1", "A2"]
+    );
     assert_eq!(agents(&["partials"]), ["A2"]);
     assert_eq!(agents(&["roles/y.md"]), ["A1"]);
-    assert_eq!(agents(&["roles/x.md"]), [""; 0], "A1 has a prompt of its own");
+    assert_eq!(
+        agents(&["roles/x.md"]),
+        [""; 0],
+        "A1 has a prompt of its own"
+    );
     assert_eq!(agents(&["models.toml"]), ["A0"]);
     assert_eq!(agents(&["reqc.toml"]), ["A0", "A1", "A2"]);
     let context = reached(&files, &["contexts/c.json"]);

@@ -1,4 +1,5 @@
-//! Requests of one conversation only add to each other: the bundled agents' do, and every kind of change is found at the line that makes it.
+//! Requests of one conversation only add to each other: the bundled agents' do, and every kind of
+//! change is found at the line that makes it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,12 +20,17 @@ fn load(world: Arc<dyn World>) -> Compiler {
 }
 
 fn of_prefixes(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    findings.into_iter().filter(|finding| [THINKING, UNSTABLE, VOLATILE].contains(&finding.rule.code)).collect()
+    findings
+        .into_iter()
+        .filter(|finding| [THINKING, UNSTABLE, VOLATILE].contains(&finding.rule.code))
+        .collect()
 }
 
 #[test]
 fn the_bundled_agents_only_add() {
-    let compiler = load(Arc::new(Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the repository")));
+    let compiler = load(Arc::new(
+        Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the repository"),
+    ));
     let run = compiler.run(&Selection::default(), |agent| agent.bodies.len());
     assert_eq!(of_prefixes(run.findings.into_vec()), []);
     assert!(run.bodies > 1000);
@@ -50,15 +56,19 @@ struct Planted {
 }
 
 const CLAUDE: &str = "name = 'P'\nprovider_instance = 'Claude'\nendpoint = 'v1/messages'\nmodel = 'claude-opus-5-5'\n";
-const SYSTEM: &str = "system = '{% if ctx.system_prompt is defined %}{{ tojson(ctx.system_prompt) }}{% endif %}'\n";
+const SYSTEM: &str =
+    "system = '{% if ctx.system_prompt is defined %}{{ tojson(ctx.system_prompt) }}{% endif %}'\n";
 
 /// An agent of Claude's with a system prompt, and the bundled messages.
 fn claude_system(prompt: &str, body: &str) -> String {
     let messages = "messages = '[{% include \"partials/anthropic/messages.jinja\" %}]'";
-    format!("{CLAUDE}system_prompt = '''\n{prompt}'''\n[body]\nmax_tokens = 1000\n{messages}\n{SYSTEM}{body}")
+    format!(
+        "{CLAUDE}system_prompt = '''\n{prompt}'''\n[body]\nmax_tokens = 1000\n{messages}\n{SYSTEM}{body}"
+    )
 }
 
-/// An agent of Claude's that writes each message by itself; `blocks` are written before and after those of the message.
+/// An agent of Claude's that writes each message by itself; `blocks` are written before and after
+/// those of the message.
 fn claude_messages(head: &str, before: &str, after: &str) -> String {
     format!(
         "{CLAUDE}[body]\nmax_tokens = 1000\nmessages = '''[\n{head}\n\
@@ -77,7 +87,13 @@ fn extending(base: &str, rest: &str) -> String {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn planted() -> Vec<Planted> {
-    let plant = |name, agent, rule, pointer, line| Planted { name, agent, rule, pointer, line };
+    let plant = |name, agent, rule, pointer, line| Planted {
+        name,
+        agent,
+        rule,
+        pointer,
+        line,
+    };
     let text = |text: &str| format!("{{\"type\": \"text\", \"text\": {text}}},");
     vec![
         plant("language", claude_system("One.\nIt is {{ language }}.\n", ""), THINKING, "/system", "{{ language }}"),
@@ -272,7 +288,8 @@ fn plain(head: &str, content: &str) -> String {
     )
 }
 
-/// The messages of an agent with tools, with a template for the text of a result; `at` and `all` count results, `messages` messages.
+/// The messages of an agent with tools, with a template for the text of a result; `at` and `all`
+/// count results, `messages` messages.
 fn results(base: &str, provider: &str, id: &str, content: &str) -> String {
     let assistant = format!("{{% include \"partials/{provider}/assistant.jinja\" %}}");
     extending(
@@ -308,8 +325,20 @@ fn responses(image: &str) -> String {
 /// Changes of other kinds, in agents of other formats.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn planted_elsewhere() -> Vec<Planted> {
-    let unstable = |name, agent, pointer, line| Planted { name, agent, rule: UNSTABLE, pointer, line };
-    let setting = |name, agent, pointer, line| Planted { name, agent, rule: VOLATILE, pointer, line };
+    let unstable = |name, agent, pointer, line| Planted {
+        name,
+        agent,
+        rule: UNSTABLE,
+        pointer,
+        line,
+    };
+    let setting = |name, agent, pointer, line| Planted {
+        name,
+        agent,
+        rule: VOLATILE,
+        pointer,
+        line,
+    };
     vec![
         unstable(
             "results cut by their age, in calls before the last",
@@ -477,26 +506,54 @@ fn append_only() -> Vec<(&'static str, String)> {
     vec![
         (
             "numbers from the beginning",
-            extending("OpenAI Chat", &plain("", "\"#\" ~ loop.index ~ \" \" ~ message.content")),
+            extending(
+                "OpenAI Chat",
+                &plain("", "\"#\" ~ loop.index ~ \" \" ~ message.content"),
+            ),
         ),
         (
             "a word in every third message",
             extending(
                 "Mistral Chat",
-                &plain("", "(message.content or \"-\") ~ (\" Third.\" if loop.index % 3 == 0 else \"\")"),
+                &plain(
+                    "",
+                    "(message.content or \"-\") ~ (\" Third.\" if loop.index % 3 == 0 else \"\")",
+                ),
             ),
         ),
         (
             "a mark on the first message",
-            extending("LM Studio Chat", &plain("", "(\"First: \" if loop.first else \"\") ~ message.content")),
+            extending(
+                "LM Studio Chat",
+                &plain(
+                    "",
+                    "(\"First: \" if loop.first else \"\") ~ message.content",
+                ),
+            ),
         ),
-        ("results that are always cut", results("Ollama Chat Tools", "ollama", OLLAMA_ID, "block.content[:100]")),
+        (
+            "results that are always cut",
+            results(
+                "Ollama Chat Tools",
+                "ollama",
+                OLLAMA_ID,
+                "block.content[:100]",
+            ),
+        ),
         (
             "results numbered from the first",
-            results("OpenAI Compatible Chat Tools", "compatible", CALL_ID, "n.at ~ \": \" ~ block.content"),
+            results(
+                "OpenAI Compatible Chat Tools",
+                "compatible",
+                CALL_ID,
+                "n.at ~ \": \" ~ block.content",
+            ),
         ),
         ("images in one size", responses("\"detail\": \"low\"")),
-        ("a breakpoint that moves", claude_messages(EACH, "", breakpoint)),
+        (
+            "a breakpoint that moves",
+            claude_messages(EACH, "", breakpoint),
+        ),
         (
             "a choice of tools where there are tools",
             extending(
@@ -506,7 +563,10 @@ fn append_only() -> Vec<(&'static str, String)> {
         ),
         (
             "thinking that depends on nothing",
-            extending("Claude Chat Thinking", "[body]\nthinking = '{\"type\": {{ tojson(\"adaptive\") }}}'\n"),
+            extending(
+                "Claude Chat Thinking",
+                "[body]\nthinking = '{\"type\": {{ tojson(\"adaptive\") }}}'\n",
+            ),
         ),
         (
             "a line behind the conversation, in a format without breakpoints",
@@ -540,11 +600,18 @@ fn lines(compiler: &Compiler, finding: &Diagnostic) -> String {
     let labels = std::iter::once(&finding.primary).chain(&finding.related);
     let line = |span: reqc::source::Span| {
         let text = compiler.sources().get(span.file).text();
-        let start = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1);
-        let end = text[span.end as usize..].find('\n').map_or(text.len(), |at| span.end as usize + at);
+        let start = text[..span.start as usize]
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
+        let end = text[span.end as usize..]
+            .find('\n')
+            .map_or(text.len(), |at| span.end as usize + at);
         text[start..end].to_owned()
     };
-    labels.map(|label| line(label.span)).collect::<Vec<_>>().join("\n")
+    labels
+        .map(|label| line(label.span))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -553,9 +620,15 @@ fn every_kind_of_change_is_found_at_the_line_that_makes_it() {
     let all: Vec<Planted> = planted().into_iter().chain(planted_elsewhere()).collect();
     assert!(all.len() >= 35);
     for it in all {
-        let world: MemoryWorld = [("agents/p.toml".to_owned(), it.agent.clone())].into_iter().collect();
+        let world: MemoryWorld = [("agents/p.toml".to_owned(), it.agent.clone())]
+            .into_iter()
+            .collect();
         let compiler = load(Arc::new(world));
-        let loading: Vec<String> = compiler.findings().iter().map(|finding| finding.message.clone()).collect();
+        let loading: Vec<String> = compiler
+            .findings()
+            .iter()
+            .map(|finding| finding.message.clone())
+            .collect();
         let run = compiler.run(&Selection::default(), |_| ());
         let found = run.findings.into_vec();
         let is_it = |finding: &&Diagnostic| {
@@ -565,7 +638,12 @@ fn every_kind_of_change_is_found_at_the_line_that_makes_it() {
         };
         if !found.iter().any(|finding| is_it(&finding)) {
             let told = found.iter().map(|finding| {
-                format!("{}: {}\n    {}", finding.rule.code, finding.message, lines(&compiler, finding))
+                format!(
+                    "{}: {}\n    {}",
+                    finding.rule.code,
+                    finding.message,
+                    lines(&compiler, finding)
+                )
             });
             wrong.insert(it.name, (loading, told.collect::<Vec<_>>()));
         }

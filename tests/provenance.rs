@@ -1,11 +1,15 @@
-//! Who wrote each value, tried: almost every byte has an exact source, and changing what is cited changes the value.
+//! Who wrote each value, tried: almost every byte has an exact source, and changing what is cited
+//! changes the value.
 //!
 //! ```sh
 //! cargo test --release --test provenance                       # a sample of at least 1,000 values
 //! REQC_EVERY_SOURCE=1 cargo test --release --test provenance   # every source that is cited
 //! ```
 
-#![expect(clippy::disallowed_methods, reason = "the test itself reads the files that it alters")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself reads the files that it alters"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -51,11 +55,21 @@ impl Collection {
     fn bundled() -> Collection {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = BTreeMap::new();
-        for folder in ["agents", "partials", "roles", "contexts", "providers", "schemas"] {
+        for folder in [
+            "agents",
+            "partials",
+            "roles",
+            "contexts",
+            "providers",
+            "schemas",
+        ] {
             read_into(root, &root.join(folder), &mut files);
         }
         let config = root.join("reqc.toml");
-        files.insert("reqc.toml".to_owned(), std::fs::read_to_string(config).expect("the project has one"));
+        files.insert(
+            "reqc.toml".to_owned(),
+            std::fs::read_to_string(config).expect("the project has one"),
+        );
         Collection { files }
     }
 
@@ -67,19 +81,31 @@ impl Collection {
     /// The same, read as that dialect is meant: partials keep their line ends.
     fn flat_inja() -> Collection {
         let mut collection = Collection::flat();
-        collection.files.insert("reqc.toml".to_owned(), "dialect = \"inja\"\n".to_owned());
+        collection
+            .files
+            .insert("reqc.toml".to_owned(), "dialect = \"inja\"\n".to_owned());
         collection
     }
 
     fn compile(&self) -> Compiler {
-        let world: MemoryWorld = self.files.iter().map(|(path, text)| (path.clone(), text.clone())).collect();
-        Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default())
+        let world: MemoryWorld = self
+            .files
+            .iter()
+            .map(|(path, text)| (path.clone(), text.clone()))
+            .collect();
+        Compiler::load(
+            Arc::new(world),
+            Arc::new(Embedded::bundled()),
+            LoadOptions::default(),
+        )
     }
 
     /// The collection with a change in one file.
     fn altered(&self, cited: &Cited, text: &str) -> Option<Compiler> {
         let mut files = self.files.clone();
-        files.get_mut(&cited.path)?.replace_range(cited.start..cited.end, text);
+        files
+            .get_mut(&cited.path)?
+            .replace_range(cited.start..cited.end, text);
         Some(Collection { files }.compile())
     }
 }
@@ -90,7 +116,12 @@ fn read_into(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
         match path.is_dir() {
             true => read_into(root, &path, files),
             false => {
-                let name = path.strip_prefix(root).expect("below").to_str().expect("UTF-8").replace('\\', "/");
+                let name = path
+                    .strip_prefix(root)
+                    .expect("below")
+                    .to_str()
+                    .expect("UTF-8")
+                    .replace('\\', "/");
                 files.extend(std::fs::read_to_string(&path).ok().map(|text| (name, text)));
             }
         }
@@ -102,8 +133,13 @@ fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanati
     for &(id, _) in compiler.agents() {
         let agent = compiler.hierarchy().get(id).name.value.to_string();
         for ready in compiler.contexts() {
-            if let Some(Ok(explained)) = Explainer::new(compiler).explain(id, &ready.context.name, None, None) {
-                explained.values.iter().for_each(|it| visit(&agent, &ready.context.name, it));
+            if let Some(Ok(explained)) =
+                Explainer::new(compiler).explain(id, &ready.context.name, None, None)
+            {
+                explained
+                    .values
+                    .iter()
+                    .for_each(|it| visit(&agent, &ready.context.name, it));
             }
         }
     }
@@ -113,10 +149,21 @@ fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanati
 fn inexact(compiler: &Compiler) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     explain_all(compiler, |_, _, it| {
-        for source in it.sources.iter().filter(|source| source.kind.is_inferred() || source.span.is_none()) {
-            let tag =
-                source.tag.map(|tag| format!("{} {}", compiler.sources().describe(tag), compiler.sources().slice(tag)));
-            *reasons.entry(format!("{} {tag:?} {:?}", source.kind.name(), source.data)).or_default() += source.len;
+        for source in it
+            .sources
+            .iter()
+            .filter(|source| source.kind.is_inferred() || source.span.is_none())
+        {
+            let tag = source.tag.map(|tag| {
+                format!(
+                    "{} {}",
+                    compiler.sources().describe(tag),
+                    compiler.sources().slice(tag)
+                )
+            });
+            *reasons
+                .entry(format!("{} {tag:?} {:?}", source.kind.name(), source.data))
+                .or_default() += source.len;
         }
     });
     reasons
@@ -128,10 +175,18 @@ fn bytes_by_source(compiler: &Compiler) -> BTreeMap<&'static str, usize> {
     explain_all(compiler, |_, _, it| {
         for source in &it.sources {
             let is_told = source.span.is_some() || source.len == 0;
-            *bytes.entry(if is_told { source.kind.name() } else { "in no file" }).or_default() += source.len;
+            *bytes
+                .entry(if is_told {
+                    source.kind.name()
+                } else {
+                    "in no file"
+                })
+                .or_default() += source.len;
         }
         if it.sources.is_empty() {
-            *bytes.entry(if it.step.is_some() { "step" } else { "literal" }).or_default() += it.value.to_string().len();
+            *bytes
+                .entry(if it.step.is_some() { "step" } else { "literal" })
+                .or_default() += it.value.to_string().len();
         }
     });
     bytes
@@ -141,10 +196,17 @@ fn assert_complete(collection: &Collection) {
     let compiler = collection.compile();
     let bytes = bytes_by_source(&compiler);
     let all: usize = bytes.values().sum();
-    let inexact: usize = ["computed", "unknown", "in no file"].iter().filter_map(|kind| bytes.get(kind)).sum();
+    let inexact: usize = ["computed", "unknown", "in no file"]
+        .iter()
+        .filter_map(|kind| bytes.get(kind))
+        .sum();
     println!("{all} bytes of leaves: {bytes:?}");
     assert!(all > 10_000, "{bytes:?}");
-    assert!((all - inexact) * 100 >= all * 98, "{bytes:?}: {:#?}", self::inexact(&compiler));
+    assert!(
+        (all - inexact) * 100 >= all * 98,
+        "{bytes:?}: {:#?}",
+        self::inexact(&compiler)
+    );
     assert_eq!(bytes.get("unknown"), None, "every template can be followed");
 }
 
@@ -163,18 +225,39 @@ fn nearly_every_byte_of_the_other_dialect_has_an_exact_source() {
 fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Vec<Place>> {
     let mut cited: BTreeMap<Cited, Vec<Place>> = BTreeMap::new();
     explain_all(compiler, |agent, context, it| {
-        let from_template = it.sources.iter().filter(|source| source.len > 0 && !source.kind.is_inferred());
-        let from_template =
-            from_template.filter(|source| source.kind != SourceKind::Tag).filter_map(|source| source.span);
-        let from_step = it.step.and_then(|(_, setting)| setting).filter(|_| it.sources.is_empty());
+        let from_template = it
+            .sources
+            .iter()
+            .filter(|source| source.len > 0 && !source.kind.is_inferred());
+        let from_template = from_template
+            .filter(|source| source.kind != SourceKind::Tag)
+            .filter_map(|source| source.span);
+        let from_step = it
+            .step
+            .and_then(|(_, setting)| setting)
+            .filter(|_| it.sources.is_empty());
         let from_profile = it.literal.filter(|_| it.sources.is_empty());
-        // Of a file that is read whole and trimmed, the first byte is cited: the rest of its line stands for it.
+        // Of a file that is read whole and trimmed, the first byte is cited: the rest of its line
+        // stands for it.
         for span in from_template.chain(from_step).chain(from_profile) {
             let file = compiler.sources().get(span.file);
-            let place = Cited { path: file.path().to_string(), start: span.start as usize, end: span.end as usize };
-            if collection.files.get(&place.path).is_some_and(|text| text == file.text()) {
+            let place = Cited {
+                path: file.path().to_string(),
+                start: span.start as usize,
+                end: span.end as usize,
+            };
+            if collection
+                .files
+                .get(&place.path)
+                .is_some_and(|text| text == file.text())
+            {
                 let (agent, context) = (agent.to_owned(), context.to_owned());
-                let value = Place { agent, context, pointer: it.pointer.clone(), value: it.value.clone() };
+                let value = Place {
+                    agent,
+                    context,
+                    pointer: it.pointer.clone(),
+                    value: it.value.clone(),
+                };
                 cited.entry(place).or_default().push(value);
             }
         }
@@ -182,7 +265,8 @@ fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Ve
     cited
 }
 
-/// The text with a change that keeps its type: another letter, another digit, the other boolean. `None` if there is none.
+/// The text with a change that keeps its type: another letter, another digit, the other boolean.
+/// `None` if there is none.
 fn changed(text: &str) -> Option<String> {
     match text {
         "true" => return Some("false".to_owned()),
@@ -191,7 +275,8 @@ fn changed(text: &str) -> Option<String> {
         _ => {}
     }
     let bytes = text.as_bytes();
-    let is_free = |at: usize| at == 0 || bytes[at - 1] != b'\\' && (at < 2 || bytes[at - 2] != b'u');
+    let is_free =
+        |at: usize| at == 0 || bytes[at - 1] != b'\\' && (at < 2 || bytes[at - 2] != b'u');
     let at = (0..bytes.len()).find(|&at| bytes[at].is_ascii_alphanumeric() && is_free(at))?;
     let other = match bytes[at] {
         b'0' if bytes.len() > 1 => b'0',
@@ -220,15 +305,21 @@ fn try_citations(collection: &Collection, at_least: usize) -> Tried {
     let every = std::env::var_os("REQC_EVERY_SOURCE").is_some();
     // Spread over all files, the same ones in each run.
     let mut order: Vec<(&Cited, &Vec<Place>)> = all.iter().collect();
-    order.sort_by_key(|(cited, _)| (cited.start * 2_654_435_761 + cited.path.len() * 40_503) % 1_000_003);
+    order.sort_by_key(|(cited, _)| {
+        (cited.start * 2_654_435_761 + cited.path.len() * 40_503) % 1_000_003
+    });
     let mut tried = Tried::default();
     for (cited, places) in order {
         if !every && tried.changed + tried.same.len() >= at_least {
             break;
         }
         let text = &collection.files[&cited.path][cited.start..cited.end];
-        let Some(altered) = changed(text).filter(|altered| altered != text) else { continue };
-        let Some(after) = collection.altered(cited, &altered) else { continue };
+        let Some(altered) = changed(text).filter(|altered| altered != text) else {
+            continue;
+        };
+        let Some(after) = collection.altered(cited, &altered) else {
+            continue;
+        };
         for place in places.iter().take(if every { usize::MAX } else { 12 }) {
             tried.one(&after, cited, place, &altered);
         }
@@ -240,7 +331,9 @@ impl Tried {
     fn one(&mut self, after: &Compiler, cited: &Cited, place: &Place, altered: &str) {
         let is_there = after.context(&place.context).is_some();
         let id = after.hierarchy().by_name(&place.agent).filter(|_| is_there);
-        let body = id.and_then(|id| after.body(id, &place.context, None)).and_then(Result::ok);
+        let body = id
+            .and_then(|id| after.body(id, &place.context, None))
+            .and_then(Result::ok);
         match body.map(|body| body.value().pointer(place.pointer.as_str()).cloned()) {
             None => self.refused += 1,
             Some(value) if value.as_ref() != Some(&place.value) => self.changed += 1,
@@ -255,7 +348,10 @@ impl Tried {
 fn assert_cited(collection: &Collection, at_least: usize) {
     let tried = try_citations(collection, at_least);
     let all = tried.changed + tried.same.len();
-    println!("{all} values: {} changed, {} refused", tried.changed, tried.refused);
+    println!(
+        "{all} values: {} changed, {} refused",
+        tried.changed, tried.refused
+    );
     assert!(all >= at_least, "{tried:?}");
     assert!(tried.same.len() * 200 <= all, "{:#?}", tried.same);
 }
@@ -270,7 +366,8 @@ fn changing_what_is_cited_changes_values_of_the_other_dialect() {
     assert_cited(&Collection::flat(), 300);
 }
 
-/// Makes templates at random: statements and expressions of all kinds, whose output is a list of texts.
+/// Makes templates at random: statements and expressions of all kinds, whose output is a list of
+/// texts.
 struct Grammar(fastrand::Rng);
 
 impl Grammar {
@@ -301,37 +398,66 @@ impl Grammar {
     /// A tag, with whatever trims the text around it.
     fn tag(&mut self, inner: &str) -> String {
         let (before, after) = (self.dash(), self.dash());
-        format!("{}{{%{before} {inner} {after}%}}{}", self.space(), self.space())
+        format!(
+            "{}{{%{before} {inner} {after}%}}{}",
+            self.space(),
+            self.space()
+        )
     }
 
     /// Writes a comma and an element, or nothing.
+    #[expect(clippy::too_many_lines, reason = "one arm for each statement")]
     fn statement(&mut self, depth: usize) -> String {
         if depth == 0 {
             return self.element();
         }
         let inner = depth - 1;
         match self.0.usize(..14) {
-            0 => format!("{}{}{}", self.tag("if ctx.history"), self.statement(inner), self.tag("endif")),
+            0 => format!(
+                "{}{}{}",
+                self.tag("if ctx.history"),
+                self.statement(inner),
+                self.tag("endif")
+            ),
             1 => {
                 let (test, yes, no) = (self.test(), self.statement(inner), self.statement(inner));
-                format!("{}{yes}{}{no}{}", self.tag(&format!("if {test}")), self.tag("else"), self.tag("endif"))
+                format!(
+                    "{}{yes}{}{no}{}",
+                    self.tag(&format!("if {test}")),
+                    self.tag("else"),
+                    self.tag("endif")
+                )
             }
             2 => {
                 let body = self.statement(inner);
-                format!("{}{body}{}", self.tag("for x in ctx.history"), self.tag("endfor"))
+                format!(
+                    "{}{body}{}",
+                    self.tag("for x in ctx.history"),
+                    self.tag("endfor")
+                )
             }
             3 => {
                 let body = self.statement(inner);
-                format!("{}{body}{}", self.tag("for x in ['p', 'q', s]"), self.tag("endfor"))
+                format!(
+                    "{}{body}{}",
+                    self.tag("for x in ['p', 'q', s]"),
+                    self.tag("endfor")
+                )
             }
             4 => {
                 let text = self.text(inner);
                 format!("{}{text}{}", self.tag("set s"), self.tag("endset"))
             }
             5 => {
-                let (text, filter) =
-                    (self.text(inner), self.pick(&["trim", "upper", "tojson", "replace('a', 'b')", "indent(2)"]));
-                format!("{}{text}{}", self.tag(&format!("set s | {filter}")), self.tag("endset"))
+                let (text, filter) = (
+                    self.text(inner),
+                    self.pick(&["trim", "upper", "tojson", "replace('a', 'b')", "indent(2)"]),
+                );
+                format!(
+                    "{}{text}{}",
+                    self.tag(&format!("set s | {filter}")),
+                    self.tag("endset")
+                )
             }
             6 => {
                 let expression = self.expression(2);
@@ -341,11 +467,28 @@ impl Grammar {
                 let expression = self.expression(2);
                 self.tag(&format!("set ns.t = {expression}"))
             }
-            8 => format!("{}{}{}", self.tag("with s = ns.t ~ '!'"), self.statement(inner), self.tag("endwith")),
-            9 => {
-                self.pick(&["{% include 'partials/one.jinja' %}", "{%- include \"partials/two.jinja\" -%}"]).to_owned()
-            }
-            10 => format!(",\"{}\"", self.pick(&["literal", "é", "{% raw %}{{ raw }}{% endraw %}", "{# gone #}", ""])),
+            8 => format!(
+                "{}{}{}",
+                self.tag("with s = ns.t ~ '!'"),
+                self.statement(inner),
+                self.tag("endwith")
+            ),
+            9 => self
+                .pick(&[
+                    "{% include 'partials/one.jinja' %}",
+                    "{%- include \"partials/two.jinja\" -%}",
+                ])
+                .to_owned(),
+            10 => format!(
+                ",\"{}\"",
+                self.pick(&[
+                    "literal",
+                    "é",
+                    "{% raw %}{{ raw }}{% endraw %}",
+                    "{# gone #}",
+                    ""
+                ])
+            ),
             11 => {
                 let text = self.text(inner);
                 format!(
@@ -377,7 +520,11 @@ impl Grammar {
         match self.0.usize(..4) {
             0 => format!(",{}{{{{ tojson({expression}) }}}}", self.space()),
             1 => format!(",{{{{- ({expression}) | tojson -}}}}{}", self.space()),
-            2 => format!(",{{{{ tojson({expression} if {} else {}) }}}}", self.test(), self.expression(1)),
+            2 => format!(
+                ",{{{{ tojson({expression} if {} else {}) }}}}",
+                self.test(),
+                self.expression(1)
+            ),
             _ => format!(
                 ",\"a{{{{ ({expression}) | replace('\"', '') | replace('\\\\', '') | replace('\\n', '') }}}}b\""
             ),
@@ -396,15 +543,33 @@ impl Grammar {
                 "{{ loop.index }}{{ y }}",
                 self.tag("endfor")
             ),
-            2 if depth > 0 => format!("{}{}{}", self.tag("if ns.t"), self.text(depth - 1), self.tag("endif")),
-            3 if depth > 0 => format!("{}{}{}{{{{ u }}}}", self.tag("set u"), self.text(depth - 1), self.tag("endset")),
+            2 if depth > 0 => format!(
+                "{}{}{}",
+                self.tag("if ns.t"),
+                self.text(depth - 1),
+                self.tag("endif")
+            ),
+            3 if depth > 0 => format!(
+                "{}{}{}{{{{ u }}}}",
+                self.tag("set u"),
+                self.text(depth - 1),
+                self.tag("endset")
+            ),
             4 => "{% include 'partials/text.jinja' %}".to_owned(),
             _ => format!("{{{{ {expression} }}}}"),
         }
     }
 
     fn test(&mut self) -> &'static str {
-        self.pick(&["s", "ns.t == 's'", "'a' in s", "ctx.history | length > 1", "x is defined", "not s", "1 > 2"])
+        self.pick(&[
+            "s",
+            "ns.t == 's'",
+            "'a' in s",
+            "ctx.history | length > 1",
+            "x is defined",
+            "not s",
+            "1 > 2",
+        ])
     }
 
     /// An expression that gives a text.
@@ -479,37 +644,54 @@ fn agents_with(templates: &[String], dialect: &str) -> Compiler {
             "history": [{"role": "user", "content": "hel\u0000lo \"q\""}, {"role": "assistant", "content": [{"type": "text", "text": "é\n x"}]}, {"role": "user", "content": "more"}]}"#.into()),
     ];
     for (index, template) in templates.iter().enumerate() {
-        let escaped = serde_json::to_string(template).expect("a string").replace('\u{7f}', "\\u007f");
+        let escaped = serde_json::to_string(template)
+            .expect("a string")
+            .replace('\u{7f}', "\\u007f");
         files.push((
             format!("agents/a{index}.toml"),
             format!("name = \"A{index}\"\nextends = \"Base\"\n[body]\nx = {escaped}\n"),
         ));
     }
     let world: MemoryWorld = files.into_iter().collect();
-    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        without_bundled: true,
+        ..LoadOptions::default()
+    };
     Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options)
 }
 
 /// `REQC_TEMPLATES=100000` follows that many.
 #[test]
 fn random_templates_are_followed_byte_by_byte() {
-    let wanted = std::env::var("REQC_TEMPLATES").ok().and_then(|count| count.parse().ok()).unwrap_or(5_000);
+    let wanted = std::env::var("REQC_TEMPLATES")
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(5_000);
     let mut grammar = Grammar(fastrand::Rng::with_seed(11));
     let (mut followed, mut failed) = (0, 0);
     for dialect in ["", "dialect = \"inja\"\n"].into_iter().cycle() {
         if followed >= wanted {
             break;
         }
-        assert!(failed <= wanted, "templates that fail prove nothing: {followed} of {wanted}");
+        assert!(
+            failed <= wanted,
+            "templates that fail prove nothing: {followed} of {wanted}"
+        );
         let line_end = if dialect.is_empty() { "" } else { "\n" };
         let templates: Vec<String> = (0..50).map(|_| grammar.template() + line_end).collect();
         let compiler = agents_with(&templates, dialect);
         for (index, template) in templates.iter().enumerate() {
-            let id = compiler.hierarchy().by_name(&format!("A{index}")).expect("it is there");
+            let id = compiler
+                .hierarchy()
+                .by_name(&format!("A{index}"))
+                .expect("it is there");
             match Explainer::new(&compiler).explain(id, "turn", None, None) {
                 Some(Ok(explained)) => {
                     followed += 1;
-                    let lost = explained.values.iter().find(|it| it.step.is_none() && it.sources.is_empty());
+                    let lost = explained
+                        .values
+                        .iter()
+                        .find(|it| it.step.is_none() && it.sources.is_empty());
                     assert!(lost.is_none(), "{template}\n{lost:?}");
                 }
                 Some(Err(found)) => {
@@ -517,7 +699,10 @@ fn random_templates_are_followed_byte_by_byte() {
                     if failed < 20 {
                         println!(
                             "{template}\n   {:?}",
-                            found.iter().map(|f| (&f.rule.code, &f.message)).collect::<Vec<_>>()
+                            found
+                                .iter()
+                                .map(|f| (&f.rule.code, &f.message))
+                                .collect::<Vec<_>>()
                         );
                     }
                 }
@@ -526,7 +711,11 @@ fn random_templates_are_followed_byte_by_byte() {
                     if failed < 20 {
                         println!(
                             "{template}\n   {:?}",
-                            compiler.findings().iter().map(|f| (&f.rule.code, &f.message)).collect::<Vec<_>>()
+                            compiler
+                                .findings()
+                                .iter()
+                                .map(|f| (&f.rule.code, &f.message))
+                                .collect::<Vec<_>>()
                         );
                     }
                 }
@@ -540,12 +729,18 @@ fn random_templates_are_followed_byte_by_byte() {
 #[test]
 fn each_mechanism_is_told() {
     let files = [
-        ("providers/p.toml", "name = \"P\"\nclient_api = \"Claude\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "providers/p.toml",
+            "name = \"P\"\nclient_api = \"Claude\"\nurl = \"https://p.example/v1\"\n",
+        ),
         (
             "agents/base.toml",
             "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"messages\"\n[body]\nmax_tokens = 1\ntop_k = 1\n",
         ),
-        ("agents/middle.toml", "name = \"Middle\"\nabstract = true\nextends = \"Base\"\n[body]\nmax_tokens = 2\n"),
+        (
+            "agents/middle.toml",
+            "name = \"Middle\"\nabstract = true\nextends = \"Base\"\n[body]\nmax_tokens = 2\n",
+        ),
         (
             "agents/a.toml",
             r#"name = "A"
@@ -573,7 +768,10 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
         ),
         ("roles/me.md", "\nthe role\n"),
         ("roles/two.md", "first\nsecond\n"),
-        ("partials/lib.jinja", "{% macro wrap(t) %}<{{ t }}>{% endmacro %}"),
+        (
+            "partials/lib.jinja",
+            "{% macro wrap(t) %}<{{ t }}>{% endmacro %}",
+        ),
         ("partials/each.jinja", "{{ tojson(message.content) }},"),
         (
             "contexts/c.json",
@@ -590,10 +788,16 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
         ),
     ];
     let world: MemoryWorld = files.into_iter().collect();
-    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        without_bundled: true,
+        ..LoadOptions::default()
+    };
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
     let id = compiler.hierarchy().by_name("A").expect("it is there");
-    let explained = Explainer::new(&compiler).explain(id, "c", None, None).expect("a body").expect("without findings");
+    let explained = Explainer::new(&compiler)
+        .explain(id, "c", None, None)
+        .expect("a body")
+        .expect("without findings");
     insta::assert_snapshot!("each_mechanism", told(&compiler, &explained.values));
 }
 
@@ -607,24 +811,43 @@ fn told(compiler: &Compiler, values: &[Explanation]) -> String {
             file.path().to_string()
         };
         let at = |span: reqc::source::Span| {
-            let position = compiler.sources().get(span.file).position(span.start as usize);
-            format!("{}:{}:{} {:?}", place(span.file), position.line, position.column, compiler.sources().slice(span))
+            let position = compiler
+                .sources()
+                .get(span.file)
+                .position(span.start as usize);
+            format!(
+                "{}:{}:{} {:?}",
+                place(span.file),
+                position.line,
+                position.column,
+                compiler.sources().slice(span)
+            )
         };
         if let Some((step, setting)) = it.step {
             told.push_str(&format!("  {}: {:?}\n", step.setting(), setting.map(at)));
-            it.placed_by.iter().for_each(|span| told.push_str(&format!("  placed by {}\n", at(*span))));
+            it.placed_by
+                .iter()
+                .for_each(|span| told.push_str(&format!("  placed by {}\n", at(*span))));
         }
         if let (Some(literal), true) = (it.literal, it.sources.is_empty()) {
             told.push_str(&format!("  literal {}\n", at(literal)));
         }
-        it.overrode.iter().for_each(|span| told.push_str(&format!("  was {}\n", at(*span))));
+        it.overrode
+            .iter()
+            .for_each(|span| told.push_str(&format!("  was {}\n", at(*span))));
         for source in &it.sources {
-            told.push_str(&format!("  {} {}\n", source.kind.name(), source.span.map_or("nowhere".to_owned(), at)));
-            source.made_of.iter().for_each(|span| told.push_str(&format!("    of {}\n", at(*span))));
+            told.push_str(&format!(
+                "  {} {}\n",
+                source.kind.name(),
+                source.span.map_or("nowhere".to_owned(), at)
+            ));
             source
-                .steps
+                .made_of
                 .iter()
-                .for_each(|step| told.push_str(&format!("    {} {}\n", step.kind.name(), at(step.span))));
+                .for_each(|span| told.push_str(&format!("    of {}\n", at(*span))));
+            source.steps.iter().for_each(|step| {
+                told.push_str(&format!("    {} {}\n", step.kind.name(), at(step.span)));
+            });
         }
     }
     told
@@ -662,7 +885,10 @@ fn agents_of_pieces() -> Compiler {
             "providers/p.toml",
             "name = \"P\"\nclient_api = \"Claude\"\nurl = \"https://p.example/v1\"\n[headers]\nx-p = \"1\"\n",
         ),
-        ("providers/q.toml", "name = \"Q\"\nextends = \"P\"\nurl = \"https://q.example/v1\"\n"),
+        (
+            "providers/q.toml",
+            "name = \"Q\"\nextends = \"P\"\nurl = \"https://q.example/v1\"\n",
+        ),
         (
             "agents/a.toml",
             r#"name = "A"
@@ -694,14 +920,26 @@ long = """
             "name = \"B\"\nprovider_instance = \"P\"\nendpoint = \"messages/${MODEL}\"\nmodel = \"m\"\nsystem_prompt = \"In ${PROJECT_DIR}: {{ agent_role('me') | replace('x', 'y') }}\"\n[body]\nsystem = \"{{ tojson(ctx.system_prompt) }}\"\n",
         ),
         ("roles/me.md", "first\nsecond\n"),
-        ("partials/base.jinja", "[{% block first %}1{% endblock %}, {% block second %}2{% endblock %}]"),
+        (
+            "partials/base.jinja",
+            "[{% block first %}1{% endblock %}, {% block second %}2{% endblock %}]",
+        ),
         (
             "partials/child.jinja",
             "{% extends \"partials/base.jinja\" %}\n\nDropped {{ 1 }}.\n{% block first %}\"child\"{% endblock %}\n",
         ),
-        ("partials/block.jinja", "{# #}\n{% filter replace(\"@\", \"e\") %}[\"h@llo\"]{% endfilter %}\n"),
-        ("partials/captured.jinja", "{# #}\n{% set it | replace(\"@\", \"e\") %}[\"h@llo\"]{% endset %}\n{{ it }}\n"),
-        ("partials/lib.jinja", "{% macro box(name) %}[\"{{ name }}\", \"{{ caller() }}\"]{% endmacro %}"),
+        (
+            "partials/block.jinja",
+            "{# #}\n{% filter replace(\"@\", \"e\") %}[\"h@llo\"]{% endfilter %}\n",
+        ),
+        (
+            "partials/captured.jinja",
+            "{# #}\n{% set it | replace(\"@\", \"e\") %}[\"h@llo\"]{% endset %}\n{{ it }}\n",
+        ),
+        (
+            "partials/lib.jinja",
+            "{% macro box(name) %}[\"{{ name }}\", \"{{ caller() }}\"]{% endmacro %}",
+        ),
         ("partials/zz.jinja", "Nobody includes {{ 'this' }}."),
         ("contexts/c.json", TURNS),
         (
@@ -710,7 +948,10 @@ long = """
         ),
     ];
     let world: MemoryWorld = files.into_iter().collect();
-    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        without_bundled: true,
+        ..LoadOptions::default()
+    };
     Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options)
 }
 
@@ -718,18 +959,31 @@ long = """
 fn pieces_are_told_one_by_one() {
     let compiler = agents_of_pieces();
     let id = compiler.hierarchy().by_name("A").expect("it is there");
-    let explained = Explainer::new(&compiler).explain(id, "c", None, None).expect("a body").expect("without findings");
+    let explained = Explainer::new(&compiler)
+        .explain(id, "c", None, None)
+        .expect("a body")
+        .expect("without findings");
     insta::assert_snapshot!("pieces", told(&compiler, &explained.values));
     let b = compiler.hierarchy().by_name("B").expect("it is there");
-    let prompt = Explainer::new(&compiler).explain(b, "d", None, None).expect("a body").expect("without findings");
+    let prompt = Explainer::new(&compiler)
+        .explain(b, "d", None, None)
+        .expect("a body")
+        .expect("without findings");
     let folder = "  template agents/b.toml:5:21 \"${PROJECT_DIR}\"\n";
-    assert!(told(&compiler, &prompt.values).contains(folder), "{}", told(&compiler, &prompt.values));
+    assert!(
+        told(&compiler, &prompt.values).contains(folder),
+        "{}",
+        told(&compiler, &prompt.values)
+    );
     let model = Pointer::parse("/model");
     let named = Explainer::new(&compiler)
         .explain(id, "c", Some("other"), Some(&model))
         .expect("a body")
         .expect("without findings");
-    assert_eq!(told(&compiler, &named.values), "/model = \"other\"\n  model: None\n");
+    assert_eq!(
+        told(&compiler, &named.values),
+        "/model = \"other\"\n  model: None\n"
+    );
 }
 
 /// Agents whose bodies cannot be made, each for another reason, and a context that is left out.
@@ -745,7 +999,10 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
             "agents/no_json.toml",
             "name = \"No JSON\"\ndescription = \"d\"\nextends = \"Base\"\n[body]\nx = '{% include \"lib.jinja\" %}'\n",
         ),
-        ("agents/broken.toml", "name = \"Broken\"\nextends = \"Base\"\n[body]\nx = '{{ 1 a }}'\n"),
+        (
+            "agents/broken.toml",
+            "name = \"Broken\"\nextends = \"Base\"\n[body]\nx = '{{ 1 a }}'\n",
+        ),
         (
             "agents/other.toml",
             "name = \"Other\"\nprovider_instance = \"Claude\"\nendpoint = \"messages\"\n[body]\nx = '{{ oh }}'\n",
@@ -757,36 +1014,70 @@ fn a_place_of_what_cannot_be_made_does_not_reach_nothing() {
             "contexts/c.json",
             r#"{"name": "c", "why": "one", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
         ),
-        ("contexts/d.json", r#"{"name": "d", "why": "none", "kind": "chat"}"#),
+        (
+            "contexts/d.json",
+            r#"{"name": "d", "why": "none", "kind": "chat"}"#,
+        ),
     ];
     let world: MemoryWorld = files.into_iter().collect();
-    let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), LoadOptions::default());
+    let compiler = Compiler::load(
+        Arc::new(world),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
     let told = |place: &str| match impact(&compiler, &ImpactQuery::parse(place), None) {
-        Ok(reached) => reached.iter().map(|it| format!("{}: {}", it.agent, it.unfollowed.unwrap_or("?"))).collect(),
+        Ok(reached) => reached
+            .iter()
+            .map(|it| format!("{}: {}", it.agent, it.unfollowed.unwrap_or("?")))
+            .collect(),
         Err(why) => vec![why.to_string()],
     };
     let unmade = |agents: &[&str]| -> Vec<String> {
-        agents.iter().map(|agent| format!("{agent}: its bodies cannot be made")).collect()
+        agents
+            .iter()
+            .map(|agent| format!("{agent}: its bodies cannot be made"))
+            .collect()
     };
-    assert_eq!(told("partials/lib.jinja:2:3"), unmade(&["No JSON"]), "where a comma is missing");
+    assert_eq!(
+        told("partials/lib.jinja:2:3"),
+        unmade(&["No JSON"]),
+        "where a comma is missing"
+    );
     assert_eq!(told("partials/lib.jinja:1"), [""; 0], "a comment");
-    assert_eq!(told("roles/me.md:1"), unmade(&["No JSON"]), "a prompt read it");
-    assert_eq!(told("more/a.md"), unmade(&["No JSON"]), "nobody asked for a place in it yet");
+    assert_eq!(
+        told("roles/me.md:1"),
+        unmade(&["No JSON"]),
+        "a prompt read it"
+    );
+    assert_eq!(
+        told("more/a.md"),
+        unmade(&["No JSON"]),
+        "nobody asked for a place in it yet"
+    );
     assert_eq!(told("agents/broken.toml:4"), unmade(&["Broken"]));
     assert_eq!(told("agents/no_json.toml:2"), [""; 0], "a description");
     assert_eq!(told("agents/base.toml:7"), [""; 0], "a comment");
-    assert_eq!(told("contexts/c.json:1:40"), unmade(&["Broken", "No JSON", "Other"]));
-    assert_eq!(told("contexts/d.json:1"), ["`contexts/d.json` is left out: something is wrong with it"]);
+    assert_eq!(
+        told("contexts/c.json:1:40"),
+        unmade(&["Broken", "No JSON", "Other"])
+    );
+    assert_eq!(
+        told("contexts/d.json:1"),
+        ["`contexts/d.json` is left out: something is wrong with it"]
+    );
     assert_eq!(told("more/b.md"), ["no agent is made from `more/b.md`"]);
 }
 
-/// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of the request.
+/// The values of all bodies of an agent that a place reaches; `request` if it reaches the rest of
+/// the request.
 fn reached(compiler: &Compiler, place: &str, agent: &str) -> Vec<String> {
     let all = impact(compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
     let of_agent = all.iter().filter(|it| *it.agent == *agent);
     let values = of_agent.flat_map(|it| {
         let request = it.request.then(|| "request".to_owned());
-        request.into_iter().chain(it.contexts.values().flatten().map(ToString::to_string))
+        request
+            .into_iter()
+            .chain(it.contexts.values().flatten().map(ToString::to_string))
     });
     let mut values: Vec<String> = values.collect();
     values.dedup();
@@ -808,7 +1099,11 @@ fn a_place_reaches_what_it_takes_part_in() {
         ("providers/p.toml:5", "A", &["request"]),
         ("partials/child.jinja:4", "A", &["/extends/0"]),
     ] {
-        assert_eq!(reached(&compiler, place, agent), expected, "{place} of {agent}");
+        assert_eq!(
+            reached(&compiler, place, agent),
+            expected,
+            "{place} of {agent}"
+        );
     }
 }
 
@@ -816,14 +1111,25 @@ fn a_place_reaches_what_it_takes_part_in() {
 fn a_place_says_what_it_does_where_that_is_not_followed() {
     let compiler = agents_of_pieces();
     let unfollowed = |place: &str| {
-        let all = impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
-        all.iter().find(|it| &*it.agent == "A").and_then(|it| it.unfollowed)
+        let all =
+            impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
+        all.iter()
+            .find(|it| &*it.agent == "A")
+            .and_then(|it| it.unfollowed)
     };
     let assembles = |told: &str| told.starts_with("controls how the agent");
     assert!(unfollowed("providers/q.toml:2").is_some_and(assembles));
     // In one context it has no body.
-    assert_eq!(unfollowed("partials/child.jinja:1"), Some("its bodies cannot be made"));
-    for place in ["agents/a.toml:20", "partials/block.jinja:1", "partials/zz.jinja:1", "providers/p.toml:3"] {
+    assert_eq!(
+        unfollowed("partials/child.jinja:1"),
+        Some("its bodies cannot be made")
+    );
+    for place in [
+        "agents/a.toml:20",
+        "partials/block.jinja:1",
+        "partials/zz.jinja:1",
+        "providers/p.toml:3",
+    ] {
         assert_eq!(unfollowed(place), None, "{place}");
     }
     // A key is a place like its value.
@@ -859,40 +1165,72 @@ x = { y = 1 }
     let files = [
         ("agents/a.toml", agent),
         ("partials/m.jinja", partial),
-        ("providers/p.toml", "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "providers/p.toml",
+            "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n",
+        ),
         (
             "contexts/c.json",
             r#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
         ),
     ];
-    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        without_bundled: true,
+        ..LoadOptions::default()
+    };
     let world: MemoryWorld = files.into_iter().collect();
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
-    let values = |place: &str| reached(&compiler, place, "A").into_iter().collect::<BTreeSet<String>>();
+    let values = |place: &str| {
+        reached(&compiler, place, "A")
+            .into_iter()
+            .collect::<BTreeSet<String>>()
+    };
     for (line, expected) in [
         (4, &["/system"][..]),
         (5, &["/system"]),
         (12, &["/system"]),
         (13, &[]),
-        (14, &["/messages", "/messages/0/role", "/more", "/more/x", "/more/x/y", "/system"]),
+        (
+            14,
+            &[
+                "/messages",
+                "/messages/0/role",
+                "/more",
+                "/more/x",
+                "/more/x/y",
+                "/system",
+            ],
+        ),
         (17, &["/messages"]),
         (19, &["/messages"]),
         (20, &["/messages/0/role"]),
     ] {
         let all: BTreeSet<String> = values(&format!("agents/a.toml:{line}"));
-        let is_first = |pointer: &&String| !pointer.starts_with("/messages/") || pointer.starts_with("/messages/0");
+        let is_first = |pointer: &&String| {
+            !pointer.starts_with("/messages/") || pointer.starts_with("/messages/0")
+        };
         let first: Vec<&String> = all.iter().filter(is_first).collect();
         let expected: BTreeSet<&str> = expected.iter().copied().collect();
-        assert_eq!(first, expected.into_iter().collect::<Vec<_>>(), "line {line}");
+        assert_eq!(
+            first,
+            expected.into_iter().collect::<Vec<_>>(),
+            "line {line}"
+        );
     }
     assert!(values("partials/m.jinja:3").contains("/messages/0"));
     assert_eq!(values("partials/m.jinja:1"), BTreeSet::new());
     // The end of a block decides what its beginning decides.
     let contexts = |place: &str| {
-        let all = impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
-        all.iter().map(|it| (it.contexts.clone(), it.unfollowed)).collect::<Vec<_>>()
+        let all =
+            impact(&compiler, &ImpactQuery::parse(place), None).expect("there is such a place");
+        all.iter()
+            .map(|it| (it.contexts.clone(), it.unfollowed))
+            .collect::<Vec<_>>()
     };
-    assert_eq!(contexts("partials/m.jinja:6"), contexts("partials/m.jinja:2"));
+    assert_eq!(
+        contexts("partials/m.jinja:6"),
+        contexts("partials/m.jinja:2")
+    );
     assert!(!contexts("partials/m.jinja:6").is_empty());
     let wanted = ["agents/a.toml:6", "agents/a.toml:8", "agents/a.toml:10"].map(contexts);
     assert!(wanted.iter().any(|it| !it.is_empty()), "{wanted:?}");
@@ -908,17 +1246,26 @@ fn what_puts_an_agent_together_reaches_what_comes_of_it() {
         ("agents/base.toml", base),
         ("agents/middle.toml", middle),
         ("agents/a.toml", agent),
-        ("providers/p.toml", "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "providers/p.toml",
+            "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n",
+        ),
         (
             "contexts/c.json",
             r#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
         ),
     ];
-    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        without_bundled: true,
+        ..LoadOptions::default()
+    };
     let world: MemoryWorld = files.into_iter().collect();
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
     for (place, expected) in [
-        ("agents/a.toml:2", &["request", "/all", "/kept/b", "/replaced", "/said"][..]),
+        (
+            "agents/a.toml:2",
+            &["request", "/all", "/kept/b", "/replaced", "/said"][..],
+        ),
         ("agents/middle.toml:3", &["request", "/kept/b", "/said"]),
         ("agents/a.toml:4", &["/removed"]),
         ("agents/a.toml:5", &["/kept/a"]),
@@ -929,10 +1276,16 @@ fn what_puts_an_agent_together_reaches_what_comes_of_it() {
     ] {
         // In each context the same.
         let found: BTreeSet<String> = reached(&compiler, place, "A").into_iter().collect();
-        assert_eq!(found, expected.iter().map(ToString::to_string).collect(), "{place}");
+        assert_eq!(
+            found,
+            expected.iter().map(ToString::to_string).collect(),
+            "{place}"
+        );
     }
     let id = compiler.hierarchy().by_name("A").expect("it is there");
-    let removed = Explainer::new(&compiler).unset_at(id, &Pointer::parse("/kept/a")).expect("it is removed");
+    let removed = Explainer::new(&compiler)
+        .unset_at(id, &Pointer::parse("/kept/a"))
+        .expect("it is removed");
     assert_eq!(compiler.sources().describe(removed), "agents/a.toml:5");
 }
 
@@ -941,9 +1294,14 @@ fn a_list_names_the_step_that_added_to_it() {
     let compiler = agents_of_pieces();
     let id = compiler.hierarchy().by_name("A").expect("it is there");
     let added = |pointer: &str| {
-        let explained = Explainer::new(&compiler).explain(id, "c", None, Some(&Pointer::parse(pointer)));
+        let explained =
+            Explainer::new(&compiler).explain(id, "c", None, Some(&Pointer::parse(pointer)));
         let explained = explained.expect("a body").expect("without findings");
-        explained.values[0].added.iter().map(|(step, _)| step.setting()).collect::<Vec<_>>()
+        explained.values[0]
+            .added
+            .iter()
+            .map(|(step, _)| step.setting())
+            .collect::<Vec<_>>()
     };
     assert_eq!(added("/tools"), ["cache_prompt"]);
     assert_eq!(added("/tools/0"), ["cache_prompt"]);
@@ -952,7 +1310,11 @@ fn a_list_names_the_step_that_added_to_it() {
         .explain(id, "c", None, Some(&Pointer::root()))
         .expect("a body")
         .expect("without findings");
-    let steps: Vec<&str> = whole.values[0].added.iter().map(|(step, _)| step.setting()).collect();
+    let steps: Vec<&str> = whole.values[0]
+        .added
+        .iter()
+        .map(|(step, _)| step.setting())
+        .collect();
     assert_eq!(steps, ["model", "enable_tools", "cache_prompt"]);
 }
 
@@ -978,13 +1340,24 @@ fn a_role_that_is_no_text_is_told_in_the_role_once() {
             br#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#.to_vec(),
         ),
     ]);
-    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        without_bundled: true,
+        ..LoadOptions::default()
+    };
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
-    let mut found = compiler.run(&Selection::default(), |_| ()).findings.into_vec();
+    let mut found = compiler
+        .run(&Selection::default(), |_| ())
+        .findings
+        .into_vec();
     found.retain(|finding| finding.rule.code.starts_with("prompt/"));
-    let [finding] = found.as_slice() else { panic!("{found:?}") };
+    let [finding] = found.as_slice() else {
+        panic!("{found:?}")
+    };
     assert_eq!(finding.rule.code, "prompt/not-text");
-    assert_eq!(compiler.sources().describe(finding.primary.span), "roles/me.md:2");
+    assert_eq!(
+        compiler.sources().describe(finding.primary.span),
+        "roles/me.md:2"
+    );
     assert_eq!(finding.agents.len(), 2);
 }
 
@@ -995,9 +1368,15 @@ fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     let compiler = agents_with(&[template.to_owned()], "");
     let id = compiler.hierarchy().by_name("A0").expect("it is there");
     let pointer = Pointer::parse("/x/0");
-    let explained =
-        Explainer::new(&compiler).explain(id, "turn", None, Some(&pointer)).expect("a body").expect("without findings");
-    let kinds: Vec<SourceKind> = explained.values[0].sources.iter().map(|source| source.kind).collect();
+    let explained = Explainer::new(&compiler)
+        .explain(id, "turn", None, Some(&pointer))
+        .expect("a body")
+        .expect("without findings");
+    let kinds: Vec<SourceKind> = explained.values[0]
+        .sources
+        .iter()
+        .map(|source| source.kind)
+        .collect();
     assert_eq!(kinds, [SourceKind::Computed]);
 }
 
@@ -1008,21 +1387,40 @@ fn a_folder_in_a_prompt_is_cited_as_it_is_written() {
                  [body]\nx = \"{{ tojson(ctx.system_prompt) }}\"\n";
     let world = MemoryWorld::from_iter([
         ("agents/a.toml", agent),
-        ("providers/p.toml", "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "providers/p.toml",
+            "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n",
+        ),
         (
             "contexts/c.json",
             r#"{"name": "c", "why": "w", "kind": "chat", "history": [{"role": "user", "content": "x"}]}"#,
         ),
     ]);
-    let options = LoadOptions { without_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        without_bundled: true,
+        ..LoadOptions::default()
+    };
     let compiler = Compiler::load(Arc::new(world), Arc::new(Embedded::bundled()), options);
     let id = compiler.hierarchy().by_name("A").expect("it is there");
     let pointer = Pointer::parse("/x");
-    let explained =
-        Explainer::new(&compiler).explain(id, "c", None, Some(&pointer)).expect("a body").expect("without findings");
-    let sources = explained.values[0].sources.iter().filter(|source| source.kind != SourceKind::Tag);
-    let cited: Vec<(SourceKind, &str)> =
-        sources.map(|source| (source.kind, source.span.map_or("", |span| compiler.sources().slice(span)))).collect();
+    let explained = Explainer::new(&compiler)
+        .explain(id, "c", None, Some(&pointer))
+        .expect("a body")
+        .expect("without findings");
+    let sources = explained.values[0]
+        .sources
+        .iter()
+        .filter(|source| source.kind != SourceKind::Tag);
+    let cited: Vec<(SourceKind, &str)> = sources
+        .map(|source| {
+            (
+                source.kind,
+                source
+                    .span
+                    .map_or("", |span| compiler.sources().slice(span)),
+            )
+        })
+        .collect();
     let texts = ["In ", "${PROJECT_DIR}", " or ", "${HOME}", "!"];
     assert_eq!(cited, texts.map(|text| (SourceKind::Template, text)));
 }

@@ -1,6 +1,10 @@
-//! `refusals/`: sentences that providers answer with when they refuse a request, held against the rules.
+//! `refusals/`: sentences that providers answer with when they refuse a request, held against the
+//! rules.
 
-#![expect(clippy::disallowed_methods, reason = "the test reads the data as it is in the repository")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test reads the data as it is in the repository"
+)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,11 +17,22 @@ use reqc::diag::Severity;
 use reqc::refusal::{Dictionary, Explanation, Reason};
 use reqc::toml::{self, Kind, Table};
 
-/// Why no rule finds a refusal: a body shows it and no rule looks yet (`gap`), or no body can show it.
-const UNRULED: [&str; 7] = ["gap", "auth", "quota", "server", "transport", "content", "format"];
+/// Why no rule finds a refusal: a body shows it and no rule looks yet (`gap`), or no body can show
+/// it.
+const UNRULED: [&str; 7] = [
+    "gap",
+    "auth",
+    "quota",
+    "server",
+    "transport",
+    "content",
+    "format",
+];
 
 /// Every key of a `[[refusal]]`.
-const KEYS: [&str; 9] = ["sentence", "status", "type", "rule", "unruled", "meaning", "remedy", "seen", "sources"];
+const KEYS: [&str; 9] = [
+    "sentence", "status", "type", "rule", "unruled", "meaning", "remedy", "seen", "sources",
+];
 
 /// An entry, and the file that it stands in.
 struct Entry {
@@ -34,7 +49,12 @@ impl Entry {
     }
 
     fn shown(&self) -> String {
-        format!("{}: {}", self.file, self.text("sentence").unwrap_or("an entry without a sentence"))
+        format!(
+            "{}: {}",
+            self.file,
+            self.text("sentence")
+                .unwrap_or("an entry without a sentence")
+        )
     }
 
     /// Returns what is wrong with it.
@@ -57,21 +77,33 @@ impl Entry {
             (None, Some(why)) => flaws.push(format!("`unruled` is none of {UNRULED:?}: {why}")),
             _ => flaws.push("it has both `rule` and `unruled`, or neither".to_owned()),
         }
-        if !matches!(self.table.get("sources").map(|node| &node.kind), Some(Kind::Array(all)) if !all.is_empty()) {
+        if !matches!(self.table.get("sources").map(|node| &node.kind), Some(Kind::Array(all)) if !all.is_empty())
+        {
             flaws.push("it has no `sources`".to_owned());
         }
-        flaws.into_iter().map(|flaw| format!("{}: {flaw}", self.shown())).collect()
+        flaws
+            .into_iter()
+            .map(|flaw| format!("{}: {flaw}", self.shown()))
+            .collect()
     }
 }
 
 /// Reads all files, in order of their names.
 fn entries() -> Vec<Entry> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("refusals");
-    let mut paths: Vec<_> = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()).collect();
+    let mut paths: Vec<_> = fs::read_dir(folder)
+        .expect("a folder")
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     paths.sort();
     let mut entries = Vec::new();
     for path in paths {
-        let file = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let file = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         let text = fs::read_to_string(&path).expect("a text");
         let table = toml::parse(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
         let stem = file.trim_end_matches(".toml");
@@ -83,8 +115,13 @@ fn entries() -> Vec<Entry> {
             panic!("{file} has no refusals");
         };
         for refusal in refusals {
-            let Kind::Table(table) = &refusal.kind else { panic!("{file}: a refusal is a table") };
-            entries.push(Entry { file: file.clone(), table: table.clone() });
+            let Kind::Table(table) = &refusal.kind else {
+                panic!("{file}: a refusal is a table")
+            };
+            entries.push(Entry {
+                file: file.clone(),
+                table: table.clone(),
+            });
         }
     }
     entries
@@ -102,25 +139,48 @@ fn no_sentence_is_there_twice() {
     let mut seen = BTreeSet::new();
     let twice: Vec<String> = entries
         .iter()
-        .filter(|entry| !seen.insert((entry.file.clone(), entry.text("sentence").map(str::to_owned))))
+        .filter(|entry| {
+            !seen.insert((
+                entry.file.clone(),
+                entry.text("sentence").map(str::to_owned),
+            ))
+        })
         .map(Entry::shown)
         .collect();
     assert!(twice.is_empty(), "{}", twice.join("\n"));
     assert!(entries.len() >= 500, "{} sentences", entries.len());
 }
 
-/// A rule of bodies that says that a provider refuses something names what the provider says, or is listed as not recorded.
+/// A rule of bodies that says that a provider refuses something names what the provider says, or is
+/// listed as not recorded.
 #[test]
 fn rules_that_claim_a_refusal_name_a_sentence() {
-    let named: BTreeSet<String> = entries().iter().filter_map(|entry| entry.text("rule").map(str::to_owned)).collect();
-    let claims = |rule: &&reqc::diag::Rule| rule.code.starts_with("protocol/") && rule.severity == Severity::Error;
-    let codes = all_rules().into_iter().filter(claims).map(|rule| rule.code.to_owned());
-    let unnamed: Vec<String> =
-        codes.filter(|code| !named.contains(code)).collect::<BTreeSet<_>>().into_iter().collect();
+    let named: BTreeSet<String> = entries()
+        .iter()
+        .filter_map(|entry| entry.text("rule").map(str::to_owned))
+        .collect();
+    let claims = |rule: &&reqc::diag::Rule| {
+        rule.code.starts_with("protocol/") && rule.severity == Severity::Error
+    };
+    let codes = all_rules()
+        .into_iter()
+        .filter(claims)
+        .map(|rule| rule.code.to_owned());
+    let unnamed: Vec<String> = codes
+        .filter(|code| !named.contains(code))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/refusals-not-recorded.txt");
     let listed = fs::read_to_string(path).expect("a text");
-    let listed: Vec<&str> = listed.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(unnamed, listed, "tests/refusals-not-recorded.txt lists the rules without a sentence");
+    let listed: Vec<&str> = listed
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    assert_eq!(
+        unnamed, listed,
+        "tests/refusals-not-recorded.txt lists the rules without a sentence"
+    );
 }
 
 /// Returns the sentence with something in its holes.
@@ -149,7 +209,8 @@ fn filled(sentence: &str) -> String {
 
 /// Ways in which people meet an answer.
 fn wrapped(sentence: &str) -> [String; 5] {
-    let json = serde_json::json!({"error": {"message": sentence, "type": "invalid_request_error"}}).to_string();
+    let json = serde_json::json!({"error": {"message": sentence, "type": "invalid_request_error"}})
+        .to_string();
     let quote = if sentence.contains('\'') { '"' } else { '\'' };
     let python = format!(
         "openai.BadRequestError: Error code: 400 - {{'error': {{'message': {quote}{}{quote}, 'code': None}}}}",
@@ -161,10 +222,15 @@ fn wrapped(sentence: &str) -> [String; 5] {
     [sentence.to_owned(), json, python, log, nested]
 }
 
-/// Returns `true` if a text is explained by a sentence, or by one that says at least as much of the same.
+/// Returns `true` if a text is explained by a sentence, or by one that says at least as much of the
+/// same.
 fn is_explained(found: &[Explanation], sentence: &str, reason: &Reason) -> bool {
-    let says_more = |it: &Explanation| it.refusal.sentence.len() >= sentence.len() || it.refusal.reason == *reason;
-    found.iter().any(|it| it.refusal.sentence == sentence || says_more(it))
+    let says_more = |it: &Explanation| {
+        it.refusal.sentence.len() >= sentence.len() || it.refusal.reason == *reason
+    };
+    found
+        .iter()
+        .any(|it| it.refusal.sentence == sentence || says_more(it))
 }
 
 #[test]
@@ -174,29 +240,53 @@ fn every_sentence_is_found_in_whatever_wraps_it() {
     for provider in dictionary.providers() {
         for refusal in &provider.refusals {
             for text in wrapped(&filled(&refusal.sentence)) {
-                if !is_explained(&dictionary.explain(&text), &refusal.sentence, &refusal.reason) {
+                if !is_explained(
+                    &dictionary.explain(&text),
+                    &refusal.sentence,
+                    &refusal.reason,
+                ) {
                     lost.push(format!("{}: {text}", provider.id));
                 }
             }
         }
     }
-    assert!(lost.is_empty(), "{} of {}:\n{}", lost.len(), entries().len() * 5, lost.join("\n"));
+    assert!(
+        lost.is_empty(),
+        "{} of {}:\n{}",
+        lost.len(),
+        entries().len() * 5,
+        lost.join("\n")
+    );
 }
 
 #[test]
 fn what_is_no_refusal_is_not_explained() {
-    let documents = ["README.md", "docs/templates.md", "docs/profiles.md", "docs/runtime.md", "CONTRIBUTING.md"];
+    let documents = [
+        "README.md",
+        "docs/templates.md",
+        "docs/profiles.md",
+        "docs/runtime.md",
+        "CONTRIBUTING.md",
+    ];
     for path in documents {
-        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a document");
-        let found: Vec<String> =
-            Dictionary::bundled().explain(&text).into_iter().map(|it| it.refusal.sentence.clone()).collect();
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+            .expect("a document");
+        let found: Vec<String> = Dictionary::bundled()
+            .explain(&text)
+            .into_iter()
+            .map(|it| it.refusal.sentence.clone())
+            .collect();
         assert!(found.is_empty(), "{path}: {found:?}");
     }
 }
 
 fn why400(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.current_dir(folder).arg("why400").args(arguments).env_remove("CI");
+    command
+        .current_dir(folder)
+        .arg("why400")
+        .args(arguments)
+        .env_remove("CI");
     command.output().expect("it runs")
 }
 
@@ -216,13 +306,20 @@ const BODY: &str = r#"{
 #[test]
 fn the_command_tells_the_place_in_the_body() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+    let write =
+        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
     write("body.json", BODY);
     let told = why400(folder.path(), &[SENTENCE, "--body", "body.json"]);
     let out = String::from_utf8_lossy(&told.stdout);
     assert_eq!(told.status.code(), Some(0), "{out}");
-    assert!(out.starts_with("Anthropic refuses a request with status 400"), "{out}");
-    assert!(out.contains("It names /messages/1 in the body") && out.contains("body.json:6:"), "{out}");
+    assert!(
+        out.starts_with("Anthropic refuses a request with status 400"),
+        "{out}"
+    );
+    assert!(
+        out.contains("It names /messages/1 in the body") && out.contains("body.json:6:"),
+        "{out}"
+    );
 
     // A HAR file holds both; what was taken is passed over.
     let answer = serde_json::json!({"type": "error", "error": {"type": "invalid_request_error", "message": SENTENCE}});
@@ -237,26 +334,58 @@ fn the_command_tells_the_place_in_the_body() {
     let told = why400(folder.path(), &["session.har", "--format", "json"]);
     let document: serde_json::Value = serde_json::from_slice(&told.stdout).expect("JSON");
     assert_eq!(document.as_array().map(Vec::len), Some(1), "{document}");
-    assert_eq!(document[0]["explanations"][0]["rule"], "protocol/unanswered-call");
+    assert_eq!(
+        document[0]["explanations"][0]["rule"],
+        "protocol/unanswered-call"
+    );
     assert_eq!(document[0]["explanations"][0]["pointer"], "/messages/1");
-    assert_eq!(document[0]["findings"][0]["code"], "protocol/unanswered-call");
+    assert_eq!(
+        document[0]["findings"][0]["code"],
+        "protocol/unanswered-call"
+    );
 
     // A dump of curl, and a sentence that nobody knows beside a body that is wrong.
-    write("dump.txt", &format!("> POST /v1/messages HTTP/2\n{BODY}\n< HTTP/2 400\n{answer}\n"));
+    write(
+        "dump.txt",
+        &format!("> POST /v1/messages HTTP/2\n{BODY}\n< HTTP/2 400\n{answer}\n"),
+    );
     let told = why400(folder.path(), &["dump.txt"]);
     let out = String::from_utf8_lossy(&told.stdout);
-    assert!(told.status.code() == Some(0) && out.contains("the request:12:"), "{out}");
-    let told = why400(folder.path(), &["the request is odd", "--body", "body.json"]);
+    assert!(
+        told.status.code() == Some(0) && out.contains("the request:12:"),
+        "{out}"
+    );
+    let told = why400(
+        folder.path(),
+        &["the request is odd", "--body", "body.json"],
+    );
     let out = String::from_utf8_lossy(&told.stdout);
-    assert!(told.status.code() == Some(1) && out.contains("protocol/unanswered-call"), "{out}");
+    assert!(
+        told.status.code() == Some(1) && out.contains("protocol/unanswered-call"),
+        "{out}"
+    );
 
     // What cannot be read is told, and no key is shown.
-    assert_eq!(why400(folder.path(), &["-", "--body", "-"]).status.code(), Some(2));
-    let told = why400(folder.path(), &["the request is odd", "--body", "no-such-file.json"]);
+    assert_eq!(
+        why400(folder.path(), &["-", "--body", "-"]).status.code(),
+        Some(2)
+    );
+    let told = why400(
+        folder.path(),
+        &["the request is odd", "--body", "no-such-file.json"],
+    );
     let err = String::from_utf8_lossy(&told.stderr);
-    assert!(told.status.code() == Some(2) && err.contains("no-such-file.json"), "{err}");
+    assert!(
+        told.status.code() == Some(2) && err.contains("no-such-file.json"),
+        "{err}"
+    );
     let key = format!("sk-proj-{}", "aB3dE5fG7h".repeat(5));
-    let told = why400(folder.path(), &[&format!("Incorrect API key provided: {key}. You can find your API key at x.")]);
+    let told = why400(
+        folder.path(),
+        &[&format!(
+            "Incorrect API key provided: {key}. You can find your API key at x."
+        )],
+    );
     assert!(!String::from_utf8_lossy(&told.stdout).contains(&key));
 }
 
@@ -264,19 +393,29 @@ fn the_command_tells_the_place_in_the_body() {
 fn a_sentence_is_found_in_a_large_log() {
     let mut noise = String::new();
     for number in 0..50_000 {
-        writeln!(noise, "{number} INFO {{ 'a': b model: none {number:x}").expect("a string takes it");
+        writeln!(noise, "{number} INFO {{ 'a': b model: none {number:x}")
+            .expect("a string takes it");
     }
     let found = Dictionary::bundled().explain(&format!("{noise}ERROR {SENTENCE}\n{noise}"));
-    assert_eq!(found[0].refusal.reason, Reason::Rule("protocol/unanswered-call".to_owned()));
+    assert_eq!(
+        found[0].refusal.reason,
+        Reason::Rule("protocol/unanswered-call".to_owned())
+    );
     // A sentence in each line: some are told.
     let quoted: String = noise.replace("model: none", "'model: none");
     assert!(!Dictionary::bundled().explain(&quoted).is_empty());
     assert!(Dictionary::bundled().explain("").is_empty());
-    assert!(Dictionary::bundled().explain(&"{".repeat(100_000)).is_empty());
+    assert!(
+        Dictionary::bundled()
+            .explain(&"{".repeat(100_000))
+            .is_empty()
+    );
 }
 
 #[test]
 fn what_a_conversation_says_is_no_answer() {
-    let body = serde_json::json!({"model": "m", "messages": [{"role": "user", "content": SENTENCE}]}).to_string();
+    let body =
+        serde_json::json!({"model": "m", "messages": [{"role": "user", "content": SENTENCE}]})
+            .to_string();
     assert!(Dictionary::bundled().explain(&body).is_empty());
 }

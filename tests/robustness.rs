@@ -1,4 +1,5 @@
-//! Nothing panics on any input, and nothing runs on for ever: what is wrong with a repository is a finding.
+//! Nothing panics on any input, and nothing runs on for ever: what is wrong with a repository is a
+//! finding.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,13 +14,19 @@ use reqc::world::MemoryWorld;
 /// A small layer below the one that is tested: few contexts, so that many cases are fast.
 fn base() -> MemoryWorld {
     MemoryWorld::from_iter([
-        ("providers/p.toml", "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n"),
+        (
+            "providers/p.toml",
+            "name = \"P\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://p.example/v1\"\n",
+        ),
         (
             "agents/base.toml",
             "name = \"Base\"\nabstract = true\nprovider_instance = \"P\"\nendpoint = \"chat\"\n\
              [body]\nmessages = \"[{% include 'm.jinja' %}]\"\n",
         ),
-        ("partials/m.jinja", "{% for m in ctx.history %}{\"role\": {{ tojson(m.role) }}},{% endfor %}"),
+        (
+            "partials/m.jinja",
+            "{% for m in ctx.history %}{\"role\": {{ tojson(m.role) }}},{% endfor %}",
+        ),
         (
             "contexts/turn.json",
             r#"{"name": "turn", "why": "one turn", "kind": "chat", "golden": true,
@@ -37,9 +44,18 @@ fn base() -> MemoryWorld {
 fn compile(files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Vec<Diagnostic> {
     let own: MemoryWorld = files.into_iter().collect();
     let compiler = Compiler::load(Arc::new(own), Arc::new(base()), LoadOptions::default());
-    let write = |agent: &AgentBodies<'_>| agent.bodies.iter().map(|(_, body)| body.pretty().len()).sum::<usize>();
+    let write = |agent: &AgentBodies<'_>| {
+        agent
+            .bodies
+            .iter()
+            .map(|(_, body)| body.pretty().len())
+            .sum::<usize>()
+    };
     let (report, _) = compiler.report_each(&Selection::default(), &PolicyOptions::default(), write);
-    let layout = Layout { width: 80, colour: true };
+    let layout = Layout {
+        width: 80,
+        colour: true,
+    };
     assert!(!Human(layout).report(&report, &[]).is_empty());
     Short(layout).report(&report, &[]);
     Json.report(&report, &[]);
@@ -56,7 +72,11 @@ fn compile_agent(body: &str) -> Vec<Diagnostic> {
 
 /// The codes of findings, without what agents lose: these write hardly anything of a conversation.
 fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {
-    findings.iter().map(|finding| finding.rule.code).filter(|code| !code.starts_with("flow/")).collect()
+    findings
+        .iter()
+        .map(|finding| finding.rule.code)
+        .filter(|code| !code.starts_with("flow/"))
+        .collect()
 }
 
 const PATHS: [&str; 11] = [
@@ -135,7 +155,8 @@ const TOKENS: [&str; 52] = [
 ];
 
 fn template() -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::sample::select(&TOKENS[..]), 0..24).prop_map(|tokens| tokens.concat())
+    prop::collection::vec(prop::sample::select(&TOKENS[..]), 0..24)
+        .prop_map(|tokens| tokens.concat())
 }
 
 /// Templates that mostly parse.
@@ -226,24 +247,41 @@ fn toml_value() -> impl Strategy<Value = String> {
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let table = prop::collection::btree_map(key(), inner.clone(), 0..4).prop_map(|members| {
-            let members: Vec<String> = members.into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            let members: Vec<String> = members
+                .into_iter()
+                .map(|(key, value)| format!("{key} = {value}"))
+                .collect();
             format!("{{ {} }}", members.join(", "))
         });
-        prop_oneof![prop::collection::vec(inner, 0..4).prop_map(|elements| format!("[{}]", elements.join(", "))), table]
+        prop_oneof![
+            prop::collection::vec(inner, 0..4)
+                .prop_map(|elements| format!("[{}]", elements.join(", "))),
+            table
+        ]
     })
 }
 
 fn key() -> impl Strategy<Value = String> {
     prop_oneof![
-        prop::sample::select(vec!["a", "model", "messages", "tools", "system", "max_tokens", "stream"])
-            .prop_map(str::to_owned),
+        prop::sample::select(vec![
+            "a",
+            "model",
+            "messages",
+            "tools",
+            "system",
+            "max_tokens",
+            "stream"
+        ])
+        .prop_map(str::to_owned),
         "[a-z/~.\"é ]{0,6}".prop_map(|text| quoted(&text)),
     ]
 }
 
 /// A basic TOML string: JSON's escapes are TOML's.
 fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a string").replace('\u{7f}', "\\u007f")
+    serde_json::to_string(text)
+        .expect("a string")
+        .replace('\u{7f}', "\\u007f")
 }
 
 proptest! {
@@ -302,15 +340,32 @@ proptest! {
 #[test]
 fn large_files_compile() {
     let megabyte = "long \\\" text ".repeat(80_000);
-    assert_eq!(codes(&compile_agent(&format!("x = \"{megabyte}\""))), [""; 0]);
-    assert_eq!(codes(&compile_agent(&format!("x = \"{{{{ tojson('{}') }}}}\"", "y".repeat(1 << 20)))), [""; 0]);
-    let lines: Vec<String> = (0..5000).map(|index| format!("key_{index} = \"{{{{ {index} }}}}\"\n")).collect();
+    assert_eq!(
+        codes(&compile_agent(&format!("x = \"{megabyte}\""))),
+        [""; 0]
+    );
+    assert_eq!(
+        codes(&compile_agent(&format!(
+            "x = \"{{{{ tojson('{}') }}}}\"",
+            "y".repeat(1 << 20)
+        ))),
+        [""; 0]
+    );
+    let lines: Vec<String> = (0..5000)
+        .map(|index| format!("key_{index} = \"{{{{ {index} }}}}\"\n"))
+        .collect();
     let lines = lines.concat();
     assert_eq!(codes(&compile_agent(&lines)), [""; 0]);
-    let elements = (0..10_000).map(|index| index.to_string()).collect::<Vec<_>>().join(", ");
+    let elements = (0..10_000)
+        .map(|index| index.to_string())
+        .collect::<Vec<_>>()
+        .join(", ");
     assert_eq!(codes(&compile_agent(&format!("x = [{elements}]"))), [""; 0]);
     let loops = "{% for i in range(10000) %}{{ i }},{% endfor %}";
-    assert_eq!(codes(&compile_agent(&format!("x = \"[{loops}]\""))), [""; 0]);
+    assert_eq!(
+        codes(&compile_agent(&format!("x = \"[{loops}]\""))),
+        [""; 0]
+    );
 }
 
 /// What nests deeper than any limit is a finding, whatever it is made of.
@@ -324,31 +379,77 @@ fn deep_nesting_is_a_finding() {
     let cases: BTreeMap<&str, String> = BTreeMap::from([
         ("TOML arrays", array(200)),
         ("TOML arrays, more", array(20_000)),
-        ("TOML tables", format!("x = {}", nested("{ a = ", "1", " }", 200))),
-        ("dotted keys", format!("{} = 1", vec!["a"; 20_000].join("."))),
+        (
+            "TOML tables",
+            format!("x = {}", nested("{ a = ", "1", " }", 200)),
+        ),
+        (
+            "dotted keys",
+            format!("{} = 1", vec!["a"; 20_000].join(".")),
+        ),
         (
             "parentheses",
-            template(nested("{{ (", "1", "", 1).replace('(', &"(".repeat(20_000)) + &")".repeat(20_000) + " }}"),
+            template(
+                nested("{{ (", "1", "", 1).replace('(', &"(".repeat(20_000))
+                    + &")".repeat(20_000)
+                    + " }}",
+            ),
         ),
-        ("lists", template(format!("{{{{ {} }}}}", nested("[", "1", "]", 20_000)))),
-        ("nots", template(format!("{{{{ {}1 }}}}", "not ".repeat(20_000)))),
-        ("minuses", template(format!("{{{{ {}1 }}}}", "-".repeat(20_000)))),
-        ("ifs", template(nested("{% if 1 %}", "1", "{% endif %}", 20_000))),
-        ("fors", template(nested("{% for i in [1] %}", "1", "{% endfor %}", 5_000))),
-        ("JSON", template(format!("{{% if 1 %}}{}{{% endif %}}", nested("[", "", "]", 20_000)))),
+        (
+            "lists",
+            template(format!("{{{{ {} }}}}", nested("[", "1", "]", 20_000))),
+        ),
+        (
+            "nots",
+            template(format!("{{{{ {}1 }}}}", "not ".repeat(20_000))),
+        ),
+        (
+            "minuses",
+            template(format!("{{{{ {}1 }}}}", "-".repeat(20_000))),
+        ),
+        (
+            "ifs",
+            template(nested("{% if 1 %}", "1", "{% endif %}", 20_000)),
+        ),
+        (
+            "fors",
+            template(nested("{% for i in [1] %}", "1", "{% endfor %}", 5_000)),
+        ),
+        (
+            "JSON",
+            template(format!(
+                "{{% if 1 %}}{}{{% endif %}}",
+                nested("[", "", "]", 20_000)
+            )),
+        ),
     ]);
     for (what, body) in cases {
         assert!(!compile_agent(&body).is_empty(), "{what}");
     }
-    let context = format!("{{\"name\": \"deep\", \"history\": {}}}", nested("[", "", "]", 20_000));
+    let context = format!(
+        "{{\"name\": \"deep\", \"history\": {}}}",
+        nested("[", "", "]", 20_000)
+    );
     assert!(!compile([("contexts/deep.json".to_owned(), context.into_bytes())]).is_empty());
 }
 
 #[test]
 fn long_chains_of_operators_do_not_panic() {
-    for operator in [" + ", " ~ ", " and ", " or ", " == ", " | upper | ", ".a.", " if 1 else "] {
+    for operator in [
+        " + ",
+        " ~ ",
+        " and ",
+        " or ",
+        " == ",
+        " | upper | ",
+        ".a.",
+        " if 1 else ",
+    ] {
         let chain = vec!["a"; 20_000].join(operator);
-        compile_agent(&format!("x = {}", quoted(&format!("{{% set a = 'b' %}}{{{{ {chain} }}}}"))));
+        compile_agent(&format!(
+            "x = {}",
+            quoted(&format!("{{% set a = 'b' %}}{{{{ {chain} }}}}"))
+        ));
     }
 }
 
@@ -386,13 +487,20 @@ fn endless_templates_end_with_an_error() {
     ];
     for (what, template) in cases {
         let found = codes(&compile_agent(&format!("x = {}", quoted(&template))));
-        assert!(found.iter().any(|code| limits.contains(code)), "{what}: {found:?}");
+        assert!(
+            found.iter().any(|code| limits.contains(code)),
+            "{what}: {found:?}"
+        );
     }
 }
 
 /// Files whose number, or size, makes the square of it minutes.
 fn many(count: usize, file: impl Fn(usize) -> (String, String)) -> Vec<Diagnostic> {
-    compile((0..count).map(file).map(|(path, text)| (path, text.into_bytes())))
+    compile(
+        (0..count)
+            .map(file)
+            .map(|(path, text)| (path, text.into_bytes())),
+    )
 }
 
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
@@ -400,34 +508,64 @@ fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
 }
 
 fn count(findings: &[Diagnostic], code: &str) -> usize {
-    findings.iter().filter(|finding| finding.rule.code == code).count()
+    findings
+        .iter()
+        .filter(|finding| finding.rule.code == code)
+        .count()
 }
 
 #[test]
 fn large_circles_and_long_chains_are_told_once() {
     let profile = |index: usize, parent: usize| {
-        (format!("agents/p{index:05}.toml"), format!("name = \"P{index}\"\nextends = \"P{parent}\"\n"))
+        (
+            format!("agents/p{index:05}.toml"),
+            format!("name = \"P{index}\"\nextends = \"P{parent}\"\n"),
+        )
     };
     let circle = many(4_000, |index| profile(index, (index + 1) % 4_000));
     assert_eq!(codes(&circle), ["extends/cycle"]);
-    assert!(circle[0].message.len() < 200 && circle[0].related.len() < 10, "{}", circle[0].message);
+    assert!(
+        circle[0].message.len() < 200 && circle[0].related.len() < 10,
+        "{}",
+        circle[0].message
+    );
     let chain = many(4_000, |index| profile(index, index + 1));
     assert_eq!(count(&chain, "extends/unknown-parent"), 1);
 
     let instance = |index: usize, parent: usize| {
-        (format!("providers/p{index:05}.toml"), format!("name = \"P{index:05}\"\nextends = \"P{parent:05}\"\n"))
+        (
+            format!("providers/p{index:05}.toml"),
+            format!("name = \"P{index:05}\"\nextends = \"P{parent:05}\"\n"),
+        )
     };
-    assert_eq!(count(&many(4_000, |index| instance(index, (index + 1) % 4_000)), "provider/extends"), 1);
-    assert_eq!(count(&many(4_000, |index| instance(index, index + 1)), "provider/extends"), 1);
+    assert_eq!(
+        count(
+            &many(4_000, |index| instance(index, (index + 1) % 4_000)),
+            "provider/extends"
+        ),
+        1
+    );
+    assert_eq!(
+        count(
+            &many(4_000, |index| instance(index, index + 1)),
+            "provider/extends"
+        ),
+        1
+    );
 }
 
 #[test]
 fn partials_that_all_include_each_other_are_told_once() {
     let text = lines(120, |at| format!("{{% include 'p{at}.jinja' %}}"));
-    let findings = many(120, |index| (format!("partials/p{index}.jinja"), text.clone()));
+    let findings = many(120, |index| {
+        (format!("partials/p{index}.jinja"), text.clone())
+    });
     assert_eq!(count(&findings, "include/cycle"), 1);
     let ring = |index: usize| {
-        (format!("partials/p{index}.jinja"), format!("{{% include 'p{}.jinja' %}}", (index + 1) % 2_000))
+        (
+            format!("partials/p{index}.jinja"),
+            format!("{{% include 'p{}.jinja' %}}", (index + 1) % 2_000),
+        )
     };
     assert_eq!(count(&many(2_000, ring), "include/cycle"), 1);
 }
@@ -435,24 +573,40 @@ fn partials_that_all_include_each_other_are_told_once() {
 #[test]
 fn names_that_nobody_has_are_compared_in_bounded_time() {
     let findings = many(3_000, |index| {
-        let text = format!("name = \"agent number {index}\"\nextends = \"agent numbre {index}x\"\n");
+        let text =
+            format!("name = \"agent number {index}\"\nextends = \"agent numbre {index}x\"\n");
         (format!("agents/p{index}.toml"), text)
     });
     assert_eq!(count(&findings, "extends/unknown-parent"), 3_000);
     let name = "a".repeat(200_000);
     let long = compile([
-        ("agents/a.toml".to_owned(), format!("name = \"{name}x\"\n").into_bytes()),
-        ("agents/b.toml".to_owned(), format!("name = \"B\"\nextends = \"{name}y\"\n").into_bytes()),
+        (
+            "agents/a.toml".to_owned(),
+            format!("name = \"{name}x\"\n").into_bytes(),
+        ),
+        (
+            "agents/b.toml".to_owned(),
+            format!("name = \"B\"\nextends = \"{name}y\"\n").into_bytes(),
+        ),
     ]);
     assert_eq!(count(&long, "extends/unknown-parent"), 1);
 }
 
 #[test]
 fn long_lines_with_many_mistakes_are_read_once() {
-    let keys: Vec<String> = (0..5_000).map(|at| format!("k{at} = \"{}\"", "é".repeat(50))).collect();
-    let text = format!("name = \"A\"\nextends = \"Base\"\nmatch = {{ {} }}\n", keys.join(", "));
+    let keys: Vec<String> = (0..5_000)
+        .map(|at| format!("k{at} = \"{}\"", "é".repeat(50)))
+        .collect();
+    let text = format!(
+        "name = \"A\"\nextends = \"Base\"\nmatch = {{ {} }}\n",
+        keys.join(", ")
+    );
     let findings = compile([("agents/a.toml".to_owned(), text.into_bytes())]);
-    assert_eq!(count(&findings, "key/unknown"), 1_000, "as many as are told of one file");
+    assert_eq!(
+        count(&findings, "key/unknown"),
+        1_000,
+        "as many as are told of one file"
+    );
 }
 
 #[test]
@@ -461,14 +615,24 @@ fn unset_and_models_of_thousands_are_linear() {
     let unset: Vec<String> = (0..20_000).map(|at| format!("\"k{at}\"")).collect();
     let models = lines(20_000, |at| format!("m{at} = \"x\"\n"));
     let findings = compile([
-        ("agents/a.toml".to_owned(), format!("name = \"A\"\nextends = \"Base\"\n[body]\n{keys}").into_bytes()),
+        (
+            "agents/a.toml".to_owned(),
+            format!("name = \"A\"\nextends = \"Base\"\n[body]\n{keys}").into_bytes(),
+        ),
         (
             "agents/b.toml".to_owned(),
-            format!("name = \"B\"\nextends = \"A\"\nunset = [{}]\n", unset.join(",")).into_bytes(),
+            format!(
+                "name = \"B\"\nextends = \"A\"\nunset = [{}]\n",
+                unset.join(",")
+            )
+            .into_bytes(),
         ),
         ("models.toml".to_owned(), models.into_bytes()),
     ]);
-    let told = (count(&findings, "extends/unset-nothing"), count(&findings, "config/unknown-agent"));
+    let told = (
+        count(&findings, "extends/unset-nothing"),
+        count(&findings, "config/unknown-agent"),
+    );
     assert_eq!(told, (0, 10_000), "as many as a report holds of one rule");
 }
 
@@ -476,11 +640,20 @@ fn unset_and_models_of_thousands_are_linear() {
 #[test]
 fn schemas_that_cannot_be_used_fail_the_run() {
     let found = |text: &str| {
-        let schema = ("schemas/wire/openai-chat.schema.json".to_owned(), text.as_bytes().to_vec());
-        codes(&compile([schema, ("agents/a.toml".to_owned(), agent("x = 1").into_bytes())]))
+        let schema = (
+            "schemas/wire/openai-chat.schema.json".to_owned(),
+            text.as_bytes().to_vec(),
+        );
+        codes(&compile([
+            schema,
+            ("agents/a.toml".to_owned(), agent("x = 1").into_bytes()),
+        ]))
     };
     let doubled = |level: usize| {
-        format!("\"{level}\":{{\"allOf\":[{{\"$ref\":\"#/$defs/{0}\"}},{{\"$ref\":\"#/$defs/{0}\"}}]}},", level + 1)
+        format!(
+            "\"{level}\":{{\"allOf\":[{{\"$ref\":\"#/$defs/{0}\"}},{{\"$ref\":\"#/$defs/{0}\"}}]}},",
+            level + 1
+        )
     };
     let levels: String = (0..40).map(doubled).collect();
     for text in [
@@ -493,7 +666,12 @@ fn schemas_that_cannot_be_used_fail_the_run() {
         &format!("{{\"enum\": [{}1]}}", "1,".repeat(60_000)),
         &format!("{}{{}}{}", "{\"not\":".repeat(60), "}".repeat(60)),
     ] {
-        assert_eq!(found(text), ["schema/unusable"], "{}", &text[..text.len().min(200)]);
+        assert_eq!(
+            found(text),
+            ["schema/unusable"],
+            "{}",
+            &text[..text.len().min(200)]
+        );
     }
 }
 
@@ -505,10 +683,20 @@ fn bodies_that_take_too_long_to_check_are_told() {
     let body = (0..60).fold("1".to_owned(), |inner, _| format!("{{ a = {inner} }}"));
     let body = format!("a = {body}");
     let findings = compile([
-        ("schemas/wire/openai-chat.schema.json".to_owned(), twice.as_bytes().to_vec()),
+        (
+            "schemas/wire/openai-chat.schema.json".to_owned(),
+            twice.as_bytes().to_vec(),
+        ),
         ("agents/a.toml".to_owned(), agent(&body).into_bytes()),
     ]);
     assert_eq!(codes(&findings), ["schema/unusable"]);
-    let unusable = findings.iter().find(|finding| finding.rule.code == "schema/unusable").expect("it is told");
-    assert!(unusable.message.contains("too much work"), "{}", unusable.message);
+    let unusable = findings
+        .iter()
+        .find(|finding| finding.rule.code == "schema/unusable")
+        .expect("it is told");
+    assert!(
+        unusable.message.contains("too much work"),
+        "{}",
+        unusable.message
+    );
 }

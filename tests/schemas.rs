@@ -1,7 +1,10 @@
-//! The schemas that editors use say what the code says: every file that is right is right for both, and what one refuses
-//! the other refuses.
+//! The schemas that editors use say what the code says: every file that is right is right for both,
+//! and what one refuses the other refuses.
 
-#![expect(clippy::disallowed_methods, reason = "the test reads schemas and cases and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test reads schemas and cases and runs the binary"
+)]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,8 +20,9 @@ use reqc::conversation::{ContentKind, ItemKind};
 use reqc::profile::{self, Breakpoint, MATCH_KEYS};
 use reqc::provider::{ClientApi, Server, WireFormat, check_instances};
 use reqc::repo::{
-    self, ALLOW_KEYS, BUDGET_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS, INSTANCE_KEYS, LayerKind,
-    LoadOptions, PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS, SERVER_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
+    self, ALLOW_KEYS, BUDGET_KEYS, CONFIG_KEYS, EXTENSION_KEYS, FAMILIES_KEYS, FAMILY_KEYS,
+    INSTANCE_KEYS, LayerKind, LoadOptions, PRICE_KEYS, REFUSES_KEYS, ROSTER_KEYS, ROSTERS_KEYS,
+    SERVER_KEYS, TAKES_KEYS, TOOL_KEYS, TOOLS_KEYS,
 };
 use reqc::source::{SourceText, Sources};
 use reqc::system::Embedded;
@@ -35,7 +39,8 @@ fn read(path: &Path) -> String {
 }
 
 fn schema(name: &str) -> Value {
-    serde_json::from_str(&read(&root().join(format!("schemas/{name}.schema.json")))).expect("schemas are JSON")
+    serde_json::from_str(&read(&root().join(format!("schemas/{name}.schema.json"))))
+        .expect("schemas are JSON")
 }
 
 fn validator(name: &str) -> Validator {
@@ -67,7 +72,13 @@ fn value(path: &str, text: &str) -> Option<Value> {
 }
 
 fn object(table: &Table) -> Value {
-    Value::Object(table.entries.iter().map(|(key, node)| (key.name.clone(), json(node))).collect())
+    Value::Object(
+        table
+            .entries
+            .iter()
+            .map(|(key, node)| (key.name.clone(), json(node)))
+            .collect(),
+    )
 }
 
 fn json(node: &Node) -> Value {
@@ -84,13 +95,21 @@ fn json(node: &Node) -> Value {
 fn assert_valid(path: &str, text: &str) {
     let name = name_of(path).unwrap_or_else(|| panic!("{path} has no schema"));
     let value = value(path, text).unwrap_or_else(|| panic!("{path} cannot be parsed"));
-    let problems: Vec<String> = validator(name).iter_errors(&value).map(|error| error.to_string()).collect();
+    let problems: Vec<String> = validator(name)
+        .iter_errors(&value)
+        .map(|error| error.to_string())
+        .collect();
     assert!(problems.is_empty(), "{path}: {problems:#?}");
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+    for path in fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+    {
         match path.is_dir() && !path.is_symlink() {
             true => found.extend(files(&path)),
             false => found.push(path),
@@ -101,26 +120,39 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn relative(path: &Path, folder: &Path) -> String {
-    path.strip_prefix(folder).expect("below").to_string_lossy().replace('\\', "/")
+    path.strip_prefix(folder)
+        .expect("below")
+        .to_string_lossy()
+        .replace('\\', "/")
 }
 
 #[test]
 fn every_schema_is_a_valid_schema() {
     let schemas = files(&root().join("schemas"));
-    let schemas: Vec<PathBuf> =
-        schemas.into_iter().filter(|path| path.to_string_lossy().ends_with(".schema.json")).collect();
+    let schemas: Vec<PathBuf> = schemas
+        .into_iter()
+        .filter(|path| path.to_string_lossy().ends_with(".schema.json"))
+        .collect();
     assert_eq!(schemas.len(), 8 + WireFormat::ALL.len());
     for path in schemas {
         let schema: Value = serde_json::from_str(&read(&path)).expect("JSON");
-        jsonschema::meta::validate(&schema).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(schema["title"].is_string() && schema["description"].is_string(), "{}", path.display());
+        jsonschema::meta::validate(&schema)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        jsonschema::validator_for(&schema)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert!(
+            schema["title"].is_string() && schema["description"].is_string(),
+            "{}",
+            path.display()
+        );
     }
 }
 
 /// The names of an object's properties, in order of the alphabet.
 fn properties(schema: &Value, pointer: &str) -> Vec<String> {
-    let object = schema.pointer(pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
+    let object = schema
+        .pointer(pointer)
+        .unwrap_or_else(|| panic!("nothing at {pointer}"));
     assert!(
         object["additionalProperties"] != true && object["additionalProperties"] != Value::Null,
         "{pointer} is open"
@@ -134,11 +166,19 @@ fn properties(schema: &Value, pointer: &str) -> Vec<String> {
 }
 
 fn sorted<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    names.into_iter().map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+    names
+        .into_iter()
+        .map(str::to_owned)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 fn choices(schema: &Value, pointer: &str) -> Vec<String> {
-    let values = schema.pointer(pointer).and_then(Value::as_array).unwrap_or_else(|| panic!("nothing at {pointer}"));
+    let values = schema
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .unwrap_or_else(|| panic!("nothing at {pointer}"));
     sorted(values.iter().map(|value| value.as_str().expect("a string")))
 }
 
@@ -146,53 +186,108 @@ fn choices(schema: &Value, pointer: &str) -> Vec<String> {
 fn the_schemas_have_the_keys_of_the_code() {
     let [profile, provider, context, reqc] = ["profile", "provider", "context", "reqc"].map(schema);
     assert_eq!(properties(&profile, ""), sorted(profile::KEYS));
-    assert_eq!(properties(&profile, "/properties/match"), sorted(MATCH_KEYS));
+    assert_eq!(
+        properties(&profile, "/properties/match"),
+        sorted(MATCH_KEYS)
+    );
     assert_eq!(properties(&provider, ""), sorted(INSTANCE_KEYS));
     assert_eq!(properties(&context, ""), sorted(context::KEYS));
     assert_eq!(properties(&reqc, ""), sorted(CONFIG_KEYS));
     assert_eq!(properties(&reqc, "/definitions/allow"), sorted(ALLOW_KEYS));
-    assert_eq!(properties(&reqc, "/definitions/extension"), sorted(EXTENSION_KEYS));
-    assert_eq!(properties(&reqc, "/definitions/budget"), sorted(BUDGET_KEYS));
+    assert_eq!(
+        properties(&reqc, "/definitions/extension"),
+        sorted(EXTENSION_KEYS)
+    );
+    assert_eq!(
+        properties(&reqc, "/definitions/budget"),
+        sorted(BUDGET_KEYS)
+    );
     let rosters = schema("rosters");
     assert_eq!(properties(&rosters, ""), sorted(ROSTERS_KEYS));
-    assert_eq!(properties(&rosters, "/definitions/roster"), sorted(ROSTER_KEYS));
+    assert_eq!(
+        properties(&rosters, "/definitions/roster"),
+        sorted(ROSTER_KEYS)
+    );
     let tools = schema("tools");
     assert_eq!(properties(&tools, ""), sorted(TOOLS_KEYS));
     assert_eq!(properties(&tools, "/definitions/tool"), sorted(TOOL_KEYS));
-    assert_eq!(properties(&tools, "/definitions/server"), sorted(SERVER_KEYS));
+    assert_eq!(
+        properties(&tools, "/definitions/server"),
+        sorted(SERVER_KEYS)
+    );
     let families = schema("model-families");
     assert_eq!(properties(&families, ""), sorted(FAMILIES_KEYS));
-    assert_eq!(properties(&families, "/definitions/family"), sorted(FAMILY_KEYS));
-    assert_eq!(properties(&families, "/definitions/refuses"), sorted(REFUSES_KEYS));
-    assert_eq!(properties(&families, "/definitions/takes"), sorted(TAKES_KEYS));
-    assert_eq!(properties(&families, "/definitions/price"), sorted(PRICE_KEYS));
+    assert_eq!(
+        properties(&families, "/definitions/family"),
+        sorted(FAMILY_KEYS)
+    );
+    assert_eq!(
+        properties(&families, "/definitions/refuses"),
+        sorted(REFUSES_KEYS)
+    );
+    assert_eq!(
+        properties(&families, "/definitions/takes"),
+        sorted(TAKES_KEYS)
+    );
+    assert_eq!(
+        properties(&families, "/definitions/price"),
+        sorted(PRICE_KEYS)
+    );
 }
 
 #[test]
 fn the_schemas_have_the_choices_of_the_code() {
     let [profile, provider, context, reqc] = ["profile", "provider", "context", "reqc"].map(schema);
-    assert_eq!(profile["properties"]["schema_version"]["maximum"], profile::SCHEMA_VERSION);
+    assert_eq!(
+        profile["properties"]["schema_version"]["maximum"],
+        profile::SCHEMA_VERSION
+    );
     assert_eq!(
         choices(&profile, "/properties/cache_breakpoints/items/enum"),
         sorted(Breakpoint::ALL.map(Breakpoint::name))
     );
-    assert_eq!(choices(&profile, "/properties/leaves_out/items/enum"), sorted(ContentKind::ALL.map(ContentKind::name)));
-    let families = schema("model-families");
-    let servers = Server::ALL.into_iter().filter(|server| *server != Server::Unknown);
     assert_eq!(
-        choices(&families, "/definitions/family/properties/servers/items/enum"),
+        choices(&profile, "/properties/leaves_out/items/enum"),
+        sorted(ContentKind::ALL.map(ContentKind::name))
+    );
+    let families = schema("model-families");
+    let servers = Server::ALL
+        .into_iter()
+        .filter(|server| *server != Server::Unknown);
+    assert_eq!(
+        choices(
+            &families,
+            "/definitions/family/properties/servers/items/enum"
+        ),
         sorted(servers.map(Server::name))
     );
-    assert_eq!(choices(&families, "/definitions/wires/items/enum"), sorted(WireFormat::ALL.map(WireFormat::name)));
-    assert_eq!(choices(&provider, "/properties/client_api/enum"), sorted(ClientApi::ALL.map(ClientApi::name)));
+    assert_eq!(
+        choices(&families, "/definitions/wires/items/enum"),
+        sorted(WireFormat::ALL.map(WireFormat::name))
+    );
+    assert_eq!(
+        choices(&provider, "/properties/client_api/enum"),
+        sorted(ClientApi::ALL.map(ClientApi::name))
+    );
     let kinds = ItemKind::ALL.iter().map(|kind| kind.name());
-    assert_eq!(choices(&context, "/definitions/system_item/properties/kind/enum"), sorted(kinds));
+    assert_eq!(
+        choices(&context, "/definitions/system_item/properties/kind/enum"),
+        sorted(kinds)
+    );
     let code = reqc["definitions"]["allow"]["properties"]["code"].clone();
-    assert!(reqc["properties"]["rules"]["patternProperties"].get(code["pattern"].as_str().expect("text")).is_some());
+    assert!(
+        reqc["properties"]["rules"]["patternProperties"]
+            .get(code["pattern"].as_str().expect("text"))
+            .is_some()
+    );
     let code = jsonschema::validator_for(&code).expect("a valid schema");
     for rule in all_rules() {
         let family = rule.code.split('/').next().expect("a family");
-        assert!(code.is_valid(&json!(rule.code)) && code.is_valid(&json!(format!("{family}/*"))), "{}", rule.code);
+        assert!(
+            code.is_valid(&json!(rule.code)) && code.is_valid(&json!(format!("{family}/*"))),
+            "{}",
+            rule.code
+        );
     }
     assert!(!code.is_valid(&json!("key")) && !code.is_valid(&json!("*")));
 }
@@ -202,22 +297,34 @@ fn every_bundled_file_is_valid() {
     let bundled = Embedded::bundled();
     let mut seen = BTreeSet::new();
     for folder in ["agents", "providers", "contexts"] {
-        for entry in bundled.walk(folder).entries.into_iter().filter(|entry| name_of(&entry.path).is_some()) {
-            let text = String::from_utf8(bundled.read(&entry.path).expect("it was listed")).expect("text");
+        for entry in bundled
+            .walk(folder)
+            .entries
+            .into_iter()
+            .filter(|entry| name_of(&entry.path).is_some())
+        {
+            let text =
+                String::from_utf8(bundled.read(&entry.path).expect("it was listed")).expect("text");
             assert_valid(&entry.path, &text);
             seen.insert(folder);
         }
     }
     assert_eq!(seen.len(), 3);
     assert_valid("reqc.toml", &read(&root().join("reqc.toml")));
-    assert_valid("model-families.toml", &read(&root().join("model-families.toml")));
+    assert_valid(
+        "model-families.toml",
+        &read(&root().join("model-families.toml")),
+    );
 }
 
 #[test]
 fn what_init_writes_is_valid() {
     let folder = tempfile::tempdir().expect("a folder");
-    let run =
-        Command::new(env!("CARGO_BIN_EXE_reqc")).arg("init").current_dir(folder.path()).output().expect("it runs");
+    let run = Command::new(env!("CARGO_BIN_EXE_reqc"))
+        .arg("init")
+        .current_dir(folder.path())
+        .output()
+        .expect("it runs");
     assert!(run.status.success());
     let mut seen = BTreeSet::new();
     for path in files(folder.path()) {
@@ -230,8 +337,11 @@ fn what_init_writes_is_valid() {
     assert_eq!(sorted(seen), sorted(["profile", "context", "reqc"]));
     // The settings that it shows are commented out.
     let settings = read(&folder.path().join("reqc.toml"));
-    let lines =
-        settings.lines().map(|line| line.strip_prefix("# ").filter(|line| line.contains(['=', '['])).unwrap_or(""));
+    let lines = settings.lines().map(|line| {
+        line.strip_prefix("# ")
+            .filter(|line| line.contains(['=', '[']))
+            .unwrap_or("")
+    });
     let shown: Vec<&str> = lines.filter(|line| toml::parse(line).is_ok()).collect();
     assert!(shown.len() > 6, "{shown:?}");
     assert_valid("reqc.toml", &shown.join("\n"));
@@ -250,31 +360,55 @@ const ONLY_REQC_KNOWS: [&str; 6] = [
 #[test]
 fn what_cases_show_to_be_wrong_is_refused() {
     let cases = root().join("tests/cases");
-    let codes = ["key/unknown", "key/wrong-type", "key/invalid-value", "context/invalid", "context/unknown-key"];
+    let codes = [
+        "key/unknown",
+        "key/wrong-type",
+        "key/invalid-value",
+        "context/invalid",
+        "context/unknown-key",
+    ];
     let (mut refused, mut accepted) = (0, 0);
     for path in files(&cases) {
         let full = relative(&path, &cases);
-        let case = path.ancestors().find(|folder| folder.join("report.snap").exists());
+        let case = path
+            .ancestors()
+            .find(|folder| folder.join("report.snap").exists());
         let Some(case) = case else { continue };
         let name = relative(&path, case);
-        let Some(schema) = name_of(&name) else { continue };
-        let Ok(text) = fs::read_to_string(&path) else { continue };
-        let Some(value) = value(&name, &text) else { continue };
+        let Some(schema) = name_of(&name) else {
+            continue;
+        };
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let Some(value) = value(&name, &text) else {
+            continue;
+        };
         let listed = fs::read_to_string(case.join("expected")).unwrap_or_default();
-        let marks: Vec<&str> = listed.lines().filter(|line| line.starts_with(&format!("{name}:"))).collect();
-        let is_marked =
-            |code: &&str| text.contains(&format!(" {code}")) || marks.iter().any(|mark| mark.ends_with(code));
+        let marks: Vec<&str> = listed
+            .lines()
+            .filter(|line| line.starts_with(&format!("{name}:")))
+            .collect();
+        let is_marked = |code: &&str| {
+            text.contains(&format!(" {code}")) || marks.iter().any(|mark| mark.ends_with(code))
+        };
         let is_wrong = codes.iter().any(is_marked) && !ONLY_REQC_KNOWS.contains(&full.as_str());
         if is_wrong {
             assert!(!validator(schema).is_valid(&value), "{full} is accepted");
             refused += 1;
         } else if !text.contains("#~") && marks.is_empty() {
-            let problems: Vec<String> = validator(schema).iter_errors(&value).map(|error| error.to_string()).collect();
+            let problems: Vec<String> = validator(schema)
+                .iter_errors(&value)
+                .map(|error| error.to_string())
+                .collect();
             assert!(problems.is_empty(), "{full}: {problems:#?}");
             accepted += 1;
         }
     }
-    assert!(refused > 20 && accepted > 50, "{refused} refused, {accepted} accepted");
+    assert!(
+        refused > 20 && accepted > 50,
+        "{refused} refused, {accepted} accepted"
+    );
 }
 
 /// Values of every type; most are wrong for a key.
@@ -302,28 +436,49 @@ fn findings(path: &str, text: &str) -> Vec<String> {
     let own = MemoryWorld::from_iter([(path, text)]);
     if path == "tools.toml" {
         let (_, findings) = repo::read_tools(&own, path, &mut Sources::default());
-        return findings.iter().map(|finding| finding.message.clone()).collect();
+        return findings
+            .iter()
+            .map(|finding| finding.message.clone())
+            .collect();
     }
-    let loaded = repo::load(Arc::new(own), Arc::new(MemoryWorld::default()), LoadOptions::default());
+    let loaded = repo::load(
+        Arc::new(own),
+        Arc::new(MemoryWorld::default()),
+        LoadOptions::default(),
+    );
     let mut findings = loaded.findings;
     findings.extend(profile::read_all(&loaded.repo).1);
     findings.extend(check_instances(&loaded.repo));
     findings.extend(check_families(&loaded.repo));
     findings.retain(|finding| finding.rule.code != "provider/extends");
-    findings.iter().map(|finding| finding.message.clone()).collect()
+    findings
+        .iter()
+        .map(|finding| finding.message.clone())
+        .collect()
 }
 
-/// Each key with each value, below lines that are right without it; `skip` says which pairs only one side can know.
+/// Each key with each value, below lines that are right without it; `skip` says which pairs only
+/// one side can know.
 fn compare(path: &str, before: &str, keys: &[&str], skip: impl Fn(&str, &str) -> bool) {
     let validator = validator(name_of(path).expect("a schema"));
     assert!(findings(path, before).is_empty(), "{before}");
     for key in keys.iter().chain(&["zzz"]) {
-        let others: Vec<&str> = before.lines().filter(|line| !line.starts_with(&format!("{key} ="))).collect();
+        let others: Vec<&str> = before
+            .lines()
+            .filter(|line| !line.starts_with(&format!("{key} =")))
+            .collect();
         for written in VALUES.into_iter().filter(|written| !skip(key, written)) {
             let text = format!("{}\n{key} = {written}\n", others.join("\n"));
             let (found, value) = (findings(path, &text), value(path, &text).expect("TOML"));
-            let problems: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
-            assert_eq!(found.is_empty(), problems.is_empty(), "{path}:\n{text}\n{found:#?}\n{problems:#?}");
+            let problems: Vec<String> = validator
+                .iter_errors(&value)
+                .map(|error| error.to_string())
+                .collect();
+            assert_eq!(
+                found.is_empty(),
+                problems.is_empty(),
+                "{path}:\n{text}\n{found:#?}\n{problems:#?}"
+            );
         }
     }
 }
@@ -334,10 +489,20 @@ fn schema_and_code_take_the_same_values() {
     let dates = |_: &str, written: &str| written == "2027-01-31";
     compare("agents/a.toml", "name = \"A\"", &profile::KEYS, dates);
     compare("agents/a.toml", "name = \"A\"\n[match]", &MATCH_KEYS, dates);
-    compare("providers/a.toml", "name = \"A\"\nurl = \"https://x\"\nclient_api = \"Claude\"", &INSTANCE_KEYS, dates);
+    compare(
+        "providers/a.toml",
+        "name = \"A\"\nurl = \"https://x\"\nclient_api = \"Claude\"",
+        &INSTANCE_KEYS,
+        dates,
+    );
     compare("reqc.toml", "", &CONFIG_KEYS, dates);
     compare("reqc.toml", "[golden]", &["contexts"], dates);
-    compare("reqc.toml", "[rules]", &["\"key/unknown\"", "\"key/*\""], dates);
+    compare(
+        "reqc.toml",
+        "[rules]",
+        &["\"key/unknown\"", "\"key/*\""],
+        dates,
+    );
     let allow = "[[allow]]\ncode = \"key/unknown\"\nreason = \"x\"";
     // That a code is none is told when a run ends.
     let codes = |key: &str, written: &str| match key {
@@ -354,25 +519,55 @@ fn schema_and_code_take_the_same_values() {
     compare("model-families.toml", "", &FAMILIES_KEYS, dates);
     // A date is what `seen` is.
     let days = |key: &str, written: &str| key != "seen" && dates(key, written);
-    let family =
-        "[[family]]\nname = \"x\"\nmodels = [\"x*\"]\nwires = [\"openai-chat\"]\nsource = \"x\"\nseen = 2026-11-22";
+    let family = "[[family]]\nname = \"x\"\nmodels = [\"x*\"]\nwires = [\"openai-chat\"]\nsource = \"x\"\nseen = 2026-11-22";
     compare("model-families.toml", family, &FAMILY_KEYS, days);
-    compare("model-families.toml", &format!("{family}\n[[family.refuses]]\nat = \"/x\""), &REFUSES_KEYS, days);
-    compare("model-families.toml", &format!("{family}\n[[family.takes]]\nat = \"/x\"\nmost = 1"), &TAKES_KEYS, days);
-    compare("model-families.toml", &format!("{family}\n[family.price]\ninput = 1\noutput = 1"), &PRICE_KEYS, days);
+    compare(
+        "model-families.toml",
+        &format!("{family}\n[[family.refuses]]\nat = \"/x\""),
+        &REFUSES_KEYS,
+        days,
+    );
+    compare(
+        "model-families.toml",
+        &format!("{family}\n[[family.takes]]\nat = \"/x\"\nmost = 1"),
+        &TAKES_KEYS,
+        days,
+    );
+    compare(
+        "model-families.toml",
+        &format!("{family}\n[family.price]\ninput = 1\noutput = 1"),
+        &PRICE_KEYS,
+        days,
+    );
     // What lies beside the file is told when it is read.
     let paths = |key: &str, written: &str| {
-        dates(key, written) || (["schema_file", "working_directory"].contains(&key) && written.starts_with('"'))
+        dates(key, written)
+            || (["schema_file", "working_directory"].contains(&key) && written.starts_with('"'))
     };
-    compare("tools.toml", "[[tool]]\nname = \"x\"\ndescription = \"x\"\ncommand = [\"x\"]", &TOOL_KEYS, paths);
-    compare("tools.toml", "[[server]]\nname = \"x\"\ncommand = [\"x\"]", &SERVER_KEYS, paths);
+    compare(
+        "tools.toml",
+        "[[tool]]\nname = \"x\"\ndescription = \"x\"\ncommand = [\"x\"]",
+        &TOOL_KEYS,
+        paths,
+    );
+    compare(
+        "tools.toml",
+        "[[server]]\nname = \"x\"\ncommand = [\"x\"]",
+        &SERVER_KEYS,
+        paths,
+    );
     compare(
         "tools.toml",
         "[[server]]\nname = \"x\"\nurl = \"https://x\"\napi_key_ref = \"env:X\"",
         &SERVER_KEYS,
         paths,
     );
-    compare("rosters.toml", "[[roster]]\nname = \"x\"\nagents = [\"A\"]", &ROSTER_KEYS, dates);
+    compare(
+        "rosters.toml",
+        "[[roster]]\nname = \"x\"\nagents = [\"A\"]",
+        &ROSTER_KEYS,
+        dates,
+    );
 }
 
 /// Every variant of a value with one member removed, replaced or added.
@@ -390,10 +585,22 @@ fn variants(value: &Value) -> Vec<Value> {
                 let mut without = members.clone();
                 without.shift_remove(key);
                 found.push(Value::Object(without));
-                let others =
-                    [json!(null), json!(true), json!(1), json!("text"), json!(""), json!([]), json!([{}]), json!({})];
+                let others = [
+                    json!(null),
+                    json!(true),
+                    json!(1),
+                    json!("text"),
+                    json!(""),
+                    json!([]),
+                    json!([{}]),
+                    json!({}),
+                ];
                 found.extend(others.into_iter().map(|other| with(key, other)));
-                found.extend(variants(member).into_iter().map(|variant| with(key, variant)));
+                found.extend(
+                    variants(member)
+                        .into_iter()
+                        .map(|variant| with(key, variant)),
+                );
             }
         }
         Value::Array(elements) => {
@@ -413,7 +620,10 @@ fn variants(value: &Value) -> Vec<Value> {
 #[test]
 fn schema_and_code_take_the_same_contexts() {
     let validator = validator("context");
-    let file = Sources::default().add("contexts/a.json", SourceText::from_bytes(b"{}").expect("text"));
+    let file = Sources::default().add(
+        "contexts/a.json",
+        SourceText::from_bytes(b"{}").expect("text"),
+    );
     let every_key = json!({
         "$schema": "x", "name": "a", "why": "x", "kind": "chat", "golden": true, "language": "Rust",
         "project": {"name": "p", "files": {"a.rs": "x"}},
@@ -444,17 +654,36 @@ fn schema_and_code_take_the_same_contexts() {
             "system_layers": [{"name": "l", "text": "x"}],
         }],
     });
-    let completion = json!({"name": "a", "why": "x", "kind": "completion", "prefix": "x", "suffix": "y"});
+    let completion =
+        json!({"name": "a", "why": "x", "kind": "completion", "prefix": "x", "suffix": "y"});
     let mut compared = 0;
     for base in [every_key, completion] {
         for value in std::iter::once(base.clone()).chain(variants(&base)) {
             let mut findings = Vec::new();
-            context::read(file, LayerKind::Own, &value.to_string(), &Origins::default(), &mut findings);
+            context::read(
+                file,
+                LayerKind::Own,
+                &value.to_string(),
+                &Origins::default(),
+                &mut findings,
+            );
             // What a schema cannot say.
-            findings.retain(|finding| !["context/not-normal", "context/media-type"].contains(&finding.rule.code));
-            let found: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
-            let problems: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
-            assert_eq!(found.is_empty(), problems.is_empty(), "{value:#}\n{found:#?}\n{problems:#?}");
+            findings.retain(|finding| {
+                !["context/not-normal", "context/media-type"].contains(&finding.rule.code)
+            });
+            let found: Vec<&str> = findings
+                .iter()
+                .map(|finding| finding.message.as_str())
+                .collect();
+            let problems: Vec<String> = validator
+                .iter_errors(&value)
+                .map(|error| error.to_string())
+                .collect();
+            assert_eq!(
+                found.is_empty(),
+                problems.is_empty(),
+                "{value:#}\n{found:#?}\n{problems:#?}"
+            );
             compared += 1;
         }
     }
@@ -463,26 +692,60 @@ fn schema_and_code_take_the_same_contexts() {
 
 #[test]
 fn schemas_of_files_are_no_schemas_of_bodies() {
-    let loaded = repo::load(Arc::new(MemoryWorld::default()), Arc::new(Embedded::bundled()), LoadOptions::default());
-    let names = loaded.repo.schemas.keys().filter(|name| !name.ends_with(".extensions"));
-    assert_eq!(sorted(names.map(AsRef::as_ref)), sorted(WireFormat::ALL.map(WireFormat::name)));
+    let loaded = repo::load(
+        Arc::new(MemoryWorld::default()),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
+    let names = loaded
+        .repo
+        .schemas
+        .keys()
+        .filter(|name| !name.ends_with(".extensions"));
+    assert_eq!(
+        sorted(names.map(AsRef::as_ref)),
+        sorted(WireFormat::ALL.map(WireFormat::name))
+    );
 }
 
 #[test]
 fn the_command_prints_every_schema() {
     let run = |arguments: &[&str]| {
-        let run = Command::new(env!("CARGO_BIN_EXE_reqc")).arg("schema").args(arguments).output().expect("it runs");
-        (run.status.code(), String::from_utf8(run.stdout).expect("text"), String::from_utf8(run.stderr).expect("text"))
+        let run = Command::new(env!("CARGO_BIN_EXE_reqc"))
+            .arg("schema")
+            .args(arguments)
+            .output()
+            .expect("it runs");
+        (
+            run.status.code(),
+            String::from_utf8(run.stdout).expect("text"),
+            String::from_utf8(run.stderr).expect("text"),
+        )
     };
     let (_, list, _) = run(&[]);
-    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let names: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
     assert_eq!(names.len(), 8 + WireFormat::ALL.len());
     for name in names {
         let is_wire = WireFormat::ALL.iter().any(|wire| wire.name() == name);
-        let path = if is_wire { format!("wire/{name}") } else { name.to_owned() };
-        assert_eq!(run(&[name]), (Some(0), read(&root().join(format!("schemas/{path}.schema.json"))), String::new()));
+        let path = if is_wire {
+            format!("wire/{name}")
+        } else {
+            name.to_owned()
+        };
+        assert_eq!(
+            run(&[name]),
+            (
+                Some(0),
+                read(&root().join(format!("schemas/{path}.schema.json"))),
+                String::new()
+            )
+        );
     }
-    let listed: Vec<Map<String, Value>> = serde_json::from_str(&run(&["--format", "json"]).1).expect("JSON");
+    let listed: Vec<Map<String, Value>> =
+        serde_json::from_str(&run(&["--format", "json"]).1).expect("JSON");
     assert_eq!(listed.len(), list.lines().count());
     let (status, printed, error) = run(&["profiel"]);
     assert_eq!((status, printed.as_str()), (Some(2), ""));

@@ -1,9 +1,13 @@
 //! Everything that a repository can say, said by somebody hostile: whatever is printed stays text.
 //!
-//! A table of hostile texts is planted in every place that a repository has; every command prints it in every format, with
-//! and without colour, and the bytes of standard output and standard error are looked at.
+//! A table of hostile texts is planted in every place that a repository has; every command prints
+//! it in every format, with and without colour, and the bytes of standard output and standard error
+//! are looked at.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself writes repositories and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself writes repositories and runs the binary"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +15,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// What is planted, after a harmless start: a line of its own, controls, directions, what has no width, commands.
+/// What is planted, after a harmless start: a line of its own, controls, directions, what has no
+/// width, commands.
 const HOSTILE: [&str; 3] = [
     "X\n::error file=x::pwned\n##[error]pwned\r\u{1b}[2J\u{1b}]0;p\u{7}\u{7f}\u{9b}31m\u{85}::add-mask::a",
     "X\u{202e}\u{2066}\u{61c}p\u{200b}\u{200d}\u{2060}\u{feff}\u{ad}\u{3164}\u{e0041}\u{2028}::error::\u{fff9}",
@@ -20,7 +25,10 @@ const HOSTILE: [&str; 3] = [
 
 /// A text as a TOML string, all of it in escapes.
 fn toml(text: &str) -> String {
-    let escaped: Vec<String> = text.chars().map(|c| format!("\\U{:08X}", u32::from(c))).collect();
+    let escaped: Vec<String> = text
+        .chars()
+        .map(|c| format!("\\U{:08X}", u32::from(c)))
+        .collect();
     format!("\"{}\"", escaped.concat())
 }
 
@@ -51,25 +59,42 @@ fn sound(root: &Path, x: &str) {
              file_patterns = [{t}]\npath_patterns = [{t}]\nproject_names = [{t}]\n[body]\n{t} = {t}\n[body.metadata]\n{t} = [{t}]\n"
         ),
     );
-    let base =
-        format!("name = \"Base\"\nabstract = true\nextends = \"OpenAI Chat\"\ndescription = {t}\n[body]\nuser = {t}\n");
+    let base = format!(
+        "name = \"Base\"\nabstract = true\nextends = \"OpenAI Chat\"\ndescription = {t}\n[body]\nuser = {t}\n"
+    );
     write(root, "agents/base.toml", &base);
-    write(root, "agents/helper.toml", &format!("name = \"Helper\"\nextends = \"Base\"\nprovider_instance = {t}\n"));
+    write(
+        root,
+        "agents/helper.toml",
+        &format!("name = \"Helper\"\nextends = \"Base\"\nprovider_instance = {t}\n"),
+    );
     let provider = format!(
         "name = {t}\ndescription = {t}\nclient_api = \"OpenAI Compatible\"\nurl = \"https://a.example/{}\"\napi_key_ref = {}\n",
-        p.chars().filter(|c| !c.is_whitespace() && !c.is_control() && !"?#".contains(*c)).collect::<String>(),
+        p.chars()
+            .filter(|c| !c.is_whitespace() && !c.is_control() && !"?#".contains(*c))
+            .collect::<String>(),
         toml(&format!("file:{x}")),
     );
     write(root, &format!("providers/{p}.toml"), &provider);
-    let context = format!("{{\"why\": {j}, \"messages\": [{{\"role\": \"user\", \"content\": {j}}}]}}", j = json(x));
+    let context = format!(
+        "{{\"why\": {j}, \"messages\": [{{\"role\": \"user\", \"content\": {j}}}]}}",
+        j = json(x)
+    );
     write(root, &format!("contexts/{p}.json"), &context);
     write(root, "contexts/mine.json", &context);
-    write(root, &format!("partials/{p}.jinja"), &format!("{{# {x} #}}{{{{ \"{}\" }}}}", x.replace(['\n', '"'], " ")));
+    write(
+        root,
+        &format!("partials/{p}.jinja"),
+        &format!("{{# {x} #}}{{{{ \"{}\" }}}}", x.replace(['\n', '"'], " ")),
+    );
     write(root, "models.toml", &format!("Helper = {t}\n{t} = {t}\n"));
     write(
         root,
         "rosters.toml",
-        &format!("[[roster]]\nname = {t}\nagents = [{t}, \"Helper\", {}]\n", toml(&format!("no {x}"))),
+        &format!(
+            "[[roster]]\nname = {t}\nagents = [{t}, \"Helper\", {}]\n",
+            toml(&format!("no {x}"))
+        ),
     );
     write(
         root,
@@ -80,8 +105,16 @@ fn sound(root: &Path, x: &str) {
              [[extension]]\nprovider_instance = {t}\nfields = [{t}]\nreason = {t}\n"
         ),
     );
-    write(root, &format!("golden/{p}/{p}.json"), &format!("{x}\n ::error::a\n{{}}"));
-    write(root, "golden/helper/mine.json", &format!("{{\n{x}\n ::error::b\n\t##[error]c\n}}"));
+    write(
+        root,
+        &format!("golden/{p}/{p}.json"),
+        &format!("{x}\n ::error::a\n{{}}"),
+    );
+    write(
+        root,
+        "golden/helper/mine.json",
+        &format!("{{\n{x}\n ::error::b\n\t##[error]c\n}}"),
+    );
     write(root, &format!("roles/{p}.md"), x);
 }
 
@@ -97,22 +130,36 @@ fn broken(root: &Path, x: &str) {
                 "name = \"A2\"\nextends = \"Base\"\n{t} = 1\ncache_ttl = {t}\nendpoint = {t}\nprovider_instance = {t}\n"
             ),
         ),
-        ("syntax", format!("name = \"A3\"\n{} = = 1\n", x.replace('\n', " "))),
+        (
+            "syntax",
+            format!("name = \"A3\"\n{} = = 1\n", x.replace('\n', " ")),
+        ),
         (
             "raw",
-            format!("name = \"A4\"\nextends = \"Base\"\ndescription = '''{x}'''\n[body]\nx = '''{{{{ {x} }}}}'''\n"),
+            format!(
+                "name = \"A4\"\nextends = \"Base\"\ndescription = '''{x}'''\n[body]\nx = '''{{{{ {x} }}}}'''\n"
+            ),
         ),
         (
             "include",
-            format!("name = \"A5\"\nextends = \"Base\"\n[body]\nx = {}\n", toml(&format!("{{% include '{x}' %}}"))),
+            format!(
+                "name = \"A5\"\nextends = \"Base\"\n[body]\nx = {}\n",
+                toml(&format!("{{% include '{x}' %}}"))
+            ),
         ),
         (
             "function",
-            format!("name = \"A6\"\nextends = \"Base\"\n[body]\nx = {}\n", toml(&format!("{{{{ ctx['{x}'] }}}}"))),
+            format!(
+                "name = \"A6\"\nextends = \"Base\"\n[body]\nx = {}\n",
+                toml(&format!("{{{{ ctx['{x}'] }}}}"))
+            ),
         ),
         (
             "json",
-            format!("name = \"A7\"\nextends = \"Base\"\n[body]\nx = {}\n", toml(&format!("{{{{ ctx.history }}}} {x}"))),
+            format!(
+                "name = \"A7\"\nextends = \"Base\"\n[body]\nx = {}\n",
+                toml(&format!("{{{{ ctx.history }}}} {x}"))
+            ),
         ),
         (
             "file",
@@ -121,15 +168,33 @@ fn broken(root: &Path, x: &str) {
                 toml(&format!("{{{{ read_file('{x}') }}}}"))
             ),
         ),
-        ("unset", format!("name = \"A9\"\nextends = \"Base\"\nunset = [{t}]\nabstract = {t}\n")),
+        (
+            "unset",
+            format!("name = \"A9\"\nextends = \"Base\"\nunset = [{t}]\nabstract = {t}\n"),
+        ),
         ("twice", format!("name = {t}\nextends = \"Base\"\n")),
     ];
     for (name, text) in agents {
         write(root, &format!("agents/{name}.toml"), &text);
     }
-    write(root, &format!("providers/{p}2.toml"), &format!("name = {t}\nextends = {t}\nclient_api = {t}\nurl = {t}\n"));
-    write(root, "contexts/bad.json", &format!("{{{j}: {j}, \"messages\": [{{\"role\": {j}}}]}}", j = json(x)));
-    write(root, "contexts/worse.json", &format!("{{\"why\": \"x\", {x}"));
+    write(
+        root,
+        &format!("providers/{p}2.toml"),
+        &format!("name = {t}\nextends = {t}\nclient_api = {t}\nurl = {t}\n"),
+    );
+    write(
+        root,
+        "contexts/bad.json",
+        &format!(
+            "{{{j}: {j}, \"messages\": [{{\"role\": {j}}}]}}",
+            j = json(x)
+        ),
+    );
+    write(
+        root,
+        "contexts/worse.json",
+        &format!("{{\"why\": \"x\", {x}"),
+    );
     write(root, &format!("schemas/wire/{p}.json"), "{}");
     let schema = format!(
         "{{\"title\": {j}, \"properties\": {{\"user\": {{\"enum\": [{j}]}}, {j}: {{\"type\": {j}}}}}}}",
@@ -137,20 +202,31 @@ fn broken(root: &Path, x: &str) {
     );
     write(root, "schemas/wire/openai-chat.json", &schema);
     let extensions = format!("{{{j}: {{{j}: {{\"type\": {j}}}}}}}", j = json(x));
-    write(root, "schemas/wire/openai-chat.extensions.json", &extensions);
+    write(
+        root,
+        "schemas/wire/openai-chat.extensions.json",
+        &extensions,
+    );
     fs::create_dir_all(root.join(format!("agents/{p}.toml"))).expect("created");
 }
 
 fn reqc(root: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(arguments).current_dir(root).env_remove("NO_COLOR").env_remove("CI").output().expect("the binary runs")
+    command
+        .args(arguments)
+        .current_dir(root)
+        .env_remove("NO_COLOR")
+        .env_remove("CI")
+        .output()
+        .expect("the binary runs")
 }
 
 /// What must not be printed, in the words of a test that knows nothing of how it is avoided.
 fn wrong_in(text: &str) -> Option<String> {
     let colour = |rest: &str| {
         let rest = rest.strip_prefix('[')?;
-        rest.find(|c: char| !c.is_ascii_digit() && c != ';').filter(|&end| rest[end..].starts_with('m'))
+        rest.find(|c: char| !c.is_ascii_digit() && c != ';')
+            .filter(|&end| rest[end..].starts_with('m'))
     };
     for (at, c) in text.char_indices() {
         let is_hidden = match c {
@@ -173,16 +249,23 @@ fn wrong_in(text: &str) -> Option<String> {
             c => c.is_control(),
         };
         if is_hidden {
-            return Some(format!("{c:?} in {:?}", &text[text.floor_char_boundary(at.saturating_sub(60))..]));
+            return Some(format!(
+                "{c:?} in {:?}",
+                &text[text.floor_char_boundary(at.saturating_sub(60))..]
+            ));
         }
     }
     let commands = ["::", "section_start:", "section_end:"];
     let is_command = |line: &&str| {
         let start = line.trim_start();
         commands.iter().any(|command| start.starts_with(command))
-            || ["##[", "##vso[", "##teamcity["].iter().any(|command| line.contains(command))
+            || ["##[", "##vso[", "##teamcity["]
+                .iter()
+                .any(|command| line.contains(command))
     };
-    text.lines().find(is_command).map(|line| format!("the line {line:?}"))
+    text.lines()
+        .find(is_command)
+        .map(|line| format!("the line {line:?}"))
 }
 
 fn assert_text(root: &Path, arguments: &[&str]) -> Output {
@@ -240,7 +323,15 @@ fn commands(x: &str) -> Vec<Vec<&str>> {
             vec!["send", "Helper", "--dry-run", "--message", "hello"],
             vec!["send", "Helper", "--curl", "--message", x],
             vec!["send", "Helper", "--dry-run", "--context", x],
-            vec!["send", "Helper", "--dry-run", "--tools", x, "--message", "hello"],
+            vec![
+                "send",
+                "Helper",
+                "--dry-run",
+                "--tools",
+                x,
+                "--message",
+                "hello",
+            ],
             vec!["send", "Helper", "--dry-run", "--resume", x],
             vec!["send", "Helper", "--image", x],
             vec!["send", "Helper", x],
@@ -250,9 +341,25 @@ fn commands(x: &str) -> Vec<Vec<&str>> {
 }
 
 fn git(root: &Path, arguments: &[&str]) {
-    let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
-    let output = Command::new("git").args(identity).args(arguments).current_dir(root).output().expect("git runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let identity = [
+        "-c",
+        "user.name=Test",
+        "-c",
+        "user.email=test@example.com",
+        "-c",
+        "commit.gpgsign=false",
+    ];
+    let output = Command::new("git")
+        .args(identity)
+        .args(arguments)
+        .current_dir(root)
+        .output()
+        .expect("git runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Runs every command in every format over repositories with one of the hostile texts.
@@ -262,14 +369,22 @@ fn plant(x: &str) {
         let root = scratch.path().join("repository");
         fs::create_dir_all(&root).expect("created");
         git(&root, &["init", "-q", "-b", "main"]);
-        write(&root, "agents/helper.toml", "name = \"Helper\"\nextends = \"OpenAI Chat\"\n");
+        write(
+            &root,
+            "agents/helper.toml",
+            "name = \"Helper\"\nextends = \"OpenAI Chat\"\n",
+        );
         git(&root, &["add", "-A"]);
         git(&root, &["commit", "-q", "-m", "before"]);
         make(&root, x);
         for (index, arguments) in commands(x).into_iter().enumerate() {
             // Most commands in one of four looks here and in another one there: there are many.
-            let looks: [&[&str]; 4] =
-                [&["--color", "never"], &["--color", "always"], &["--format", "short"], &["--format", "json"]];
+            let looks: [&[&str]; 4] = [
+                &["--color", "never"],
+                &["--color", "always"],
+                &["--format", "short"],
+                &["--format", "json"],
+            ];
             for look in looks
                 .iter()
                 .enumerate()
@@ -281,10 +396,15 @@ fn plant(x: &str) {
                 let is_json = look.contains(&"json") && !output.stdout.is_empty();
                 if is_json
                     && !arguments.contains(&"send")
-                    && !["init", "--curl"].iter().any(|other| arguments.contains(other))
+                    && !["init", "--curl"]
+                        .iter()
+                        .any(|other| arguments.contains(other))
                 {
                     let text = std::str::from_utf8(&output.stdout).expect("UTF-8");
-                    assert!(serde_json::from_str::<Value>(text).is_ok(), "{arguments:?}: {text}");
+                    assert!(
+                        serde_json::from_str::<Value>(text).is_ok(),
+                        "{arguments:?}: {text}"
+                    );
                 }
             }
         }
@@ -314,7 +434,11 @@ fn programs_get_the_names_as_they_are() {
     let scratch = tempfile::tempdir().expect("a folder");
     for x in HOSTILE {
         let root = scratch.path().join(format!("{}", x.len()));
-        write(&root, "agents/a.toml", &format!("name = {}\nextends = \"OpenAI Chat\"\n", toml(x)));
+        write(
+            &root,
+            "agents/a.toml",
+            &format!("name = {}\nextends = \"OpenAI Chat\"\n", toml(x)),
+        );
         let output = assert_text(&root, &["list", "--format", "json"]);
         let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(list[0]["name"], x);
@@ -325,9 +449,15 @@ fn programs_get_the_names_as_they_are() {
 #[test]
 fn piped_bodies_are_exact() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let agent = format!("name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nuser = {}\n", toml("a\u{202e}b"));
+    let agent = format!(
+        "name = \"Helper\"\nextends = \"OpenAI Chat\"\n[body]\nuser = {}\n",
+        toml("a\u{202e}b")
+    );
     write(scratch.path(), "agents/a.toml", &agent);
-    let output = reqc(scratch.path(), &["render", "Helper", "--context", "plain-turn"]);
+    let output = reqc(
+        scratch.path(),
+        &["render", "Helper", "--context", "plain-turn"],
+    );
     assert!(String::from_utf8_lossy(&output.stdout).contains("a\u{202e}b"));
 }
 
@@ -335,7 +465,9 @@ fn piped_bodies_are_exact() {
 #[test]
 fn a_flood_of_findings_is_bounded_for_people() {
     let scratch = tempfile::tempdir().expect("a folder");
-    let keys: Vec<String> = (0..500).map(|index| format!("unknown_{index} = 1\n")).collect();
+    let keys: Vec<String> = (0..500)
+        .map(|index| format!("unknown_{index} = 1\n"))
+        .collect();
     let keys = keys.concat();
     let long = "n".repeat(20_000);
     let agent = format!("name = \"Helper {long}\"\nextends = \"OpenAI Chat\"\n{keys}");
@@ -343,11 +475,17 @@ fn a_flood_of_findings_is_bounded_for_people() {
     for format in ["human", "short"] {
         let output = assert_text(scratch.path(), &["check", "--format", format]);
         let text = String::from_utf8(output.stdout).expect("UTF-8");
-        assert!(text.contains("… and 400 more of key/unknown; `--format json` has all"), "{text}");
+        assert!(
+            text.contains("… and 400 more of key/unknown; `--format json` has all"),
+            "{text}"
+        );
         assert!(text.len() < 100_000, "{}", text.len());
     }
     let output = assert_text(scratch.path(), &["check", "--format", "json"]);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let told = report["diagnostics"].as_array().into_iter().flatten();
-    assert_eq!(told.filter(|told| told["code"] == "key/unknown").count(), 500);
+    assert_eq!(
+        told.filter(|told| told["code"] == "key/unknown").count(),
+        500
+    );
 }

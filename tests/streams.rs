@@ -1,16 +1,21 @@
-//! Transcripts of answers, replayed: `tests/streams/<folder>/<name>.sse`, `.ndjson` or `.json` holds the bytes of an
-//! answer, `<name>.<kind>.expected` beside it what the decoder makes of them. The folder tells client API and wire format,
-//! the file's kind the framing. Adding a file adds a named test. `llama.cpp` holds recordings of a real server; the others
-//! are written after the documented shapes.
+//! Transcripts of answers, replayed: `tests/streams/<folder>/<name>.sse`, `.ndjson` or `.json`
+//! holds the bytes of an answer, `<name>.<kind>.expected` beside it what the decoder makes of them.
+//! The folder tells client API and wire format, the file's kind the framing. Adding a file adds a
+//! named test. `llama.cpp` holds recordings of a real server; the others are written after the
+//! documented shapes.
 //!
-//! Each transcript is replayed whole, byte by byte, and cut in two at every place: the events must be the same. Each
-//! beginning of one must fail, or give the same answer as the whole. Altered ones must end, without a panic, in one way.
-//! What no decoder knows is put into each of them, and must not be lost without a word (`lost`). What a table calls read is
-//! altered in each of them, and must make a difference (`known`).
+//! Each transcript is replayed whole, byte by byte, and cut in two at every place: the events must
+//! be the same. Each beginning of one must fail, or give the same answer as the whole. Altered ones
+//! must end, without a panic, in one way. What no decoder knows is put into each of them, and must
+//! not be lost without a word (`lost`). What a table calls read is altered in each of them, and
+//! must make a difference (`known`).
 //!
 //! `REQC_UPDATE_STREAMS=1 cargo test --test streams` writes the expectations. Read them.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself reads and writes the transcripts")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself reads and writes the transcripts"
+)]
 
 #[path = "streams/known.rs"]
 mod known;
@@ -35,42 +40,129 @@ use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 use serde_json::{Value, json};
 
-/// Which folder holds answers of which client API and wire format, and the bundled agent that sends them back.
+/// Which folder holds answers of which client API and wire format, and the bundled agent that sends
+/// them back.
 const FOLDERS: [(&str, ClientApi, WireFormat, Option<&str>); 16] = [
-    ("claude", ClientApi::Claude, WireFormat::AnthropicMessages, Some("Claude Chat Tools")),
-    ("codestral", ClientApi::Codestral, WireFormat::MistralFim, None),
-    ("compatible", ClientApi::OpenAiCompatible, WireFormat::OpenAiChat, Some("OpenAI Compatible Chat")),
-    ("deepseek", ClientApi::OpenAiCompatible, WireFormat::OpenAiChat, Some("DeepSeek Chat Tools")),
-    ("google", ClientApi::GoogleAi, WireFormat::GoogleGenerateContent, Some("Gemini Chat Tools")),
-    ("infill", ClientApi::LlamaCpp, WireFormat::LlamaCppInfill, None),
-    ("llama.cpp/chat", ClientApi::LlamaCpp, WireFormat::OpenAiChat, Some("llama.cpp Chat Tools")),
-    ("llama.cpp/infill", ClientApi::LlamaCpp, WireFormat::LlamaCppInfill, None),
-    ("llama.cpp/messages", ClientApi::Claude, WireFormat::AnthropicMessages, Some("Claude Chat Tools")),
+    (
+        "claude",
+        ClientApi::Claude,
+        WireFormat::AnthropicMessages,
+        Some("Claude Chat Tools"),
+    ),
+    (
+        "codestral",
+        ClientApi::Codestral,
+        WireFormat::MistralFim,
+        None,
+    ),
+    (
+        "compatible",
+        ClientApi::OpenAiCompatible,
+        WireFormat::OpenAiChat,
+        Some("OpenAI Compatible Chat"),
+    ),
+    (
+        "deepseek",
+        ClientApi::OpenAiCompatible,
+        WireFormat::OpenAiChat,
+        Some("DeepSeek Chat Tools"),
+    ),
+    (
+        "google",
+        ClientApi::GoogleAi,
+        WireFormat::GoogleGenerateContent,
+        Some("Gemini Chat Tools"),
+    ),
+    (
+        "infill",
+        ClientApi::LlamaCpp,
+        WireFormat::LlamaCppInfill,
+        None,
+    ),
+    (
+        "llama.cpp/chat",
+        ClientApi::LlamaCpp,
+        WireFormat::OpenAiChat,
+        Some("llama.cpp Chat Tools"),
+    ),
+    (
+        "llama.cpp/infill",
+        ClientApi::LlamaCpp,
+        WireFormat::LlamaCppInfill,
+        None,
+    ),
+    (
+        "llama.cpp/messages",
+        ClientApi::Claude,
+        WireFormat::AnthropicMessages,
+        Some("Claude Chat Tools"),
+    ),
     (
         "llama.cpp/responses",
         ClientApi::OpenAiResponses,
         WireFormat::OpenAiResponses,
         Some("OpenAI Responses Chat Tools"),
     ),
-    ("mistral", ClientApi::Mistral, WireFormat::MistralChat, Some("Mistral Chat Tools")),
-    ("ollama", ClientApi::OllamaNative, WireFormat::OllamaChat, Some("Ollama Chat Tools")),
-    ("ollama_generate", ClientApi::OllamaNative, WireFormat::OllamaGenerate, None),
-    ("openai", ClientApi::OpenAiChat, WireFormat::OpenAiChat, Some("OpenAI Chat Tools")),
-    ("openrouter", ClientApi::OpenRouter, WireFormat::OpenAiChat, Some("OpenRouter Chat Tools")),
-    ("responses", ClientApi::OpenAiResponses, WireFormat::OpenAiResponses, Some("OpenAI Responses Chat Tools")),
+    (
+        "mistral",
+        ClientApi::Mistral,
+        WireFormat::MistralChat,
+        Some("Mistral Chat Tools"),
+    ),
+    (
+        "ollama",
+        ClientApi::OllamaNative,
+        WireFormat::OllamaChat,
+        Some("Ollama Chat Tools"),
+    ),
+    (
+        "ollama_generate",
+        ClientApi::OllamaNative,
+        WireFormat::OllamaGenerate,
+        None,
+    ),
+    (
+        "openai",
+        ClientApi::OpenAiChat,
+        WireFormat::OpenAiChat,
+        Some("OpenAI Chat Tools"),
+    ),
+    (
+        "openrouter",
+        ClientApi::OpenRouter,
+        WireFormat::OpenAiChat,
+        Some("OpenRouter Chat Tools"),
+    ),
+    (
+        "responses",
+        ClientApi::OpenAiResponses,
+        WireFormat::OpenAiResponses,
+        Some("OpenAI Responses Chat Tools"),
+    ),
 ];
 
 /// The wire formats that share a decoder, and so a table.
 const FORMATS: [(&str, &[WireFormat]); 6] = [
     ("anthropic", &[WireFormat::AnthropicMessages]),
-    ("chat", &[WireFormat::OpenAiChat, WireFormat::MistralChat, WireFormat::MistralFim]),
+    (
+        "chat",
+        &[
+            WireFormat::OpenAiChat,
+            WireFormat::MistralChat,
+            WireFormat::MistralFim,
+        ],
+    ),
     ("responses", &[WireFormat::OpenAiResponses]),
     ("google", &[WireFormat::GoogleGenerateContent]),
-    ("ollama", &[WireFormat::OllamaChat, WireFormat::OllamaGenerate]),
+    (
+        "ollama",
+        &[WireFormat::OllamaChat, WireFormat::OllamaGenerate],
+    ),
     ("infill", &[WireFormat::LlamaCppInfill]),
 ];
 
-/// Answers that call every chunk the last one: a beginning of them is complete for all that anybody can tell.
+/// Answers that call every chunk the last one: a beginning of them is complete for all that anybody
+/// can tell.
 const ALWAYS_COMPLETE: [&str; 1] = ["google/stop_in_every_chunk.sse"];
 
 /// A recorded answer.
@@ -97,16 +189,25 @@ fn main() {
     let arguments = Arguments::from_args();
     let all = transcripts();
     let compiler = Arc::new(compiler(&all));
-    let mut trials: Vec<Trial> = all.iter().cloned().map(|transcript| trial(transcript, &compiler)).collect();
+    let mut trials: Vec<Trial> = all
+        .iter()
+        .cloned()
+        .map(|transcript| trial(transcript, &compiler))
+        .collect();
     let lost = all.iter().cloned().map(|transcript| {
         let name = format!("lost/{}", transcript.name);
         Trial::test(name, move || lost::check(&transcript))
     });
     trials.extend(lost);
     trials.extend(FORMATS.into_iter().map(|(name, wires)| {
-        let of_format: Vec<Transcript> =
-            all.iter().filter(|transcript| wires.contains(&transcript.source.wire)).cloned().collect();
-        Trial::test(format!("known/{name}"), move || known::check(&of_format.iter().collect::<Vec<_>>()))
+        let of_format: Vec<Transcript> = all
+            .iter()
+            .filter(|transcript| wires.contains(&transcript.source.wire))
+            .cloned()
+            .collect();
+        Trial::test(format!("known/{name}"), move || {
+            known::check(&of_format.iter().collect::<Vec<_>>())
+        })
     }));
     trials.push(Trial::test("altered", move || altered(&all)));
     trials.push(Trial::test("random", random));
@@ -116,23 +217,38 @@ fn main() {
 
 fn trial(transcript: Transcript, compiler: &Arc<Compiler>) -> Trial {
     let compiler = Arc::clone(compiler);
-    Trial::test(transcript.name.clone(), move || check(&transcript, &compiler))
+    Trial::test(transcript.name.clone(), move || {
+        check(&transcript, &compiler)
+    })
 }
 
 fn transcripts() -> Vec<Transcript> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams");
-    let of_folder = |(folder, api, wire, agent): &(&str, ClientApi, WireFormat, Option<&'static str>)| {
-        let source = Source { api: *api, wire: *wire, id_prefix: "call_1_".to_owned() };
-        let entries = fs::read_dir(root.join(folder)).expect("a folder of the table");
-        let agent = *agent;
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.sort();
-        paths.into_iter().filter_map(move |path| transcript(folder, path, &source, agent)).collect::<Vec<_>>()
-    };
+    let of_folder =
+        |(folder, api, wire, agent): &(&str, ClientApi, WireFormat, Option<&'static str>)| {
+            let source = Source {
+                api: *api,
+                wire: *wire,
+                id_prefix: "call_1_".to_owned(),
+            };
+            let entries = fs::read_dir(root.join(folder)).expect("a folder of the table");
+            let agent = *agent;
+            let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+            paths.sort();
+            paths
+                .into_iter()
+                .filter_map(move |path| transcript(folder, path, &source, agent))
+                .collect::<Vec<_>>()
+        };
     FOLDERS.iter().flat_map(of_folder).collect()
 }
 
-fn transcript(folder: &str, path: PathBuf, source: &Source, agent: Option<&'static str>) -> Option<Transcript> {
+fn transcript(
+    folder: &str,
+    path: PathBuf,
+    source: &Source,
+    agent: Option<&'static str>,
+) -> Option<Transcript> {
     let framing = match path.extension()?.to_str()? {
         "sse" => Framing::Sse,
         "ndjson" => Framing::Lines,
@@ -141,7 +257,14 @@ fn transcript(folder: &str, path: PathBuf, source: &Source, agent: Option<&'stat
     };
     let name = format!("{folder}/{}", path.file_name()?.to_str()?);
     let bytes = fs::read(&path).expect("a readable file");
-    Some(Transcript { name, path, bytes, source: source.clone(), framing, agent })
+    Some(Transcript {
+        name,
+        path,
+        bytes,
+        source: source.clone(),
+        framing,
+        agent,
+    })
 }
 
 impl Transcript {
@@ -154,7 +277,11 @@ impl Transcript {
         self.play_within(Limits::default(), chunks)
     }
 
-    fn play_within<'a>(&self, limits: Limits, chunks: impl IntoIterator<Item = &'a [u8]>) -> Played {
+    fn play_within<'a>(
+        &self,
+        limits: Limits,
+        chunks: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Played {
         let mut decoder = Decoder::new(self.source.clone(), self.framing, limits);
         let mut events = Vec::new();
         for chunk in chunks {
@@ -163,8 +290,17 @@ impl Transcript {
             }
         }
         let outcome = decoder.finish(&mut events);
-        assert_eq!(decoder.finish(&mut events), outcome, "asked again, it says the same");
-        Played { events, outcome, info: decoder.info().clone(), answer: decoder.into_answer() }
+        assert_eq!(
+            decoder.finish(&mut events),
+            outcome,
+            "asked again, it says the same"
+        );
+        Played {
+            events,
+            outcome,
+            info: decoder.info().clone(),
+            answer: decoder.into_answer(),
+        }
     }
 }
 
@@ -175,14 +311,24 @@ fn check(transcript: &Transcript, compiler: &Compiler) -> Result<(), Failed> {
     survives(&whole)?;
     same(&whole, &transcript.play(bytes.chunks(1)), "byte by byte")?;
     for cut in 1..bytes.len() {
-        same(&whole, &transcript.play([&bytes[..cut], &bytes[cut..]]), &format!("cut at {cut}"))?;
+        same(
+            &whole,
+            &transcript.play([&bytes[..cut], &bytes[cut..]]),
+            &format!("cut at {cut}"),
+        )?;
         let beginning = transcript.play([&bytes[..cut]]);
         let another = beginning.outcome.is_ok() && beginning.answer.blocks != whole.answer.blocks;
         if another && !ALWAYS_COMPLETE.contains(&transcript.name.as_str()) {
-            return Err(format!("cut off at {cut}, it ends well with another answer: {beginning:#?}").into());
+            return Err(format!(
+                "cut off at {cut}, it ends well with another answer: {beginning:#?}"
+            )
+            .into());
         }
     }
-    compare(transcript, &format!("{}{}", shown(&whole), sent_back(transcript, compiler)?))
+    compare(
+        transcript,
+        &format!("{}{}", shown(&whole), sent_back(transcript, compiler)?),
+    )
 }
 
 /// A compiler of the bundled agents, with a conversation for each answer that goes back to a model.
@@ -193,7 +339,10 @@ fn compiler(all: &[Transcript]) -> Compiler {
         Some((format!("contexts/{}.json", transcript.context()), text))
     };
     let own: MemoryWorld = all.iter().filter_map(context).collect();
-    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        with_bundled: true,
+        ..LoadOptions::default()
+    };
     Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options)
 }
 
@@ -208,33 +357,55 @@ fn conversation(name: &str, blocks: &[Block]) -> Option<Value> {
         {"role": "assistant", "content": answer},
         {"role": "user", "content": reply},
     ]);
-    let context = json!({"name": name, "why": "An answer goes back.", "kind": "chat", "history": history});
+    let context =
+        json!({"name": name, "why": "An answer goes back.", "kind": "chat", "history": history});
     (!blocks.is_empty()).then_some(context)
 }
 
 /// What the next request says of the answer, one message or item a line.
 fn sent_back(transcript: &Transcript, compiler: &Compiler) -> Result<String, Failed> {
-    let Some(agent) = transcript.agent else { return Ok(String::new()) };
+    let Some(agent) = transcript.agent else {
+        return Ok(String::new());
+    };
     let id = compiler.hierarchy().by_name(agent).ok_or("no such agent")?;
     let body = match compiler.body(id, &transcript.context(), None) {
         None => return Ok(String::new()),
         Some(Ok(body)) => body,
-        Some(Err(findings)) => return Err(format!("the answer cannot go back: {findings:?}").into()),
+        Some(Err(findings)) => {
+            return Err(format!("the answer cannot go back: {findings:?}").into());
+        }
     };
-    let messages = ["messages", "contents", "input"].iter().find_map(|key| body.value().get(key)?.as_array());
-    let own = messages.into_iter().flatten().filter(|message| is_the_models(message));
-    Ok(own.cloned().fold("---\n".to_owned(), |text, message| format!("{text}{}\n", without_marks(message))))
+    let messages = ["messages", "contents", "input"]
+        .iter()
+        .find_map(|key| body.value().get(key)?.as_array());
+    let own = messages
+        .into_iter()
+        .flatten()
+        .filter(|message| is_the_models(message));
+    Ok(own.cloned().fold("---\n".to_owned(), |text, message| {
+        format!("{text}{}\n", without_marks(message))
+    }))
 }
 
 /// Without marks for the provider's cache, which are the agent's business.
 fn without_marks(mut message: Value) -> Value {
-    let blocks = message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
-    blocks.filter_map(Value::as_object_mut).for_each(|block| drop(block.remove("cache_control")));
+    let blocks = message
+        .get_mut("content")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten();
+    blocks
+        .filter_map(Value::as_object_mut)
+        .for_each(|block| drop(block.remove("cache_control")));
     message
 }
 
 fn is_the_models(message: &Value) -> bool {
-    let is = |key: &str, words: [&str; 2]| message[key].as_str().is_some_and(|word| words.contains(&word));
+    let is = |key: &str, words: [&str; 2]| {
+        message[key]
+            .as_str()
+            .is_some_and(|word| words.contains(&word))
+    };
     let is_item = message["role"].is_null() && !is("type", ["function_call_output", "message"]);
     is("role", ["assistant", "model"]) || is_item
 }
@@ -243,7 +414,12 @@ fn same(whole: &Played, other: &Played, how: &str) -> Result<(), Failed> {
     if whole == other {
         return Ok(());
     }
-    Err(format!("{how}, it is not the same:\n{}\nbut:\n{}", shown(whole), shown(other)).into())
+    Err(format!(
+        "{how}, it is not the same:\n{}\nbut:\n{}",
+        shown(whole),
+        shown(other)
+    )
+    .into())
 }
 
 /// Serde reads what it wrote of an answer, and writes events as `reqc send` does.
@@ -254,7 +430,11 @@ fn survives(played: &Played) -> Result<(), Failed> {
             return Err(format!("it does not come back as it was: {text}").into());
         }
     }
-    match played.events.iter().find(|event| json!(event) != event.to_json()) {
+    match played
+        .events
+        .iter()
+        .find(|event| json!(event) != event.to_json())
+    {
         Some(event) => Err(format!("serde writes it otherwise: {event:?}").into()),
         None => Ok(()),
     }
@@ -349,7 +529,10 @@ fn shown(played: &Played) -> String {
     let _ = writeln!(text, "{}", usage_line(played.answer.usage));
     text.push_str(&match &played.outcome {
         Ok(stop) => format!("stop {}\n", stop.name()),
-        Err(error) => format!("error{} {error}\n", if error.retryable { " retryable" } else { "" }),
+        Err(error) => format!(
+            "error{} {error}\n",
+            if error.retryable { " retryable" } else { "" }
+        ),
     });
     text
 }
@@ -362,7 +545,11 @@ fn event_line(event: &Event) -> String {
         Event::ToolCallArguments { id, json } => format!("arguments {id} {}", json!(json)),
         Event::ToolCallEnd(ToolCall { id, name, input }) => match input {
             Ok(input) => format!("end {id} {name} {input}"),
-            Err(input) => format!("end {id} {name} malformed {}: {}", json!(input.text), input.problem),
+            Err(input) => format!(
+                "end {id} {name} malformed {}: {}",
+                json!(input.text),
+                input.problem
+            ),
         },
         Event::Usage(usage) => usage_line(*usage),
         Event::Warning(message) => format!("warning {message}"),
@@ -371,19 +558,35 @@ fn event_line(event: &Event) -> String {
 }
 
 fn usage_line(usage: Usage) -> String {
-    let Usage { input, output, cache_read, cache_write, reasoning } = usage;
-    format!("usage input {input} output {output} read {cache_read} written {cache_write} reasoning {reasoning}")
+    let Usage {
+        input,
+        output,
+        cache_read,
+        cache_write,
+        reasoning,
+    } = usage;
+    format!(
+        "usage input {input} output {output} read {cache_read} written {cache_write} reasoning {reasoning}"
+    )
 }
 
 fn block_line(block: &Block) -> String {
     let value = match block {
         Block::Text(text) => json!({"text": **text}),
-        Block::Thinking { text, signature, origin } => {
+        Block::Thinking {
+            text,
+            signature,
+            origin,
+        } => {
             json!({"thinking": **text, "signature": **signature, "origin": origin.as_deref()})
         }
-        Block::RedactedThinking { data, origin } => json!({"redacted": **data, "origin": origin.as_deref()}),
+        Block::RedactedThinking { data, origin } => {
+            json!({"redacted": **data, "origin": origin.as_deref()})
+        }
         Block::ToolUse { id, name, input } => json!({"call": **id, "name": **name, "input": input}),
-        Block::Provider(own) => json!({"own": own.data, "origin": *own.origin, "text": own.text.as_deref()}),
+        Block::Provider(own) => {
+            json!({"own": own.data, "origin": *own.origin, "text": own.text.as_deref()})
+        }
         other => json!(format!("{other:?}")),
     };
     value.to_string()
@@ -430,53 +633,125 @@ impl Alteration {
 }
 
 fn altered(all: &[Transcript]) -> Result<(), Failed> {
-    let input = (0..all.len(), prop::collection::vec(alteration(), 1..4), 1..60usize);
+    let input = (
+        0..all.len(),
+        prop::collection::vec(alteration(), 1..4),
+        1..60usize,
+    );
     property(1500, &input, |(index, alterations, size)| {
         let mut transcript = all[index].clone();
-        alterations.iter().for_each(|alteration| alteration.apply(&mut transcript.bytes));
+        alterations
+            .iter()
+            .for_each(|alteration| alteration.apply(&mut transcript.bytes));
         holds(&transcript, size)
     })
 }
 
 fn random() -> Result<(), Failed> {
-    let framing = prop_oneof![Just(Framing::Sse), Just(Framing::Lines), Just(Framing::Whole)];
+    let framing = prop_oneof![
+        Just(Framing::Sse),
+        Just(Framing::Lines),
+        Just(Framing::Whole)
+    ];
     let bytes = prop::collection::vec(any::<u8>(), 0..400);
-    property(1500, &(0..FOLDERS.len(), framing, bytes, 1..20usize), |(index, framing, bytes, size)| {
-        let (_, api, wire, agent) = FOLDERS[index];
-        let source = Source { api, wire, id_prefix: "call_1_".to_owned() };
-        holds(&Transcript { name: String::new(), path: PathBuf::new(), bytes, source, framing, agent }, size)
-    })
+    property(
+        1500,
+        &(0..FOLDERS.len(), framing, bytes, 1..20usize),
+        |(index, framing, bytes, size)| {
+            let (_, api, wire, agent) = FOLDERS[index];
+            let source = Source {
+                api,
+                wire,
+                id_prefix: "call_1_".to_owned(),
+            };
+            holds(
+                &Transcript {
+                    name: String::new(),
+                    path: PathBuf::new(),
+                    bytes,
+                    source,
+                    framing,
+                    agent,
+                },
+                size,
+            )
+        },
+    )
 }
 
-/// What holds for any bytes: no panic, one outcome, the same in chunks, and events that agree with the answer.
+/// What holds for any bytes: no panic, one outcome, the same in chunks, and events that agree with
+/// the answer.
 fn holds(transcript: &Transcript, size: usize) -> Result<(), Failed> {
     let whole = transcript.play([transcript.bytes.as_slice()]);
     agrees(&whole)?;
-    same(&whole, &transcript.play(transcript.bytes.chunks(size)), "in chunks")
+    same(
+        &whole,
+        &transcript.play(transcript.bytes.chunks(size)),
+        "in chunks",
+    )
 }
 
-fn property<S: Strategy>(cases: u32, input: &S, test: impl Fn(S::Value) -> Result<(), Failed>) -> Result<(), Failed> {
-    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let checked =
-        |value| test(value).map_err(|failed| TestCaseError::fail(failed.message().unwrap_or_default().to_owned()));
-    runner.run(input, checked).map_err(|error| error.to_string().into())
+fn property<S: Strategy>(
+    cases: u32,
+    input: &S,
+    test: impl Fn(S::Value) -> Result<(), Failed>,
+) -> Result<(), Failed> {
+    let mut runner = TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let checked = |value| {
+        test(value)
+            .map_err(|failed| TestCaseError::fail(failed.message().unwrap_or_default().to_owned()))
+    };
+    runner
+        .run(input, checked)
+        .map_err(|error| error.to_string().into())
 }
 
 /// Garbage for ever is cut, in every format and framing, whatever it is.
 fn limits() -> Result<(), Failed> {
-    let limits = Limits { line: 64, event: 256, answer: 4096 };
-    let garbage: [&[u8]; 6] = [b"x", b": keep-alive\n\n", b"data: {}\n\n", b"\n", b"{\"a\":[", b"{}\n"];
+    let limits = Limits {
+        line: 64,
+        event: 256,
+        answer: 4096,
+    };
+    let garbage: [&[u8]; 6] = [
+        b"x",
+        b": keep-alive\n\n",
+        b"data: {}\n\n",
+        b"\n",
+        b"{\"a\":[",
+        b"{}\n",
+    ];
     for (folder, api, wire, agent) in FOLDERS {
         for framing in [Framing::Sse, Framing::Lines, Framing::Whole] {
             for piece in garbage {
-                let source = Source { api, wire, id_prefix: String::new() };
-                let transcript =
-                    Transcript { name: String::new(), path: PathBuf::new(), bytes: vec![], source, framing, agent };
+                let source = Source {
+                    api,
+                    wire,
+                    id_prefix: String::new(),
+                };
+                let transcript = Transcript {
+                    name: String::new(),
+                    path: PathBuf::new(),
+                    bytes: vec![],
+                    source,
+                    framing,
+                    agent,
+                };
                 let played = transcript.play_within(limits, std::iter::repeat_n(piece, 10_000));
-                let cut = played.outcome.as_ref().err().is_some_and(|error| error.category == Category::Provider);
+                let cut = played
+                    .outcome
+                    .as_ref()
+                    .err()
+                    .is_some_and(|error| error.category == Category::Provider);
                 if !cut {
                     let piece = String::from_utf8_lossy(piece);
-                    return Err(format!("{folder}, {framing:?}, {piece:?}: {:?}", played.outcome).into());
+                    return Err(
+                        format!("{folder}, {framing:?}, {piece:?}: {:?}", played.outcome).into(),
+                    );
                 }
             }
         }

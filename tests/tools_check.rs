@@ -1,7 +1,11 @@
-//! `reqc tools check`: tool lists of every form, and MCP servers as they should be and as they should not.
+//! `reqc tools check`: tool lists of every form, and MCP servers as they should be and as they
+//! should not.
 
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "the test itself writes files and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself writes files and runs the binary"
+)]
 
 use std::fs;
 use std::io::Write;
@@ -26,19 +30,39 @@ struct Ran {
 
 fn reqc(folder: &Path, arguments: &[&str], input: &str) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(["tools", "check"]).args(arguments).current_dir(folder).env("NO_COLOR", "1");
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
-    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    command
+        .args(["tools", "check"])
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let _ = child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(input.as_bytes());
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Ran { code: output.status.code().expect("not killed"), out: text(output.stdout), err: text(output.stderr) }
+    Ran {
+        code: output.status.code().expect("not killed"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 /// The document of a list that is given on standard input.
 fn checked(list: &Value, arguments: &[&str]) -> (i32, Value) {
     let folder = tempfile::tempdir().expect("a folder");
-    let ran = reqc(folder.path(), &[&["-", "--format", "json"], arguments].concat(), &list.to_string());
+    let ran = reqc(
+        folder.path(),
+        &[&["-", "--format", "json"], arguments].concat(),
+        &list.to_string(),
+    );
     assert_eq!(ran.err, "");
     (ran.code, serde_json::from_str(&ran.out).expect("JSON"))
 }
@@ -48,7 +72,10 @@ fn statuses(document: &Value, provider: &str) -> Vec<String> {
     let tools = document["tools"].as_array().expect("tools");
     let of = |tool: &Value| {
         let verdicts = tool["verdicts"].as_array().expect("verdicts");
-        let verdict = verdicts.iter().find(|verdict| verdict["provider"] == provider).expect("the provider");
+        let verdict = verdicts
+            .iter()
+            .find(|verdict| verdict["provider"] == provider)
+            .expect("the provider");
         verdict["status"].as_str().expect("a word").to_owned()
     };
     tools.iter().map(of).collect()
@@ -64,48 +91,99 @@ fn object(properties: &Value) -> Value {
 
 #[test]
 fn a_plain_tool_is_taken_everywhere_and_costs_something() {
-    let (code, document) =
-        checked(&json!([tool("search", &object(&json!({"q": {"type": "string"}})))]), &["--provider", "all"]);
-    for target in ToolTarget::ALL.iter().filter(|target| target.form != Form::Strict) {
-        assert_eq!(statuses(&document, target.name), ["taken"], "{}", target.name);
+    let (code, document) = checked(
+        &json!([tool("search", &object(&json!({"q": {"type": "string"}})))]),
+        &["--provider", "all"],
+    );
+    for target in ToolTarget::ALL
+        .iter()
+        .filter(|target| target.form != Form::Strict)
+    {
+        assert_eq!(
+            statuses(&document, target.name),
+            ["taken"],
+            "{}",
+            target.name
+        );
     }
-    let tokens = document["tools"][0]["verdicts"][0]["tokens"].as_u64().expect("a number");
+    let tokens = document["tools"][0]["verdicts"][0]["tokens"]
+        .as_u64()
+        .expect("a number");
     // Strict tools are asked for by name here, and objects that are open are none.
     assert!((20..100).contains(&tokens) && code == 1, "{tokens} {code}");
-    assert_eq!(checked(&json!([tool("search", &object(&json!({})))]), &[]).0, 0);
+    assert_eq!(
+        checked(&json!([tool("search", &object(&json!({})))]), &[]).0,
+        0
+    );
 }
 
 #[test]
 fn each_refusal_names_its_evidence() {
     let list = json!([
         tool("a.b", &object(&json!({}))),
-        tool("root", &json!({"type": "object", "properties": {}, "anyOf": [{"required": ["x"]}]})),
+        tool(
+            "root",
+            &json!({"type": "object", "properties": {}, "anyOf": [{"required": ["x"]}]})
+        ),
         tool("true", &json!(true)),
         tool("list", &json!({"type": "object", "properties": ["x"]})),
         tool("empty", &json!({})),
-        tool("nullable", &object(&json!({"x": {"type": ["string", "null"]}}))),
+        tool(
+            "nullable",
+            &object(&json!({"x": {"type": ["string", "null"]}}))
+        ),
         tool("array", &object(&json!({"x": {"type": "array"}}))),
-        tool("pattern", &object(&json!({"x": {"type": "string", "pattern": "^a"}}))),
+        tool(
+            "pattern",
+            &object(&json!({"x": {"type": "string", "pattern": "^a"}}))
+        ),
         tool("nullable", &object(&json!({}))),
     ]);
     let (code, document) = checked(&list, &[]);
     assert_eq!(code, 1);
     let of = |provider: &str| statuses(&document, provider).join(" ");
     let (no, yes) = ("refused", "taken");
-    assert_eq!(of("anthropic"), [no, no, no, no, no, yes, yes, yes, no].join(" "));
-    assert_eq!(of("openai"), [no, no, no, no, no, yes, no, yes, "doubtful"].join(" "));
-    assert_eq!(of("gemini-openapi").split(' ').nth(5), Some(no), "a list of types");
+    assert_eq!(
+        of("anthropic"),
+        [no, no, no, no, no, yes, yes, yes, no].join(" ")
+    );
+    assert_eq!(
+        of("openai"),
+        [no, no, no, no, no, yes, no, yes, "doubtful"].join(" ")
+    );
+    assert_eq!(
+        of("gemini-openapi").split(' ').nth(5),
+        Some(no),
+        "a list of types"
+    );
     assert_eq!(of("ollama").split(' ').nth(7), Some("weakened"));
     let mut refusals = 0;
-    for verdict in
-        document["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["verdicts"].as_array()).flatten()
+    for verdict in document["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["verdicts"].as_array())
+        .flatten()
     {
-        for objection in verdict["objections"].as_array().into_iter().flatten().filter(|it| it["status"] == "refused") {
+        for objection in verdict["objections"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|it| it["status"] == "refused")
+        {
             let code = objection["code"].as_str().expect("a code");
             let rule = reqc::compile::rule(code).expect("a rule");
-            let has_evidence = objection["evidence"].as_array().is_some_and(|it| !it.is_empty());
+            let has_evidence = objection["evidence"]
+                .as_array()
+                .is_some_and(|it| !it.is_empty());
             assert!(has_evidence || rule.evidence.is_empty(), "{objection}");
-            assert!(!objection["message"].as_str().unwrap_or_default().contains("/tools/"), "{objection}");
+            assert!(
+                !objection["message"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .contains("/tools/"),
+                "{objection}"
+            );
             refusals += 1;
         }
     }
@@ -114,15 +192,27 @@ fn each_refusal_names_its_evidence() {
 
 #[test]
 fn five_hundred_tools_are_too_many_for_some() {
-    let tools: Vec<Value> = (0..500).map(|number| tool(&format!("t{number}"), &object(&json!({})))).collect();
+    let tools: Vec<Value> = (0..500)
+        .map(|number| tool(&format!("t{number}"), &object(&json!({}))))
+        .collect();
     let (code, document) = checked(&json!(tools), &[]);
     let provider = |name: &str| {
         let all = document["providers"].as_array().expect("providers");
-        all.iter().find(|it| it["provider"] == name).expect("there").clone()
+        all.iter()
+            .find(|it| it["provider"] == name)
+            .expect("there")
+            .clone()
     };
-    assert_eq!((code, &provider("openai")["list"][0]["code"]), (1, &json!("protocol/limit")));
+    assert_eq!(
+        (code, &provider("openai")["list"][0]["code"]),
+        (1, &json!("protocol/limit"))
+    );
     assert_eq!(provider("anthropic")["refused"], false);
-    assert!(statuses(&document, "openai").iter().all(|status| status == "taken"));
+    assert!(
+        statuses(&document, "openai")
+            .iter()
+            .all(|status| status == "taken")
+    );
 }
 
 #[test]
@@ -133,11 +223,29 @@ fn what_a_list_says_cannot_act_on_a_terminal_or_in_markdown() {
         tool("b", &object(&json!({hostile: {"type": "strin\u{1b}"}})))
     ]);
     let folder = tempfile::tempdir().expect("a folder");
-    for arguments in [&["-"][..], &["-", "--format", "markdown"], &["-", "--lower", "gemini-openapi"]] {
+    for arguments in [
+        &["-"][..],
+        &["-", "--format", "markdown"],
+        &["-", "--lower", "gemini-openapi"],
+    ] {
         let ran = reqc(folder.path(), arguments, &list.to_string());
-        let shown = format!("{}{}", if arguments.contains(&"--lower") { "" } else { &ran.out }, ran.err);
-        assert!(!shown.contains('\u{1b}') && !shown.contains("\n::error"), "{shown}");
-        assert!(!arguments.contains(&"markdown") || !shown.contains("<img"), "{shown}");
+        let shown = format!(
+            "{}{}",
+            if arguments.contains(&"--lower") {
+                ""
+            } else {
+                &ran.out
+            },
+            ran.err
+        );
+        assert!(
+            !shown.contains('\u{1b}') && !shown.contains("\n::error"),
+            "{shown}"
+        );
+        assert!(
+            !arguments.contains(&"markdown") || !shown.contains("<img"),
+            "{shown}"
+        );
     }
 }
 
@@ -163,8 +271,17 @@ fn a_tools_toml_has_its_programs() {
     let toml = "[[tool]]\nname = \"now\"\ndescription = \"The time.\"\ncommand = [\"date\"]\n\n[[server]]\nname = \"s\"\nurl = \"https://h.example/mcp\"\n";
     fs::write(folder.path().join("tools.toml"), toml).expect("written");
     let ran = reqc(folder.path(), &["tools.toml"], "");
-    assert!(ran.code == 0 && ran.out.contains("1 tool of tools.toml"), "{} {}", ran.out, ran.err);
-    assert!(ran.err.contains("servers are not asked here: s"), "{}", ran.err);
+    assert!(
+        ran.code == 0 && ran.out.contains("1 tool of tools.toml"),
+        "{} {}",
+        ran.out,
+        ran.err
+    );
+    assert!(
+        ran.err.contains("servers are not asked here: s"),
+        "{}",
+        ran.err
+    );
 }
 
 /// Tools that providers refuse, and some that they take.
@@ -196,21 +313,44 @@ fn difficult() -> Vec<ListedTool> {
 #[test]
 fn lowered_tools_are_taken() {
     let nothing = Arc::new(MemoryWorld::default());
-    let compiler = Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default());
+    let compiler = Compiler::load(
+        nothing,
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
     let tools = difficult();
     for target in ToolTarget::ALL {
         let list = lowered(&compiler, &tools, target);
-        assert!(list.told.iter().all(|tool| tool.refused.is_none()), "{}: {:#?}", target.name, list.told);
-        let names: std::collections::BTreeSet<&str> =
-            list.told.iter().map(|tool| tool.renamed.as_deref().unwrap_or(&tool.name)).collect();
+        assert!(
+            list.told.iter().all(|tool| tool.refused.is_none()),
+            "{}: {:#?}",
+            target.name,
+            list.told
+        );
+        let names: std::collections::BTreeSet<&str> = list
+            .told
+            .iter()
+            .map(|tool| tool.renamed.as_deref().unwrap_or(&tool.name))
+            .collect();
         assert_eq!(names.len(), tools.len(), "{}", target.name);
         for told in &list.told {
             let form = told.instead.as_ref().map_or(target, |(form, _)| *form);
             let name = told.renamed.clone().unwrap_or_else(|| told.name.clone());
-            let one = ListedTool { name, description: "d".to_owned(), schema: told.schema.clone() };
+            let one = ListedTool {
+                name,
+                description: "d".to_owned(),
+                schema: told.schema.clone(),
+            };
             let matrix = Matrix::of(&compiler, vec![one], &[form]);
             let verdict = &matrix.columns[0].verdicts[0];
-            assert_ne!(verdict.status, Status::Refused, "{} {:?}: {:#?}", target.name, told.schema, verdict.objections);
+            assert_ne!(
+                verdict.status,
+                Status::Refused,
+                "{} {:?}: {:#?}",
+                target.name,
+                told.schema,
+                verdict.objections
+            );
         }
     }
 }
@@ -260,7 +400,12 @@ fn a_server_is_asked_as_it_is() {
     );
     assert_eq!(statuses(&document, "ollama")[1], "taken");
     let logs = asked("echo 'Starting ...'", &[]);
-    assert!(logs.out.contains("2 tools of ./server"), "{} {}", logs.out, logs.err);
+    assert!(
+        logs.out.contains("2 tools of ./server"),
+        "{} {}",
+        logs.out,
+        logs.err
+    );
 }
 
 #[test]
@@ -273,10 +418,16 @@ fn a_server_that_misbehaves_is_told_as_what_it_is() {
     assert!(said("tools() { sleep 60; }").contains("it is not ready after 3 seconds"));
     assert!(said("hello() { :; }").contains("it is not ready after 3 seconds"));
     assert!(said("tools() { yes noise; }").contains("more than 1 MiB"));
-    assert!(said(r#"tools() { answer '{"tools":[],"nextCursor":"again"}'; }"#).contains("on more than 100 pages"));
+    assert!(
+        said(r#"tools() { answer '{"tools":[],"nextCursor":"again"}'; }"#)
+            .contains("on more than 100 pages")
+    );
     let refuses = r#"tools() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no \\u001b[31mtools"}}\n' "$id"; }"#;
     let told = said(refuses);
-    assert!(told.contains("it does not say what it offers") && !told.contains('\u{1b}'), "{told}");
+    assert!(
+        told.contains("it does not say what it offers") && !told.contains('\u{1b}'),
+        "{told}"
+    );
     assert!(said("echo 'no database' >&2; exit 3").contains("no database"));
     assert!(said(r#"tools() { answer '{"tools":[]}'; }"#).contains("lists no tools"));
     assert!(said("hello() { answer 1; }").contains("cannot be used"));
@@ -285,14 +436,24 @@ fn a_server_that_misbehaves_is_told_as_what_it_is() {
 #[test]
 fn a_server_gets_only_the_variables_that_are_named() {
     let folder = server("");
-    let arguments = |more: &[&'static str]| [more, &["--lower", "compatible", "--mcp-command"]].concat();
+    let arguments =
+        |more: &[&'static str]| [more, &["--lower", "compatible", "--mcp-command"]].concat();
     let run = |more: &[&'static str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-        command.args(["tools", "check"]).args(arguments(more)).args(["--", "./server"]).current_dir(folder.path());
-        command.env("SECRET", "from-my-shell").env("PLAIN", "-and-more");
+        command
+            .args(["tools", "check"])
+            .args(arguments(more))
+            .args(["--", "./server"])
+            .current_dir(folder.path());
+        command
+            .env("SECRET", "from-my-shell")
+            .env("PLAIN", "-and-more");
         String::from_utf8(command.output().expect("it runs").stdout).expect("UTF-8")
     };
     assert!(!run(&[]).contains("from-my-shell"));
     let named = run(&["--mcp-env", "SECRET"]);
-    assert!(named.contains("from-my-shell") && !named.contains("-and-more"), "{named}");
+    assert!(
+        named.contains("from-my-shell") && !named.contains("-and-more"),
+        "{named}"
+    );
 }

@@ -29,39 +29,74 @@ struct Agent {
 
 impl Floor {
     /// For the contexts with the chosen names.
-    pub(crate) fn new(compiler: &Compiler, bundled: &dyn World, is_chosen: impl Fn(&str) -> bool) -> Floor {
+    pub(crate) fn new(
+        compiler: &Compiler,
+        bundled: &dyn World,
+        is_chosen: impl Fn(&str) -> bool,
+    ) -> Floor {
         let mut environment = environment(bundled);
         for partial in bundled.walk("partials").entries {
-            let text = String::from_utf8(bundled.read(&partial.path).expect("reads")).expect("UTF-8");
-            environment.add_template_owned(partial.path, text).expect("parses");
+            let text =
+                String::from_utf8(bundled.read(&partial.path).expect("reads")).expect("UTF-8");
+            environment
+                .add_template_owned(partial.path, text)
+                .expect("parses");
         }
         let mut names: HashMap<String, String> = HashMap::new();
         let mut intern = |environment: &mut Environment<'static>, text: &str| {
             let next = format!("t{}", names.len());
             let name = names.entry(text.to_owned()).or_insert(next).clone();
-            environment.add_template_owned(name.clone(), text.to_owned()).expect("parses");
+            environment
+                .add_template_owned(name.clone(), text.to_owned())
+                .expect("parses");
             name
         };
         let mut agents = Vec::new();
         for (id, _) in compiler.agents() {
-            let (plan, resolved) = (compiler.plan(*id).expect("usable"), compiler.resolve(*id).expect("usable"));
+            let (plan, resolved) = (
+                compiler.plan(*id).expect("usable"),
+                compiler.resolve(*id).expect("usable"),
+            );
             let mut texts = Vec::new();
             collect(resolved.body().expect("there"), &mut texts);
-            let chosen = compiler.contexts().iter().filter(|ready| is_chosen(&ready.context.name));
+            let chosen = compiler
+                .contexts()
+                .iter()
+                .filter(|ready| is_chosen(&ready.context.name));
             let fitting = chosen.filter(|ready| ready.context.kind() == plan.kind);
             agents.push(Agent {
                 folder: reqc::profile::slug(plan.name()),
-                prompt: resolved.string("system_prompt").map(|prompt| intern(&mut environment, prompt.value)),
-                templates: texts.iter().map(|text| intern(&mut environment, text)).collect(),
-                contexts: fitting.map(|ready| ready.context.name.to_string()).collect(),
+                prompt: resolved
+                    .string("system_prompt")
+                    .map(|prompt| intern(&mut environment, prompt.value)),
+                templates: texts
+                    .iter()
+                    .map(|text| intern(&mut environment, text))
+                    .collect(),
+                contexts: fitting
+                    .map(|ready| ready.context.name.to_string())
+                    .collect(),
             });
         }
         let contexts = compiler.contexts().iter().map(|ready| {
             let context = &ready.context;
-            let data = Value::from(minijinja::value::Serde(context.conversation.template_data()));
-            (context.name.to_string(), (data, context.language.to_string(), context.project.name.to_string()))
+            let data = Value::from(minijinja::value::Serde(
+                context.conversation.template_data(),
+            ));
+            (
+                context.name.to_string(),
+                (
+                    data,
+                    context.language.to_string(),
+                    context.project.name.to_string(),
+                ),
+            )
         });
-        Floor { environment, agents, contexts: contexts.collect() }
+        Floor {
+            environment,
+            agents,
+            contexts: contexts.collect(),
+        }
     }
 
     pub(crate) fn run(&self, disk: &(dyn Output + Sync)) {
@@ -70,7 +105,11 @@ impl Floor {
                 let (data, language, project) = &self.contexts[name];
                 let prompt = agent.prompt.as_ref().map(|prompt| {
                     let scope = minijinja::context! { language, project_name => project };
-                    self.environment.get_template(prompt).expect("there").render(scope).expect("renders")
+                    self.environment
+                        .get_template(prompt)
+                        .expect("there")
+                        .render(scope)
+                        .expect("renders")
                 });
                 let ctx = minijinja::context! { system_prompt => prompt, ..data.clone() };
                 let mut body = serde_json::Map::new();
@@ -83,11 +122,17 @@ impl Floor {
                         .expect("renders");
                     let text = blank(text);
                     if !text.trim().is_empty() {
-                        body.insert(template.clone(), serde_json::from_str(&text).expect("is JSON"));
+                        body.insert(
+                            template.clone(),
+                            serde_json::from_str(&text).expect("is JSON"),
+                        );
                     }
                 }
                 black_box(serde_json::to_string_pretty(&body).expect("serialises"));
-                black_box(disk.current(&format!("golden/{}/{name}.json", agent.folder)).expect("reads"));
+                black_box(
+                    disk.current(&format!("golden/{}/{name}.json", agent.folder))
+                        .expect("reads"),
+                );
             }
         });
     }
@@ -105,7 +150,9 @@ fn collect(table: &MergedTable<'_>, texts: &mut Vec<String>) {
 fn collect_node(node: &Node, texts: &mut Vec<String>) {
     match &node.kind {
         Kind::String(text) if reqc::render::is_template(text) => texts.push(text.clone()),
-        Kind::Array(elements) => elements.iter().for_each(|element| collect_node(element, texts)),
+        Kind::Array(elements) => elements
+            .iter()
+            .for_each(|element| collect_node(element, texts)),
         _ => {}
     }
 }
@@ -142,10 +189,17 @@ fn environment(bundled: &dyn World) -> Environment<'static> {
     environment.add_filter("tojson", tojson);
     environment.add_function("tool_id", |id: Value| id);
     environment.add_function("length", |value: Value| value.len());
-    environment.add_function("existsIn", |value: Value, key: String| value.get_attr(&key).map(|it| !it.is_undefined()));
+    environment.add_function("existsIn", |value: Value, key: String| {
+        value.get_attr(&key).map(|it| !it.is_undefined())
+    });
     environment.add_function("filter_by_type", |list: Value, kind: String| {
-        let keep = |element: &Value| element.get_attr("type").is_ok_and(|found| found.as_str() == Some(&kind));
-        list.try_iter().map(|elements| elements.filter(keep).collect::<Vec<Value>>())
+        let keep = |element: &Value| {
+            element
+                .get_attr("type")
+                .is_ok_and(|found| found.as_str() == Some(&kind))
+        };
+        list.try_iter()
+            .map(|elements| elements.filter(keep).collect::<Vec<Value>>())
     });
     environment.add_function("lower", |text: String| text.to_lowercase());
     environment.add_function("upper", |text: String| text.to_uppercase());
@@ -156,6 +210,8 @@ fn environment(bundled: &dyn World) -> Environment<'static> {
         (entry.path, Value::from(text))
     });
     let roles: Arc<HashMap<String, Value>> = Arc::new(roles.collect());
-    environment.add_function("agent_role", move |id: String| roles[&format!("roles/{id}.md")].clone());
+    environment.add_function("agent_role", move |id: String| {
+        roles[&format!("roles/{id}.md")].clone()
+    });
     environment
 }

@@ -1,7 +1,8 @@
 //! The facts known of the model that a body is for.
 //!
-//! Input: the families of a repository, a model and where the body goes. Output: those that fit, and what in a body they speak
-//! against. All that fit count, together: a fact stands once, in the family of all models that it is true of.
+//! Input: the families of a repository, a model and where the body goes. Output: those that fit,
+//! and what in a body they speak against. All that fit count, together: a fact stands once, in the
+//! family of all models that it is true of.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{ApiHeaders, Server, WireFormat};
-use crate::repo::{Condition, Demand, Fact, Family, MemberPath, ModelName, Property, Repo, State, rules};
+use crate::repo::{
+    Condition, Demand, Fact, Family, MemberPath, ModelName, Property, Repo, State, rules,
+};
 use crate::source::Spanned;
 
 /// The families that a model belongs to, for one wire format and server.
@@ -28,7 +31,8 @@ enum Standing {
     Certain,
     /// It was seen elsewhere, with the same model.
     Likely,
-    /// It holds for a version of the API, or without a beta feature, and nobody says what this request asks for.
+    /// It holds for a version of the API, or without a beta feature, and nobody says what this
+    /// request asks for.
     Conditional,
 }
 
@@ -60,15 +64,20 @@ pub(crate) struct Route<'r> {
 }
 
 impl ModelFacts {
-    /// Returns what is known of a model; nothing of one that no family has. Of a model that is not known yet, what holds for a version of
-    /// the API: only one server has those.
-    pub(crate) fn of(families: &[Arc<Family>], route: Route<'_>, model: Option<&str>) -> ModelFacts {
+    /// Returns what is known of a model; nothing of one that no family has. Of a model that is not
+    /// known yet, what holds for a version of the API: only one server has those.
+    pub(crate) fn of(
+        families: &[Arc<Family>],
+        route: Route<'_>,
+        model: Option<&str>,
+    ) -> ModelFacts {
         let model = model.map(ModelName::new);
         ModelFacts {
             families: families
                 .iter()
                 .filter(|family| {
-                    is_named(&family.wires, route.wire.name()) && has(family, model.as_ref(), route.server)
+                    is_named(&family.wires, route.wire.name())
+                        && has(family, model.as_ref(), route.server)
                 })
                 .filter_map(|family| Some((Arc::clone(family), Standing::of(family, route)?)))
                 .collect(),
@@ -87,27 +96,43 @@ impl ModelFacts {
 
     /// How bad it is to do what the model does not take; `None` if it is not known to be refused.
     pub(crate) fn refuses(&self, property: Property) -> Option<Severity> {
-        self.property(property).and_then(|(is_taken, level)| (!is_taken).then_some(level))
+        self.property(property)
+            .and_then(|(is_taken, level)| (!is_taken).then_some(level))
     }
 
-    /// A value that families set, and how bad it is here to do otherwise; of several that set it, the last counts.
+    /// A value that families set, and how bad it is here to do otherwise; of several that set it,
+    /// the last counts.
     pub(crate) fn value<T>(&self, of: impl Fn(&Family) -> Option<T>) -> Option<(T, Severity)> {
-        let (value, standing) =
-            self.families.iter().rev().find_map(|(family, standing)| Some((of(family)?, *standing)))?;
+        let (value, standing) = self
+            .families
+            .iter()
+            .rev()
+            .find_map(|(family, standing)| Some((of(family)?, *standing)))?;
         Some((value, standing.at_most(Severity::Error)))
     }
 
-    /// Returns what tokens cost, if that is known of the server itself; of several families that say it, the last counts.
+    /// Returns what tokens cost, if that is known of the server itself; of several families that
+    /// say it, the last counts.
     pub(crate) fn price(&self) -> Option<crate::repo::Price> {
-        let mut certain = self.families.iter().rev().filter(|(_, standing)| *standing == Standing::Certain);
+        let mut certain = self
+            .families
+            .iter()
+            .rev()
+            .filter(|(_, standing)| *standing == Standing::Certain);
         certain.find_map(|(family, _)| family.price.clone())
     }
 
     /// Returns what is asked of a member, of everything that is known and holds for a body.
-    pub(crate) fn demands<'f>(&'f self, subject: &Subject<'_>, place: &MemberPath) -> impl Iterator<Item = &'f Demand> {
+    pub(crate) fn demands<'f>(
+        &'f self,
+        subject: &Subject<'_>,
+        place: &MemberPath,
+    ) -> impl Iterator<Item = &'f Demand> {
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
         facts
-            .filter(|fact| fact.at.contains(place) && is_of_wire(fact, subject.wire) && holds(fact, subject))
+            .filter(|fact| {
+                fact.at.contains(place) && is_of_wire(fact, subject.wire) && holds(fact, subject)
+            })
             .map(|fact| &fact.demand)
     }
 
@@ -118,8 +143,9 @@ impl ModelFacts {
             Proposal::Value { at, text } => (at, Some(Value::from(*text))),
         };
         let facts = self.families.iter().flat_map(|(family, _)| &family.facts);
-        let mut about =
-            facts.filter(|fact| fact.at.iter().any(|place| place.is_at(at)) && is_of_wire(fact, subject.wire));
+        let mut about = facts.filter(|fact| {
+            fact.at.iter().any(|place| place.is_at(at)) && is_of_wire(fact, subject.wire)
+        });
         about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
     }
 
@@ -131,8 +157,14 @@ impl ModelFacts {
     /// Returns what a body does against what is known: the worst of each value.
     pub(crate) fn breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches = self.all_breaches(subject);
-        // Of several that speak against one value, the one that leaves the fewest has the help that holds for all.
-        breaches.sort_by_key(|breach| (std::cmp::Reverse(breach.severity), breach.fact.demand.choices()));
+        // Of several that speak against one value, the one that leaves the fewest has the help that
+        // holds for all.
+        breaches.sort_by_key(|breach| {
+            (
+                std::cmp::Reverse(breach.severity),
+                breach.fact.demand.choices(),
+            )
+        });
         let mut told: HashSet<*const Value> = HashSet::new();
         breaches.retain(|breach| told.insert(std::ptr::from_ref(breach.value)));
         breaches
@@ -141,7 +173,11 @@ impl ModelFacts {
     fn all_breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
         for known in &self.families {
-            known.0.facts.iter().for_each(|fact| fact_breaches(known, fact, subject, &mut breaches));
+            known
+                .0
+                .facts
+                .iter()
+                .for_each(|fact| fact_breaches(known, fact, subject, &mut breaches));
         }
         breaches
     }
@@ -152,8 +188,8 @@ fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
     fact.wires.is_empty() || is_named(&fact.wires, wire.name())
 }
 
-/// Returns `true` if a family speaks of a model. Of one that nobody names yet, a rule of the server holds, and what holds for a
-/// version of Anthropic's API: no other server has those.
+/// Returns `true` if a family speaks of a model. Of one that nobody names yet, a rule of the server
+/// holds, and what holds for a version of Anthropic's API: no other server has those.
 fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     let is_of_version = family.from_version.is_some() && server == Server::Anthropic;
     model.map_or(family.of_server || is_of_version, |model| family.has(model))
@@ -177,30 +213,47 @@ fn fact_breaches<'f, 'b>(
         }
         let severity = standing.at_most(fact.level);
         let is_conditional = *standing == Standing::Conditional;
-        breaches.extend(wrong.into_iter().map(|value| Breach { family, is_conditional, fact, place, value, severity }));
+        breaches.extend(wrong.into_iter().map(|value| Breach {
+            family,
+            is_conditional,
+            fact,
+            place,
+            value,
+            severity,
+        }));
     }
 }
 
 impl Standing {
-    /// `None` if nothing of it is known to hold there. Servers on one's own machine run what they like under any name, and
-    /// OpenRouter maps efforts and drops what a model does not take (enricoros/big-AGI#940, 2026-01).
+    /// `None` if nothing of it is known to hold there. Servers on one's own machine run what they
+    /// like under any name, and OpenRouter maps efforts and drops what a model does not take
+    /// (enricoros/big-AGI#940, 2026-01).
     fn of(family: &Family, route: Route<'_>) -> Option<Standing> {
-        let is_own_rule =
-            matches!(route.server, Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::OpenRouter);
+        let is_own_rule = matches!(
+            route.server,
+            Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::OpenRouter
+        );
         let at_server = match is_named(&family.servers, route.server.name()) {
             true => Standing::Certain,
             false if is_own_rule || family.of_server => return None,
             false if family.servers.is_empty() => Standing::Certain,
             false => Standing::Likely,
         };
-        let of_version = match (family.from_version.as_deref(), route.headers.version.as_deref()) {
+        let of_version = match (
+            family.from_version.as_deref(),
+            route.headers.version.as_deref(),
+        ) {
             (None, _) => at_server,
             (Some(_), None) => Standing::Conditional,
             // Versions are dates.
             (Some(first), Some(version)) if version >= first => at_server,
             (Some(_), Some(_)) => return None,
         };
-        match family.without_beta.as_deref().map(|beta| route.headers.has_beta(beta)) {
+        match family
+            .without_beta
+            .as_deref()
+            .map(|beta| route.headers.has_beta(beta))
+        {
             None | Some(Some(false)) => Some(of_version),
             Some(None) => Some(Standing::Conditional),
             Some(Some(true)) => None,
@@ -211,7 +264,11 @@ impl Standing {
 impl Standing {
     /// How bad something is that is known to be as bad as this.
     fn at_most(self, level: Severity) -> Severity {
-        if self == Standing::Certain { level } else { Severity::Warning }
+        if self == Standing::Certain {
+            level
+        } else {
+            Severity::Warning
+        }
     }
 }
 
@@ -227,22 +284,33 @@ fn is_proposable(demand: &Demand, value: Option<&Value>) -> bool {
 /// Returns `true` if what a fact presupposes is so.
 fn holds(fact: &Fact, subject: &Subject<'_>) -> bool {
     fact.when.iter().all(|condition| is_so(condition, subject))
-        && !fact.unless.iter().any(|condition| is_so(condition, subject))
+        && !fact
+            .unless
+            .iter()
+            .any(|condition| is_so(condition, subject))
 }
 
 fn is_so(condition: &Condition, subject: &Subject<'_>) -> bool {
     let found = subject.at(&condition.at);
     match &condition.is {
         State::Present(wanted) => found.is_empty() != *wanted,
-        State::OneOf(values) => found.iter().any(|value| values.iter().any(|other| is_same(value, other))),
+        State::OneOf(values) => found
+            .iter()
+            .any(|value| values.iter().any(|other| is_same(value, other))),
     }
 }
 
 /// Returns `true` if a value is what is asked.
 pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     match demand {
-        Demand::Absent { values, .. } => !values.is_empty() && !values.iter().any(|other| is_same(value, other)),
-        Demand::Value { one_of, least, most } => {
+        Demand::Absent { values, .. } => {
+            !values.is_empty() && !values.iter().any(|other| is_same(value, other))
+        }
+        Demand::Value {
+            one_of,
+            least,
+            most,
+        } => {
             one_of.iter().any(|other| is_same(value, other))
                 || value.as_f64().is_some_and(|number| {
                     (least.is_some() || most.is_some())
@@ -253,7 +321,8 @@ pub(super) fn is_met(demand: &Demand, value: &Value) -> bool {
     }
 }
 
-/// Returns `true` if two values are the same to a server: numbers by value, words without case, as proto3 JSON reads them.
+/// Returns `true` if two values are the same to a server: numbers by value, words without case, as
+/// proto3 JSON reads them.
 pub(super) fn is_same(value: &Value, other: &Value) -> bool {
     match (value, other) {
         (Value::String(value), Value::String(other)) => value.eq_ignore_ascii_case(other),
@@ -270,13 +339,21 @@ fn is_named(names: &[Spanned<Arc<str>>], name: &str) -> bool {
 pub fn check_families(repo: &Repo) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     let wires = WireFormat::ALL.map(WireFormat::name);
-    let servers = Server::ALL.into_iter().filter(|server| *server != Server::Unknown).map(Server::name);
+    let servers = Server::ALL
+        .into_iter()
+        .filter(|server| *server != Server::Unknown)
+        .map(Server::name);
     let servers: Vec<&str> = servers.collect();
     for family in &repo.families {
         let of_facts = family.facts.iter().flat_map(|fact| &fact.wires);
         let of_wires = family.wires.iter().chain(of_facts);
         findings.extend(of_wires.filter_map(|name| unknown("wires", "wire format", name, &wires)));
-        findings.extend(family.servers.iter().filter_map(|name| unknown("servers", "server", name, &servers)));
+        findings.extend(
+            family
+                .servers
+                .iter()
+                .filter_map(|name| unknown("servers", "server", name, &servers)),
+        );
     }
     findings
 }
@@ -285,7 +362,10 @@ fn unknown(key: &str, what: &str, name: &Spanned<Arc<str>>, known: &[&str]) -> O
     if known.contains(&&*name.value) {
         return None;
     }
-    let message = format!("`{key}` cannot be `{}`: there is no such {what}", name.value);
+    let message = format!(
+        "`{key}` cannot be `{}`: there is no such {what}",
+        name.value
+    );
     let help = did_you_mean(&name.value, known.iter().copied());
     let help = help.unwrap_or_else(|| format!("write one of: {}", known.join(", ")));
     Some(Diagnostic::new(&rules::INVALID_VALUE, name.span, message).help(help))
@@ -298,7 +378,11 @@ mod tests {
     use crate::world::MemoryWorld;
 
     const UNKNOWN: ApiHeaders = ApiHeaders::UNKNOWN;
-    const ROUTE: Route<'_> = Route { wire: WireFormat::OpenAiChat, server: Server::OpenAi, headers: &UNKNOWN };
+    const ROUTE: Route<'_> = Route {
+        wire: WireFormat::OpenAiChat,
+        server: Server::OpenAi,
+        headers: &UNKNOWN,
+    };
 
     /// Families by name, pattern and further keys.
     fn families(entries: &[(&str, &str, &str)]) -> Vec<Arc<Family>> {
@@ -310,7 +394,11 @@ mod tests {
             ));
         }
         let own = MemoryWorld::from_iter([("model-families.toml", text.as_str())]);
-        let loaded = load(Arc::new(own), Arc::new(MemoryWorld::default()), LoadOptions::default());
+        let loaded = load(
+            Arc::new(own),
+            Arc::new(MemoryWorld::default()),
+            LoadOptions::default(),
+        );
         assert!(loaded.findings.is_empty(), "{:?}", loaded.findings);
         loaded.repo.families
     }
@@ -323,33 +411,69 @@ mod tests {
             ("Other", "n", "cache_minimum = 20"),
         ]);
         let facts = |model| ModelFacts::of(&families, ROUTE, Some(model));
-        assert_eq!(facts("M-1@latest").property(Property::Prefill), Some((true, Severity::Error)));
-        assert_eq!(facts("m-1").value(|it| it.cache_minimum), Some((10, Severity::Error)));
-        assert_eq!(facts("m-2").property(Property::Prefill), Some((false, Severity::Error)));
+        assert_eq!(
+            facts("M-1@latest").property(Property::Prefill),
+            Some((true, Severity::Error))
+        );
+        assert_eq!(
+            facts("m-1").value(|it| it.cache_minimum),
+            Some((10, Severity::Error))
+        );
+        assert_eq!(
+            facts("m-2").property(Property::Prefill),
+            Some((false, Severity::Error))
+        );
         assert_eq!(facts("x").property(Property::Prefill), None);
         assert!(ModelFacts::of(&families, ROUTE, None).families.is_empty());
-        let other = Route { wire: WireFormat::MistralChat, ..ROUTE };
-        assert!(ModelFacts::of(&families, other, Some("m-1")).families.is_empty());
+        let other = Route {
+            wire: WireFormat::MistralChat,
+            ..ROUTE
+        };
+        assert!(
+            ModelFacts::of(&families, other, Some("m-1"))
+                .families
+                .is_empty()
+        );
     }
 
     #[test]
     fn what_was_seen_elsewhere_is_likely_and_own_servers_have_their_own_rules() {
         let families = families(&[
             ("Seen", "m", "servers = [\"OpenAI\"]\nprefill = false"),
-            ("Dated", "d", "from_version = \"2026-10-21\"\nprefill = false"),
+            (
+                "Dated",
+                "d",
+                "from_version = \"2026-10-21\"\nprefill = false",
+            ),
         ]);
         let severity = |model, server, version: Option<&str>| {
             let named = version.map(|version| ("anthropic-version", version));
             let headers = ApiHeaders::read(named);
-            let facts = ModelFacts::of(&families, Route { server, headers: &headers, ..ROUTE }, Some(model));
-            facts.property(Property::Prefill).map(|(_, severity)| severity)
+            let facts = ModelFacts::of(
+                &families,
+                Route {
+                    server,
+                    headers: &headers,
+                    ..ROUTE
+                },
+                Some(model),
+            );
+            facts
+                .property(Property::Prefill)
+                .map(|(_, severity)| severity)
         };
         assert_eq!(severity("m", Server::OpenAi, None), Some(Severity::Error));
-        assert_eq!(severity("m", Server::Unknown, None), Some(Severity::Warning));
+        assert_eq!(
+            severity("m", Server::Unknown, None),
+            Some(Severity::Warning)
+        );
         assert_eq!(severity("m", Server::Ollama, None), None);
         assert_eq!(severity("m", Server::OpenRouter, None), None);
         assert_eq!(severity("d", Server::OpenAi, None), Some(Severity::Warning));
         assert_eq!(severity("d", Server::OpenAi, Some("2023-06-01")), None);
-        assert_eq!(severity("d", Server::OpenAi, Some("2026-10-21")), Some(Severity::Error));
+        assert_eq!(
+            severity("d", Server::OpenAi, Some("2026-10-21")),
+            Some(Severity::Error)
+        );
     }
 }

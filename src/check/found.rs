@@ -1,4 +1,5 @@
-//! The findings of rules in one body. A rule names the value that is wrong; where that stands is worked out once for all of them.
+//! The findings of rules in one body. A rule names the value that is wrong; where that stands is
+//! worked out once for all of them.
 
 use std::collections::HashMap;
 
@@ -45,7 +46,11 @@ enum Spot<'b> {
 
 impl<'b> Found<'b> {
     pub(super) fn new(rule: &'static BodyRule) -> Found<'b> {
-        Found { rule, of_rule: 0, marks: Vec::new() }
+        Found {
+            rule,
+            of_rule: 0,
+            marks: Vec::new(),
+        }
     }
 
     /// Begins with the next rule.
@@ -61,9 +66,12 @@ impl<'b> Found<'b> {
         self.marks.len()
     }
 
-    /// Says that what was found from some mark on is not to be believed if it stands in the history.
+    /// Says that what was found from some mark on is not to be believed if it stands in the
+    /// history.
     pub(super) fn doubt_in_history(&mut self, from: usize) {
-        self.marks[from..].iter_mut().for_each(|mark| mark.is_doubted = true);
+        self.marks[from..]
+            .iter_mut()
+            .for_each(|mark| mark.is_doubted = true);
     }
 
     /// Something is wrong with a value.
@@ -72,7 +80,12 @@ impl<'b> Found<'b> {
     }
 
     /// Something is wrong with a member of an object; if it is missing, with the object.
-    pub(crate) fn at_member(&mut self, object: &'b Value, name: &str, message: impl Into<String>) -> Note<'_, 'b> {
+    pub(crate) fn at_member(
+        &mut self,
+        object: &'b Value,
+        name: &str,
+        message: impl Into<String>,
+    ) -> Note<'_, 'b> {
         self.at(object.get(name).unwrap_or(object), message)
     }
 
@@ -94,7 +107,10 @@ impl<'b> Found<'b> {
             lacks: Vec::new(),
             is_doubted: false,
         };
-        Note { found: self, mark: Some(mark) }
+        Note {
+            found: self,
+            mark: Some(mark),
+        }
     }
 
     /// The problems, each with its pointer: the first of each rule.
@@ -107,9 +123,14 @@ impl<'b> Found<'b> {
             }
         }
         let root = Pointer::root();
-        subject.members().for_each(|(name, value)| places.walk(value, &|| root.member(name)));
+        subject
+            .members()
+            .for_each(|(name, value)| places.walk(value, &|| root.member(name)));
         let history = subject.history_at();
-        self.marks.into_iter().filter_map(|mark| mark.told(&places, history.as_ref())).collect()
+        self.marks
+            .into_iter()
+            .filter_map(|mark| mark.told(&places, history.as_ref()))
+            .collect()
     }
 }
 
@@ -124,10 +145,29 @@ impl Mark<'_> {
             return None;
         }
         let rule = &self.rule.rule;
-        let Mark { message, help, severity, about, is_of_model, lacks, .. } = self;
+        let Mark {
+            message,
+            help,
+            severity,
+            about,
+            is_of_model,
+            lacks,
+            ..
+        } = self;
         // Lengths are of one value; what is asked is told by the words around.
         let sense = Some(without_numbers(&Problem::words(&message), ' '));
-        Some(Problem { rule, severity, pointer, message, help, sense, about, is_of_model, lacks, place: None })
+        Some(Problem {
+            rule,
+            severity,
+            pointer,
+            message,
+            help,
+            sense,
+            about,
+            is_of_model,
+            lacks,
+            place: None,
+        })
     }
 }
 
@@ -172,10 +212,15 @@ impl Note<'_, '_> {
 
     /// Says how bad it is.
     pub(crate) fn level(self, severity: Severity) -> Self {
-        if severity == Severity::Warning { self.warning() } else { self }
+        if severity == Severity::Warning {
+            self.warning()
+        } else {
+            self
+        }
     }
 
-    /// Says how bad it is, where that differs from the rule's own level: what is ignored, or reported differently, is a warning.
+    /// Says how bad it is, where that differs from the rule's own level: what is ignored, or
+    /// reported differently, is a warning.
     pub(crate) fn warning(mut self) -> Self {
         if let Some(mark) = &mut self.mark {
             mark.severity = Some(Severity::Warning);
@@ -221,7 +266,9 @@ impl Places {
                 elements.for_each(|(index, element)| self.walk(element, &|| at().element(index)));
             }
             Value::Object(members) => {
-                members.iter().for_each(|(name, member)| self.walk(member, &|| at().member(name)));
+                members
+                    .iter()
+                    .for_each(|(name, member)| self.walk(member, &|| at().member(name)));
             }
             _ => {}
         }

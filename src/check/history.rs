@@ -1,7 +1,9 @@
-//! The history in a request body, in one form for all wire formats: what rules about calls, results and turns look at.
+//! The history in a request body, in one form for all wire formats: what rules about calls, results
+//! and turns look at.
 //!
-//! Input: the members of a body. Output: [`Entry`]s in order, each with its [`Part`]s, which borrow from the body. Nothing is
-//! judged here, and nothing is lost: a value of unknown kind is a part of unknown kind.
+//! Input: the members of a body. Output: [`Entry`]s in order, each with its [`Part`]s, which borrow
+//! from the body. Nothing is judged here, and nothing is lost: a value of unknown kind is a part of
+//! unknown kind.
 
 mod anthropic;
 mod chat;
@@ -105,41 +107,56 @@ pub(crate) struct Outcome<'b> {
 
 impl<'b> History<'b> {
     /// Reads the history of a body; `member` gives the members of the body by name.
-    pub(crate) fn read(wire: WireFormat, member: impl Fn(&'static str) -> Option<&'b Value>) -> History<'b> {
-        let Some(name) = member_of(wire) else { return History::default() };
+    pub(crate) fn read(
+        wire: WireFormat,
+        member: impl Fn(&'static str) -> Option<&'b Value>,
+    ) -> History<'b> {
+        let Some(name) = member_of(wire) else {
+            return History::default();
+        };
         let value = member(name);
         let entries = match wire {
             WireFormat::AnthropicMessages => anthropic::read(value),
-            WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => chat::read(value),
+            WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => {
+                chat::read(value)
+            }
             WireFormat::OpenAiResponses => responses::read(value),
             WireFormat::GoogleGenerateContent => google::read(value),
-            WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => Vec::new(),
+            WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => {
+                Vec::new()
+            }
         };
         History { entries }
     }
 
     /// All parts, oldest first, each with the index of its entry.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, &Part<'b>)> {
-        self.entries.iter().enumerate().flat_map(|(at, entry)| entry.parts.iter().map(move |part| (at, part)))
+        self.entries
+            .iter()
+            .enumerate()
+            .flat_map(|(at, entry)| entry.parts.iter().map(move |part| (at, part)))
     }
 
     /// All calls, each with the index of its entry.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, &Part<'b>, Call<'b>)> {
-        self.parts().filter_map(|(at, part)| part.call().map(|call| (at, part, call)))
+        self.parts()
+            .filter_map(|(at, part)| part.call().map(|call| (at, part, call)))
     }
 
     /// All results, each with the index of its entry.
     pub(crate) fn results(&self) -> impl Iterator<Item = (usize, &Part<'b>, Outcome<'b>)> {
-        self.parts().filter_map(|(at, part)| part.outcome().map(|outcome| (at, part, outcome)))
+        self.parts()
+            .filter_map(|(at, part)| part.outcome().map(|outcome| (at, part, outcome)))
     }
 }
 
 /// The member that holds the history; none in formats without one.
 pub(crate) fn member_of(wire: WireFormat) -> Option<&'static str> {
     match wire {
-        WireFormat::AnthropicMessages | WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => {
-            Some("messages")
-        }
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::MistralChat
+        | WireFormat::OllamaChat => Some("messages"),
         WireFormat::OpenAiResponses => Some("input"),
         WireFormat::GoogleGenerateContent => Some("contents"),
         WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => None,
@@ -193,7 +210,10 @@ pub(crate) fn text_of<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
 
 /// The elements of a list; none of anything else.
 pub(crate) fn elements(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    value
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 /// Returns `true` if a value holds nothing: no text, no part.
@@ -201,7 +221,9 @@ fn is_blank(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.is_empty(),
-        Some(Value::Array(parts)) => parts.iter().all(|part| text_of(part, "text").is_some_and(str::is_empty)),
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .all(|part| text_of(part, "text").is_some_and(str::is_empty)),
         Some(Value::Object(members)) => members.is_empty(),
         Some(_) => false,
     }

@@ -1,8 +1,10 @@
 //! Tells if a request goes on from an earlier one of the same conversation.
 //!
-//! Input: the bodies of two requests, the later of which holds more messages. Output: the first place at which the earlier one is no
-//! beginning of the later one. Servers read tools first, then instructions, then messages; what stands behind a change is
-//! not found in their caches, and thinking that is bound to it is refused. Breakpoints of the cache (`cache_control`) do not count.
+//! Input: the bodies of two requests, the later of which holds more messages. Output: the first
+//! place at which the earlier one is no beginning of the later one. Servers read tools first, then
+//! instructions, then messages; what stands behind a change is not found in their caches, and
+//! thinking that is bound to it is refused. Breakpoints of the cache (`cache_control`) do not
+//! count.
 
 mod place;
 pub(crate) mod rules;
@@ -50,7 +52,8 @@ pub(crate) struct Part<'v> {
 impl Part<'_> {
     pub(crate) fn pointer(&self) -> Pointer {
         let member = Pointer::root().member(self.member);
-        self.index.map_or(member.clone(), |index| member.element(index))
+        self.index
+            .map_or(member.clone(), |index| member.element(index))
     }
 
     /// Returns `true` if messages are added behind it as the conversation grows.
@@ -72,7 +75,11 @@ pub(crate) fn parts<'v>(member: impl Fn(&str) -> Option<&'v Value>) -> Vec<Part<
                     value,
                 }));
             }
-            Some(value) => parts.push(Part { member: name, index: None, value }),
+            Some(value) => parts.push(Part {
+                member: name,
+                index: None,
+                value,
+            }),
         }
     }
     parts
@@ -91,19 +98,32 @@ pub(crate) struct Broken {
 }
 
 impl Checks {
-    /// Returns what of an earlier request changed in a later one of the same conversation; `None` if that only added to it. Between the two
-    /// the host may have renewed system prompt and tools: then only thinking is asked for that was made before.
-    pub(crate) fn prefix_problem(&self, (earlier, later): (&Body, &Body), is_renewed: bool) -> Option<Broken> {
-        let beside =
-            || self.lookback(earlier, later).or_else(|| self.setting_problem(earlier, later).filter(|_| !is_renewed));
+    /// Returns what of an earlier request changed in a later one of the same conversation; `None`
+    /// if that only added to it. Between the two the host may have renewed system prompt and tools:
+    /// then only thinking is asked for that was made before.
+    pub(crate) fn prefix_problem(
+        &self,
+        (earlier, later): (&Body, &Body),
+        is_renewed: bool,
+    ) -> Option<Broken> {
+        let beside = || {
+            self.lookback(earlier, later)
+                .or_else(|| self.setting_problem(earlier, later).filter(|_| !is_renewed))
+        };
         if is_same_but_for_prompt(earlier, later) && is_shared_beginning(earlier, later) {
             return beside();
         }
         let (older, newer) = (own(earlier), own(later));
-        let Some(found) = difference(&older, &newer) else { return beside() };
+        let Some(found) = difference(&older, &newer) else {
+            return beside();
+        };
         let bound = self.bound_thinking();
         // The answer to the earlier request is the message behind its last one.
-        let end = if is_renewed { messages(&older) + 1 } else { usize::MAX };
+        let end = if is_renewed {
+            messages(&older) + 1
+        } else {
+            usize::MAX
+        };
         let is_bound = bound.is_some() && found.has_thinking_behind(&newer, end);
         let (rule, severity) = match bound.filter(|_| is_bound) {
             Some(severity) => (&rules::THINKING_PREFIX, Some(severity.min(outcome(later)))),
@@ -111,15 +131,30 @@ impl Checks {
             None if found.has_breakpoint_behind(&newer) => (&rules::VOLATILE, None),
             None => (&rules::UNSTABLE_PREFIX, None),
         };
-        let texts = (rules::message(&found, is_bound), rules::help(&found, is_bound));
-        let problem = Problem { severity, ..problem(rule, texts, found.pointer) };
+        let texts = (
+            rules::message(&found, is_bound),
+            rules::help(&found, is_bound),
+        );
+        let problem = Problem {
+            severity,
+            ..problem(rule, texts, found.pointer)
+        };
         let is_in_both = found.older.is_some() && found.newer.is_some();
-        Some(Broken { problem, is_in_later: found.newer.is_some(), is_in_both, from: found.from })
+        Some(Broken {
+            problem,
+            is_in_later: found.newer.is_some(),
+            is_in_both,
+            from: found.from,
+        })
     }
 
-    /// How bad it is that something changes to which thinking is bound; `None` if the model is not known to bind it.
+    /// How bad it is that something changes to which thinking is bound; `None` if the model is not
+    /// known to bind it.
     pub(crate) fn bound_thinking(&self) -> Option<Severity> {
-        let known = self.facts.property(Property::BoundThinking).filter(|_| self.wire.binds_thinking());
+        let known = self
+            .facts
+            .property(Property::BoundThinking)
+            .filter(|_| self.wire.binds_thinking());
         known.and_then(|(is_bound, severity)| is_bound.then_some(severity))
     }
 }
@@ -129,14 +164,23 @@ pub(crate) fn is_compared(name: &str) -> bool {
     ORDER.contains(&name) || settings::is_setting(name)
 }
 
-/// Returns what the API does with thinking whose prefix changed, as the body asks for it: it refuses the request, or leaves the thinking out.
+/// Returns what the API does with thinking whose prefix changed, as the body asks for it: it
+/// refuses the request, or leaves the thinking out.
 fn outcome(body: &Body) -> Severity {
-    let thinking = body.members().find(|member| member.name == "thinking").map(|member| member.value());
+    let thinking = body
+        .members()
+        .find(|member| member.name == "thinking")
+        .map(|member| member.value());
     let behaviour = thinking.and_then(|it| it.pointer("/block_binding/prefix_mismatch_behavior"));
-    if behaviour.is_some_and(|it| it == "drop_block") { Severity::Warning } else { Severity::Error }
+    if behaviour.is_some_and(|it| it == "drop_block") {
+        Severity::Warning
+    } else {
+        Severity::Error
+    }
 }
 
-/// Asks whether a body is the beginning of another, by the members that servers read first, of both.
+/// Asks whether a body is the beginning of another, by the members that servers read first, of
+/// both.
 #[derive(PartialEq, Eq, Hash)]
 struct IsBeginning {
     earlier: Vec<(Box<str>, Sameness)>,
@@ -148,7 +192,9 @@ impl Question for IsBeginning {
 
     fn weight(&self, _: &bool) -> usize {
         let members = self.earlier.iter().chain(&self.later);
-        128 + members.map(|(_, member)| 32 + member.weight()).sum::<usize>()
+        128 + members
+            .map(|(_, member)| 32 + member.weight())
+            .sum::<usize>()
     }
 }
 
@@ -157,13 +203,19 @@ impl IsBeginning {
     fn of(earlier: &Body, later: &Body) -> Option<IsBeginning> {
         let members = |body: &Body| {
             let members = body.members().filter(|member| ORDER.contains(&member.name));
-            members.map(|member| Some((member.name.into(), member.sameness()?))).collect::<Option<_>>()
+            members
+                .map(|member| Some((member.name.into(), member.sameness()?)))
+                .collect::<Option<_>>()
         };
-        Some(IsBeginning { earlier: members(earlier)?, later: members(later)? })
+        Some(IsBeginning {
+            earlier: members(earlier)?,
+            later: members(later)?,
+        })
     }
 }
 
-/// Returns `true` if one body is the beginning of another, with a placeholder for the system prompt of both.
+/// Returns `true` if one body is the beginning of another, with a placeholder for the system prompt
+/// of both.
 fn is_shared_beginning(earlier: &Body, later: &Body) -> bool {
     let compare = || difference(&shared(earlier), &shared(later)).is_none();
     match later.memory().zip(IsBeginning::of(earlier, later)) {
@@ -177,17 +229,30 @@ fn messages(parts: &[Part<'_>]) -> usize {
 }
 
 fn own(body: &Body) -> Vec<Part<'_>> {
-    parts(|name| body.members().find(|member| member.name == name).map(|member| member.value()))
+    parts(|name| {
+        body.members()
+            .find(|member| member.name == name)
+            .map(|member| member.value())
+    })
 }
 
-/// The parts with the placeholder for the agent's own system prompt, as other agents may share them.
+/// The parts with the placeholder for the agent's own system prompt, as other agents may share
+/// them.
 fn shared(body: &Body) -> Vec<Part<'_>> {
-    parts(|name| body.members().find(|member| member.name == name).map(|member| member.shared_value()))
+    parts(|name| {
+        body.members()
+            .find(|member| member.name == name)
+            .map(|member| member.shared_value())
+    })
 }
 
-/// Returns `true` if what the two hold is the same if it is the same with a placeholder for the system prompt.
+/// Returns `true` if what the two hold is the same if it is the same with a placeholder for the
+/// system prompt.
 fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
-    let prompt = |body: &Body| body.members().find_map(|member: MemberRef<'_>| member.prompt().cloned());
+    let prompt = |body: &Body| {
+        body.members()
+            .find_map(|member: MemberRef<'_>| member.prompt().cloned())
+    };
     prompt(earlier) == prompt(later)
 }
 

@@ -1,7 +1,7 @@
 //! Rules of protocols: what schemas cannot say, and servers refuse all the same.
 //!
-//! One file per rule, with its declaration and its check. A new rule is a file here, a line in [`ALL`], and its cases. Each lists its
-//! evidence: where the fact was found, and when.
+//! One file per rule, with its declaration and its check. A new rule is a file here, a line in
+//! [`ALL`], and its cases. Each lists its evidence: where the fact was found, and when.
 
 mod cached_content;
 mod call_arguments;
@@ -73,7 +73,8 @@ pub(crate) struct BodyRule {
 /// Looks at a body.
 type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 
-/// Declares the rule of a file: `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,
+/// Declares the rule of a file:
+/// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,
 /// checked by the function `check`.
 macro_rules! body_rule {
     ($severity:ident $code:literal, $summary:literal, $page:expr,
@@ -151,7 +152,10 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
 /// Returns how much the rules find, what is known of models left out.
 pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
     let mut found = Found::new(ALL[0]);
-    for rule in ALL.iter().filter(|rule| rule.rule.code != model_parameter::RULE.rule.code) {
+    for rule in ALL
+        .iter()
+        .filter(|rule| rule.rule.code != model_parameter::RULE.rule.code)
+    {
         found.next(rule);
         (rule.check)(subject, &mut found);
     }
@@ -168,16 +172,25 @@ pub(super) fn is_silent(rule: usize, subject: &Subject<'_>) -> bool {
 /// All rules, bit by bit.
 pub(super) const EVERY: Rules = (1 << COUNT) - 1;
 
-/// Returns what rules find in a body, in their order. In a history that is not what its schema says (`is_readable`), calls and results
-/// may not even be recognised: what rules would find there has its cause in what the schema found.
+/// Returns what rules find in a body, in their order. In a history that is not what its schema says
+/// (`is_readable`), calls and results may not even be recognised: what rules would find there has
+/// its cause in what the schema found.
 pub(super) fn check(rules: Rules, subject: &Subject<'_>, is_readable: bool) -> Vec<Problem> {
     let mut found = Found::new(ALL[0]);
-    for (_, rule) in ALL.iter().enumerate().filter(|(number, _)| rules & (1 << number) != 0) {
+    for (_, rule) in ALL
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| rules & (1 << number) != 0)
+    {
         found.next(rule);
         let before = found.len();
         if subject.reads_history(|| (rule.check)(subject, &mut found)) && !is_readable {
             found.doubt_in_history(before);
         }
     }
-    if found.is_empty() { Vec::new() } else { found.told(subject) }
+    if found.is_empty() {
+        Vec::new()
+    } else {
+        found.told(subject)
+    }
 }

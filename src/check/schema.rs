@@ -1,8 +1,8 @@
 //! Each body against the JSON Schema of its wire format.
 //!
-//! The bundled schemas are compiled with the program; those of a repository when a format is first used, once per set of
-//! extensions. A violation is told in the words of the alternative that the discriminator picks: `x-reqc-discriminator` in a schema names
-//! the member that decides.
+//! The bundled schemas are compiled with the program; those of a repository when a format is first
+//! used, once per set of extensions. A violation is told in the words of the alternative that the
+//! discriminator picks: `x-reqc-discriminator` in a schema names the member that decides.
 
 mod allowed;
 mod bundled;
@@ -72,7 +72,8 @@ impl Measured {
     }
 }
 
-/// Returns `true` if a schema file, or one of extensions, says what it said when the program was built.
+/// Returns `true` if a schema file, or one of extensions, says what it said when the program was
+/// built.
 pub(crate) fn is_built_in(text: &str) -> bool {
     Bundled::find(text, None).is_some() || Bundled::names_in(text).is_some()
 }
@@ -98,7 +99,12 @@ impl Question for DocumentsOf {
     type Answer = Documents;
 
     fn weight(&self, documents: &Documents) -> usize {
-        256 + documents.all.iter().flatten().map(Document::weight).sum::<usize>()
+        256 + documents
+            .all
+            .iter()
+            .flatten()
+            .map(Document::weight)
+            .sum::<usize>()
     }
 }
 
@@ -119,27 +125,43 @@ pub struct AgentSchemas {
 }
 
 impl Schemas {
-    /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in them are told.
+    /// Takes the schema files of a repository; its own are compiled at once, so that mistakes in
+    /// them are told.
     pub fn new(repo: &Repo, memory: &Arc<Memory>) -> (Schemas, Vec<Diagnostic>) {
         let mut findings = Vec::new();
         let entries = repo.config.extensions.iter();
         let known = entries.filter(|entry| repo.instances.contains_key(&entry.instance));
         let allowed = known.map(|entry| Arc::new(Allowed::new(entry))).collect();
-        let mut schemas = Schemas { allowed, memory: Arc::clone(memory), ..Schemas::default() };
+        let mut schemas = Schemas {
+            allowed,
+            memory: Arc::clone(memory),
+            ..Schemas::default()
+        };
         let mut own: Vec<(WireFormat, Arc<Extensions>)> = Vec::new();
         for (name, sources) in &repo.schemas {
             for source in sources {
                 let text = repo.sources.get(source.file).source_text();
                 let is_own = source.layer == LayerKind::Own;
-                match (is_own.then(|| usable(source.file, name, text)).transpose(), name.strip_suffix(EXTENSIONS)) {
+                match (
+                    is_own.then(|| usable(source.file, name, text)).transpose(),
+                    name.strip_suffix(EXTENSIONS),
+                ) {
                     (Err(finding), _) => findings.push(*finding),
                     (Ok(wire), Some(format)) => {
                         let file = Arc::new(Extensions::new(source.file, text));
                         own.extend(wire.map(|wire| (wire, Arc::clone(&file))));
-                        schemas.extensions.entry(format.into()).or_default().push(file);
+                        schemas
+                            .extensions
+                            .entry(format.into())
+                            .or_default()
+                            .push(file);
                     }
                     (Ok(_), None) => {
-                        schemas.files.entry(Arc::clone(name)).or_default().push((source.file, Arc::clone(text)));
+                        schemas
+                            .files
+                            .entry(Arc::clone(name))
+                            .or_default()
+                            .push((source.file, Arc::clone(text)));
                     }
                 }
             }
@@ -150,18 +172,26 @@ impl Schemas {
         (schemas, findings)
     }
 
-    /// The findings of a repository's own extensions: whatever agent uses them, each name has to give a schema.
+    /// The findings of a repository's own extensions: whatever agent uses them, each name has to
+    /// give a schema.
     fn unusable_extensions(&self, wire: WireFormat, extensions: &Extensions) -> Vec<Diagnostic> {
-        let variants = extensions.names().map(|name| self.variant(wire, std::slice::from_ref(name)));
+        let variants = extensions
+            .names()
+            .map(|name| self.variant(wire, std::slice::from_ref(name)));
         let unusable = variants.flat_map(|documents| {
-            let unusable = documents.all.iter().filter_map(|document| document.as_ref().err().cloned());
+            let unusable = documents
+                .all
+                .iter()
+                .filter_map(|document| document.as_ref().err().cloned());
             unusable.collect::<Vec<_>>()
         });
-        unusable.map(|unusable| finding(unusable.refusal, unusable.place)).collect()
+        unusable
+            .map(|unusable| finding(unusable.refusal, unusable.place))
+            .collect()
     }
 
-    /// Returns what bodies are checked against: the schemas of a wire format, with the extensions of the provider instance, of those
-    /// that it extends, of its client API and of its server.
+    /// Returns what bodies are checked against: the schemas of a wire format, with the extensions
+    /// of the provider instance, of those that it extends, of its client API and of its server.
     pub fn of(&self, wire: WireFormat, instance: Option<(&Instance, ClientApi)>) -> AgentSchemas {
         let server = instance.map(|(instance, api)| Server::of(instance, api));
         self.for_server(wire, server, instance)
@@ -175,19 +205,36 @@ impl Schemas {
         instance: Option<(&Instance, ClientApi)>,
     ) -> AgentSchemas {
         let name = instance.map(|(instance, _)| &*instance.name.value);
-        let own = self.allowed.iter().filter(|entry| instance.is_some_and(|(instance, _)| entry.is_for(instance)));
+        let own = self
+            .allowed
+            .iter()
+            .filter(|entry| instance.is_some_and(|(instance, _)| entry.is_for(instance)));
         let allowed = own.cloned().collect();
         let extensions = self.extensions_of(wire);
         // What is particular comes last: it replaces what the others say.
-        let general = server.map(Server::extensions).into_iter().chain(instance.map(|(_, api)| api.name()));
-        let bases = instance.iter().flat_map(|(instance, _)| instance.bases.iter().rev()).map(AsRef::as_ref);
+        let general = server
+            .map(Server::extensions)
+            .into_iter()
+            .chain(instance.map(|(_, api)| api.name()));
+        let bases = instance
+            .iter()
+            .flat_map(|(instance, _)| instance.bases.iter().rev())
+            .map(AsRef::as_ref);
         let mut names: Vec<String> = Vec::new();
-        for listed in general.chain(bases).chain(name).filter(|name| extensions.iter().any(|file| file.list(name))) {
+        for listed in general
+            .chain(bases)
+            .chain(name)
+            .filter(|name| extensions.iter().any(|file| file.list(name)))
+        {
             if !names.iter().any(|known| known == listed) {
                 names.push(listed.to_owned());
             }
         }
-        AgentSchemas { documents: self.variant(wire, &names), allowed, passes_over: None }
+        AgentSchemas {
+            documents: self.variant(wire, &names),
+            allowed,
+            passes_over: None,
+        }
     }
 
     /// Where `[[extension]]` entries stand that never let anything pass.
@@ -196,11 +243,18 @@ impl Schemas {
     }
 
     fn extensions_of(&self, wire: WireFormat) -> &[Arc<Extensions>] {
-        self.extensions.get(wire.name()).map(Vec::as_slice).unwrap_or_default()
+        self.extensions
+            .get(wire.name())
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 
     fn variant(&self, wire: WireFormat, names: &[String]) -> Documents {
-        let asked = DocumentsOf { schemas: self.id, wire, names: names.to_vec() };
+        let asked = DocumentsOf {
+            schemas: self.id,
+            wire,
+            names: names.to_vec(),
+        };
         self.memory.ask(asked, || self.compiled(wire, names))
     }
 
@@ -210,7 +264,9 @@ impl Schemas {
         let (extensions, memory) = (self.extensions_of(wire), Arc::downgrade(&self.memory));
         Documents {
             name,
-            all: files.map(|(file, text)| Document::new(*file, text, extensions, names, &memory)).collect(),
+            all: files
+                .map(|(file, text)| Document::new(*file, text, extensions, names, &memory))
+                .collect(),
         }
     }
 }
@@ -228,8 +284,8 @@ pub(super) struct Verdict {
 }
 
 impl AgentSchemas {
-    /// The same for a server: one that passes over fields that it does not know gets a warning of them. What a repository's own
-    /// schema refuses stays an error.
+    /// The same for a server: one that passes over fields that it does not know gets a warning of
+    /// them. What a repository's own schema refuses stays an error.
     #[must_use]
     pub(super) fn at(mut self, server: Server) -> AgentSchemas {
         self.passes_over = (!server.refuses_unknown_fields()).then_some(server.name());
@@ -238,15 +294,21 @@ impl AgentSchemas {
 
     /// The schemas, with their extensions written into them; without those that cannot be used.
     pub fn documents(&self) -> impl Iterator<Item = &Value> {
-        self.documents.all.iter().filter_map(|document| document.as_ref().ok()).map(Document::value)
+        self.documents
+            .all
+            .iter()
+            .filter_map(|document| document.as_ref().ok())
+            .map(Document::value)
     }
 
-    /// Returns what is wrong with a body, in the order of the schema. A schema that cannot be used is wrong with every body.
+    /// Returns what is wrong with a body, in the order of the schema. A schema that cannot be used
+    /// is wrong with every body.
     pub fn problems(&self, body: &Value) -> Vec<Problem> {
         self.ask(body, &|_| true).problems
     }
 
-    /// As [`AgentSchemas::problems`], with the body as its schema spells it. Advice proposes only what `is_taken`.
+    /// As [`AgentSchemas::problems`], with the body as its schema spells it. Advice proposes only
+    /// what `is_taken`.
     pub(super) fn ask(&self, body: &Value, is_taken: IsTaken<'_>) -> Verdict {
         self.verdict_on(Input::Value(body), is_taken)
     }
@@ -261,13 +323,22 @@ impl AgentSchemas {
         if mistakes.is_empty() {
             return Verdict::default();
         }
-        // Each name is in a schema once; a body in its other spelling is refused, and asked again in this one.
-        let respelt = self.documents().find_map(|schema| spelling::respelt(schema, || subject.value()));
+        // Each name is in a schema once; a body in its other spelling is refused, and asked again
+        // in this one.
+        let respelt = self
+            .documents()
+            .find_map(|schema| spelling::respelt(schema, || subject.value()));
         let respelt = respelt.or_else(|| self.without_nulls(subject.value(), &mistakes));
         if let Some(respelt) = &respelt {
-            mistakes = self.mistakes(Input::Respelt { value: respelt, original: subject.value() });
+            mistakes = self.mistakes(Input::Respelt {
+                value: respelt,
+                original: subject.value(),
+            });
         }
-        Verdict { problems: self.told(mistakes, subject, is_taken), respelt }
+        Verdict {
+            problems: self.told(mistakes, subject, is_taken),
+            respelt,
+        }
     }
 
     /// The body without each `null` that is a mistake, for a server that reads it as absent.
@@ -282,12 +353,25 @@ impl AgentSchemas {
         )
     }
 
-    fn told(&self, mut mistakes: Vec<Mistake>, subject: Input<'_>, is_taken: IsTaken<'_>) -> Vec<Problem> {
-        mistakes.retain_mut(|mistake| !self.allowed.iter().any(|entry| entry.lets_pass(mistake, subject.value())));
+    fn told(
+        &self,
+        mut mistakes: Vec<Mistake>,
+        subject: Input<'_>,
+        is_taken: IsTaken<'_>,
+    ) -> Vec<Problem> {
+        mistakes.retain_mut(|mistake| {
+            !self
+                .allowed
+                .iter()
+                .any(|entry| entry.lets_pass(mistake, subject.value()))
+        });
         mistake::drop_misspelt(&mut mistakes);
         mistakes.dedup_by(|next, kept| mistake::absorb(kept, next));
         cut(&mut mistakes);
-        mistakes.into_iter().map(|mistake| mistake.proposing(is_taken).told(&self.documents.name)).collect()
+        mistakes
+            .into_iter()
+            .map(|mistake| mistake.proposing(is_taken).told(&self.documents.name))
+            .collect()
     }
 
     fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
@@ -296,10 +380,15 @@ impl AgentSchemas {
             match document {
                 Err(unusable) => mistakes.push(unusable.mistake()),
                 Ok(document) => {
-                    mistakes.extend(document.mistakes(subject).into_iter().map(|mistake| match unknown(&mistake) {
-                        _ if !document.is_of_format() => mistake.in_own_words(),
-                        true => Mistake { passed_over_by: self.passes_over, ..mistake },
-                        false => mistake,
+                    mistakes.extend(document.mistakes(subject).into_iter().map(|mistake| {
+                        match unknown(&mistake) {
+                            _ if !document.is_of_format() => mistake.in_own_words(),
+                            true => Mistake {
+                                passed_over_by: self.passes_over,
+                                ..mistake
+                            },
+                            false => mistake,
+                        }
                     }));
                 }
             }
@@ -318,9 +407,14 @@ fn cut(mistakes: &mut Vec<Mistake>) {
         return;
     }
     mistakes.truncate(MAX_PROBLEMS);
-    let message = format!("this body has more than {MAX_PROBLEMS} problems: the others are not shown");
+    let message =
+        format!("this body has more than {MAX_PROBLEMS} problems: the others are not shown");
     let help = "mend those that are shown: most often they have one cause".to_owned();
-    mistakes.push(Mistake::value(json::Pointer::root(), message, Hint::Other(help)));
+    mistakes.push(Mistake::value(
+        json::Pointer::root(),
+        message,
+        Hint::Other(help),
+    ));
 }
 
 impl Unusable {
@@ -344,29 +438,56 @@ impl Unusable {
 /// What is wrong with the file.
 fn usable(file: FileId, name: &str, text: &SourceText) -> Result<WireFormat, Box<Diagnostic>> {
     let at = |message: String, range: Range<usize>, help: Option<String>| {
-        Box::new(finding(Refusal { at: String::new(), message, help }, Span::new(file, range)))
+        Box::new(finding(
+            Refusal {
+                at: String::new(),
+                message,
+                help,
+            },
+            Span::new(file, range),
+        ))
     };
     let format = name.strip_suffix(EXTENSIONS);
     let wire = format.unwrap_or(name);
-    let Some(known) = WireFormat::ALL.into_iter().find(|known| known.name() == wire) else {
+    let Some(known) = WireFormat::ALL
+        .into_iter()
+        .find(|known| known.name() == wire)
+    else {
         let known = WireFormat::ALL.map(WireFormat::name).join(", ");
-        let message = format!("`{}` is not a wire format", crate::text::cut(wire, graph::QUOTED));
+        let message = format!(
+            "`{}` is not a wire format",
+            crate::text::cut(wire, graph::QUOTED)
+        );
         return Err(at(message, 0..0, Some(format!("known are: {known}"))));
     };
     if text.as_str().len() > MAX_BYTES {
         let help = "keep what the wire format needs".to_owned();
-        return Err(at("a schema has at most 1 MiB".to_owned(), 0..0, Some(help)));
+        return Err(at(
+            "a schema has at most 1 MiB".to_owned(),
+            0..0,
+            Some(help),
+        ));
     }
     let value = json::parse(text.as_str()).map_err(|error| {
-        at(format!("this schema is not valid JSON: {}", error.problem.message()), error.range, None)
+        at(
+            format!("this schema is not valid JSON: {}", error.problem.message()),
+            error.range,
+            None,
+        )
     })?;
     let checked = match format {
         Some(_) => check_extensions(&value),
-        None => document::Compiled::new(value, &Arc::default()).and_then(|compiled| compiled.checked()),
+        None => {
+            document::Compiled::new(value, &Arc::default()).and_then(|compiled| compiled.checked())
+        }
     };
     checked.map_err(|refusal| {
-        let tree = Some(&refusal.at).filter(|at| !at.is_empty()).and_then(|_| json::parse_tree(text.as_str()).ok());
-        let place = tree.as_ref().and_then(|tree| tree.locate(&json::Pointer::parse(&refusal.at)));
+        let tree = Some(&refusal.at)
+            .filter(|at| !at.is_empty())
+            .and_then(|_| json::parse_tree(text.as_str()).ok());
+        let place = tree
+            .as_ref()
+            .and_then(|tree| tree.locate(&json::Pointer::parse(&refusal.at)));
         let span = Span::new(file, place.map_or(0..0, |tree| tree.span.clone()));
         Box::new(finding(refusal, span))
     })?;
@@ -384,17 +505,27 @@ mod tests {
     use crate::repo::LoadOptions;
     use crate::system::{Disk, Embedded};
 
-    /// Bodies of bundled agents are checked by what was compiled with the program: no schema is even parsed.
+    /// Bodies of bundled agents are checked by what was compiled with the program: no schema is
+    /// even parsed.
     #[test]
     fn bundled_schemas_come_with_their_validators() {
-        let root = Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
-        let compiler = Compiler::load(Arc::new(root), Arc::new(Embedded::bundled()), LoadOptions::default());
+        let root =
+            Disk::open(std::path::Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
+        let compiler = Compiler::load(
+            Arc::new(root),
+            Arc::new(Embedded::bundled()),
+            LoadOptions::default(),
+        );
         let (schemas, _) = Schemas::new(compiler.repo(), &Arc::default());
         let run = compiler.run(&Selection::default(), |agent| {
             let schemas = schemas.of(agent.plan.wire, Some((agent.plan.instance, agent.plan.api)));
             assert_eq!(schemas.documents.all.len(), 1);
             assert!(
-                schemas.documents.all.iter().all(|document| document.as_ref().is_ok_and(Document::is_bundled)),
+                schemas
+                    .documents
+                    .all
+                    .iter()
+                    .all(|document| document.as_ref().is_ok_and(Document::is_bundled)),
                 "{}",
                 agent.plan.name()
             );

@@ -1,10 +1,12 @@
 //! Which rules find nothing in a body, remembered by what they looked at.
 //!
-//! A rule sees a body through its [`Subject`], which notes each member that it looks at. A rule that found nothing finds nothing in
-//! any other body of the same route in which these members are the same. Most bodies of a run differ in one or two members, so
-//! most rules need not look at them.
+//! A rule sees a body through its [`Subject`], which notes each member that it looks at. A rule
+//! that found nothing finds nothing in any other body of the same route in which these members are
+//! the same. Most bodies of a run differ in one or two members, so most rules need not look at
+//! them.
 //!
-//! Rules that look at the same members are asked for together. Which ones these are is learned while rules run.
+//! Rules that look at the same members are asked for together. Which ones these are is learned
+//! while rules run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -56,7 +58,11 @@ impl Question for AreSilent {
     type Answer = ();
 
     fn weight(&self, (): &()) -> usize {
-        128 + self.members.iter().map(|(_, member)| 32 + member.as_ref().map_or(0, Sameness::weight)).sum::<usize>()
+        128 + self
+            .members
+            .iter()
+            .map(|(_, member)| 32 + member.as_ref().map_or(0, Sameness::weight))
+            .sum::<usize>()
     }
 }
 
@@ -79,7 +85,10 @@ impl Learned {
         Learned {
             groups: groups
                 .into_iter()
-                .map(|(members, rules)| Group { members: members.iter().cloned().collect(), rules })
+                .map(|(members, rules)| Group {
+                    members: members.iter().cloned().collect(),
+                    rules,
+                })
                 .collect(),
             looks_at,
         }
@@ -89,36 +98,76 @@ impl Learned {
 impl Known {
     pub(super) fn new() -> Known {
         let learned = Learned::of(vec![BTreeSet::new(); protocol::COUNT]);
-        Known { route: Identity::new(), learned: RwLock::new(learned) }
+        Known {
+            route: Identity::new(),
+            learned: RwLock::new(learned),
+        }
     }
 
-    /// Returns the rules that find something in a body. `subject` shows it with the placeholder for an agent's own system prompt.
-    pub(super) fn loud<'b>(&self, body: &Body, subject: impl FnOnce() -> Subject<'b>, memory: &Memory) -> Rules {
+    /// Returns the rules that find something in a body. `subject` shows it with the placeholder for
+    /// an agent's own system prompt.
+    pub(super) fn loud<'b>(
+        &self,
+        body: &Body,
+        subject: impl FnOnce() -> Subject<'b>,
+        memory: &Memory,
+    ) -> Rules {
         let members = body.sameness();
-        let whole = self.question(protocol::EVERY, members.iter().map(|(name, _)| name), &members);
-        if whole.as_ref().is_some_and(|whole| memory.recall(whole).is_some()) {
+        let whole = self.question(
+            protocol::EVERY,
+            members.iter().map(|(name, _)| name),
+            &members,
+        );
+        if whole
+            .as_ref()
+            .is_some_and(|whole| memory.recall(whole).is_some())
+        {
             return 0;
         }
         let question = |group: &Group| self.question(group.rules, group.members.iter(), &members);
-        let is_known = |group: &&Group| question(group).is_some_and(|it| memory.recall(&it).is_some());
-        let asked = self.groups().iter().filter(|group| !is_known(group)).fold(0, |all, group| all | group.rules);
-        let loud = if asked == 0 { 0 } else { self.ask(asked, &subject()) };
-        for group in self.groups().iter().filter(|group| group.rules & asked != 0 && group.rules & loud == 0) {
-            question(group).into_iter().for_each(|question| memory.note(question, ()));
+        let is_known =
+            |group: &&Group| question(group).is_some_and(|it| memory.recall(&it).is_some());
+        let asked = self
+            .groups()
+            .iter()
+            .filter(|group| !is_known(group))
+            .fold(0, |all, group| all | group.rules);
+        let loud = if asked == 0 {
+            0
+        } else {
+            self.ask(asked, &subject())
+        };
+        for group in self
+            .groups()
+            .iter()
+            .filter(|group| group.rules & asked != 0 && group.rules & loud == 0)
+        {
+            question(group)
+                .into_iter()
+                .for_each(|question| memory.note(question, ()));
         }
-        whole.filter(|_| loud == 0).into_iter().for_each(|whole| memory.note(whole, ()));
+        whole
+            .filter(|_| loud == 0)
+            .into_iter()
+            .for_each(|whole| memory.note(whole, ()));
         loud
     }
 
     /// Asks rules, and learns what each looks at. Returns those that find something.
     fn ask(&self, asked: Rules, subject: &Subject<'_>) -> Rules {
         let rules = (0..protocol::COUNT).filter(|rule| asked & bit(*rule) != 0);
-        rules.filter(|rule| !self.is_silent(*rule, subject)).fold(0, |all, rule| all | bit(rule))
+        rules
+            .filter(|rule| !self.is_silent(*rule, subject))
+            .fold(0, |all, rule| all | bit(rule))
     }
 
     fn is_silent(&self, rule: usize, subject: &Subject<'_>) -> bool {
         let (is_silent, seen) = subject.watched(|| protocol::is_silent(rule, subject));
-        if is_new(&self.learned.read().unwrap_or_else(PoisonError::into_inner), &seen, rule) {
+        if is_new(
+            &self.learned.read().unwrap_or_else(PoisonError::into_inner),
+            &seen,
+            rule,
+        ) {
             let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
             let mut looks_at = std::mem::take(&mut learned.looks_at);
             looks_at[rule].extend(seen);
@@ -128,7 +177,13 @@ impl Known {
     }
 
     fn groups(&self) -> Arc<[Group]> {
-        Arc::clone(&self.learned.read().unwrap_or_else(PoisonError::into_inner).groups)
+        Arc::clone(
+            &self
+                .learned
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .groups,
+        )
     }
 
     /// `None` if a member is this body's alone.
@@ -142,17 +197,21 @@ impl Known {
             route: self.route,
             rules,
             members: names
-                .map(|name| match members.iter().find(|(known, _)| known == name) {
-                    Some((_, sameness)) => Some((Arc::clone(name), Some(sameness.clone()?))),
-                    None => Some((Arc::clone(name), None)),
-                })
+                .map(
+                    |name| match members.iter().find(|(known, _)| known == name) {
+                        Some((_, sameness)) => Some((Arc::clone(name), Some(sameness.clone()?))),
+                        None => Some((Arc::clone(name), None)),
+                    },
+                )
                 .collect::<Option<_>>()?,
         })
     }
 }
 
 fn is_new(learned: &Learned, seen: &[Arc<str>], rule: usize) -> bool {
-    !seen.iter().all(|member| learned.looks_at[rule].contains(member))
+    !seen
+        .iter()
+        .all(|member| learned.looks_at[rule].contains(member))
 }
 
 fn bit(rule: usize) -> Rules {

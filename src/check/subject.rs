@@ -48,7 +48,11 @@ impl<'b> Subject<'b> {
         members: impl IntoIterator<Item = (&'b str, &'b Value)>,
     ) -> Subject<'b> {
         let members: Vec<(&str, &Value)> = members.into_iter().collect();
-        let Destination { wire, server, model } = destination;
+        let Destination {
+            wire,
+            server,
+            model,
+        } = destination;
         let model = model.filter(|name| *name != MODEL_PLACEHOLDER);
         Subject {
             wire,
@@ -63,11 +67,18 @@ impl<'b> Subject<'b> {
     }
 
     /// The same destination with other members.
-    pub(crate) fn with_members<'o>(&'o self, members: impl Iterator<Item = (&'o str, &'o Value)>) -> Subject<'o>
+    pub(crate) fn with_members<'o>(
+        &'o self,
+        members: impl Iterator<Item = (&'o str, &'o Value)>,
+    ) -> Subject<'o>
     where
         'b: 'o,
     {
-        let destination = Destination { wire: self.wire, server: self.server, model: self.model };
+        let destination = Destination {
+            wire: self.wire,
+            server: self.server,
+            model: self.model,
+        };
         Subject::new(destination, self.facts, members)
     }
 
@@ -78,7 +89,11 @@ impl<'b> Subject<'b> {
     }
 
     fn find(&self, name: &str) -> Option<&'b Value> {
-        let found = self.members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        let found = self
+            .members
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| *value);
         found.filter(|value| !value.is_null())
     }
 
@@ -89,19 +104,25 @@ impl<'b> Subject<'b> {
 
     /// The values at a place, in either of Gemini's spellings; `null` counts as absent.
     pub(crate) fn at(&self, place: &MemberPath) -> Vec<&'b Value> {
-        place.find(self.wire == WireFormat::GoogleGenerateContent, |name| self.member(name))
+        place.find(self.wire == WireFormat::GoogleGenerateContent, |name| {
+            self.member(name)
+        })
     }
 
-    /// The members in order, for those who mend or place what was found: no rule finds by them, for they are not noted.
+    /// The members in order, for those who mend or place what was found: no rule finds by them, for
+    /// they are not noted.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'b str, &'b Value)> {
         self.members.iter().copied()
     }
 
     /// The history, read when it is first asked for.
     pub(crate) fn history(&self) -> &History<'b> {
-        member_of(self.wire).into_iter().for_each(|name| self.note(name));
+        member_of(self.wire)
+            .into_iter()
+            .for_each(|name| self.note(name));
         self.is_history_read.set(true);
-        self.history.get_or_init(|| History::read(self.wire, |name| self.find(name)))
+        self.history
+            .get_or_init(|| History::read(self.wire, |name| self.find(name)))
     }
 
     /// Where the history stands.
@@ -134,6 +155,8 @@ impl<'b> Subject<'b> {
     /// Returns `true` if the server holds a part of the history itself.
     pub(crate) fn is_continued(&self) -> bool {
         self.wire == WireFormat::OpenAiResponses
-            && ["previous_response_id", "conversation"].into_iter().any(|name| self.member(name).is_some())
+            && ["previous_response_id", "conversation"]
+                .into_iter()
+                .any(|name| self.member(name).is_some())
     }
 }

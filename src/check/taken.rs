@@ -1,7 +1,9 @@
-//! Which values a member may have, by everything that is known of the model: what a message lists and a help proposes.
+//! Which values a member may have, by everything that is known of the model: what a message lists
+//! and a help proposes.
 //!
-//! Several families may each allow some values of one member. Only what all of them allow is listed, and of that only what leads
-//! to no other finding in the same body: `between_tools` for `thinking.type`, for instance, goes with some efforts alone.
+//! Several families may each allow some values of one member. Only what all of them allow is
+//! listed, and of that only what leads to no other finding in the same body: `between_tools` for
+//! `thinking.type`, for instance, goes with some efforts alone.
 
 use serde_json::Value;
 
@@ -22,10 +24,13 @@ impl Taken {
     /// The values that may stand in the place of a refused one, the rest of the body as it is.
     pub(crate) fn instead_of(breach: &Breach<'_, '_>, subject: &Subject<'_>) -> Taken {
         let mut demands = subject.facts.demands(subject, breach.place);
-        let first = demands.by_ref().find(|demand| matches!(demand, Demand::Value { .. }));
+        let first = demands
+            .by_ref()
+            .find(|demand| matches!(demand, Demand::Value { .. }));
         let all = subject.facts.demands(subject, breach.place);
         let mut demand = all.fold(first.cloned().unwrap_or_else(anything), narrowed);
-        let is_of_history = super::history::member_of(subject.wire).is_some_and(|name| breach.place.is_below(name));
+        let is_of_history =
+            super::history::member_of(subject.wire).is_some_and(|name| breach.place.is_below(name));
         if let Demand::Value { one_of, .. } = &mut demand
             && !is_of_history
         {
@@ -51,19 +56,44 @@ impl Taken {
 
 /// A demand that no value breaks, and that lists none.
 fn anything() -> Demand {
-    Demand::Value { one_of: Vec::new(), least: None, most: None }
+    Demand::Value {
+        one_of: Vec::new(),
+        least: None,
+        most: None,
+    }
 }
 
 /// Returns what two demands both take.
 fn narrowed(known: Demand, other: &Demand) -> Demand {
-    let Demand::Value { mut one_of, least, most } = known else { return known };
+    let Demand::Value {
+        mut one_of,
+        least,
+        most,
+    } = known
+    else {
+        return known;
+    };
     match other {
         Demand::Absent { values, .. } => {
-            one_of.retain(|value| !values.is_empty() && !values.iter().any(|refused| is_same(value, refused)));
-            Demand::Value { one_of, least, most }
+            one_of.retain(|value| {
+                !values.is_empty() && !values.iter().any(|refused| is_same(value, refused))
+            });
+            Demand::Value {
+                one_of,
+                least,
+                most,
+            }
         }
-        Demand::Value { one_of: listed, least: lowest, most: highest } => {
-            let in_range = Demand::Value { one_of: Vec::new(), least, most };
+        Demand::Value {
+            one_of: listed,
+            least: lowest,
+            most: highest,
+        } => {
+            let in_range = Demand::Value {
+                one_of: Vec::new(),
+                least,
+                most,
+            };
             one_of.retain(|value| is_met(other, value));
             let more: Vec<Value> = listed
                 .iter()
@@ -72,19 +102,36 @@ fn narrowed(known: Demand, other: &Demand) -> Demand {
                 .cloned()
                 .collect();
             one_of.extend(more);
-            let is_bounded = (least.is_some() || most.is_some()) && (lowest.is_some() || highest.is_some());
-            let least = least.into_iter().chain(*lowest).reduce(f64::max).filter(|_| is_bounded);
-            let most = most.into_iter().chain(*highest).reduce(f64::min).filter(|_| is_bounded);
-            Demand::Value { one_of, least, most }
+            let is_bounded =
+                (least.is_some() || most.is_some()) && (lowest.is_some() || highest.is_some());
+            let least = least
+                .into_iter()
+                .chain(*lowest)
+                .reduce(f64::max)
+                .filter(|_| is_bounded);
+            let most = most
+                .into_iter()
+                .chain(*highest)
+                .reduce(f64::min)
+                .filter(|_| is_bounded);
+            Demand::Value {
+                one_of,
+                least,
+                most,
+            }
         }
     }
 }
 
 /// Returns `true` if a value in the place of a refused one leads to no other finding.
 fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
-    let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else { return true };
+    let Some((name, member)) = subject.members().find(|(_, member)| holds(member, refused)) else {
+        return true;
+    };
     let mended = replaced(member, refused, value);
-    let members = subject.members().map(|(other, member)| (other, if other == name { &mended } else { member }));
+    let members = subject
+        .members()
+        .map(|(other, member)| (other, if other == name { &mended } else { member }));
     let changed = subject.with_members(members);
     // The refused value is one finding at least, which is to be gone.
     subject.facts.count(&changed) < subject.facts.count(subject)
@@ -107,10 +154,14 @@ fn replaced(value: &Value, wanted: &Value, by: &Value) -> Value {
         return by.clone();
     }
     match value {
-        Value::Array(elements) => elements.iter().map(|element| replaced(element, wanted, by)).collect(),
-        Value::Object(members) => {
-            members.iter().map(|(name, member)| (name.clone(), replaced(member, wanted, by))).collect()
-        }
+        Value::Array(elements) => elements
+            .iter()
+            .map(|element| replaced(element, wanted, by))
+            .collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| (name.clone(), replaced(member, wanted, by)))
+            .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
@@ -148,20 +199,38 @@ mod tests {
     impl Bundled {
         fn load() -> Bundled {
             let nothing = Arc::new(MemoryWorld::default());
-            let repo = load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default()).repo;
-            Bundled { schemas: Schemas::new(&repo, &Arc::default()).0, repo }
+            let repo = load(
+                nothing,
+                Arc::new(Embedded::bundled()),
+                LoadOptions::default(),
+            )
+            .repo;
+            Bundled {
+                schemas: Schemas::new(&repo, &Arc::default()).0,
+                repo,
+            }
         }
 
         /// Every fact, for the first model of each of its wire formats and patterns.
         fn cases(&self) -> Vec<Case<'_>> {
             let mut cases = Vec::new();
             for family in &self.repo.families {
-                for wire in family.wires.iter().filter_map(|name| WireFormat::from_name(&name.value)) {
+                for wire in family
+                    .wires
+                    .iter()
+                    .filter_map(|name| WireFormat::from_name(&name.value))
+                {
                     for fact in &family.facts {
-                        let is_known = fact.wires.is_empty() || fact.wires.iter().any(|it| &*it.value == wire.name());
+                        let is_known = fact.wires.is_empty()
+                            || fact.wires.iter().any(|it| &*it.value == wire.name());
                         let server = server(family);
                         let models = models(family).into_iter().filter(|_| is_known);
-                        cases.extend(models.map(|model| Case { wire, server, model, fact }));
+                        cases.extend(models.map(|model| Case {
+                            wire,
+                            server,
+                            model,
+                            fact,
+                        }));
                     }
                 }
             }
@@ -171,14 +240,21 @@ mod tests {
 
     /// A model of each pattern of a family.
     fn models(family: &Family) -> Vec<String> {
-        let plain = family.models.iter().map(|pattern| pattern.text.value.replace('*', ""));
-        plain.filter(|name| !name.is_empty() && !name.contains(['[', '{', '?'])).collect()
+        let plain = family
+            .models
+            .iter()
+            .map(|pattern| pattern.text.value.replace('*', ""));
+        plain
+            .filter(|name| !name.is_empty() && !name.contains(['[', '{', '?']))
+            .collect()
     }
 
     /// The server that a family was seen at.
     fn server(family: &Family) -> Server {
         let named = family.servers.first().map(|name| name.value.to_string());
-        named.and_then(|name| Server::ALL.into_iter().find(|server| server.name() == name)).unwrap_or(Server::Unknown)
+        named
+            .and_then(|name| Server::ALL.into_iter().find(|server| server.name() == name))
+            .unwrap_or(Server::Unknown)
     }
 
     /// Puts a value at a place, with what is needed on the way.
@@ -215,9 +291,20 @@ mod tests {
     }
 
     fn problems(bundled: &Bundled, case: &Case<'_>, body: &Value) -> Vec<Problem> {
-        let Case { wire, server, model, .. } = case;
+        let Case {
+            wire,
+            server,
+            model,
+            ..
+        } = case;
         let headers = ApiHeaders::UNKNOWN;
-        let to = Recipient { wire: *wire, server: *server, instance: None, model: Some(model), headers };
+        let to = Recipient {
+            wire: *wire,
+            server: *server,
+            instance: None,
+            model: Some(model),
+            headers,
+        };
         Checks::of_recipient(&bundled.schemas, &bundled.repo.families, to).problems_of(body)
     }
 
@@ -226,7 +313,8 @@ mod tests {
         text.split('`').skip(1).step_by(2)
     }
 
-    /// Every text that some fact takes at a place: what a help proposes there, it proposes as a value.
+    /// Every text that some fact takes at a place: what a help proposes there, it proposes as a
+    /// value.
     fn values(repo: &Repo, place: &Pointer) -> BTreeSet<String> {
         let facts = repo.families.iter().flat_map(|family| &family.facts);
         let about = facts.filter(|fact| fact.at.iter().any(|at| at.pointer == *place));
@@ -234,7 +322,9 @@ mod tests {
             Demand::Value { one_of, .. } => one_of.as_slice(),
             Demand::Absent { values, .. } => values.as_slice(),
         });
-        listed.filter_map(|value| value.as_str().map(str::to_owned)).collect()
+        listed
+            .filter_map(|value| value.as_str().map(str::to_owned))
+            .collect()
     }
 
     fn is_error_at(problem: &Problem, place: &Pointer) -> bool {
@@ -242,14 +332,24 @@ mod tests {
         is_error && problem.pointer == *place
     }
 
-    /// Whatever a finding about a model proposes, by its message, its help or the schema's, the model takes at that place.
+    /// Whatever a finding about a model proposes, by its message, its help or the schema's, the
+    /// model takes at that place.
     #[test]
     fn no_advice_leads_to_the_next_refusal() {
         let bundled = Bundled::load();
-        let places = |case: &Case<'_>| case.fact.at.iter().map(|place| place.pointer.clone()).collect::<Vec<_>>();
+        let places = |case: &Case<'_>| {
+            case.fact
+                .at
+                .iter()
+                .map(|place| place.pointer.clone())
+                .collect::<Vec<_>>()
+        };
         let mut asked = 0;
         for case in bundled.cases() {
-            asked += places(&case).iter().map(|place| advice_holds(&bundled, &case, place)).sum::<usize>();
+            asked += places(&case)
+                .iter()
+                .map(|place| advice_holds(&bundled, &case, place))
+                .sum::<usize>();
         }
         assert!(asked > 500, "{asked}");
     }
@@ -261,31 +361,55 @@ mod tests {
         let mut asked = 0;
         for value in known.iter().map(String::as_str).chain(["nonsense"]) {
             let broken = body(case.fact, place, &case.model, json!(value));
-            for problem in problems(bundled, case, &broken).iter().filter(|it| is_error_at(it, &at)) {
-                let text = format!("{} {}", problem.help.as_deref().unwrap_or_default(), taken_in(&problem.message));
+            for problem in problems(bundled, case, &broken)
+                .iter()
+                .filter(|it| is_error_at(it, &at))
+            {
+                let text = format!(
+                    "{} {}",
+                    problem.help.as_deref().unwrap_or_default(),
+                    taken_in(&problem.message)
+                );
                 for proposed in quoted(&text).filter(|word| known.contains(*word)) {
                     asked += 1;
                     let mended = body(case.fact, place, &case.model, json!(proposed));
                     let after = problems(bundled, case, &mended);
-                    let still: Vec<_> = after.iter().filter(|it| is_error_at(it, &at)).map(|it| &it.message).collect();
+                    let still: Vec<_> = after
+                        .iter()
+                        .filter(|it| is_error_at(it, &at))
+                        .map(|it| &it.message)
+                        .collect();
                     let model = &case.model;
-                    assert!(still.is_empty(), "{model} at {at}: {} → `{proposed}`: {still:?}", problem.message);
+                    assert!(
+                        still.is_empty(),
+                        "{model} at {at}: {} → `{proposed}`: {still:?}",
+                        problem.message
+                    );
                     let more = more_errors(&problems(bundled, case, &broken), &after);
-                    assert!(more.is_empty(), "{model} at {at}: {} → `{proposed}`: {more:?}", problem.message);
+                    assert!(
+                        more.is_empty(),
+                        "{model} at {at}: {} → `{proposed}`: {more:?}",
+                        problem.message
+                    );
                 }
             }
         }
         asked
     }
 
-    /// The errors of a mended body that the broken one has not. That a value wants a further member its finding says.
+    /// The errors of a mended body that the broken one has not. That a value wants a further member
+    /// its finding says.
     fn more_errors<'p>(broken: &[Problem], mended: &'p [Problem]) -> Vec<&'p String> {
-        let known: BTreeSet<(&str, &str)> = broken.iter().map(|it| (it.pointer.as_str(), it.rule.code)).collect();
+        let known: BTreeSet<(&str, &str)> = broken
+            .iter()
+            .map(|it| (it.pointer.as_str(), it.rule.code))
+            .collect();
         mended
             .iter()
             .filter(|it| is_error_at(it, &it.pointer))
             .filter(|it| {
-                it.rule.code != "schema/missing-field" && !known.contains(&(it.pointer.as_str(), it.rule.code))
+                it.rule.code != "schema/missing-field"
+                    && !known.contains(&(it.pointer.as_str(), it.rule.code))
             })
             .map(|it| &it.message)
             .collect()
@@ -293,7 +417,9 @@ mod tests {
 
     /// Returns what of a message lists values that are taken.
     fn taken_in(message: &str) -> &str {
-        message.split_once(" takes ").map_or("", |(_, taken)| taken.split(", while").next().unwrap_or(taken))
+        message.split_once(" takes ").map_or("", |(_, taken)| {
+            taken.split(", while").next().unwrap_or(taken)
+        })
     }
 
     /// A member that is to be used instead is one that the model takes.
@@ -302,13 +428,27 @@ mod tests {
         let bundled = Bundled::load();
         let mut asked = 0;
         for case in bundled.cases() {
-            let Demand::Absent { instead: Some(instead), .. } = &case.fact.demand else { continue };
+            let Demand::Absent {
+                instead: Some(instead),
+                ..
+            } = &case.fact.demand
+            else {
+                continue;
+            };
             let place = match instead.split_once('.') {
                 Some(_) => Pointer::parse(&format!("/{}", instead.replace('.', "/"))),
-                None => case.fact.at[0].pointer.parent().unwrap_or_else(Pointer::root).member(instead),
+                None => case.fact.at[0]
+                    .pointer
+                    .parent()
+                    .unwrap_or_else(Pointer::root)
+                    .member(instead),
             };
             asked += 1;
-            let wrong = problems(&bundled, &case, &body(case.fact, &place, &case.model, json!(1024)));
+            let wrong = problems(
+                &bundled,
+                &case,
+                &body(case.fact, &place, &case.model, json!(1024)),
+            );
             let refused = wrong
                 .iter()
                 .filter(|it| it.pointer == place)

@@ -17,9 +17,12 @@ use crate::text::Text;
 /// The arguments of the process, or what clap says of them.
 pub(super) fn read() -> Result<Args, clap::Error> {
     read_from(std::env::args_os()).map_err(|error| {
-        // What is wrong is told with the arguments that are wrong, so clap is asked again, with arguments that can be shown.
+        // What is wrong is told with the arguments that are wrong, so clap is asked again, with
+        // arguments that can be shown.
         let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()).into());
-        let same = read_from(shown).err().filter(|again| again.kind() == error.kind());
+        let same = read_from(shown)
+            .err()
+            .filter(|again| again.kind() == error.kind());
         same.unwrap_or_else(|| command().error(error.kind(), "the arguments cannot be read"))
     })
 }
@@ -28,20 +31,29 @@ fn read_from(arguments: impl Iterator<Item = OsString>) -> Result<Args, clap::Er
     let mut command = command();
     let mut matches = command.try_get_matches_from_mut(arguments)?;
     let name = matches.subcommand_name().unwrap_or_default().to_owned();
-    let args = Args::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    let args =
+        Args::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
     Ok(Args { name, ..args })
 }
 
-/// The format in which programs wait for the outcome of a `reqc send` whose arguments are wrong, as far as they can be read.
+/// The format in which programs wait for the outcome of a `reqc send` whose arguments are wrong, as
+/// far as they can be read.
 #[cfg(feature = "runtime")]
 pub(super) fn format_of_unread_send(error: &clap::Error) -> Option<Format> {
-    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let arguments = std::env::args_os()
+        .skip(1)
+        .map(|argument| argument.to_string_lossy().into_owned());
     let arguments: Vec<String> = arguments.collect();
     if !error.use_stderr() || !arguments.iter().any(|argument| argument == "send") {
         return None;
     }
-    let next = arguments.windows(2).filter(|pair| pair[0] == "--format").map(|pair| pair[1].as_str());
-    let joined = arguments.iter().filter_map(|argument| argument.strip_prefix("--format="));
+    let next = arguments
+        .windows(2)
+        .filter(|pair| pair[0] == "--format")
+        .map(|pair| pair[1].as_str());
+    let joined = arguments
+        .iter()
+        .filter_map(|argument| argument.strip_prefix("--format="));
     next.chain(joined).find_map(|name| match name {
         "events" => Some(Format::Events),
         "json" => Some(Format::Json),
@@ -57,8 +69,8 @@ fn shown(argument: &str) -> String {
     }
 }
 
-/// An argument that says something: one that is empty is most often a variable that is not set, and would select
-/// everything or nothing.
+/// An argument that says something: one that is empty is most often a variable that is not set, and
+/// would select everything or nothing.
 fn filled(argument: &str) -> Result<String, String> {
     match argument.trim().is_empty() {
         true => Err("it is empty".to_owned()),
@@ -68,7 +80,10 @@ fn filled(argument: &str) -> Result<String, String> {
 
 /// A layout of requests.
 fn layout(argument: &str) -> Result<Layout, String> {
-    Layout::ALL.into_iter().find(|layout| layout.name() == argument).ok_or_else(|| format!("write one of: {}", names()))
+    Layout::ALL
+        .into_iter()
+        .find(|layout| layout.name() == argument)
+        .ok_or_else(|| format!("write one of: {}", names()))
 }
 
 fn names() -> String {
@@ -78,13 +93,21 @@ fn names() -> String {
 /// A class of changes.
 fn class(argument: &str) -> Result<Class, String> {
     let names = || Class::ALL.map(Class::name).join(", ");
-    Class::ALL.into_iter().find(|class| class.name() == argument).ok_or_else(|| format!("write one of: {}", names()))
+    Class::ALL
+        .into_iter()
+        .find(|class| class.name() == argument)
+        .ok_or_else(|| format!("write one of: {}", names()))
 }
 
-/// Compile declarative LLM agent profiles into the exact request bodies that providers receive, and prove that
-/// they are right.
+/// Compile declarative LLM agent profiles into the exact request bodies that providers receive, and
+/// prove that they are right.
 #[derive(Debug, Parser)]
-#[command(name = "reqc", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "reqc",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) common: Common,
@@ -116,7 +139,8 @@ pub(super) struct Common {
     /// Leave out bundled profiles, partials and roles
     #[arg(long, global = true)]
     pub(super) no_bundled: bool,
-    /// How results are written (repeatable); `FORMAT=FILE` writes a report into a file [default: human]
+    /// How results are written (repeatable); `FORMAT=FILE` writes a report into a file [default:
+    /// human]
     #[arg(long = "format", value_name = "FORMAT[=FILE]", value_parser = FormatParser::of_all(), global = true)]
     pub(super) formats: Vec<FormatTo>,
     /// When to use colours; `auto` looks at the terminal and `NO_COLOR`
@@ -198,7 +222,8 @@ pub(super) enum Command {
         agent: String,
         /// The value, as a JSON pointer: /messages/0/content
         pointer: Option<String>,
-        /// Instead of a value of the body, a piece of the context file: where it went. A JSON pointer: /history/3/blocks/0
+        /// Instead of a value of the body, a piece of the context file: where it went. A JSON
+        /// pointer: /history/3/blocks/0
         #[arg(long, value_name = "POINTER", value_parser = filled, conflicts_with = "pointer")]
         content: Option<String>,
     },
@@ -284,8 +309,14 @@ pub(super) enum Writes {
 }
 
 impl Writes {
-    const ALL: &[Writes] =
-        &[Writes::Reports, Writes::Reviews, Writes::Comparisons, Writes::Stories, Writes::Answers, Writes::Others];
+    const ALL: &[Writes] = &[
+        Writes::Reports,
+        Writes::Reviews,
+        Writes::Comparisons,
+        Writes::Stories,
+        Writes::Answers,
+        Writes::Others,
+    ];
 }
 
 impl Command {
@@ -294,7 +325,9 @@ impl Command {
             Command::Lint(lint) if lint.session => Writes::Stories,
             Command::Check(_) | Command::Lint(_) => Writes::Reports,
             Command::Compare(_) | Command::Tools { .. } => Writes::Comparisons,
-            Command::Compile(compile) if compile.diff.is_some() || compile.staged => Writes::Reviews,
+            Command::Compile(compile) if compile.diff.is_some() || compile.staged => {
+                Writes::Reviews
+            }
             Command::Compile(compile) if compile.check => Writes::Reports,
             #[cfg(feature = "runtime")]
             Command::Send(_) => Writes::Answers,
@@ -304,7 +337,8 @@ impl Command {
 }
 
 impl Args {
-    /// Hands `reqc compare` the options that mean something of its own there: agents are names, what is allowed are differences.
+    /// Hands `reqc compare` the options that mean something of its own there: agents are names,
+    /// what is allowed are differences.
     pub(super) fn settle(mut self) -> Args {
         if let Command::Compare(compare) = &mut self.command {
             compare.agents = std::mem::take(&mut self.common.agents);
@@ -313,22 +347,34 @@ impl Args {
         self
     }
 
-    /// Returns `true` if `--model` is given and names none. `reqc send` takes that for no model: it may be a variable that is not set.
+    /// Returns `true` if `--model` is given and names none. `reqc send` takes that for no model: it
+    /// may be a variable that is not set.
     pub(super) fn has_empty_model(&self) -> bool {
-        let is_empty = self.common.model.as_ref().is_some_and(|model| model.trim().is_empty());
+        let is_empty = self
+            .common
+            .model
+            .as_ref()
+            .is_some_and(|model| model.trim().is_empty());
         #[cfg(feature = "runtime")]
         let is_empty = is_empty && !matches!(self.command, Command::Send(_));
         is_empty
     }
 
-    /// The format in which programs read what `reqc send` does, if this is that command and they do.
+    /// The format in which programs read what `reqc send` does, if this is that command and they
+    /// do.
     #[cfg(feature = "runtime")]
     pub(super) fn sends_for_programs(&self) -> Option<Format> {
         if !matches!(self.command, Command::Send(_)) {
             return None;
         }
-        let shown = self.common.formats.iter().filter(|asked| asked.file.is_none());
-        shown.map(|asked| asked.format).find(|format| matches!(format, Format::Json | Format::Events))
+        let shown = self
+            .common
+            .formats
+            .iter()
+            .filter(|asked| asked.file.is_none());
+        shown
+            .map(|asked| asked.format)
+            .find(|format| matches!(format, Format::Json | Format::Events))
     }
 }
 
@@ -365,7 +411,10 @@ pub(super) struct Part {
     pub(super) paths: Vec<PathBuf>,
     /// Only agents that changed files reach, compared with a git revision, by default HEAD
     #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with = "paths")]
-    #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one")]
+    #[expect(
+        clippy::option_option,
+        reason = "not asked for, without a revision, and with one"
+    )]
     pub(super) affected: Option<Option<String>>,
     /// Only the I-th of N parts of the agents, for a matrix of jobs; a new agent moves no other
     #[arg(long, value_name = "I/N")]
@@ -386,9 +435,13 @@ pub(super) struct Compile {
     /// With --check: exit with 1 if there are warnings, too
     #[arg(long, requires = "check")]
     pub(super) deny_warnings: bool,
-    /// Show what changed, by cause: against the golden files, a git revision, or between two (A..B, A...B)
+    /// Show what changed, by cause: against the golden files, a git revision, or between two (A..B,
+    /// A...B)
     #[arg(long, value_name = "REV", num_args = 0..=1, conflicts_with_all = ["paths", "affected", "shard"])]
-    #[expect(clippy::option_option, reason = "not asked for, without a revision, and with one, which may be empty")]
+    #[expect(
+        clippy::option_option,
+        reason = "not asked for, without a revision, and with one, which may be empty"
+    )]
     pub(super) diff: Option<Option<String>>,
     /// With --diff: compare what is staged, instead of the files on disk, with HEAD or REV
     #[arg(long, requires = "diff")]
@@ -408,7 +461,8 @@ pub(super) struct Compile {
     /// Write bodies to DIR, in the same layout, instead of golden/
     #[arg(long, value_name = "DIR", conflicts_with = "diff")]
     pub(super) out: Option<PathBuf>,
-    /// With --out: how requests are laid out: tree, jsonl, curl, har, batch-openai or batch-anthropic
+    /// With --out: how requests are laid out: tree, jsonl, curl, har, batch-openai or
+    /// batch-anthropic
     #[arg(long, value_name = "LAYOUT", requires = "out", value_parser = layout)]
     pub(super) layout: Option<Layout>,
     /// Write bodies for every context, not only those that goldens are kept for
@@ -434,8 +488,8 @@ pub(super) enum ToolsAction {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ToolsCheck {
-    /// A file with tools: JSON (a list, a request body, an answer to `tools/list`, what an SDK writes) or tools.toml; `-` is standard
-    /// input
+    /// A file with tools: JSON (a list, a request body, an answer to `tools/list`, what an SDK
+    /// writes) or tools.toml; `-` is standard input
     #[arg(value_name = "SOURCE")]
     pub(super) source: Option<PathBuf>,
     /// Only this provider (repeatable); `all` for those that few ask for, too
@@ -472,10 +526,12 @@ pub(super) struct ToolsCheck {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Compare {
-    /// Two files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input. Or --agent twice, with --context
+    /// Two files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input. Or --agent
+    /// twice, with --context
     #[arg(value_name = "FILE", num_args = 2)]
     pub(super) files: Vec<PathBuf>,
-    /// The wire format of the first file, for instance openai-chat; otherwise URLs and shapes decide
+    /// The wire format of the first file, for instance openai-chat; otherwise URLs and shapes
+    /// decide
     #[arg(long, value_name = "WIRE", value_parser = filled)]
     pub(super) from: Option<String>,
     /// The wire format of the second file
@@ -494,7 +550,8 @@ pub(super) struct Lint {
     /// Files of bodies: JSON, JSON Lines, batches, HAR; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
-    /// Tell the story of each conversation in the files: where the cache was lost, what it cost, what makes requests fail
+    /// Tell the story of each conversation in the files: where the cache was lost, what it cost,
+    /// what makes requests fail
     #[arg(long, conflicts_with = "provider")]
     pub(super) session: bool,
     /// The wire format of all bodies, for instance openai-chat; otherwise URLs and shapes decide
@@ -507,7 +564,8 @@ pub(super) struct Lint {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Why400 {
-    /// The sentence or JSON that the provider answered, or a file that holds it: a log, a HAR file, a cassette; `-` is standard input
+    /// The sentence or JSON that the provider answered, or a file that holds it: a log, a HAR file,
+    /// a cassette; `-` is standard input
     #[arg(value_name = "ANSWER", required = true, allow_hyphen_values = true, value_parser = filled)]
     pub(super) answer: String,
     /// A file with the request's body, in which the place is shown
@@ -565,7 +623,8 @@ pub(super) struct Send {
     /// An image of the message: a file or a URL (repeatable)
     #[arg(long = "image", value_name = "FILE|URL")]
     pub(super) images: Vec<String>,
-    /// A file of the message that the session refers to and does not hold: a path below the session's folder (repeatable)
+    /// A file of the message that the session refers to and does not hold: a path below the
+    /// session's folder (repeatable)
     #[arg(long = "attach", value_name = "FILE")]
     pub(super) attached: Vec<String>,
     /// Tools that the agent may run; docs/tools.md describes the file
@@ -592,7 +651,8 @@ pub(super) struct Send {
     /// Go on with a saved session; without `--save` the file grows
     #[arg(long, value_name = "FILE")]
     pub(super) resume: Option<PathBuf>,
-    /// Replace the conversation so far with a summary first; the agent for it is that of the roster `chat_compression`
+    /// Replace the conversation so far with a summary first; the agent for it is that of the roster
+    /// `chat_compression`
     #[arg(long, conflicts_with_all = ["dry_run", "curl"])]
     pub(super) compress: bool,
 }
@@ -640,7 +700,9 @@ impl Format {
     /// Returns `true` if what a command writes has this form.
     pub(super) fn is_form_of(self, writes: Writes) -> bool {
         match self {
-            Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => writes == Writes::Reports,
+            Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => {
+                writes == Writes::Reports
+            }
             Format::Markdown => !matches!(writes, Writes::Answers | Writes::Others),
             Format::Html => matches!(writes, Writes::Reviews | Writes::Stories),
             #[cfg(feature = "runtime")]
@@ -650,7 +712,8 @@ impl Format {
     }
 
     pub(super) fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
@@ -687,7 +750,9 @@ pub(super) struct FormatParser {
 
 impl FormatParser {
     fn of_all() -> FormatParser {
-        FormatParser { writes: Writes::ALL }
+        FormatParser {
+            writes: Writes::ALL,
+        }
     }
 }
 
@@ -700,12 +765,15 @@ impl TypedValueParser for FormatParser {
         argument: Option<&clap::Arg>,
         value: &OsStr,
     ) -> Result<FormatTo, clap::Error> {
-        StringValueParser::new().try_map(|text| FormatTo::parse(&text)).parse_ref(command, argument, value)
+        StringValueParser::new()
+            .try_map(|text| FormatTo::parse(&text))
+            .parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let formats = Format::value_variants().iter();
-        let written = formats.filter(|format| self.writes.iter().any(|writes| format.is_form_of(*writes)));
+        let written =
+            formats.filter(|format| self.writes.iter().any(|writes| format.is_form_of(*writes)));
         Some(Box::new(written.filter_map(ValueEnum::to_possible_value)))
     }
 }

@@ -16,26 +16,39 @@ const DAYS: u32 = 90;
 
 pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
     let opened = options.open_selected()?;
-    let found = opened.compiler.report(options.selection(&opened, terminal)?, &opened.policy);
-    let today = opened.disk.today().and_then(|(year, month, day)| Date { year, month, day }.is_valid());
+    let found = opened
+        .compiler
+        .report(options.selection(&opened, terminal)?, &opened.policy);
+    let today = opened
+        .disk
+        .today()
+        .and_then(|(year, month, day)| Date { year, month, day }.is_valid());
     let today = today.ok_or_else(|| Failure::new("the clock of this machine shows no date"))?;
     let expires = expires(arguments, today)?;
-    let reason = arguments.reason.clone().unwrap_or_else(|| format!("in the baseline of {today}"));
+    let reason = arguments
+        .reason
+        .clone()
+        .unwrap_or_else(|| format!("in the baseline of {today}"));
     let baseline = Baseline::of(&found, &reason, expires);
     write(&opened, &baseline)?;
     if options.is_for_people() {
         terminal.say(&told(&baseline, expires));
     }
     let after = options.open_selected()?;
-    let left = after.compiler.report(options.selection(&after, terminal)?, &after.policy);
+    let left = after
+        .compiler
+        .report(options.selection(&after, terminal)?, &after.policy);
     report_from(&after.root, options, &left, false, terminal)
 }
 
 fn expires(arguments: &Arguments, today: Date) -> Result<Date, Failure> {
-    let Some(text) = &arguments.expires else { return Ok(today.after(DAYS)) };
+    let Some(text) = &arguments.expires else {
+        return Ok(today.after(DAYS));
+    };
     match Date::parse(text).filter(|date| *date >= today) {
         Some(date) => Ok(date),
-        None => Err(Failure::new(format!("`{text}` is no day to come")).help("write year, month and day: 2027-01-31")),
+        None => Err(Failure::new(format!("`{text}` is no day to come"))
+            .help("write year, month and day: 2027-01-31")),
     }
 }
 
@@ -46,11 +59,26 @@ fn write(opened: &Opened, baseline: &Baseline) -> Result<(), Failure> {
     }
     let old = opened.disk.current(FILE)?.unwrap_or_default();
     let old = String::from_utf8(old).map_err(|_| Failure::new(format!("`{FILE}` is not UTF-8")))?;
-    let separated = if old.is_empty() || old.ends_with('\n') { old.clone() } else { format!("{old}\n") };
-    let added = if separated.is_empty() { baseline.text.trim_start() } else { &baseline.text };
-    let added = if old.contains("\r\n") { added.replace('\n', "\r\n") } else { added.to_owned() };
+    let separated = if old.is_empty() || old.ends_with('\n') {
+        old.clone()
+    } else {
+        format!("{old}\n")
+    };
+    let added = if separated.is_empty() {
+        baseline.text.trim_start()
+    } else {
+        &baseline.text
+    };
+    let added = if old.contains("\r\n") {
+        added.replace('\n', "\r\n")
+    } else {
+        added.to_owned()
+    };
     let new = format!("{separated}{added}");
-    let without_mark = new.strip_prefix('\u{feff}').unwrap_or(&new).replace("\r\n", "\n");
+    let without_mark = new
+        .strip_prefix('\u{feff}')
+        .unwrap_or(&new)
+        .replace("\r\n", "\n");
     if toml::parse(&without_mark).is_err() {
         let help = "write `[[allow]]` tables in place of `allow = […]`, and mend the mistakes of the file first";
         return Err(Failure::new(format!("entries cannot be added to `{FILE}`")).help(help));
@@ -59,7 +87,12 @@ fn write(opened: &Opened, baseline: &Baseline) -> Result<(), Failure> {
 }
 
 fn told(baseline: &Baseline, expires: Date) -> Text {
-    let Baseline { entries, silenced, left, .. } = baseline;
+    let Baseline {
+        entries,
+        silenced,
+        left,
+        ..
+    } = baseline;
     if *entries == 0 && *left == 0 {
         return text!("there is nothing to silence");
     }
@@ -67,6 +100,17 @@ fn told(baseline: &Baseline, expires: Date) -> Text {
         0 => Text::new(),
         left => text!("; {} cannot be allowed", count(*left, "finding")),
     };
-    let entries = if *entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
-    text!("{}: {} for {}, until {}{}", FILE, entries, count(*silenced, "finding"), expires.to_string(), rest)
+    let entries = if *entries == 1 {
+        "1 entry".to_owned()
+    } else {
+        format!("{entries} entries")
+    };
+    text!(
+        "{}: {} for {}, until {}{}",
+        FILE,
+        entries,
+        count(*silenced, "finding"),
+        expires.to_string(),
+        rest
+    )
 }

@@ -14,7 +14,9 @@ use crate::report::{comparison_json, comparison_markdown, comparison_text};
 pub(super) fn run(options: &Options, args: &Compare, terminal: &mut Terminal) -> Outcome {
     let allowed = allowed(&args.allow)?;
     if !args.files.is_empty() && !args.agents.is_empty() {
-        return Err(Failure::new("files and agents are compared among themselves: name two of one kind"));
+        return Err(Failure::new(
+            "files and agents are compared among themselves: name two of one kind",
+        ));
     }
     let [first, second] = match args.files.as_slice() {
         [first, second] => of_files(options, args, first, second)?,
@@ -26,15 +28,26 @@ pub(super) fn run(options: &Options, args: &Compare, terminal: &mut Terminal) ->
         Format::Markdown => terminal.text(&comparison_markdown(&compared)),
         _ => terminal.text(&comparison_text(&compared)),
     }
-    Ok(if compared.loses() { Status::Findings } else { Status::Clean })
+    Ok(if compared.loses() {
+        Status::Findings
+    } else {
+        Status::Clean
+    })
 }
 
 /// Bodies, and the name of what holds them.
 pub(super) type Named = (String, Vec<PlacedBody>);
 
-fn of_files(options: &Options, args: &Compare, first: &Path, second: &Path) -> Result<[Named; 2], Failure> {
+fn of_files(
+    options: &Options,
+    args: &Compare,
+    first: &Path,
+    second: &Path,
+) -> Result<[Named; 2], Failure> {
     if first == Path::new("-") && second == Path::new("-") {
-        return Err(Failure::new("standard input can be one of the two files, not both"));
+        return Err(Failure::new(
+            "standard input can be one of the two files, not both",
+        ));
     }
     let root = options.root()?;
     let wire = |name: &Option<String>| name.as_deref().map(lint::wire_named).transpose();
@@ -43,41 +56,61 @@ fn of_files(options: &Options, args: &Compare, first: &Path, second: &Path) -> R
         let found = bodies(reader, wire).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
         Ok((shown, found))
     };
-    Ok([read(first, wire(&args.from)?)?, read(second, wire(&args.to)?)?])
+    Ok([
+        read(first, wire(&args.from)?)?,
+        read(second, wire(&args.to)?)?,
+    ])
 }
 
-fn of_agents(options: &Options, agents: &[String], terminal: &mut Terminal) -> Result<[Named; 2], Failure> {
+fn of_agents(
+    options: &Options,
+    agents: &[String],
+    terminal: &mut Terminal,
+) -> Result<[Named; 2], Failure> {
     let [first, second] = agents else {
-        let help = "write `reqc compare A.json B.json`, or `reqc compare --agent A --agent B --context C`";
+        let help =
+            "write `reqc compare A.json B.json`, or `reqc compare --agent A --agent B --context C`";
         return Err(Failure::new("two files or two agents are compared").help(help));
     };
-    Ok([of_agent(options, first, terminal)?, of_agent(options, second, terminal)?])
+    Ok([
+        of_agent(options, first, terminal)?,
+        of_agent(options, second, terminal)?,
+    ])
 }
 
 fn of_agent(options: &Options, agent: &str, terminal: &mut Terminal) -> Result<Named, Failure> {
     let opened = options.open_one(agent)?;
     let id = opened.agent(agent)?;
     let Some(plan) = opened.compiler.plan(id) else {
-        return Err(
-            Failure::new(format!("`{agent}` cannot be compiled")).help(format!("`reqc check {agent}` says why"))
-        );
+        return Err(Failure::new(format!("`{agent}` cannot be compiled"))
+            .help(format!("`reqc check {agent}` says why")));
     };
     options.selection(&opened, terminal)?;
-    let model = opened.compiler.repo().client_model(plan.name(), options.model.as_deref());
+    let model = opened
+        .compiler
+        .repo()
+        .client_model(plan.name(), options.model.as_deref());
     let made: Made = of_context(&opened, id, agent, model)?;
     let Ok(body) = made else {
-        return Err(
-            Failure::new(format!("`{agent}` gives no body here")).help(format!("`reqc check {agent}` says why"))
-        );
+        return Err(Failure::new(format!("`{agent}` gives no body here"))
+            .help(format!("`reqc check {agent}` says why")));
     };
-    Ok((agent.to_owned(), vec![PlacedBody::whole(body.value().clone(), plan.wire, &body.pretty())]))
+    Ok((
+        agent.to_owned(),
+        vec![PlacedBody::whole(
+            body.value().clone(),
+            plan.wire,
+            &body.pretty(),
+        )],
+    ))
 }
 
 /// Reads `--allow`: kinds, or kinds with a subject.
 fn allowed(names: &[String]) -> Result<Allowed, Failure> {
     Allowed::parse(names).map_err(|unknown| {
         let kinds = || Allowed::kinds();
-        let help = did_you_mean(&unknown, kinds()).unwrap_or_else(|| format!("there are: {}", listed(kinds())));
+        let help = did_you_mean(&unknown, kinds())
+            .unwrap_or_else(|| format!("there are: {}", listed(kinds())));
         Failure::new(format!("there is no kind of difference `{unknown}`")).help(help)
     })
 }

@@ -23,19 +23,28 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
         return Err(Failure::new("golden files are not written where the variable `CI` is set")
             .help("compare them with `reqc compile --check`; `reqc compile --write` writes them all the same"));
     }
-    if let (Some(folder), Some(layout)) = (&args.out, args.layout.filter(|layout| *layout != Layout::Tree)) {
+    if let (Some(folder), Some(layout)) = (
+        &args.out,
+        args.layout.filter(|layout| *layout != Layout::Tree),
+    ) {
         return export::run(options, args, folder, layout, terminal);
     }
     let opened = part::open(options, &args.part, true)?;
     options.selection(&opened, terminal)?;
     let folder = folder(options, &opened, args)?;
-    let purpose = if args.check { Purpose::Check } else { Purpose::Write };
-    let (found, comparison) = compare(&opened, &folder, purpose, args.all_contexts, terminal.quiet)?;
+    let purpose = if args.check {
+        Purpose::Check
+    } else {
+        Purpose::Write
+    };
+    let (found, comparison) =
+        compare(&opened, &folder, purpose, args.all_contexts, terminal.quiet)?;
     options.tell_memory(&opened.compiler, terminal);
     let status = report_from(&opened.root, options, &found, args.deny_warnings, terminal)?;
     if args.check {
         if options.format == Format::Human {
-            let changes: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
+            let changes: Vec<ChangedFile> =
+                comparison.drifts().iter().map(ChangedFile::from).collect();
             terminal.changes(&grouped(&opened.compiler, &changes));
         }
         reconcile(options, &found, terminal);
@@ -55,8 +64,15 @@ pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) ->
 
 /// The last line of a failure: the command after which the same run passes, if there is one.
 fn reconcile(options: &Options, found: &Report, terminal: &mut Terminal) {
-    let mut errors = found.findings.iter().filter(|finding| finding.severity == Severity::Error).peekable();
-    if options.is_for_people() && errors.peek().is_some() && errors.all(|finding| finding.rule.code == DRIFT) {
+    let mut errors = found
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .peekable();
+    if options.is_for_people()
+        && errors.peek().is_some()
+        && errors.all(|finding| finding.rule.code == DRIFT)
+    {
         terminal.say(&text!("to accept: {}", options.command("compile")));
     }
 }
@@ -72,7 +88,10 @@ fn folder(options: &Options, opened: &Opened, args: &Compile) -> Result<GoldenFo
         Some(path) => {
             let path = options.directory().join(path);
             let disk = Disk::create(&path, Some(&opened.root))?;
-            Ok(GoldenFolder::named(Arc::new(disk), path.display().to_string()))
+            Ok(GoldenFolder::named(
+                Arc::new(disk),
+                path.display().to_string(),
+            ))
         }
     }
 }
@@ -92,7 +111,12 @@ pub(super) fn compare(
 ) -> Result<(Report, Comparison), Failure> {
     let selection = opened.selection()?;
     let progress = Progress::start(opened.compiler.agents().len(), quiet);
-    let comparing = Comparing { compiler: &opened.compiler, selection, options: &opened.policy, all_contexts };
+    let comparing = Comparing {
+        compiler: &opened.compiler,
+        selection,
+        options: &opened.policy,
+        all_contexts,
+    };
     Ok(comparing.golden(folder, purpose, || progress.tick())?)
 }
 

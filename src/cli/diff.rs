@@ -14,27 +14,46 @@ use crate::system::GitRevision;
 use crate::text::{Text, text};
 use crate::world::{MemoryWorld, World};
 
-pub(super) fn run(options: &Options, args: &Compile, revision: Option<&str>, terminal: &mut Terminal) -> Outcome {
+pub(super) fn run(
+    options: &Options,
+    args: &Compile,
+    revision: Option<&str>,
+    terminal: &mut Terminal,
+) -> Outcome {
     let opened = options.open_selected()?;
     let (review, base) = match Sides::of(&opened, args, revision)? {
         None => (against_golden(options, args, &opened, terminal)?, None),
-        Some(sides) => (between(options, args, &opened, &sides, terminal)?, sides.base),
+        Some(sides) => (
+            between(options, args, &opened, &sides, terminal)?,
+            sides.base,
+        ),
     };
     let fails = review.report.fails();
     match args.text {
         true => textual(options, &review, terminal),
-        false => options.formats.write_review(&review, base.as_ref(), terminal)?,
+        false => options
+            .formats
+            .write_review(&review, base.as_ref(), terminal)?,
     }
     // Behind the agents that break: their names are read first.
-    if fails && !matches!(options.format, Format::Json | Format::Markdown | Format::Html) {
+    if fails
+        && !matches!(
+            options.format,
+            Format::Json | Format::Markdown | Format::Html
+        )
+    {
         terminal.text(&text!("\n"));
         report(options, &review.report, terminal);
     }
-    let is_refused = args.fail_on.is_some_and(|class| !review.is_empty() && review.class() >= class);
-    Ok(match is_refused || args.exit_code && !review.is_empty() || fails {
-        true => Status::Findings,
-        false => Status::Clean,
-    })
+    let is_refused = args
+        .fail_on
+        .is_some_and(|class| !review.is_empty() && review.class() >= class);
+    Ok(
+        match is_refused || args.exit_code && !review.is_empty() || fails {
+            true => Status::Findings,
+            false => Status::Clean,
+        },
+    )
 }
 
 /// Two sides that are both made from sources.
@@ -48,11 +67,22 @@ struct Sides {
 
 impl Sides {
     /// `None` to compare with golden files.
-    fn of(opened: &Opened, args: &Compile, revision: Option<&str>) -> Result<Option<Sides>, Failure> {
+    fn of(
+        opened: &Opened,
+        args: &Compile,
+        revision: Option<&str>,
+    ) -> Result<Option<Sides>, Failure> {
         let load = |rev: &str| Ok::<_, Failure>(GitRevision::load(&opened.root, rev)?);
-        let newer = if args.staged { Some(GitRevision::staged(&opened.root)?) } else { None };
-        let Some(revision) = revision.or(args.staged.then_some("HEAD")) else { return Ok(None) };
-        let (rev, to, is_from_base) = match (revision.split_once("..."), revision.split_once("..")) {
+        let newer = if args.staged {
+            Some(GitRevision::staged(&opened.root)?)
+        } else {
+            None
+        };
+        let Some(revision) = revision.or(args.staged.then_some("HEAD")) else {
+            return Ok(None);
+        };
+        let (rev, to, is_from_base) = match (revision.split_once("..."), revision.split_once(".."))
+        {
             (Some((from, to)), _) => (from, Some(to), true),
             (None, Some((from, to))) => (from, Some(to), false),
             (None, None) => (revision, None, !args.no_merge_base),
@@ -62,19 +92,32 @@ impl Sides {
             return Err(Failure::new(format!("`{revision}` names no git revision")));
         }
         if to.is_some() && args.staged {
-            return Err(Failure::new("`--staged` takes one revision: what is staged is the other side"));
+            return Err(Failure::new(
+                "`--staged` takes one revision: what is staged is the other side",
+            ));
         }
-        let [from, to] = [Some(rev), to].map(|rev| rev.map(|rev| if rev.is_empty() { "HEAD" } else { rev }));
+        let [from, to] =
+            [Some(rev), to].map(|rev| rev.map(|rev| if rev.is_empty() { "HEAD" } else { rev }));
         let from = from.unwrap_or("HEAD");
         let base = match is_from_base {
             true => GitRevision::merge_base(&opened.root, from, to.unwrap_or("HEAD"))?,
             false => None,
         };
         let newer = to.map(load).transpose()?.or(newer);
-        let of =
-            |base: &String| text!("compared with {}, where {} and {} parted", &base[..12], from, to.unwrap_or("HEAD"));
+        let of = |base: &String| {
+            text!(
+                "compared with {}, where {} and {} parted",
+                &base[..12],
+                from,
+                to.unwrap_or("HEAD")
+            )
+        };
         let text = base.as_ref().map(of);
-        Ok(Some(Sides { older: load(base.as_deref().unwrap_or(from))?, newer, base: text }))
+        Ok(Some(Sides {
+            older: load(base.as_deref().unwrap_or(from))?,
+            newer,
+            base: text,
+        }))
     }
 }
 
@@ -98,7 +141,9 @@ fn between(
         None => {
             let selection = options.selection(opened, terminal)?;
             let newer = Side::new(opened.disk.as_ref(), Arc::clone(&opened.compiler));
-            Ok(reviewed(options, args, opened, selection, |it| Review::between(&older, &newer, it)))
+            Ok(reviewed(options, args, opened, selection, |it| {
+                Review::between(&older, &newer, it)
+            }))
         }
     }
 }
@@ -110,7 +155,13 @@ pub(super) fn against_golden(
     terminal: &mut Terminal,
 ) -> Result<Review, Failure> {
     let selection = options.selection(opened, terminal)?;
-    let (found, comparison) = compare(opened, &golden(opened), Purpose::Show, args.all_contexts, terminal.quiet)?;
+    let (found, comparison) = compare(
+        opened,
+        &golden(opened),
+        Purpose::Show,
+        args.all_contexts,
+        terminal.quiet,
+    )?;
     let drifts: Vec<ChangedFile> = comparison.drifts().iter().map(ChangedFile::from).collect();
     // Golden files do not tell what they were made from; the last commit most often does.
     let older = match drifts.is_empty() && !found.fails() {
@@ -118,10 +169,21 @@ pub(super) fn against_golden(
         false => GitRevision::load(&opened.root, "HEAD").ok(),
     };
     let altered_bundled = comparison.altered_bundled();
-    let against = AgainstGolden { report: found, drifts, altered_bundled };
-    let older = older.map(|world| Side::new(&world, Arc::new(options.load_selected(Arc::new(world.clone())))));
+    let against = AgainstGolden {
+        report: found,
+        drifts,
+        altered_bundled,
+    };
+    let older = older.map(|world| {
+        Side::new(
+            &world,
+            Arc::new(options.load_selected(Arc::new(world.clone()))),
+        )
+    });
     let newer = Side::new(opened.disk.as_ref(), Arc::clone(&opened.compiler));
-    Ok(reviewed(options, args, opened, selection, |it| Review::of_golden(against, older.as_ref(), &newer, it)))
+    Ok(reviewed(options, args, opened, selection, |it| {
+        Review::of_golden(against, older.as_ref(), &newer, it)
+    }))
 }
 
 fn reviewed(
@@ -134,7 +196,12 @@ fn reviewed(
     let load = |world: MemoryWorld, wanted: &dyn Fn(&str) -> bool| -> Compiler {
         options.load_wanted(Arc::new(world) as Arc<dyn World>, wanted)
     };
-    review(&Reviewing { selection, policy: &opened.policy, all_contexts: args.all_contexts, load: &load })
+    review(&Reviewing {
+        selection,
+        policy: &opened.policy,
+        all_contexts: args.all_contexts,
+        load: &load,
+    })
 }
 
 /// Changes line by line, for those who ask for it.
@@ -143,7 +210,13 @@ fn textual(options: &Options, review: &Review, terminal: &mut Terminal) {
         terminal.text(&review_broken(review, terminal.layout()));
         terminal.text(&lowered_text(&review.lowered));
     }
-    terminal.text(&review.changes.iter().map(|file| Text::lines(&file.textual())).collect());
+    terminal.text(
+        &review
+            .changes
+            .iter()
+            .map(|file| Text::lines(&file.textual()))
+            .collect(),
+    );
     if review.is_empty() && options.format == Format::Human {
         terminal.say(&text!("no changes"));
     }

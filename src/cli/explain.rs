@@ -16,43 +16,89 @@ pub(super) struct Wanted<'w> {
     pub(super) content: Option<&'w str>,
 }
 
-pub(super) fn run(options: &Options, agent: &str, wanted: &Wanted<'_>, terminal: &mut Terminal) -> Outcome {
+pub(super) fn run(
+    options: &Options,
+    agent: &str,
+    wanted: &Wanted<'_>,
+    terminal: &mut Terminal,
+) -> Outcome {
     let pointer = wanted.pointer;
     let opened = options.open_one(agent)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {
-        return Ok(show_findings(options, &opened.report_of(opened.findings_of(id)), terminal));
+        return Ok(show_findings(
+            options,
+            &opened.report_of(opened.findings_of(id)),
+            terminal,
+        ));
     };
     options.selection(&opened, terminal)?;
     let context = pick_context(&opened, id)?;
-    let model = compiler.repo().client_model(plan.name(), options.model.as_deref());
+    let model = compiler
+        .repo()
+        .client_model(plan.name(), options.model.as_deref());
     if let Some(content) = wanted.content {
-        return content_fate((options, &opened), (id, agent, &context, model), content, terminal);
+        return content_fate(
+            (options, &opened),
+            (id, agent, &context, model),
+            content,
+            terminal,
+        );
     }
     let wanted = pointer.map(Pointer::parse);
     let explained = match Explainer::new(compiler).explain(id, &context, model, wanted.as_ref()) {
         Some(Ok(explained)) => explained,
-        Some(Err(findings)) => return Ok(show_findings(options, &opened.report_of(findings), terminal)),
-        None => return Err(Failure::new(format!("`{agent}` has no body for `{context}`"))),
+        Some(Err(findings)) => {
+            return Ok(show_findings(
+                options,
+                &opened.report_of(findings),
+                terminal,
+            ));
+        }
+        None => {
+            return Err(Failure::new(format!(
+                "`{agent}` has no body for `{context}`"
+            )));
+        }
     };
     if explained.values.is_empty() {
-        let message = format!("there is nothing at `{}` in the body", pointer.unwrap_or_default());
-        let removed = wanted.as_ref().and_then(|pointer| Explainer::new(compiler).unset_at(id, pointer));
+        let message = format!(
+            "there is nothing at `{}` in the body",
+            pointer.unwrap_or_default()
+        );
+        let removed = wanted
+            .as_ref()
+            .and_then(|pointer| Explainer::new(compiler).unset_at(id, pointer));
         let help = match removed {
             Some(entry) => format!("`unset` removes it: {}", compiler.sources().describe(entry)),
-            None => "without a pointer, the whole body is shown with the source of each line".to_owned(),
+            None => {
+                "without a pointer, the whole body is shown with the source of each line".to_owned()
+            }
         };
         return Err(Failure::new(message).help(help));
     }
     let sources = compiler.sources();
     match (options.format, wanted) {
         (Format::Json, _) => {
-            terminal.text(&report::explanation_json(plan.name(), &context, &explained.values, sources));
+            terminal.text(&report::explanation_json(
+                plan.name(),
+                &context,
+                &explained.values,
+                sources,
+            ));
         }
-        (_, Some(_)) => explained.values.iter().for_each(|it| terminal.text(&report::explanation_text(it, sources))),
+        (_, Some(_)) => explained
+            .values
+            .iter()
+            .for_each(|it| terminal.text(&report::explanation_text(it, sources))),
         (_, None) => {
-            terminal.text(&report::margin_text(explained.body.value(), &explained.values, sources, terminal.width()));
+            terminal.text(&report::margin_text(
+                explained.body.value(),
+                &explained.values,
+                sources,
+                terminal.width(),
+            ));
         }
     }
     Ok(Status::Clean)
@@ -66,14 +112,26 @@ fn content_fate(
     terminal: &mut Terminal,
 ) -> Outcome {
     let compiler = &opened.compiler;
-    let fate = match Explainer::new(compiler).content_fate(id, context, model, &Pointer::parse(piece)) {
-        Some(Ok(fate)) => fate,
-        Some(Err(findings)) => return Ok(show_findings(options, &opened.report_of(findings), terminal)),
-        None => return Err(Failure::new(format!("`{agent}` has no body for `{context}`"))),
-    };
+    let fate =
+        match Explainer::new(compiler).content_fate(id, context, model, &Pointer::parse(piece)) {
+            Some(Ok(fate)) => fate,
+            Some(Err(findings)) => {
+                return Ok(show_findings(
+                    options,
+                    &opened.report_of(findings),
+                    terminal,
+                ));
+            }
+            None => {
+                return Err(Failure::new(format!(
+                    "`{agent}` has no body for `{context}`"
+                )));
+            }
+        };
     if !fate.is_there {
         let message = format!("there is nothing at `{piece}` in the context `{context}`");
-        return Err(Failure::new(message).help("messages are `/history/0`, their blocks `/history/0/blocks/0`"));
+        return Err(Failure::new(message)
+            .help("messages are `/history/0`, their blocks `/history/0/blocks/0`"));
     }
     let sources = compiler.sources();
     match options.format {

@@ -22,19 +22,36 @@ pub(super) fn run(
     let opened = part::open(options, &args.part, true)?;
     let selection = options.selection(&opened, terminal)?;
     let (compiler, all_contexts) = (&*opened.compiler, args.all_contexts);
-    let (found, requests) = Comparing { compiler, selection, options: &opened.policy, all_contexts }.requests();
+    let (found, requests) = Comparing {
+        compiler,
+        selection,
+        options: &opened.policy,
+        all_contexts,
+    }
+    .requests();
     let status = report(options, &found, terminal);
     let exported = export(layout, &requests, &opened.root);
     let path = options.directory().join(folder);
     let disk = Disk::create(&path, Some(&opened.root))?;
     // What lies there is somebody's: it may be all that there is of an answer to an earlier batch.
     for (name, text) in &exported.files {
-        if disk.current(name)?.is_some_and(|there| there != text.as_bytes()) {
-            let message = format!("`{}` is there already, and holds something else", path.join(name).display());
-            return Err(Failure::new(message).help("remove it, or name another folder with `--out`"));
+        if disk
+            .current(name)?
+            .is_some_and(|there| there != text.as_bytes())
+        {
+            let message = format!(
+                "`{}` is there already, and holds something else",
+                path.join(name).display()
+            );
+            return Err(
+                Failure::new(message).help("remove it, or name another folder with `--out`")
+            );
         }
     }
-    exported.files.iter().try_for_each(|(name, text)| disk.replace(name, text.as_bytes()))?;
+    exported
+        .files
+        .iter()
+        .try_for_each(|(name, text)| disk.replace(name, text.as_bytes()))?;
     if options.format == Format::Human {
         let files = count(exported.files.len(), "file");
         let left_out = match exported.left_out {
@@ -42,7 +59,13 @@ pub(super) fn run(
             some => format!(", {some} left out: not of this service"),
         };
         let requests = count(exported.requests, "request");
-        terminal.say(&text!("{}: {} in {}{}", path.display().to_string(), requests, files, left_out));
+        terminal.say(&text!(
+            "{}: {} in {}{}",
+            path.display().to_string(),
+            requests,
+            files,
+            left_out
+        ));
     }
     Ok(status)
 }

@@ -23,14 +23,19 @@ pub(super) struct Formats {
 }
 
 impl Formats {
-    /// Returns what was asked for: one format for standard output, beside which annotations may stand, and any number of files.
+    /// Returns what was asked for: one format for standard output, beside which annotations may
+    /// stand, and any number of files.
     pub(super) fn resolve(asked: Vec<FormatTo>) -> Result<Formats, Failure> {
-        let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) = (Vec::new(), Vec::new());
+        let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) =
+            (Vec::new(), Vec::new());
         for FormatTo { format, file } in asked {
             match file {
                 None => shown.push(format),
                 Some(file) if files.iter().any(|(_, known)| *known == file) => {
-                    return Err(Failure::new(format!("two reports go to `{}`", file.display())));
+                    return Err(Failure::new(format!(
+                        "two reports go to `{}`",
+                        file.display()
+                    )));
                 }
                 Some(file) => files.push((format, file)),
             }
@@ -49,16 +54,31 @@ impl Formats {
 
     /// The same for people.
     pub(super) fn for_people() -> Formats {
-        Formats { shown: Format::Human, annotated: false, files: Vec::new() }
+        Formats {
+            shown: Format::Human,
+            annotated: false,
+            files: Vec::new(),
+        }
     }
 
     /// Refuses formats that what a command writes does not have.
     pub(super) fn refuse_others(&self, writes: Writes) -> Result<(), Failure> {
         let annotations = self.annotated.then_some(Format::Github);
-        let asked = [self.shown].into_iter().chain(annotations).chain(self.files.iter().map(|(format, _)| *format));
-        let why = match (asked.into_iter().find(|format| !format.is_form_of(writes)), self.files.first()) {
+        let asked = [self.shown]
+            .into_iter()
+            .chain(annotations)
+            .chain(self.files.iter().map(|(format, _)| *format));
+        let why = match (
+            asked.into_iter().find(|format| !format.is_form_of(writes)),
+            self.files.first(),
+        ) {
             (Some(format), _) => format!("this command does not write `{}`", format.name()),
-            (None, Some((_, file))) if matches!(writes, Writes::Answers | Writes::Others | Writes::Comparisons) => {
+            (None, Some((_, file)))
+                if matches!(
+                    writes,
+                    Writes::Answers | Writes::Others | Writes::Comparisons
+                ) =>
+            {
                 format!("this command writes no report into `{}`", file.display())
             }
             (None, _) => return Ok(()),
@@ -87,7 +107,12 @@ impl Formats {
     }
 
     /// Shows a report and writes it into files; its paths start from `folder`.
-    pub(super) fn write(&self, report: &Report, folder: &Path, terminal: &mut Terminal) -> Result<(), Failure> {
+    pub(super) fn write(
+        &self,
+        report: &Report,
+        folder: &Path,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
         let checkout = Checkout::at(system::below_checkout(folder).unwrap_or_default());
         terminal.report(self.shown, report, &checkout);
         if self.annotated {
@@ -102,9 +127,15 @@ impl Formats {
 
 impl Formats {
     /// Shows the stories of conversations and writes them into files.
-    pub(super) fn write_stories(&self, stories: &Stories, terminal: &mut Terminal) -> Result<(), Failure> {
+    pub(super) fn write_stories(
+        &self,
+        stories: &Stories,
+        terminal: &mut Terminal,
+    ) -> Result<(), Failure> {
         terminal.text(&stories_as(self.shown, stories));
-        self.files.iter().try_for_each(|(format, file)| write_file(file, &stories_as(*format, stories)))
+        self.files
+            .iter()
+            .try_for_each(|(format, file)| write_file(file, &stories_as(*format, stories)))
     }
 }
 

@@ -19,7 +19,8 @@ pub(super) fn run(options: &Options, place: &str, terminal: &mut Terminal) -> Ou
     let opened = options.open()?;
     let asked = ImpactQuery::parse(place);
     let selection = opened.selection()?;
-    let reached = impact(&opened.compiler, &asked, selection.agents.as_deref()).map_err(|why| failed(&why))?;
+    let reached = impact(&opened.compiler, &asked, selection.agents.as_deref())
+        .map_err(|why| failed(&why))?;
     match options.format {
         Format::Json => terminal.json(&document(place, &reached)),
         _ => terminal.text(&shown(place, &reached)),
@@ -30,7 +31,9 @@ pub(super) fn run(options: &Options, place: &str, terminal: &mut Terminal) -> Ou
 fn failed(why: &ImpactError) -> Failure {
     let failure = Failure::new(why.to_string());
     match why {
-        ImpactError::UnknownFile { help: Some(near), .. } => failure.help(near),
+        ImpactError::UnknownFile {
+            help: Some(near), ..
+        } => failure.help(near),
         ImpactError::LeftOut { .. } => failure.help("`reqc check` says what"),
         _ => failure.help("files are named as findings name them: `partials/x.jinja:3:7`"),
     }
@@ -41,13 +44,22 @@ fn shown(place: &str, reached: &[Reached]) -> Text {
         return text!("{} reaches nothing\n", place);
     }
     let mut shown = text!("{} reaches {}\n", place, summary(reached));
-    let width = reached.iter().map(|it| it.agent.chars().count()).max().unwrap_or(0);
+    let width = reached
+        .iter()
+        .map(|it| it.agent.chars().count())
+        .max()
+        .unwrap_or(0);
     for it in reached {
         let name = Text::line(&it.agent).padded(width);
         shown.push(&match (it.unfollowed, it.contexts.len()) {
             (Some(unfollowed), _) => text!("  {}  {}\n", name, unfollowed),
             (None, 0) => text!("  {}  {}\n", name, values(it)),
-            (None, contexts) => text!("  {}  {}  {}\n", name, count(contexts, "context"), values(it)),
+            (None, contexts) => text!(
+                "  {}  {}  {}\n",
+                name,
+                count(contexts, "context"),
+                values(it)
+            ),
         });
     }
     shown
@@ -58,8 +70,15 @@ fn summary(reached: &[Reached]) -> Text {
     let with_bodies = reached.iter().filter(|it| !it.contexts.is_empty()).count();
     let requests = reached.iter().filter(|it| it.request).count();
     let bodies: usize = reached.iter().map(|it| it.contexts.len()).sum();
-    let of_bodies = text!("{} of {}", count(bodies, "body"), count(with_bodies, "agent"));
-    let of_requests = text!("the requests of {}, beside their bodies", count(requests, "agent"));
+    let of_bodies = text!(
+        "{} of {}",
+        count(bodies, "body"),
+        count(with_bodies, "agent")
+    );
+    let of_requests = text!(
+        "the requests of {}, beside their bodies",
+        count(requests, "agent")
+    );
     match (with_bodies, requests) {
         (0, 0) => text!("no value that can be traced"),
         (0, _) => of_requests,
@@ -70,7 +89,11 @@ fn summary(reached: &[Reached]) -> Text {
 
 fn values(it: &Reached) -> Text {
     let pointers: BTreeSet<&Pointer> = it.contexts.values().flatten().collect();
-    let mut parts: Vec<Text> = pointers.iter().take(SHOWN).map(|pointer| Text::line(pointer.as_str())).collect();
+    let mut parts: Vec<Text> = pointers
+        .iter()
+        .take(SHOWN)
+        .map(|pointer| Text::line(pointer.as_str()))
+        .collect();
     if pointers.len() > SHOWN {
         parts.push(text!("and {} more", (pointers.len() - SHOWN).to_string()));
     }

@@ -17,11 +17,24 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
     let wire = args.from.as_deref().map(lint::wire_named).transpose()?;
     let root = options.root()?;
     let (shown, reader) = lint::open(options, &root, &args.file)?;
-    let choice = Choice { line: number(args.line), body: number(args.body) };
-    let picked = pick(reader, wire, choice).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
-    let name = args.name.clone().unwrap_or_else(|| name_of(args.out.as_deref().unwrap_or(&args.file)));
-    let request = Request { body: &picked.value, wire: picked.wire, name: &name, redact: args.redact };
-    let imported = import(&request).map_err(|why| Failure::new(format!("`{shown}` makes no context: {why}")))?;
+    let choice = Choice {
+        line: number(args.line),
+        body: number(args.body),
+    };
+    let picked =
+        pick(reader, wire, choice).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
+    let name = args
+        .name
+        .clone()
+        .unwrap_or_else(|| name_of(args.out.as_deref().unwrap_or(&args.file)));
+    let request = Request {
+        body: &picked.value,
+        wire: picked.wire,
+        name: &name,
+        redact: args.redact,
+    };
+    let imported = import(&request)
+        .map_err(|why| Failure::new(format!("`{shown}` makes no context: {why}")))?;
     match &args.out {
         None => terminal.body(&imported.text),
         Some(out) => write(&options.path(out), &root, &imported, terminal)?,
@@ -36,24 +49,46 @@ fn number(n: Option<u32>) -> Option<usize> {
 
 /// A name after that of a file, of what names may hold.
 fn name_of(file: &Path) -> String {
-    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let name: String =
-        stem.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' }).collect();
+    let stem = file
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let name: String = stem
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
     let name = name.trim_matches(['-', '.']);
-    if name.is_empty() { "imported".to_owned() } else { name.to_owned() }
+    if name.is_empty() {
+        "imported".to_owned()
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Writes a new file. What is there stays.
-fn write(path: &Path, root: &Path, imported: &Imported, terminal: &mut Terminal) -> Result<(), Failure> {
+fn write(
+    path: &Path,
+    root: &Path,
+    imported: &Imported,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
     let shown = path.display().to_string();
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Failure::new(format!("`{shown}` is no file name")))?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let disk = Disk::create(folder, Some(root))?;
     if disk.current(name)?.is_some() {
-        return Err(
-            Failure::new(format!("`{shown}` is there already")).help("remove it, or name another file with `--out`")
-        );
+        return Err(Failure::new(format!("`{shown}` is there already"))
+            .help("remove it, or name another file with `--out`"));
     }
     disk.replace(name, imported.text.as_bytes())?;
     terminal.say(&text!("{}: written", shown));
@@ -89,7 +124,12 @@ const MOST: usize = 20;
 
 /// The first places, and how many more there are.
 fn shown(places: &[&str]) -> String {
-    let first = places.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    let first = places
+        .iter()
+        .take(MOST)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
     match places.len().saturating_sub(MOST) {
         0 => first,
         more => format!("{first} and {more} more"),

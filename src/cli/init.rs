@@ -14,16 +14,36 @@ const README: &str = "README.md";
 
 /// The files, with the sentence that tells what each is for.
 const FILES: [(&str, &str, &str); 7] = [
-    (README, include_str!("init_files/README.md"), "what is where, and what to do next"),
-    ("reqc.toml", include_str!("init_files/reqc.toml"), "marks the root; settings, all optional"),
-    ("agents/team_base.toml", include_str!("init_files/team_base.toml"), "what all your agents share"),
-    ("agents/reviewer.toml", include_str!("init_files/reviewer.toml"), "a concrete agent: a few lines over the base"),
+    (
+        README,
+        include_str!("init_files/README.md"),
+        "what is where, and what to do next",
+    ),
+    (
+        "reqc.toml",
+        include_str!("init_files/reqc.toml"),
+        "marks the root; settings, all optional",
+    ),
+    (
+        "agents/team_base.toml",
+        include_str!("init_files/team_base.toml"),
+        "what all your agents share",
+    ),
+    (
+        "agents/reviewer.toml",
+        include_str!("init_files/reviewer.toml"),
+        "a concrete agent: a few lines over the base",
+    ),
     (
         "agents/reviewer_claude.toml",
         include_str!("init_files/reviewer_claude.toml"),
         "the same job with another provider",
     ),
-    ("roles/reviewer.md", include_str!("init_files/reviewer.md"), "the task prompt, as Markdown"),
+    (
+        "roles/reviewer.md",
+        include_str!("init_files/reviewer.md"),
+        "the task prompt, as Markdown",
+    ),
     (
         "contexts/review-request.json",
         include_str!("init_files/review-request.json"),
@@ -40,16 +60,30 @@ pub(super) fn run(options: &Options, path: Option<PathBuf>, terminal: &mut Termi
         if !is_kept {
             disk.replace(path, text.as_bytes())?;
         }
-        terminal.say(&text!("  {:<30} {}", path, if is_kept { "is there already, and stays as it is" } else { why }));
+        terminal.say(&text!(
+            "  {:<30} {}",
+            path,
+            if is_kept {
+                "is there already, and stays as it is"
+            } else {
+                why
+            }
+        ));
     }
-    let args = Compile { write: true, ..Compile::default() };
+    let args = Compile {
+        write: true,
+        ..Compile::default()
+    };
     let here = options.for_people_in(folder);
     let status = compile::run(&here, &args, terminal)?;
-    terminal.say(&text!("next: `reqc list`, `reqc check`, `reqc render Reviewer --context review-request`"));
+    terminal.say(&text!(
+        "next: `reqc list`, `reqc check`, `reqc render Reviewer --context review-request`"
+    ));
     Ok(status)
 }
 
-/// Refuses a folder in which a file would be replaced, or whose agents would be compiled along. A README stays.
+/// Refuses a folder in which a file would be replaced, or whose agents would be compiled along. A
+/// README stays.
 fn refuse_to_overwrite(disk: &Disk, folder: &Path) -> Result<(), Failure> {
     let mut taken = Vec::new();
     if !Output::list(disk, "agents")?.is_empty() {
@@ -63,7 +97,11 @@ fn refuse_to_overwrite(disk: &Disk, folder: &Path) -> Result<(), Failure> {
     match taken.is_empty() {
         true => Ok(()),
         false => {
-            let failure = Failure::new(format!("{} already holds {}", folder.display(), taken.join(", ")));
+            let failure = Failure::new(format!(
+                "{} already holds {}",
+                folder.display(),
+                taken.join(", ")
+            ));
             Err(failure.help("`reqc init DIR` starts in another folder"))
         }
     }

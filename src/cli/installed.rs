@@ -15,7 +15,12 @@ use crate::system::{SystemClock, SystemSecrets};
 use crate::text::text;
 
 /// Asks the server of a provider instance, once the person allowed it as for `reqc send`.
-pub(super) fn run(options: &Options, instance: &str, trust: bool, terminal: &mut Terminal) -> Outcome {
+pub(super) fn run(
+    options: &Options,
+    instance: &str,
+    trust: bool,
+    terminal: &mut Terminal,
+) -> Outcome {
     let opened = options.open()?;
     let list = ModelList::of_instance(&opened.compiler, instance).map_err(failure)?;
     let errors = opened.errors_of_settings(instance);
@@ -32,8 +37,13 @@ pub(super) fn run(options: &Options, instance: &str, trust: bool, terminal: &mut
     Ok(Status::Clean)
 }
 
-fn fetch(list: &ModelList, secrets: SystemSecrets) -> Result<Vec<InstalledModel>, crate::runtime::Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+fn fetch(
+    list: &ModelList,
+    secrets: SystemSecrets,
+) -> Result<Vec<InstalledModel>, crate::runtime::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| {
         let message = format!("the runtime cannot start: {error}");
         crate::runtime::Error::new(crate::runtime::Category::Config, message)
@@ -56,7 +66,10 @@ fn show(format: Format, list: &ModelList, models: &[InstalledModel], terminal: &
         return terminal.say(&text!("{} offers no models", &**list.instance()));
     }
     let rows: Vec<[String; 4]> = models.iter().map(cells).collect();
-    let rows: Vec<[&str; 4]> = rows.iter().map(|row| row.each_ref().map(String::as_str)).collect();
+    let rows: Vec<[&str; 4]> = rows
+        .iter()
+        .map(|row| row.each_ref().map(String::as_str))
+        .collect();
     terminal.text(&columns(["MODEL", "CONTEXT", "SIZE", "KNOWN AS"], &rows));
 }
 
@@ -64,9 +77,16 @@ fn cells(model: &InstalledModel) -> [String; 4] {
     let families: Vec<&str> = model.families.iter().map(AsRef::as_ref).collect();
     [
         model.id.to_string(),
-        model.context_window.map(|tokens| tokens.to_string()).unwrap_or_default(),
+        model
+            .context_window
+            .map(|tokens| tokens.to_string())
+            .unwrap_or_default(),
         model.size_bytes.map(size).unwrap_or_default(),
-        if families.is_empty() { "nothing is known".to_owned() } else { families.join(", ") },
+        if families.is_empty() {
+            "nothing is known".to_owned()
+        } else {
+            families.join(", ")
+        },
     ]
 }
 
@@ -74,7 +94,9 @@ fn cells(model: &InstalledModel) -> [String; 4] {
 fn size(bytes: u64) -> String {
     let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     let fitting = units.into_iter().find(|(_, unit)| bytes >= *unit);
-    fitting.map(|(name, unit)| format!("{}.{} {name}", bytes / unit, bytes / (unit / 10) % 10)).unwrap_or_default()
+    fitting
+        .map(|(name, unit)| format!("{}.{} {name}", bytes / unit, bytes / (unit / 10) % 10))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! `reqc lint`: request bodies that any program made, by the same schemas and rules as compiled ones.
+//! `reqc lint`: request bodies that any program made, by the same schemas and rules as compiled
+//! ones.
 
 use std::io::Read;
 use std::path::Path;
@@ -17,21 +18,37 @@ use crate::traffic::Traffic;
 pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
     let wire = lint.wire.as_deref().map(wire_named).transpose()?;
-    let instance = lint.provider.as_deref().map(|name| instance_named(&opened, name)).transpose()?;
+    let instance = lint
+        .provider
+        .as_deref()
+        .map(|name| instance_named(&opened, name))
+        .transpose()?;
     if let (Some(wire), Some(instance)) = (wire, instance) {
         speaks(instance, wire)?;
     }
     if lint.session {
         return session(options, &opened, wire, lint, terminal);
     }
-    let target = LintTarget { instance, model: options.model.as_deref(), ..LintTarget::default() };
+    let target = LintTarget {
+        instance,
+        model: options.model.as_deref(),
+        ..LintTarget::default()
+    };
     let mut linting = Linting::new(&opened.compiler, wire, target);
     linting.extend(errors_of_settings(&opened, lint.provider.as_deref()));
     for file in &lint.files {
         let (shown, reader) = open(options, &opened.root, file)?;
-        linting.read(&shown, reader).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
+        linting
+            .read(&shown, reader)
+            .map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     }
-    report_from(options.directory(), options, &linting.report(&opened.policy), false, terminal)
+    report_from(
+        options.directory(),
+        options,
+        &linting.report(&opened.policy),
+        false,
+        terminal,
+    )
 }
 
 /// Tells the stories of the conversations in the files.
@@ -43,17 +60,29 @@ fn session(
     terminal: &mut Terminal,
 ) -> Outcome {
     let mut traffic = Traffic::new(&opened.compiler, wire);
-    let sizes = lint.files.iter().map(|file| system::size(&options.path(file)));
+    let sizes = lint
+        .files
+        .iter()
+        .map(|file| system::size(&options.path(file)));
     let progress = Progress::of_bytes(sizes.sum(), terminal.quiet);
     for file in &lint.files {
         let (shown, reader) = open(options, &opened.root, file)?;
-        let counted = Counting { reader, progress: &progress };
-        traffic.read(&shown, counted).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
+        let counted = Counting {
+            reader,
+            progress: &progress,
+        };
+        traffic
+            .read(&shown, counted)
+            .map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
     }
     drop(progress);
     let stories = traffic.end();
     options.formats.write_stories(&stories, terminal)?;
-    Ok(if stories.has_findings() { Status::Findings } else { Status::Clean })
+    Ok(if stories.has_findings() {
+        Status::Findings
+    } else {
+        Status::Clean
+    })
 }
 
 /// Tells how many bytes were read.
@@ -71,7 +100,11 @@ impl<R: Read> Read for Counting<'_, R> {
 }
 
 /// A file of the command line, and what it is called.
-pub(super) fn open(options: &Options, root: &Path, file: &Path) -> Result<(String, Box<dyn Read>), Failure> {
+pub(super) fn open(
+    options: &Options,
+    root: &Path,
+    file: &Path,
+) -> Result<(String, Box<dyn Read>), Failure> {
     if file == Path::new("-") {
         return Ok(("<stdin>".to_owned(), Box::new(std::io::stdin().lock())));
     }
@@ -85,7 +118,8 @@ pub(super) fn open(options: &Options, root: &Path, file: &Path) -> Result<(Strin
 pub(super) fn wire_named(name: &str) -> Result<WireFormat, Failure> {
     let names = || WireFormat::ALL.into_iter().map(WireFormat::name);
     WireFormat::from_name(name).ok_or_else(|| {
-        let help = did_you_mean(name, names()).unwrap_or_else(|| format!("there are: {}", listed(names())));
+        let help = did_you_mean(name, names())
+            .unwrap_or_else(|| format!("there are: {}", listed(names())));
         Failure::new(format!("there is no wire format `{name}`")).help(help)
     })
 }
@@ -94,7 +128,8 @@ fn instance_named<'o>(opened: &'o Opened, name: &str) -> Result<&'o Instance, Fa
     let instances = &opened.compiler.repo().instances;
     instances.get(name).ok_or_else(|| {
         let names = || instances.keys().map(AsRef::as_ref);
-        let help = did_you_mean(name, names()).unwrap_or_else(|| format!("there are: {}", listed(names())));
+        let help = did_you_mean(name, names())
+            .unwrap_or_else(|| format!("there are: {}", listed(names())));
         Failure::new(format!("there is no provider instance `{name}`")).help(help)
     })
 }
@@ -105,7 +140,10 @@ fn speaks(instance: &Instance, wire: WireFormat) -> Result<(), Failure> {
         true => Ok(()),
         false => {
             let (name, api) = (&instance.name.value, &instance.client_api.value);
-            Err(Failure::new(format!("`{name}` takes no `{}`: its client API is `{api}`", wire.name())))
+            Err(Failure::new(format!(
+                "`{name}` takes no `{}`: its client API is `{api}`",
+                wire.name()
+            )))
         }
     }
 }
@@ -113,7 +151,9 @@ fn speaks(instance: &Instance, wire: WireFormat) -> Result<(), Failure> {
 /// Errors in the files of the repository that decide how bodies are judged.
 fn errors_of_settings(opened: &Opened, provider: Option<&str>) -> Vec<Diagnostic> {
     let repo = opened.compiler.repo();
-    let files = provider.map(|name| repo.instance_files(name)).unwrap_or_default();
+    let files = provider
+        .map(|name| repo.instance_files(name))
+        .unwrap_or_default();
     let sources = opened.compiler.sources();
     opened.errors(|file| {
         let path = sources.get(file).path();

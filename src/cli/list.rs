@@ -13,24 +13,46 @@ use crate::report::fill;
 use crate::resolve::{ProfileId, ResolvedProfile};
 use crate::text::{Text, text};
 
-pub(super) fn agents(options: &Options, all: bool, tag: Option<&str>, terminal: &mut Terminal) -> Outcome {
+pub(super) fn agents(
+    options: &Options,
+    all: bool,
+    tag: Option<&str>,
+    terminal: &mut Terminal,
+) -> Outcome {
     let opened = options.open()?;
     options.selection(&opened, terminal)?;
-    let unusable = opened.compiler.agents().iter().filter(|(_, usable)| !usable).map(|(id, _)| *id);
+    let unusable = opened
+        .compiler
+        .agents()
+        .iter()
+        .filter(|(_, usable)| !usable)
+        .map(|(id, _)| *id);
     let unusable: HashSet<ProfileId> = unusable.collect();
-    let rows: Vec<Row> = listed(&opened, all)?.into_iter().map(|id| Row::of(&opened, id, &unusable)).collect();
-    let rows: Vec<Row> =
-        rows.into_iter().filter(|row| tag.is_none_or(|tag| row.tags.iter().any(|it| it == tag))).collect();
+    let rows: Vec<Row> = listed(&opened, all)?
+        .into_iter()
+        .map(|id| Row::of(&opened, id, &unusable))
+        .collect();
+    let rows: Vec<Row> = rows
+        .into_iter()
+        .filter(|row| tag.is_none_or(|tag| row.tags.iter().any(|it| it == tag)))
+        .collect();
     if options.format == Format::Json {
         terminal.json(&rows.iter().map(Row::json).collect());
         return Ok(Status::Clean);
     }
-    let table: Vec<[&str; 4]> =
-        rows.iter().map(|row| [row.name.as_str(), &row.wire, &row.instance, &row.state]).collect();
+    let table: Vec<[&str; 4]> = rows
+        .iter()
+        .map(|row| [row.name.as_str(), &row.wire, &row.instance, &row.state])
+        .collect();
     terminal.text(&columns(["AGENT", "WIRE FORMAT", "PROVIDER", ""], &table));
     if rows.is_empty() {
-        let none = tag.map_or(text!("no agents"), |tag| text!("no agent has the tag `{}`", tag));
-        terminal.say(&text!("{}; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too", none));
+        let none = tag.map_or(text!("no agents"), |tag| {
+            text!("no agent has the tag `{}`", tag)
+        });
+        terminal.say(&text!(
+            "{}; `--bundled` takes the bundled ones, `--all` abstract and hidden ones too",
+            none
+        ));
     }
     Ok(Status::Clean)
 }
@@ -42,17 +64,32 @@ fn listed(opened: &Opened, all: bool) -> Result<Vec<ProfileId>, Failure> {
     let chosen = &opened.selection()?.agents;
     let mut ids: Vec<ProfileId> = match all {
         true => hierarchy.ids().collect(),
-        false => compiler.agents().iter().map(|(id, _)| *id).filter(|id| !hierarchy.get(*id).hidden).collect(),
+        false => compiler
+            .agents()
+            .iter()
+            .map(|(id, _)| *id)
+            .filter(|id| !hierarchy.get(*id).hidden)
+            .collect(),
     };
     let chosen: Option<HashSet<&ProfileId>> = chosen.as_ref().map(|chosen| chosen.iter().collect());
     ids.retain(|id| chosen.as_ref().is_none_or(|chosen| chosen.contains(id)));
-    ids.sort_by(|a, b| hierarchy.get(*a).name.value.cmp(&hierarchy.get(*b).name.value));
+    ids.sort_by(|a, b| {
+        hierarchy
+            .get(*a)
+            .name
+            .value
+            .cmp(&hierarchy.get(*b).name.value)
+    });
     Ok(ids)
 }
 
 /// The wire format of any profile that says enough, also of one that is not compiled here.
 fn wire(opened: &Opened, profile: &ResolvedProfile<'_>) -> Option<WireFormat> {
-    let instance = opened.compiler.repo().instances.get(profile.string("provider_instance")?.value)?;
+    let instance = opened
+        .compiler
+        .repo()
+        .instances
+        .get(profile.string("provider_instance")?.value)?;
     let api = ClientApi::from_name(&instance.client_api.value)?;
     Some(api.wire(profile.string("endpoint")?.value))
 }
@@ -75,19 +112,34 @@ impl Row {
         let resolved = compiler.resolve(id);
         let plan = compiler.plan(id);
         let text = |key: &str| {
-            resolved.as_ref().and_then(|it: &ResolvedProfile<'_>| it.string(key)).map_or("", |it| it.value).to_owned()
+            resolved
+                .as_ref()
+                .and_then(|it: &ResolvedProfile<'_>| it.string(key))
+                .map_or("", |it| it.value)
+                .to_owned()
         };
         let broken = plan.is_none() && unusable.contains(&id);
         let marks = [
             (profile.is_abstract(), "abstract"),
             (profile.hidden, "hidden"),
             (broken, "broken"),
-            (profile.layer == LayerKind::Bundled && !compiler.repo().is_bundled_root, "bundled"),
+            (
+                profile.layer == LayerKind::Bundled && !compiler.repo().is_bundled_root,
+                "bundled",
+            ),
         ];
-        let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
+        let marks: Vec<&str> = marks
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, mark)| mark)
+            .collect();
         Row {
             name: profile.name.value.to_string(),
-            wire: resolved.as_ref().and_then(|it| wire(opened, it)).map_or("", WireFormat::name).to_owned(),
+            wire: resolved
+                .as_ref()
+                .and_then(|it| wire(opened, it))
+                .map_or("", WireFormat::name)
+                .to_owned(),
             instance: text("provider_instance"),
             state: marks.join(", "),
             description: text("description"),
@@ -113,7 +165,11 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
     options.selection(&opened, terminal)?;
     let names = &opened.selection()?.contexts;
     let all = opened.compiler.contexts().iter();
-    let chosen = all.filter(|loaded| names.as_ref().is_none_or(|names| names.contains(&loaded.context.name)));
+    let chosen = all.filter(|loaded| {
+        names
+            .as_ref()
+            .is_none_or(|names| names.contains(&loaded.context.name))
+    });
     if options.format == Format::Json {
         let values = chosen.map(|loaded| {
             let context = &loaded.context;
@@ -127,7 +183,13 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
         let golden = if loaded.golden { ", golden" } else { "" };
         let why = Text::join(&wrap(&loaded.context.why, terminal.width() - 4), "\n    ");
         let name = Text::line(&loaded.context.name).cut(WIDEST_CELL);
-        terminal.text(&text!("{} ({}{})\n    {}\n", name, loaded.context.kind().name(), golden, why));
+        terminal.text(&text!(
+            "{} ({}{})\n    {}\n",
+            name,
+            loaded.context.kind().name(),
+            golden,
+            why
+        ));
     }
     Ok(Status::Clean)
 }
@@ -136,7 +198,10 @@ pub(super) fn contexts(options: &Options, terminal: &mut Terminal) -> Outcome {
 pub(super) fn wrap(foreign: &str, width: usize) -> Vec<Text> {
     let words: Vec<Text> = foreign.split_whitespace().map(Text::line).collect();
     let lines = fill(words.iter().map(Text::width), width);
-    lines.into_iter().map(|line| Text::join(&words[line], " ")).collect()
+    lines
+        .into_iter()
+        .map(|line| Text::join(&words[line], " "))
+        .collect()
 }
 
 /// How many characters of a name a table shows.
@@ -145,12 +210,25 @@ pub(super) const WIDEST_CELL: usize = 80;
 /// Rows in columns as wide as their widest cell.
 pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> Text {
     let cells = |row: &[&str; N]| row.map(|cell| Text::line(cell).cut(WIDEST_CELL));
-    let rows: Vec<[Text; N]> = std::iter::once(&head).chain(rows).filter(|_| !rows.is_empty()).map(cells).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+    let rows: Vec<[Text; N]> = std::iter::once(&head)
+        .chain(rows)
+        .filter(|_| !rows.is_empty())
+        .map(cells)
+        .collect();
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].width())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..N).map(width).collect();
     rows.iter()
         .map(|row| {
-            let cells: Vec<Text> = row.iter().zip(&widths).map(|(cell, width)| cell.clone().padded(*width)).collect();
+            let cells: Vec<Text> = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| cell.clone().padded(*width))
+                .collect();
             text!("{}\n", Text::join(&cells, "  ").trimmed_end())
         })
         .collect()

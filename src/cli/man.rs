@@ -20,29 +20,44 @@ pub(super) fn run(options: &Options, folder: &Path, terminal: &mut Terminal) -> 
     let pages = pages(&command);
     let path = options.directory().join(folder);
     let disk = Disk::create(&path, None)?;
-    pages.iter().try_for_each(|(name, page)| disk.replace(name, page.as_bytes()))?;
-    terminal.say(&text!("{}: {} written", path.display().to_string(), count(pages.len(), "page")));
+    pages
+        .iter()
+        .try_for_each(|(name, page)| disk.replace(name, page.as_bytes()))?;
+    terminal.say(&text!(
+        "{}: {} written",
+        path.display().to_string(),
+        count(pages.len(), "page")
+    ));
     Ok(Status::Clean)
 }
 
-/// A page for the command and one for each command below it, hidden ones left out: file names and texts.
+/// A page for the command and one for each command below it, hidden ones left out: file names and
+/// texts.
 fn pages(command: &Command) -> Vec<(String, String)> {
-    let below = command.get_subcommands().filter(|below| !below.is_hide_set()).flat_map(pages);
+    let below = command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set())
+        .flat_map(pages);
     std::iter::once(page(command)).chain(below).collect()
 }
 
 fn page(command: &Command) -> (String, String) {
     // Shared options stand behind those of this one. Only the command at the top has a version.
-    let sorted = command.clone().mut_args(|argument| match argument.is_global_set() {
-        true => argument.help_heading("Shared options"),
-        false => argument,
-    });
+    let sorted = command
+        .clone()
+        .mut_args(|argument| match argument.is_global_set() {
+            true => argument.help_heading("Shared options"),
+            false => argument,
+        });
     let source = format!("reqc {}", env!("CARGO_PKG_VERSION"));
     let man = Man::new(sorted).source(source).manual("reqc Manual");
     let mut page = Vec::new();
     man.render(&mut page).expect("memory can be written");
     page.extend(exit_status().to_roff().into_bytes());
-    (man.get_filename(), String::from_utf8(page).expect("pages are text"))
+    (
+        man.get_filename(),
+        String::from_utf8(page).expect("pages are text"),
+    )
 }
 
 fn exit_status() -> Roff {
@@ -50,11 +65,17 @@ fn exit_status() -> Roff {
     section.control("SH", ["EXIT STATUS"]);
     for (status, meaning) in [
         ("0", "Nothing at the level of an error."),
-        ("1", "Findings of level error, or golden files that are out of date."),
+        (
+            "1",
+            "Findings of level error, or golden files that are out of date.",
+        ),
         ("2", "The command could not run, or a request failed."),
         ("130", "reqc send was cancelled."),
     ] {
-        section.control("TP", []).text([bold(status)]).text([roman(meaning)]);
+        section
+            .control("TP", [])
+            .text([bold(status)])
+            .text([roman(meaning)]);
     }
     section
 }

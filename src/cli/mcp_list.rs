@@ -57,16 +57,29 @@ impl<'a> Server<'a> {
         let toml = self.entry();
         let world = MemoryWorld::from_iter([("tools.toml", toml.as_str())]);
         let (file, findings) = read_tools(&world, "tools.toml", &mut sources);
-        if let Some(mistake) = findings.iter().find(|finding| finding.severity == Severity::Error) {
-            return Err(Failure::new(format!("this server cannot be asked: {}", mistake.message)));
+        if let Some(mistake) = findings
+            .iter()
+            .find(|finding| finding.severity == Severity::Error)
+        {
+            return Err(Failure::new(format!(
+                "this server cannot be asked: {}",
+                mistake.message
+            )));
         }
-        let spec = file.servers.first().ok_or_else(|| Failure::new("this server cannot be asked"))?;
+        let spec = file
+            .servers
+            .first()
+            .ok_or_else(|| Failure::new("this server cannot be asked"))?;
         let processes = SystemProcesses::new(options.directory())?.supervised();
         let secrets = SystemSecrets::new(&opened.root);
-        let transport =
-            Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
+        let transport = Transport::new(Arc::new(secrets), TransportOptions::default())
+            .with_clock(Arc::new(SystemClock));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build();
+        let runtime =
+            runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
         crate::system::adopt();
         let listed = runtime.block_on(McpServer::survey(spec, &processes, &transport));
         runtime.shutdown_background();
@@ -76,15 +89,26 @@ impl<'a> Server<'a> {
 
     /// The server as `tools.toml` says it.
     fn entry(&self) -> String {
-        let mut entry = format!("[[server]]\nname = \"server\"\ntimeout_seconds = {}\n", self.args.timeout);
+        let mut entry = format!(
+            "[[server]]\nname = \"server\"\ntimeout_seconds = {}\n",
+            self.args.timeout
+        );
         // Writing into a string never fails.
         let _ = match &self.args.mcp_url {
             Some(url) => writeln!(entry, "url = {}", quoted(url)),
             None => {
-                let command: Vec<String> = self.args.command.iter().map(|part| quoted(part)).collect();
-                let names = VARIABLES.into_iter().chain(self.args.mcp_env.iter().map(String::as_str));
+                let command: Vec<String> =
+                    self.args.command.iter().map(|part| quoted(part)).collect();
+                let names = VARIABLES
+                    .into_iter()
+                    .chain(self.args.mcp_env.iter().map(String::as_str));
                 let names: Vec<String> = names.map(quoted).collect();
-                writeln!(entry, "command = [{}]\nenv = [{}]", command.join(", "), names.join(", "))
+                writeln!(
+                    entry,
+                    "command = [{}]\nenv = [{}]",
+                    command.join(", "),
+                    names.join(", ")
+                )
             }
         };
         if let Some(key) = &self.args.mcp_key {

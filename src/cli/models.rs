@@ -9,7 +9,9 @@ use super::list::columns;
 use super::options::Options;
 use super::{Outcome, Status, Terminal};
 use crate::diag::{Rank, Severity};
-use crate::repo::{Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Price, Property, State};
+use crate::repo::{
+    Condition, Demand, Fact, Family, ModelName, ModelPattern, Origin, Price, Property, State,
+};
 use crate::source::Spanned;
 use crate::text::{Text, text};
 
@@ -17,8 +19,10 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     let opened = options.open()?;
     let model = name.map(ModelName::new);
     let all = opened.compiler.repo().families.iter();
-    let families: Vec<&Family> =
-        all.map(AsRef::as_ref).filter(|family| model.as_ref().is_none_or(|name| family.is_about(name))).collect();
+    let families: Vec<&Family> = all
+        .map(AsRef::as_ref)
+        .filter(|family| model.as_ref().is_none_or(|name| family.is_about(name)))
+        .collect();
     if options.format == Format::Json {
         terminal.json(&families.into_iter().map(document).collect());
         return Ok(Status::Clean);
@@ -40,20 +44,37 @@ fn overview(families: &[&Family], terminal: &mut Terminal) {
         [family.name.value.to_string(), names(&family.wires), models]
     };
     let rows: Vec<[String; 3]> = families.iter().map(row).collect();
-    let rows: Vec<[&str; 3]> = rows.iter().map(|row| row.each_ref().map(String::as_str)).collect();
+    let rows: Vec<[&str; 3]> = rows
+        .iter()
+        .map(|row| row.each_ref().map(String::as_str))
+        .collect();
     terminal.text(&columns(["FAMILY", "WIRE FORMATS", "MODELS"], &rows));
 }
 
 /// Prints the facts of one model, and where each is from.
 fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
-    terminal.say(&text!("{}: {} families", Text::line(normal).cut(80), families.len()));
+    terminal.say(&text!(
+        "{}: {} families",
+        Text::line(normal).cut(80),
+        families.len()
+    ));
     if families.is_empty() {
-        terminal.say(&text!("nothing is known of this model: the rules of its wire format hold, and no others"));
+        terminal.say(&text!(
+            "nothing is known of this model: the rules of its wire format hold, and no others"
+        ));
     }
     for family in families {
-        let servers =
-            if family.servers.is_empty() { String::new() } else { format!(", at {}", names(&family.servers)) };
-        terminal.text(&text!("\n{} ({}{})\n", family.name.value, names(&family.wires), servers));
+        let servers = if family.servers.is_empty() {
+            String::new()
+        } else {
+            format!(", at {}", names(&family.servers))
+        };
+        terminal.text(&text!(
+            "\n{} ({}{})\n",
+            family.name.value,
+            names(&family.wires),
+            servers
+        ));
         terminal.text(&text!("  {}\n", origin(&family.origin)));
         for line in family.flags() {
             terminal.text(&text!("  - {}\n", line));
@@ -65,8 +86,16 @@ fn of_model(normal: &str, families: &[&Family], terminal: &mut Terminal) {
 }
 
 fn of_fact(fact: &Fact) -> Text {
-    let wires = if fact.wires.is_empty() { String::new() } else { format!(" ({})", names(&fact.wires)) };
-    let level = if fact.level == Severity::Warning { " [warning]" } else { "" };
+    let wires = if fact.wires.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", names(&fact.wires))
+    };
+    let level = if fact.level == Severity::Warning {
+        " [warning]"
+    } else {
+        ""
+    };
     let mut lines = text!("  - {}{}{}\n", fact.told(), wires, level);
     for more in [&fact.says, &fact.help].into_iter().flatten() {
         lines.push(&text!("    {}\n", more));
@@ -83,16 +112,27 @@ fn origin(origin: &Origin) -> String {
         Some(rank) => format!("{rank}: {source}"),
         None => source.to_owned(),
     });
-    let parts: Vec<&str> = [source.as_deref(), seen.as_deref()].into_iter().flatten().collect();
+    let parts: Vec<&str> = [source.as_deref(), seen.as_deref()]
+        .into_iter()
+        .flatten()
+        .collect();
     parts.join("; ")
 }
 
 fn patterns(patterns: &[ModelPattern]) -> String {
-    patterns.iter().map(|pattern| &*pattern.text.value).collect::<Vec<_>>().join(", ")
+    patterns
+        .iter()
+        .map(|pattern| &*pattern.text.value)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn names(names: &[Spanned<Arc<str>>]) -> String {
-    names.iter().map(|name| &*name.value).collect::<Vec<_>>().join(", ")
+    names
+        .iter()
+        .map(|name| &*name.value)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn document(family: &Family) -> Value {
@@ -107,17 +147,27 @@ fn document(family: &Family) -> Value {
         "price": family.price.as_ref().map(price_document),
         "facts": family.facts.iter().map(fact_document).collect::<Vec<_>>(),
     });
-    let properties = Property::ALL.into_iter().map(|it| (it.key().to_owned(), json!(family.property(it))));
-    document.as_object_mut().expect("it is written as an object").extend(properties);
+    let properties = Property::ALL
+        .into_iter()
+        .map(|it| (it.key().to_owned(), json!(family.property(it))));
+    document
+        .as_object_mut()
+        .expect("it is written as an object")
+        .extend(properties);
     document
 }
 
 fn globs(list: &[ModelPattern]) -> Vec<String> {
-    list.iter().map(|it| it.text.value.to_string()).collect::<Vec<_>>()
+    list.iter()
+        .map(|it| it.text.value.to_string())
+        .collect::<Vec<_>>()
 }
 
 fn texts(names: &[Spanned<Arc<str>>]) -> Vec<String> {
-    names.iter().map(|name| name.value.to_string()).collect::<Vec<_>>()
+    names
+        .iter()
+        .map(|name| name.value.to_string())
+        .collect::<Vec<_>>()
 }
 
 fn price_document(price: &Price) -> Value {
@@ -136,7 +186,11 @@ fn fact_document(fact: &Fact) -> Value {
     };
     let (one_of, least, most) = match &fact.demand {
         Demand::Absent { .. } => (None, None, None),
-        Demand::Value { one_of, least, most } => (Some(one_of), *least, *most),
+        Demand::Value {
+            one_of,
+            least,
+            most,
+        } => (Some(one_of), *least, *most),
     };
     json!({
         "at": fact.at.iter().map(|place| place.pointer.as_str()).collect::<Vec<_>>(),

@@ -8,7 +8,8 @@ use super::args::{Common, Format};
 use super::formats::Formats;
 use super::{Failure, Terminal};
 use crate::compile::{
-    Compiler, Names, PolicyOptions, Reach, Report, Reporter, SelectError, Selection, Shard, check_allowed, check_code,
+    Compiler, Names, PolicyOptions, Reach, Report, Reporter, SelectError, Selection, Shard,
+    check_allowed, check_code,
 };
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::{Date, Glob, LoadOptions};
@@ -38,8 +39,16 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn resolve(common: Common) -> Result<Options, Failure> {
-        common.deny.iter().try_for_each(|code| check_code(code)).map_err(Failure::of)?;
-        common.allow.iter().try_for_each(|code| check_allowed(code)).map_err(Failure::of)?;
+        common
+            .deny
+            .iter()
+            .try_for_each(|code| check_code(code))
+            .map_err(Failure::of)?;
+        common
+            .allow
+            .iter()
+            .try_for_each(|code| check_allowed(code))
+            .map_err(Failure::of)?;
         let formats = Formats::resolve(common.formats)?;
         Ok(Options {
             is_named: common.directory.is_some(),
@@ -48,7 +57,10 @@ impl Options {
             contexts: common.contexts,
             model: common.model,
             is_verbose: common.verbose,
-            load: LoadOptions { with_bundled: common.bundled, without_bundled: common.no_bundled },
+            load: LoadOptions {
+                with_bundled: common.bundled,
+                without_bundled: common.no_bundled,
+            },
             format: formats.shown,
             formats,
             deny: common.deny,
@@ -59,7 +71,11 @@ impl Options {
     /// The same options for exactly this folder, for people.
     pub(super) fn for_people_in(&self, directory: PathBuf) -> Options {
         let formats = Formats::for_people();
-        Options { format: formats.shown, formats, ..self.in_folder(directory) }
+        Options {
+            format: formats.shown,
+            formats,
+            ..self.in_folder(directory)
+        }
     }
 
     /// Returns `true` if the folder was named on the command line.
@@ -76,14 +92,24 @@ impl Options {
 
     /// The same options for exactly this folder.
     pub(super) fn in_folder(&self, directory: PathBuf) -> Options {
-        Options { directory, is_named: true, ..self.clone() }
+        Options {
+            directory,
+            is_named: true,
+            ..self.clone()
+        }
     }
 
     /// The same options with the bundled agents, unless they are left out.
     #[cfg(feature = "runtime")]
     pub(super) fn with_bundled(&self) -> Options {
-        let load = LoadOptions { with_bundled: !self.load.without_bundled, ..self.load };
-        Options { load, ..self.clone() }
+        let load = LoadOptions {
+            with_bundled: !self.load.without_bundled,
+            ..self.load
+        };
+        Options {
+            load,
+            ..self.clone()
+        }
     }
 
     /// The one context that was named; `None` if none was.
@@ -96,7 +122,8 @@ impl Options {
         }
     }
 
-    /// The file that `--context` names instead of a context: `-` for standard input, or a path to JSON.
+    /// The file that `--context` names instead of a context: `-` for standard input, or a path to
+    /// JSON.
     pub(super) fn conversation_file(&self) -> Option<&str> {
         match self.contexts.as_slice() {
             [one] if one == "-" || one.ends_with(".json") => Some(one),
@@ -118,8 +145,16 @@ impl Options {
             true => Text::new(),
             false => text!(" -C {}", shell_word(&self.directory.to_string_lossy())),
         };
-        let agents: Text = self.agents.iter().map(|glob| text!(" --agent {}", shell_word(glob))).collect();
-        let contexts: Text = self.contexts.iter().map(|glob| text!(" --context {}", shell_word(glob))).collect();
+        let agents: Text = self
+            .agents
+            .iter()
+            .map(|glob| text!(" --agent {}", shell_word(glob)))
+            .collect();
+        let contexts: Text = self
+            .contexts
+            .iter()
+            .map(|glob| text!(" --context {}", shell_word(glob)))
+            .collect();
         let layers = match (self.load.with_bundled, self.load.without_bundled) {
             (true, _) => " --bundled",
             (_, true) => " --no-bundled",
@@ -166,7 +201,13 @@ impl Options {
         let compiler = ManuallyDrop::new(Arc::new(compiler));
         let selection = self.select(&compiler);
         let policy = self.policy(&disk);
-        Ok(Opened { root, disk, compiler, selection, policy })
+        Ok(Opened {
+            root,
+            disk,
+            compiler,
+            selection,
+            policy,
+        })
     }
 
     /// Loads all agents of a repository from any world, with these options.
@@ -185,13 +226,18 @@ impl Options {
     }
 
     /// Loads those of the selected agents whose names are wanted.
-    pub(super) fn load_wanted(&self, world: Arc<dyn World>, wanted: &dyn Fn(&str) -> bool) -> Compiler {
+    pub(super) fn load_wanted(
+        &self,
+        world: Arc<dyn World>,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Compiler {
         self.load_some(world, Some(wanted))
     }
 
     /// Returns what takes part of a repository that was loaded from any world.
     pub(super) fn selection_of(&self, compiler: &Compiler) -> Result<Selection, Failure> {
-        self.select(compiler).map_err(|error| select_failure(compiler, &error))
+        self.select(compiler)
+            .map_err(|error| select_failure(compiler, &error))
     }
 
     /// Returns what is selected of a repository.
@@ -204,19 +250,38 @@ impl Options {
             [] => None,
             globs => Some(Names::of(compiler).contexts(matcher(globs), &globs.join(", "))?),
         };
-        Ok(Selection { agents, contexts, ..Selection::default() })
+        Ok(Selection {
+            agents,
+            contexts,
+            ..Selection::default()
+        })
     }
 
     fn policy(&self, disk: &Disk) -> PolicyOptions {
-        let today = disk.today().map(|(year, month, day)| Date { year, month, day });
-        PolicyOptions { deny: self.deny.clone(), allow: self.allow.clone(), today, ..PolicyOptions::default() }
+        let today = disk
+            .today()
+            .map(|(year, month, day)| Date { year, month, day });
+        PolicyOptions {
+            deny: self.deny.clone(),
+            allow: self.allow.clone(),
+            today,
+            ..PolicyOptions::default()
+        }
     }
 
-    /// Returns what takes part. If nothing does, and files could not be read, what is wrong with them is shown: one of them may hold
-    /// what was asked for.
-    pub(super) fn selection<'o>(&self, opened: &'o Opened, terminal: &mut Terminal) -> Result<&'o Selection, Failure> {
+    /// Returns what takes part. If nothing does, and files could not be read, what is wrong with
+    /// them is shown: one of them may hold what was asked for.
+    pub(super) fn selection<'o>(
+        &self,
+        opened: &'o Opened,
+        terminal: &mut Terminal,
+    ) -> Result<&'o Selection, Failure> {
         if opened.selection.is_err() && !Names::of(&opened.compiler).are_all_known() {
-            self.formats.write(&opened.report_of(opened.errors(|_| true)), &opened.root, terminal)?;
+            self.formats.write(
+                &opened.report_of(opened.errors(|_| true)),
+                &opened.root,
+                terminal,
+            )?;
         }
         opened.selection()
     }
@@ -226,7 +291,8 @@ impl Options {
 pub(super) struct Opened {
     pub(super) root: PathBuf,
     pub(super) disk: Arc<Disk>,
-    /// Never dropped: the process ends with the command, and taking it all apart takes longer than many a command.
+    /// Never dropped: the process ends with the command, and taking it all apart takes longer than
+    /// many a command.
     pub(super) compiler: ManuallyDrop<Arc<Compiler>>,
     selection: Result<Selection, Box<SelectError>>,
     /// The policy of this run for findings.
@@ -236,7 +302,9 @@ pub(super) struct Opened {
 impl Opened {
     /// Returns what takes part; a failure that names what is near if nothing does.
     pub(super) fn selection(&self) -> Result<&Selection, Failure> {
-        self.selection.as_ref().map_err(|error| select_failure(&self.compiler, error))
+        self.selection
+            .as_ref()
+            .map_err(|error| select_failure(&self.compiler, error))
     }
 
     /// Leaves what some files reach of the selection.
@@ -268,27 +336,47 @@ impl Opened {
     /// The one agent with a name.
     pub(super) fn agent(&self, name: &str) -> Result<ProfileId, Failure> {
         let found = Names::of(&self.compiler).agents(|candidate| candidate == name, name);
-        found.map(|ids| ids[0]).map_err(|error| select_failure(&self.compiler, &error))
+        found
+            .map(|ids| ids[0])
+            .map_err(|error| select_failure(&self.compiler, &error))
     }
 
     /// The findings of loading that concern an agent.
     pub(super) fn findings_of(&self, id: ProfileId) -> Vec<Diagnostic> {
         let name = &self.compiler.hierarchy().get(id).name.value;
-        self.compiler.findings().iter().filter(|finding| finding.agents.contains(name)).cloned().collect()
+        self.compiler
+            .findings()
+            .iter()
+            .filter(|finding| finding.agents.contains(name))
+            .cloned()
+            .collect()
     }
 
-    /// Errors in the files that decide where requests of an agent go, with which key and model: its provider instance's,
-    /// `models.toml`, `reqc.toml`.
+    /// Errors in the files that decide where requests of an agent go, with which key and model: its
+    /// provider instance's, `models.toml`, `reqc.toml`.
     #[cfg(feature = "runtime")]
     pub(super) fn errors_of_settings(&self, instance: &str) -> Vec<Diagnostic> {
-        let (sources, files) = (self.compiler.sources(), self.compiler.repo().instance_files(instance));
-        self.errors(|file| files.contains(&file) || matches!(&**sources.get(file).path(), "models.toml" | "reqc.toml"))
+        let (sources, files) = (
+            self.compiler.sources(),
+            self.compiler.repo().instance_files(instance),
+        );
+        self.errors(|file| {
+            files.contains(&file)
+                || matches!(&**sources.get(file).path(), "models.toml" | "reqc.toml")
+        })
     }
 
     /// Errors of loading in some files.
     pub(super) fn errors(&self, stands_in: impl Fn(FileId) -> bool) -> Vec<Diagnostic> {
-        let errors = self.compiler.findings().iter().filter(|finding| finding.severity == Severity::Error);
-        errors.filter(|finding| stands_in(finding.primary.span.file)).cloned().collect()
+        let errors = self
+            .compiler
+            .findings()
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error);
+        errors
+            .filter(|finding| stands_in(finding.primary.span.file))
+            .cloned()
+            .collect()
     }
 
     /// Any profile with a name, abstract ones too.
@@ -310,11 +398,16 @@ fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
             };
             Failure::new(error.to_string()).help(help.clone().unwrap_or_else(|| listing.to_owned()))
         }
-        SelectError::LeftOut { .. } => Failure::new(error.to_string()).help("`reqc check` says what"),
+        SelectError::LeftOut { .. } => {
+            Failure::new(error.to_string()).help("`reqc check` says what")
+        }
         SelectError::Abstract(finding) => {
             let place = compiler.sources().describe(finding.primary.span);
             let failure = Failure::new(format!("{} ({place})", finding.message));
-            finding.help.iter().fold(failure, |failure, help| failure.help(help.clone()))
+            finding
+                .help
+                .iter()
+                .fold(failure, |failure, help| failure.help(help.clone()))
         }
     }
 }
@@ -330,8 +423,13 @@ fn shell_word(word: &str) -> String {
 
 /// Matches names against globs; a glob that does not parse matches itself.
 fn matcher(globs: &[String]) -> impl Fn(&str) -> bool + use<> {
-    let patterns: Vec<Glob> = globs.iter().filter_map(|text| Glob::new(text).ok()).collect();
+    let patterns: Vec<Glob> = globs
+        .iter()
+        .filter_map(|text| Glob::new(text).ok())
+        .collect();
     // A name may hold brackets or stars of its own.
     let literal = globs.to_vec();
-    move |name: &str| patterns.iter().any(|glob| glob.is_match(name)) || literal.iter().any(|text| text == name)
+    move |name: &str| {
+        patterns.iter().any(|glob| glob.is_match(name)) || literal.iter().any(|text| text == name)
+    }
 }

@@ -19,13 +19,17 @@ impl Part {
     }
 }
 
-/// Opens the repository that a command is about, limited to a part of it. With `golden`, golden files reach the agents that own
-/// them.
+/// Opens the repository that a command is about, limited to a part of it. With `golden`, golden
+/// files reach the agents that own them.
 pub(super) fn open(options: &Options, part: &Part, golden: bool) -> Result<Opened, Failure> {
     let given: Vec<PathBuf> = part.paths.iter().map(|path| options.path(path)).collect();
     let options = in_repository_of(options, &given)?;
     let named = named(options.directory(), &given)?;
-    if part.is_whole() || named.as_ref().is_some_and(|named| named.0.iter().any(String::is_empty)) {
+    if part.is_whole()
+        || named
+            .as_ref()
+            .is_some_and(|named| named.0.iter().any(String::is_empty))
+    {
         return options.open_selected();
     }
     let mut opened = options.open()?;
@@ -36,7 +40,12 @@ pub(super) fn open(options: &Options, part: &Part, golden: bool) -> Result<Opene
         opened.limit_to(reach);
     }
     if let Some(revision) = &part.affected {
-        let reach = affected(&options, &opened, revision.as_deref().unwrap_or("HEAD"), golden)?;
+        let reach = affected(
+            &options,
+            &opened,
+            revision.as_deref().unwrap_or("HEAD"),
+            golden,
+        )?;
         opened.limit_to(reach);
     }
     Ok(opened)
@@ -64,7 +73,8 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     let is_known = |path: &String| {
         let alone = Named(vec![path.clone()]);
         let mut conventional = folders::ALL.iter().chain([&golden::FOLDER]);
-        let is_conventional = conventional.any(|folder| Named(vec![(*folder).to_owned()]).file(path));
+        let is_conventional =
+            conventional.any(|folder| Named(vec![(*folder).to_owned()]).file(path));
         is_conventional || reach.files.iter().flatten().any(|file| alone.file(file))
     };
     match named.0.iter().find(|path| !is_known(path)) {
@@ -76,14 +86,35 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
 }
 
 /// Returns what differs from where a branch left a revision, and what that reaches on both sides.
-fn affected(options: &Options, opened: &Opened, revision: &str, golden: bool) -> Result<Reach, Failure> {
-    // What others did since this branch left is not its own. Where that commit is not here, too much is compiled, and never too little.
-    let base = GitRevision::merge_base(&opened.root, revision, "HEAD").ok().flatten();
-    let older: Arc<dyn World> = Arc::new(GitRevision::load(&opened.root, base.as_deref().unwrap_or(revision))?);
-    let differing = Differing { old: Arc::clone(&older), new: Arc::clone(&opened.disk) as Arc<dyn World> };
+fn affected(
+    options: &Options,
+    opened: &Opened,
+    revision: &str,
+    golden: bool,
+) -> Result<Reach, Failure> {
+    // What others did since this branch left is not its own. Where that commit is not here, too
+    // much is compiled, and never too little.
+    let base = GitRevision::merge_base(&opened.root, revision, "HEAD")
+        .ok()
+        .flatten();
+    let older: Arc<dyn World> = Arc::new(GitRevision::load(
+        &opened.root,
+        base.as_deref().unwrap_or(revision),
+    )?);
+    let differing = Differing {
+        old: Arc::clone(&older),
+        new: Arc::clone(&opened.disk) as Arc<dyn World>,
+    };
     let before: Compiler = options.load_all(older);
-    let [now, then] = [&*opened.compiler, &before].map(|side| FileReach::new(side).of(&differing, golden));
-    let usable = Reach { agents: differently_usable(&opened.compiler, &before), ..Reach::default() };
+    let [now, then] =
+        [&*opened.compiler, &before].map(|side| FileReach::new(side).of(&differing, golden));
+    let usable = Reach {
+        agents: differently_usable(&opened.compiler, &before),
+        ..Reach::default()
+    };
     // What is wrong with the repository as a whole is told: a change anywhere may have caused it.
-    Ok(Reach { files: None, ..now.or(then).or(usable) })
+    Ok(Reach {
+        files: None,
+        ..now.or(then).or(usable)
+    })
 }

@@ -23,16 +23,26 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     };
     let uses = uses(&opened);
     let instances = opened.compiler.repo().instances.values();
-    let rows: Vec<Row> = instances.map(|instance| Row::of(instance, &uses, &keys)).collect();
+    let rows: Vec<Row> = instances
+        .map(|instance| Row::of(instance, &uses, &keys))
+        .collect();
     if options.format == Format::Json {
         terminal.json(&rows.iter().map(Row::json).collect());
         return Ok(Status::Clean);
     }
     let cells: Vec<[String; 6]> = rows.iter().map(Row::cells).collect();
-    let table: Vec<[&str; 6]> = cells.iter().map(|cells| cells.each_ref().map(String::as_str)).collect();
-    terminal.text(&columns(["PROVIDER", "CLIENT API", "URL", "KEY", "FOUND", "AGENTS"], &table));
+    let table: Vec<[&str; 6]> = cells
+        .iter()
+        .map(|cells| cells.each_ref().map(String::as_str))
+        .collect();
+    terminal.text(&columns(
+        ["PROVIDER", "CLIENT API", "URL", "KEY", "FOUND", "AGENTS"],
+        &table,
+    ));
     for row in rows.iter().filter(|row| row.agents > 0) {
-        row.why.iter().for_each(|why| terminal.say(&text!("{}: {}", row.instance.name.value, why)));
+        row.why
+            .iter()
+            .for_each(|why| terminal.say(&text!("{}: {}", row.instance.name.value, why)));
     }
     Ok(Status::Clean)
 }
@@ -78,7 +88,10 @@ impl Keys<'_> {
                 };
             }
             SecretRef::Keyring { .. } if !self.is_allowed(instance, reference) => {
-                return (Found::Unknown, Some("`reqc send` asks before it looks into the keyring".to_owned()));
+                return (
+                    Found::Unknown,
+                    Some("`reqc send` asks before it looks into the keyring".to_owned()),
+                );
             }
             _ => {}
         }
@@ -92,7 +105,10 @@ impl Keys<'_> {
     /// Returns `true` if somebody allowed requests of an agent that go by this instance.
     fn is_allowed(&self, instance: &Instance, reference: &SecretRef) -> bool {
         let (compiler, file) = (&self.opened.compiler, self.secrets.file_of(reference));
-        let plans = compiler.agents().iter().filter_map(|(id, _)| compiler.plan(*id));
+        let plans = compiler
+            .agents()
+            .iter()
+            .filter_map(|(id, _)| compiler.plan(*id));
         let mut own = plans.filter(|plan| plan.instance.name.value == instance.name.value);
         own.any(|plan| {
             let grant = Grant::of_agent(&plan, file.as_deref());
@@ -111,14 +127,27 @@ struct Row<'o> {
 
 impl<'o> Row<'o> {
     fn of(instance: &'o Instance, uses: &BTreeMap<&str, usize>, keys: &Keys<'_>) -> Row<'o> {
-        let reference = instance.api_key_ref.as_ref().map(|reference| &reference.value);
-        let (found, why) = reference.map_or((Found::NotNeeded, None), |reference| keys.look(instance, reference));
+        let reference = instance
+            .api_key_ref
+            .as_ref()
+            .map(|reference| &reference.value);
+        let (found, why) = reference.map_or((Found::NotNeeded, None), |reference| {
+            keys.look(instance, reference)
+        });
         let agents = uses.get(&*instance.name.value).copied().unwrap_or(0);
-        Row { instance, agents, found, why }
+        Row {
+            instance,
+            agents,
+            found,
+            why,
+        }
     }
 
     fn reference(&self) -> Option<String> {
-        self.instance.api_key_ref.as_ref().map(|reference| reference.value.to_string())
+        self.instance
+            .api_key_ref
+            .as_ref()
+            .map(|reference| reference.value.to_string())
     }
 
     fn cells(&self) -> [String; 6] {

@@ -30,14 +30,25 @@ pub(super) enum Shape {
     Tokens,
 }
 
-pub(super) fn run(options: &Options, agent: &str, shape: Shape, terminal: &mut Terminal) -> Outcome {
+pub(super) fn run(
+    options: &Options,
+    agent: &str,
+    shape: Shape,
+    terminal: &mut Terminal,
+) -> Outcome {
     let opened = options.open_one(agent)?;
     let id = opened.agent(agent)?;
     let compiler = &opened.compiler;
     let Some(plan) = compiler.plan(id) else {
-        return Ok(show_findings(options, &opened.report_of(opened.findings_of(id)), terminal));
+        return Ok(show_findings(
+            options,
+            &opened.report_of(opened.findings_of(id)),
+            terminal,
+        ));
     };
-    let model = compiler.repo().client_model(plan.name(), options.model.as_deref());
+    let model = compiler
+        .repo()
+        .client_model(plan.name(), options.model.as_deref());
     let made = match options.conversation_file() {
         Some(file) => of_file(options, &opened, &plan, (file, model))?,
         None => {
@@ -59,9 +70,15 @@ pub(super) fn run(options: &Options, agent: &str, shape: Shape, terminal: &mut T
             }
         }
         Ok(body) if shape == Shape::Curl => {
-            terminal.text(&crate::export::curl(&plan.request_line(model), &body.pretty(), &opened.root));
+            terminal.text(&crate::export::curl(
+                &plan.request_line(model),
+                &body.pretty(),
+                &opened.root,
+            ));
         }
-        Ok(body) if options.format == Format::Json => terminal.json_data(&request(&plan, model, &body)),
+        Ok(body) if options.format == Format::Json => {
+            terminal.json_data(&request(&plan, model, &body));
+        }
         Ok(body) if shape == Shape::Compact => terminal.body(&(body.compact() + "\n")),
         Ok(body) => terminal.body(&body.pretty()),
     }
@@ -72,12 +89,19 @@ pub(super) fn run(options: &Options, agent: &str, shape: Shape, terminal: &mut T
 pub(super) type Made = Result<Body, Vec<Diagnostic>>;
 
 /// The body of a context of the repository.
-pub(super) fn of_context(opened: &Opened, id: ProfileId, agent: &str, model: Option<&str>) -> Result<Made, Failure> {
+pub(super) fn of_context(
+    opened: &Opened,
+    id: ProfileId,
+    agent: &str,
+    model: Option<&str>,
+) -> Result<Made, Failure> {
     let context = pick_context(opened, id)?;
     opened.compiler.body(id, &context, model).ok_or_else(|| {
         let kind = opened.compiler.plan(id).map_or("", |plan| plan.kind.name());
-        Failure::new(format!("`{agent}` is a {kind} agent, and `{context}` is no {kind} context"))
-            .help("`reqc contexts` shows the kind of each")
+        Failure::new(format!(
+            "`{agent}` is a {kind} agent, and `{context}` is no {kind} context"
+        ))
+        .help("`reqc contexts` shows the kind of each")
     })
 }
 
@@ -91,29 +115,49 @@ fn of_file(
     let (shown, reader) = lint::open(options, &opened.root, Path::new(file))?;
     let mut bytes = Vec::new();
     let most = MAX_SOURCE_BYTES as u64;
-    reader.take(most + 1).read_to_end(&mut bytes).map_err(|why| Failure::new(format!("`{shown}`: {why}")))?;
+    reader
+        .take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|why| Failure::new(format!("`{shown}`: {why}")))?;
     if bytes.len() as u64 > most {
-        return Err(Failure::new(format!("`{shown}` has more than {} MiB", most >> 20)));
+        return Err(Failure::new(format!(
+            "`{shown}` has more than {} MiB",
+            most >> 20
+        )));
     }
-    let text = SourceText::from_bytes(&bytes).map_err(|_| Failure::new(format!("`{shown}` is no UTF-8 text")))?;
-    let (conversation, setting) = match Live::new(&opened.compiler, plan).read(shown.clone(), text) {
+    let text = SourceText::from_bytes(&bytes)
+        .map_err(|_| Failure::new(format!("`{shown}` is no UTF-8 text")))?;
+    let (conversation, setting) = match Live::new(&opened.compiler, plan).read(shown.clone(), text)
+    {
         Ok(read) => read,
         Err(findings) => return Ok(Err(findings)),
     };
     if conversation.kind() != plan.kind {
         let kind = plan.kind.name();
-        return Err(Failure::new(format!("`{}` is a {kind} agent, and `{shown}` is no {kind}", plan.name())));
+        return Err(Failure::new(format!(
+            "`{}` is a {kind} agent, and `{shown}` is no {kind}",
+            plan.name()
+        )));
     }
     Ok(Live::new(&opened.compiler, plan).body(conversation, &setting, model))
 }
 
 /// The estimate for people: a line for each part.
 fn tokens_table(estimate: &TokenEstimate) -> Text {
-    let how = if estimate.is_tokenized { "counted" } else { "estimated" };
+    let how = if estimate.is_tokenized {
+        "counted"
+    } else {
+        "estimated"
+    };
     let mut table = text!("");
     for part in &estimate.parts {
         let place = Text::line(&part.pointer).cut(WIDEST_POINTER);
-        table.push(&text!("{} {} {}\n", format!("{:>9}", part.tokens), format!("{:<8}", part.kind.name()), place));
+        table.push(&text!(
+            "{} {} {}\n",
+            format!("{:>9}", part.tokens),
+            format!("{:<8}", part.kind.name()),
+            place
+        ));
     }
     table.push(&text!(
         "{} total, {} with the vocabulary {}\n",
@@ -141,7 +185,8 @@ fn part_document(part: &TokenPart) -> Value {
 
 /// The whole request for programs: what `request.json` has, and the body.
 pub(super) fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Value {
-    let mut request: Value = serde_json::from_str(&golden::request_json(plan, model)).unwrap_or_default();
+    let mut request: Value =
+        serde_json::from_str(&golden::request_json(plan, model)).unwrap_or_default();
     request["body"] = body.value().clone();
     request
 }
@@ -149,13 +194,21 @@ pub(super) fn request(plan: &Plan<'_>, model: Option<&str>, body: &Body) -> Valu
 /// The one context that was asked for.
 pub(super) fn pick_context(opened: &Opened, id: ProfileId) -> Result<String, Failure> {
     let kind = opened.compiler.plan(id).map(|plan| plan.kind);
-    let fitting = opened.compiler.contexts().iter().filter(|loaded| Some(loaded.context.kind()) == kind);
+    let fitting = opened
+        .compiler
+        .contexts()
+        .iter()
+        .filter(|loaded| Some(loaded.context.kind()) == kind);
     let fitting: Vec<&str> = fitting.map(|loaded| loaded.context.name.as_ref()).collect();
     let help = format!("for this agent: {}", fitting.join(", "));
     match opened.selection()?.contexts.as_deref() {
         Some([name]) => Ok(name.to_string()),
         Some(names) => {
-            let names: Vec<&str> = names.iter().map(AsRef::as_ref).filter(|name| fitting.contains(name)).collect();
+            let names: Vec<&str> = names
+                .iter()
+                .map(AsRef::as_ref)
+                .filter(|name| fitting.contains(name))
+                .collect();
             match names.as_slice() {
                 [only] => Ok((*only).to_owned()),
                 _ => Err(Failure::new("`--context` must name one context").help(help)),

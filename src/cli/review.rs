@@ -14,7 +14,10 @@ use crate::text::{Text, text};
 
 pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Outcome {
     let opened = options.open_selected()?;
-    let compile = Compile { all_contexts: args.all_contexts, ..Compile::default() };
+    let compile = Compile {
+        all_contexts: args.all_contexts,
+        ..Compile::default()
+    };
     let review = diff::against_golden(options, &compile, &opened, terminal)?;
     terminal.text(&review_broken(&review, terminal.layout()));
     if review.report.fails() {
@@ -35,14 +38,30 @@ pub(super) fn run(options: &Options, args: &Args, terminal: &mut Terminal) -> Ou
     // A file that several causes change is written once all of them are accepted.
     let mut wanted: BTreeMap<&str, bool> = BTreeMap::new();
     for (at, (_, paths)) in items.iter().enumerate() {
-        paths.iter().for_each(|path| *wanted.entry(path).or_insert(true) &= accepted.contains(&at));
+        paths
+            .iter()
+            .for_each(|path| *wanted.entry(path).or_insert(true) &= accepted.contains(&at));
     }
-    let (_, mut comparison) = compare(&opened, &golden(&opened), Purpose::Write, args.all_contexts, terminal.quiet)?;
+    let (_, mut comparison) = compare(
+        &opened,
+        &golden(&opened),
+        Purpose::Write,
+        args.all_contexts,
+        terminal.quiet,
+    )?;
     comparison.keep(|drift| wanted.get(drift.path.as_str()) == Some(&true));
     let (written, all) = (comparison.drifts().len(), wanted.len());
     comparison.write()?;
-    terminal.say(&text!("{} written, {} left as they are", count(written, "file"), all - written));
-    Ok(if written == all && !review.report.fails() { Status::Clean } else { Status::Findings })
+    terminal.say(&text!(
+        "{} written, {} left as they are",
+        count(written, "file"),
+        all - written
+    ));
+    Ok(if written == all && !review.report.fails() {
+        Status::Clean
+    } else {
+        Status::Findings
+    })
 }
 
 /// A cause or a file that can be accepted: how it is shown, and the paths of its files.

@@ -22,20 +22,32 @@ pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Termi
     };
     let subject = FileToRoute::new(&arguments.file, arguments.project.as_deref());
     let route = Router::new(&opened.compiler).route(roster, &subject);
-    let agent = route.agent.map(|id| opened.compiler.hierarchy().get(id).name.value.to_string());
+    let agent = route
+        .agent
+        .map(|id| opened.compiler.hierarchy().get(id).name.value.to_string());
     match options.format {
         Format::Json => terminal.json(&to_json(&arguments.roster, agent.as_deref(), &route)),
         _ => write(arguments, agent.as_deref(), &route, terminal),
     }
-    Ok(if agent.is_some() { Status::Clean } else { Status::Findings })
+    Ok(if agent.is_some() {
+        Status::Clean
+    } else {
+        Status::Findings
+    })
 }
 
 fn roster<'o>(opened: &'o Opened, name: &str) -> Result<&'o Roster, Failure> {
     let rosters = &opened.compiler.repo().rosters;
     let found = rosters.iter().find(|roster| &*roster.name.value == name);
     found.ok_or_else(|| {
-        let near = did_you_mean(name, rosters.iter().map(|roster| roster.name.value.as_ref()));
-        let names: Vec<&str> = rosters.iter().map(|roster| roster.name.value.as_ref()).collect();
+        let near = did_you_mean(
+            name,
+            rosters.iter().map(|roster| roster.name.value.as_ref()),
+        );
+        let names: Vec<&str> = rosters
+            .iter()
+            .map(|roster| roster.name.value.as_ref())
+            .collect();
         let help = match names.is_empty() {
             true => "`rosters.toml` names none".to_owned(),
             false => format!("rosters: {}", names.join(", ")),
@@ -44,17 +56,26 @@ fn roster<'o>(opened: &'o Opened, name: &str) -> Result<&'o Roster, Failure> {
     })
 }
 
-/// Why rosters of `rosters.toml` are not there: errors of reading it. Those of `roster/*` are about rosters that are.
+/// Why rosters of `rosters.toml` are not there: errors of reading it. Those of `roster/*` are about
+/// rosters that are.
 fn unread(opened: &Opened) -> Vec<Diagnostic> {
-    let errors = opened.errors(|file| opened.compiler.sources().get(file).path().as_ref() == "rosters.toml");
-    errors.into_iter().filter(|finding| !finding.rule.code.starts_with("roster/")).collect()
+    let errors =
+        opened.errors(|file| opened.compiler.sources().get(file).path().as_ref() == "rosters.toml");
+    errors
+        .into_iter()
+        .filter(|finding| !finding.rule.code.starts_with("roster/"))
+        .collect()
 }
 
 /// The agent on a line of its own, for scripts; with `-q` nothing else.
 fn write(arguments: &Arguments, agent: Option<&str>, route: &Route, terminal: &mut Terminal) {
     match agent {
         Some(agent) => terminal.text(&text!("{}\n", agent)),
-        None => terminal.say(&text!("no agent of the roster `{}` accepts `{}`", arguments.roster, arguments.file)),
+        None => terminal.say(&text!(
+            "no agent of the roster `{}` accepts `{}`",
+            arguments.roster,
+            arguments.file
+        )),
     }
     for (name, why) in &route.passed {
         terminal.say(&text!("  not {}: {}", name, why.to_string()));

@@ -21,7 +21,12 @@ pub(super) fn run(options: &Options, code: Option<&str>, terminal: &mut Terminal
         terminal.text(&page(rules[0], terminal.width()));
     } else {
         for rule in rules {
-            terminal.text(&text!("{:<26} {:<8} {}\n", rule.code, rule.severity.name(), rule.summary));
+            terminal.text(&text!(
+                "{:<26} {:<8} {}\n",
+                rule.code,
+                rule.severity.name(),
+                rule.summary
+            ));
         }
     }
     Ok(Status::Clean)
@@ -45,7 +50,12 @@ fn answer((provider, refusal): (&Provider, &Refusal)) -> Value {
 }
 
 fn source(evidence: &Evidence) -> Value {
-    let Evidence { source, shows, seen, .. } = evidence;
+    let Evidence {
+        source,
+        shows,
+        seen,
+        ..
+    } = evidence;
     json!({"rank": evidence.rank().name(), "source": source, "shows": shows, "seen": seen})
 }
 
@@ -56,7 +66,12 @@ fn unknown(code: &str) -> Failure {
 }
 
 fn page(rule: &Rule, width: usize) -> Text {
-    let mut page = text!("{} ({})\n{}\n", rule.code, rule.severity.name(), rule.summary);
+    let mut page = text!(
+        "{} ({})\n{}\n",
+        rule.code,
+        rule.severity.name(),
+        rule.summary
+    );
     for paragraph in rule.full_page().split("\n\n") {
         page.push(&text!("\n"));
         for line in paragraph.split('\n') {

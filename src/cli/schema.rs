@@ -12,18 +12,33 @@ use crate::text::text;
 use crate::world::World;
 
 /// The schemas that describe what people write and what `reqc` reports.
-const NAMES: [&str; 8] = ["profile", "provider", "context", "rosters", "tools", "model-families", "reqc", "report"];
+const NAMES: [&str; 8] = [
+    "profile",
+    "provider",
+    "context",
+    "rosters",
+    "tools",
+    "model-families",
+    "reqc",
+    "report",
+];
 
 pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal) -> Outcome {
     let bundled = Embedded::bundled();
     if let Some(name) = name {
-        let known = names().find(|known| *known == name).ok_or_else(|| unknown(name))?;
+        let known = names()
+            .find(|known| *known == name)
+            .ok_or_else(|| unknown(name))?;
         terminal.script(&schema(&bundled, known));
         return Ok(Status::Clean);
     }
-    let schemas: Vec<(&str, String)> = names().map(|name| (name, title(&schema(&bundled, name)))).collect();
+    let schemas: Vec<(&str, String)> = names()
+        .map(|name| (name, title(&schema(&bundled, name))))
+        .collect();
     if options.format == Format::Json {
-        let values = schemas.iter().map(|(name, title)| json!({"name": name, "title": title}));
+        let values = schemas
+            .iter()
+            .map(|(name, title)| json!({"name": name, "title": title}));
         terminal.json(&values.collect());
         return Ok(Status::Clean);
     }
@@ -35,12 +50,20 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
 
 /// The names of all schemas: those of files first, then the wire formats.
 fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain(WireFormat::ALL.map(WireFormat::name))
+    NAMES
+        .into_iter()
+        .chain(WireFormat::ALL.map(WireFormat::name))
 }
 
 fn schema(bundled: &Embedded, name: &str) -> String {
-    let folder = if NAMES.contains(&name) { "schemas" } else { "schemas/wire" };
-    let bytes = bundled.read(&format!("{folder}/{name}.schema.json")).expect("every schema is embedded");
+    let folder = if NAMES.contains(&name) {
+        "schemas"
+    } else {
+        "schemas/wire"
+    };
+    let bytes = bundled
+        .read(&format!("{folder}/{name}.schema.json"))
+        .expect("every schema is embedded");
     String::from_utf8(bytes).expect("schemas are text")
 }
 

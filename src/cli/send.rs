@@ -17,8 +17,8 @@ use crate::compile::Report;
 use crate::diag::Diagnostic;
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
-    Agent, Category, CompileError, Compiled, Compression, Error, Event, Outcome as Ended, Run, Session, Transport,
-    TransportOptions,
+    Agent, Category, CompileError, Compiled, Compression, Error, Event, Outcome as Ended, Run,
+    Session, Transport, TransportOptions,
 };
 use crate::system::{Embedded, JournalFile, RunningTools, SystemClock, SystemSecrets, TrustFolder};
 use crate::text::Text;
@@ -44,14 +44,19 @@ impl From<Failure> for Unsent {
     }
 }
 
-/// Sends, and prints what happens. For programs, standard output ends in one way, also if nothing is sent: a failure that this
-/// returns ends it where the command was started, by [`end_unsent`].
+/// Sends, and prints what happens. For programs, standard output ends in one way, also if nothing
+/// is sent: a failure that this returns ends it where the command was started, by [`end_unsent`].
 pub(super) fn run(options: &Options, send: &Send, terminal: &mut Terminal) -> Outcome {
     match attempt(options, send, terminal) {
         Ok(status) => Ok(status),
         Err(Unsent::Failure(failure)) => Err(failure),
         Err(Unsent::Findings(found)) => {
-            show_unsent(options, &found, "nothing was sent: the files of the agent have mistakes", terminal);
+            show_unsent(
+                options,
+                &found,
+                "nothing was sent: the files of the agent have mistakes",
+                terminal,
+            );
             Ok(Status::Findings)
         }
         Err(Unsent::Refused(found)) => {
@@ -69,8 +74,13 @@ fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Term
     match options.format {
         Format::Json | Format::Events => {
             terminal.findings_aside(options.format, found);
-            let first = found.findings.first().map(|finding| finding.message.as_str());
-            let error = first.into_iter().fold(Error::new(Category::Config, why), Error::detail);
+            let first = found
+                .findings
+                .first()
+                .map(|finding| finding.message.as_str());
+            let error = first
+                .into_iter()
+                .fold(Error::new(Category::Config, why), Error::detail);
             Ending::failed(error, Some(found)).print(options.format, terminal);
         }
         format => terminal.findings(format, found),
@@ -80,29 +90,47 @@ fn show_unsent(options: &Options, found: &Report, why: &str, terminal: &mut Term
 /// Ends standard output for programs after a failure before anything was sent.
 pub(super) fn end_unsent(format: Format, failure: &Failure, terminal: &mut Terminal) {
     let error = Error::new(Category::Config, failure.message.as_str());
-    let error = failure.help.iter().fold(error, |error, help| error.detail(help.as_str()));
+    let error = failure
+        .help
+        .iter()
+        .fold(error, |error, help| error.detail(help.as_str()));
     Ending::failed(error, None).print(format, terminal);
 }
 
 fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<Status, Unsent> {
     let everything = options.with_bundled();
     // Which agent compresses the chat is known once all are.
-    let mut opened = if send.compress { everything.open()? } else { everything.open_one(&send.agent)? };
+    let mut opened = if send.compress {
+        everything.open()?
+    } else {
+        everything.open_one(&send.agent)?
+    };
     let input = match Input::read(options, send, &mut opened, terminal) {
         Ok(input) => input,
         Err(Unusable::Failure(failure)) => return Err(failure.into()),
-        Err(Unusable::Findings(found)) => return Err(Unsent::Findings(opened.report_of(found).into())),
+        Err(Unusable::Findings(found)) => {
+            return Err(Unsent::Findings(opened.report_of(found).into()));
+        }
         Err(Unusable::FindingsIn(sources, found)) => {
             return Err(Unsent::Findings(opened.report_in(sources, found).into()));
         }
     };
-    let agent = Agent::new(Arc::clone(&opened.compiler), &send.agent, input.environment.clone()).map_err(failure)?;
+    let agent = Agent::new(
+        Arc::clone(&opened.compiler),
+        &send.agent,
+        input.environment.clone(),
+    )
+    .map_err(failure)?;
     let agent = agent.with_model(options.model.as_deref());
     let agent = match input::session_files(options, send)? {
         Some(files) => agent.with_content(Arc::new(files)),
         None => agent,
     };
-    let compressor = send.compress.then(|| agent.compression_agent()).transpose().map_err(failure)?;
+    let compressor = send
+        .compress
+        .then(|| agent.compression_agent())
+        .transpose()
+        .map_err(failure)?;
     let checked = match &compressor {
         Some(compressor) if input.blocks.is_none() => compress::compile(compressor, &input)?,
         _ => compile(&agent, &input)?,
@@ -112,10 +140,15 @@ fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<St
         Err(found) => return Err(Unsent::Findings(opened.report_of(found).into())),
     };
     if checked.compiled.exposes_key() {
-        Terminal::warn(&format!("the key travels in the clear to {}: use https", checked.compiled.address()));
+        Terminal::warn(&format!(
+            "the key travels in the clear to {}: use https",
+            checked.compiled.address()
+        ));
     }
     if !is_sent(send) && input.tools.as_ref().is_some_and(Tools::has_servers) {
-        Terminal::warn("this request has no tools of MCP servers: none is started when nothing is sent");
+        Terminal::warn(
+            "this request has no tools of MCP servers: none is started when nothing is sent",
+        );
     }
     let (compiled, found) = (&checked.compiled, opened.report_of(checked.found.clone()));
     let is_refused = found.fails() && !send.force;
@@ -125,13 +158,26 @@ fn attempt(options: &Options, send: &Send, terminal: &mut Terminal) -> Result<St
     terminal.findings_aside(options.format, &found);
     match is_sent(send) {
         true => deliver(
-            &Command { options, send, opened: &opened },
+            &Command {
+                options,
+                send,
+                opened: &opened,
+            },
             Agents { agent, compressor },
             &checked,
             input,
             terminal,
         ),
-        false => show(&Command { options, send, opened: &opened }, compiled, &found, terminal),
+        false => show(
+            &Command {
+                options,
+                send,
+                opened: &opened,
+            },
+            compiled,
+            &found,
+            terminal,
+        ),
     }
 }
 
@@ -150,7 +196,10 @@ type Compilation = Result<Checked, Vec<Diagnostic>>;
 
 /// The request as it would be sent now.
 fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
-    let conversation = input.restored().preview(agent, input.blocks.clone()).map_err(failure)?;
+    let conversation = input
+        .restored()
+        .preview(agent, input.blocks.clone())
+        .map_err(failure)?;
     match agent.compile_and_check(conversation) {
         Ok((compiled, found)) => Ok(Ok(Checked { compiled, found })),
         Err(CompileError::Findings(found)) => Ok(Err(found)),
@@ -159,10 +208,21 @@ fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
 }
 
 /// Prints the request. The status tells whether it would be sent.
-fn show(command: &Command<'_>, compiled: &Compiled, found: &Report, terminal: &mut Terminal) -> Result<Status, Unsent> {
-    let Command { options, send, opened } = command;
+fn show(
+    command: &Command<'_>,
+    compiled: &Compiled,
+    found: &Report,
+    terminal: &mut Terminal,
+) -> Result<Status, Unsent> {
+    let Command {
+        options,
+        send,
+        opened,
+    } = command;
     let is_refused = found.fails() && !send.force;
-    let curl = send.curl.then(|| crate::export::curl(&compiled.line, &compiled.body.pretty(), &opened.root));
+    let curl = send
+        .curl
+        .then(|| crate::export::curl(&compiled.line, &compiled.body.pretty(), &opened.root));
     match options.format {
         format @ (Format::Json | Format::Events) => {
             let request = request_document(command, compiled, curl.as_ref())?;
@@ -174,17 +234,31 @@ fn show(command: &Command<'_>, compiled: &Compiled, found: &Report, terminal: &m
         }
         _ => terminal.text(&curl.unwrap_or_else(|| output::dry_run(compiled))),
     }
-    Ok(if is_refused { Status::Findings } else { Status::Clean })
+    Ok(if is_refused {
+        Status::Findings
+    } else {
+        Status::Clean
+    })
 }
 
 /// The request for programs, with the command that sends it.
 fn request_document(
-    Command { options, send, opened }: &Command<'_>,
+    Command {
+        options,
+        send,
+        opened,
+    }: &Command<'_>,
     compiled: &Compiled,
     curl: Option<&Text>,
 ) -> Result<Value, Failure> {
-    let plan = opened.compiler.plan(opened.agent(&send.agent)?).expect("it was compiled");
-    let model = opened.compiler.repo().client_model(plan.name(), options.model.as_deref());
+    let plan = opened
+        .compiler
+        .plan(opened.agent(&send.agent)?)
+        .expect("it was compiled");
+    let model = opened
+        .compiler
+        .repo()
+        .client_model(plan.name(), options.model.as_deref());
     let mut document = super::render::request(&plan, model, &compiled.body);
     if let Some(curl) = curl {
         document["curl"] = curl.as_str().into();
@@ -213,32 +287,60 @@ fn deliver(
     mut input: Input,
     terminal: &mut Terminal,
 ) -> Result<Status, Unsent> {
-    let Command { options, send, opened } = command;
+    let Command {
+        options,
+        send,
+        opened,
+    } = command;
     let secrets = SystemSecrets::new(&opened.root);
     let mut wanted = wanted(opened, &checked.compiled, &input, &secrets)?;
     if let Some(compressor) = &compressor {
         let compiled = compress::compile(compressor, &input)?;
-        let more = compiled.ok().map(|checked| server_grant(opened, &checked.compiled, &secrets)).transpose()?;
+        let more = compiled
+            .ok()
+            .map(|checked| server_grant(opened, &checked.compiled, &secrets))
+            .transpose()?;
         wanted.extend(more.flatten().filter(|grant| !wanted.contains(grant)));
     }
-    trust::ask(&opened.root, &wanted, send.trust, &TrustFolder::of_person(&opened.root))?;
-    let transport = Transport::new(Arc::new(secrets), TransportOptions::default()).with_clock(Arc::new(SystemClock));
+    trust::ask(
+        &opened.root,
+        &wanted,
+        send.trust,
+        &TrustFolder::of_person(&opened.root),
+    )?;
+    let transport = Transport::new(Arc::new(secrets), TransportOptions::default())
+        .with_clock(Arc::new(SystemClock));
     let engine = Engine::start(&mut input, &transport)?;
     let is_compiled = input.blocks.is_some() || compressor.is_none();
     if is_compiled && input.tools.as_ref().is_some_and(Tools::has_servers) {
         look_again(command, &agent, checked, &input, terminal)?;
     }
-    let agent = if send.force { agent } else { agent.checked(opened.policy.clone()) };
-    let compression = compressor.map(|compressor| compress::compression(command, compressor, &transport));
+    let agent = if send.force {
+        agent
+    } else {
+        agent.checked(opened.policy.clone())
+    };
+    let compression =
+        compressor.map(|compressor| compress::compression(command, compressor, &transport));
     let held = send.clean.then(|| Held::for_task(&input.base.task));
     let mut printer = Printer::new(options.format, terminal).cleaning(held);
-    let (session, ended) = talk(command, Talk { agent, transport, compression }, input, &engine, &mut printer)?;
+    let (session, ended) = talk(
+        command,
+        Talk {
+            agent,
+            transport,
+            compression,
+        },
+        input,
+        &engine,
+        &mut printer,
+    )?;
     drop(engine);
     printer.end(&session, &checked.compiled, &ended);
     match &ended {
-        Ended::Failed(error) if error.category == Category::Config && !send.force => {
-            Ok(refuse_next(options, &opened.report_of(session.findings()), terminal))
-        }
+        Ended::Failed(error) if error.category == Category::Config && !send.force => Ok(
+            refuse_next(options, &opened.report_of(session.findings()), terminal),
+        ),
         _ => Ok(status(&ended)),
     }
 }
@@ -253,9 +355,16 @@ struct Engine {
 impl Engine {
     /// Starts the servers whose tools are needed, and adds those to the input.
     fn start(input: &mut Input, transport: &Transport) -> Result<Engine, Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
-        let mut engine = Engine { runtime: Some(runtime), tools: None };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build();
+        let runtime =
+            runtime.map_err(|error| Failure::new(format!("the runtime cannot start: {error}")))?;
+        let mut engine = Engine {
+            runtime: Some(runtime),
+            tools: None,
+        };
         if let Some(tools) = &mut input.tools {
             crate::system::adopt();
             engine.tools = Some(engine.run(tools.start(transport))?);
@@ -265,7 +374,10 @@ impl Engine {
     }
 
     fn run<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.as_ref().expect("it is there until the end").block_on(work)
+        self.runtime
+            .as_ref()
+            .expect("it is there until the end")
+            .block_on(work)
     }
 }
 
@@ -284,7 +396,11 @@ impl Drop for Engine {
 
 /// Compiles and checks the request again, once it has the tools of servers.
 fn look_again(
-    Command { options, send, opened }: &Command<'_>,
+    Command {
+        options,
+        send,
+        opened,
+    }: &Command<'_>,
     agent: &Agent,
     before: &Checked,
     input: &Input,
@@ -303,27 +419,55 @@ fn look_again(
     Ok(())
 }
 
-/// Shows why a later request of the tool loop was not sent, if that is what the session failed with.
+/// Shows why a later request of the tool loop was not sent, if that is what the session failed
+/// with.
 fn refuse_next(options: &Options, found: &Report, terminal: &Terminal) -> Status {
     if !found.fails() {
         return Status::Failed;
     }
     terminal.findings_aside(options.format, found);
-    Terminal::fail("the next request was not sent: it has mistakes", Some("`--force` sends it all the same"));
+    Terminal::fail(
+        "the next request was not sent: it has mistakes",
+        Some("`--force` sends it all the same"),
+    );
     Status::Findings
 }
 
 /// Returns what only the person can allow: all but the program's own servers and keys.
-fn wanted(opened: &Opened, compiled: &Compiled, input: &Input, secrets: &SystemSecrets) -> Result<Vec<Grant>, Failure> {
+fn wanted(
+    opened: &Opened,
+    compiled: &Compiled,
+    input: &Input,
+    secrets: &SystemSecrets,
+) -> Result<Vec<Grant>, Failure> {
     let server = server_grant(opened, compiled, secrets)?;
-    let tools = input.tools.as_ref().map(|tools| tools.grants(&opened.root, secrets)).transpose()?;
-    Ok(server.into_iter().chain(tools.unwrap_or_default()).collect())
+    let tools = input
+        .tools
+        .as_ref()
+        .map(|tools| tools.grants(&opened.root, secrets))
+        .transpose()?;
+    Ok(server
+        .into_iter()
+        .chain(tools.unwrap_or_default())
+        .collect())
 }
 
 /// Returns what only the person can allow of a request's server and key.
-fn server_grant(opened: &Opened, compiled: &Compiled, secrets: &SystemSecrets) -> Result<Option<Grant>, Failure> {
-    let instance = opened.compiler.repo().instances.get(&compiled.instance).expect("it was compiled with it");
-    let key_file = instance.api_key_ref.as_ref().and_then(|reference| secrets.file_of(&reference.value));
+fn server_grant(
+    opened: &Opened,
+    compiled: &Compiled,
+    secrets: &SystemSecrets,
+) -> Result<Option<Grant>, Failure> {
+    let instance = opened
+        .compiler
+        .repo()
+        .instances
+        .get(&compiled.instance)
+        .expect("it was compiled with it");
+    let key_file = instance
+        .api_key_ref
+        .as_ref()
+        .and_then(|reference| secrets.file_of(&reference.value));
     let server = Grant::of_request(compiled, key_file.as_deref()).map_err(failure)?;
     let is_own = Bundled::read(Arc::new(Embedded::bundled())).covers(&server);
     Ok(Some(server).filter(|_| !is_own))
@@ -332,7 +476,11 @@ fn server_grant(opened: &Opened, compiled: &Compiled, secrets: &SystemSecrets) -
 /// Goes on if the person allows what the program does not bring itself.
 pub(super) fn allow(root: &Path, wanted: &[Grant], flag: bool) -> Result<(), Failure> {
     let bundled = Bundled::read(Arc::new(Embedded::bundled()));
-    let wanted: Vec<Grant> = wanted.iter().filter(|grant| !bundled.covers(grant)).cloned().collect();
+    let wanted: Vec<Grant> = wanted
+        .iter()
+        .filter(|grant| !bundled.covers(grant))
+        .cloned()
+        .collect();
     trust::ask(root, &wanted, flag, &TrustFolder::of_person(root))
 }
 
@@ -359,14 +507,20 @@ struct Talk {
 /// Sends, and prints what happens until the request has ended.
 fn talk(
     Command { options, send, .. }: &Command<'_>,
-    Talk { agent, transport, compression }: Talk,
+    Talk {
+        agent,
+        transport,
+        compression,
+    }: Talk,
     input: Input,
     engine: &Engine,
     printer: &mut Printer<'_>,
 ) -> Result<(Session, Ended), Failure> {
     let restored = input.restored();
     let session = match journal(options, send, input.resumed)? {
-        Some(journal) => Session::journaled(agent, transport, restored, Box::new(journal)).map_err(failure)?,
+        Some(journal) => {
+            Session::journaled(agent, transport, restored, Box::new(journal)).map_err(failure)?
+        }
         None => Session::new(agent, transport, input.base),
     };
     if let Some(tools) = input.tools {
@@ -374,7 +528,8 @@ fn talk(
     }
     let ended = engine.run(async {
         if let Some(compression) = &compression {
-            let ended = compress::first(&session, compression, input.blocks.is_some(), printer).await;
+            let ended =
+                compress::first(&session, compression, input.blocks.is_some(), printer).await;
             if input.blocks.is_none() || !matches!(ended, Ended::Finished(_)) {
                 return ended;
             }
@@ -390,14 +545,21 @@ fn talk(
 }
 
 /// The file that the session is written to, if any.
-fn journal(options: &Options, send: &Send, resumed: Option<Resumed>) -> Result<Option<JournalFile>, Failure> {
+fn journal(
+    options: &Options,
+    send: &Send,
+    resumed: Option<Resumed>,
+) -> Result<Option<JournalFile>, Failure> {
     let saved = send
         .save
         .as_ref()
         .map(|path| {
             let path = options.path(path);
             crate::system::to_write(&path, Some(options.directory()))?;
-            let help = format!("`--resume {}` goes on with a session that is there", path.display());
+            let help = format!(
+                "`--resume {}` goes on with a session that is there",
+                path.display()
+            );
             JournalFile::create(&path).map_err(|why| Failure::new(why).help(help))
         })
         .transpose()?;

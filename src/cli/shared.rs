@@ -1,5 +1,6 @@
-//! The options that several commands share: which command uses which of them, in one table. Help, manual pages and
-//! completions list what the table says, and `--model` is refused where it would change nothing.
+//! The options that several commands share: which command uses which of them, in one table. Help,
+//! manual pages and completions list what the table says, and `--model` is refused where it would
+//! change nothing.
 
 use clap::{Arg, Command, CommandFactory};
 
@@ -11,82 +12,246 @@ struct Uses {
     /// The command; `context import` is named by its first word.
     command: &'static str,
     options: &'static [&'static str],
-    /// The forms that the command can write: it decides which formats are listed. Without any, no format is.
+    /// The forms that the command can write: it decides which formats are listed. Without any, no
+    /// format is.
     writes: &'static [Writes],
 }
 
 /// The options that every command uses.
 const ALWAYS: [&str; 3] = ["directory", "color", "quiet"];
 
-const CHECKING: &[&str] = &["agents", "contexts", "bundled", "no_bundled", "verbose", "deny", "allow"];
-const JUDGING: &[&str] = &["agents", "contexts", "bundled", "no_bundled", "deny", "allow"];
+const CHECKING: &[&str] = &[
+    "agents",
+    "contexts",
+    "bundled",
+    "no_bundled",
+    "verbose",
+    "deny",
+    "allow",
+];
+const JUDGING: &[&str] = &[
+    "agents",
+    "contexts",
+    "bundled",
+    "no_bundled",
+    "deny",
+    "allow",
+];
 const ONE_BODY: &[&str] = &["contexts", "model", "bundled", "no_bundled"];
 const AGENTS: &[&str] = &["agents", "bundled", "no_bundled"];
 const LAYERS: &[&str] = &["bundled", "no_bundled"];
 
 const TABLE: &[Uses] = &[
-    Uses { command: "check", options: CHECKING, writes: &[Writes::Reports] },
-    Uses { command: "baseline", options: JUDGING, writes: &[Writes::Others] },
-    Uses { command: "compile", options: CHECKING, writes: &[Writes::Reports, Writes::Reviews] },
-    Uses { command: "review", options: JUDGING, writes: &[Writes::Others] },
+    Uses {
+        command: "check",
+        options: CHECKING,
+        writes: &[Writes::Reports],
+    },
+    Uses {
+        command: "baseline",
+        options: JUDGING,
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "compile",
+        options: CHECKING,
+        writes: &[Writes::Reports, Writes::Reviews],
+    },
+    Uses {
+        command: "review",
+        options: JUDGING,
+        writes: &[Writes::Others],
+    },
     Uses {
         command: "compare",
-        options: &["agents", "contexts", "model", "bundled", "no_bundled", "allow"],
+        options: &[
+            "agents",
+            "contexts",
+            "model",
+            "bundled",
+            "no_bundled",
+            "allow",
+        ],
         writes: &[Writes::Comparisons],
     },
-    Uses { command: "lint", options: &["model", "deny", "allow"], writes: &[Writes::Reports, Writes::Stories] },
-    Uses { command: "why400", options: &["model"], writes: &[Writes::Others] },
-    Uses { command: "tools", options: LAYERS, writes: &[Writes::Comparisons] },
-    Uses { command: "list", options: AGENTS, writes: &[Writes::Others] },
-    Uses { command: "tree", options: AGENTS, writes: &[Writes::Others] },
-    Uses { command: "show", options: LAYERS, writes: &[Writes::Others] },
-    Uses { command: "render", options: ONE_BODY, writes: &[Writes::Others] },
-    Uses { command: "explain", options: ONE_BODY, writes: &[Writes::Others] },
-    Uses { command: "impact", options: AGENTS, writes: &[Writes::Others] },
-    Uses { command: "contexts", options: &["contexts"], writes: &[Writes::Others] },
-    Uses { command: "context", options: &[], writes: &[] },
-    Uses { command: "models", options: &[], writes: &[Writes::Others] },
-    Uses { command: "providers", options: LAYERS, writes: &[Writes::Others] },
+    Uses {
+        command: "lint",
+        options: &["model", "deny", "allow"],
+        writes: &[Writes::Reports, Writes::Stories],
+    },
+    Uses {
+        command: "why400",
+        options: &["model"],
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "tools",
+        options: LAYERS,
+        writes: &[Writes::Comparisons],
+    },
+    Uses {
+        command: "list",
+        options: AGENTS,
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "tree",
+        options: AGENTS,
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "show",
+        options: LAYERS,
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "render",
+        options: ONE_BODY,
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "explain",
+        options: ONE_BODY,
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "impact",
+        options: AGENTS,
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "contexts",
+        options: &["contexts"],
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "context",
+        options: &[],
+        writes: &[],
+    },
+    Uses {
+        command: "models",
+        options: &[],
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "providers",
+        options: LAYERS,
+        writes: &[Writes::Others],
+    },
     Uses {
         command: "send",
         options: &["contexts", "model", "no_bundled", "deny", "allow"],
         writes: &[Writes::Answers],
     },
-    Uses { command: "route", options: LAYERS, writes: &[Writes::Others] },
-    Uses { command: "rule", options: &[], writes: &[Writes::Others] },
-    Uses { command: "schema", options: &[], writes: &[Writes::Others] },
-    Uses { command: "init", options: &[], writes: &[] },
-    Uses { command: "completions", options: &[], writes: &[] },
-    Uses { command: "man", options: &[], writes: &[] },
+    Uses {
+        command: "route",
+        options: LAYERS,
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "rule",
+        options: &[],
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "schema",
+        options: &[],
+        writes: &[Writes::Others],
+    },
+    Uses {
+        command: "init",
+        options: &[],
+        writes: &[],
+    },
+    Uses {
+        command: "completions",
+        options: &[],
+        writes: &[],
+    },
+    Uses {
+        command: "man",
+        options: &[],
+        writes: &[],
+    },
 ];
 
-/// Where a shared option means something more particular: the command, the option, the name of its value, the help.
+/// Where a shared option means something more particular: the command, the option, the name of its
+/// value, the help.
 const MEANINGS: &[(&str, &str, &str, &str)] = &[
-    ("render", "contexts", "NAME", "The context, required: its name, a file of that form, or `-` for standard input"),
-    ("explain", "contexts", "NAME", "The context whose body is explained, required; `reqc contexts` lists them"),
-    ("send", "contexts", "NAME", "A conversation to send: a context, or a file of that form"),
-    ("compare", "agents", "NAME", "An agent to compare, instead of files; twice, with --context"),
-    ("compare", "contexts", "NAME", "The context whose bodies are compared"),
-    ("compare", "allow", "KIND", "A difference that may be: `moved`, or with its subject `lost/image` (repeatable)"),
+    (
+        "render",
+        "contexts",
+        "NAME",
+        "The context, required: its name, a file of that form, or `-` for standard input",
+    ),
+    (
+        "explain",
+        "contexts",
+        "NAME",
+        "The context whose body is explained, required; `reqc contexts` lists them",
+    ),
+    (
+        "send",
+        "contexts",
+        "NAME",
+        "A conversation to send: a context, or a file of that form",
+    ),
+    (
+        "compare",
+        "agents",
+        "NAME",
+        "An agent to compare, instead of files; twice, with --context",
+    ),
+    (
+        "compare",
+        "contexts",
+        "NAME",
+        "The context whose bodies are compared",
+    ),
+    (
+        "compare",
+        "allow",
+        "KIND",
+        "A difference that may be: `moved`, or with its subject `lost/image` (repeatable)",
+    ),
     ("lint", "model", "M", "The model of bodies that name none"),
-    ("why400", "model", "M", "The model of the body, if it names none"),
+    (
+        "why400",
+        "model",
+        "M",
+        "The model of the body, if it names none",
+    ),
 ];
 
 /// Usage lines of commands that need a shared option.
 const USAGES: &[(&str, &str)] = &[
     ("render", "reqc render [OPTIONS] --context <NAME> <AGENT>"),
-    ("explain", "reqc explain [OPTIONS] --context <NAME> <AGENT> [POINTER]"),
+    (
+        "explain",
+        "reqc explain [OPTIONS] --context <NAME> <AGENT> [POINTER]",
+    ),
 ];
 
 /// The command line as clap reads it and shows it.
 pub(super) fn command() -> Command {
     let command = Args::command();
-    let shared: Vec<Arg> = command.get_arguments().filter(|argument| argument.is_global_set()).cloned().collect();
-    let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    names.iter().fold(command, |command, name| command.mut_subcommand(name, |below| with_shared(below, &shared)))
+    let shared: Vec<Arg> = command
+        .get_arguments()
+        .filter(|argument| argument.is_global_set())
+        .cloned()
+        .collect();
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|below| below.get_name().to_owned())
+        .collect();
+    names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |below| with_shared(below, &shared))
+    })
 }
 
-/// The command with shared options of its own: clap does not add those that are there, and the ones not used are hidden.
+/// The command with shared options of its own: clap does not add those that are there, and the ones
+/// not used are hidden.
 fn with_shared(command: Command, shared: &[Arg]) -> Command {
     let name = command.get_name().to_owned();
     let uses = uses_of(&name);
@@ -94,8 +259,13 @@ fn with_shared(command: Command, shared: &[Arg]) -> Command {
         Some((_, usage)) => command.override_usage(*usage),
         None => command,
     };
-    let own_first = shared.iter().zip(FIRST_SHARED..).map(|(argument, order)| argument.clone().display_order(order));
-    own_first.fold(command, |command, argument| command.arg(shared_by(&name, uses, argument)))
+    let own_first = shared
+        .iter()
+        .zip(FIRST_SHARED..)
+        .map(|(argument, order)| argument.clone().display_order(order));
+    own_first.fold(command, |command, argument| {
+        command.arg(shared_by(&name, uses, argument))
+    })
 }
 
 /// Where shared options begin in the order of help: behind those of the command alone.
@@ -103,13 +273,19 @@ const FIRST_SHARED: usize = 500;
 
 fn shared_by(command: &str, uses: &Uses, argument: Arg) -> Arg {
     let id = argument.get_id().as_str().to_owned();
-    let meaning = MEANINGS.iter().find(|(of, option, ..)| *of == command && *option == id);
+    let meaning = MEANINGS
+        .iter()
+        .find(|(of, option, ..)| *of == command && *option == id);
     let argument = match meaning {
         Some((_, _, value, help)) => argument.value_name(*value).help(*help),
         None => argument,
     };
     match &*id {
-        "formats" => argument.hide(uses.writes.is_empty()).value_parser(FormatParser { writes: uses.writes }),
+        "formats" => argument
+            .hide(uses.writes.is_empty())
+            .value_parser(FormatParser {
+                writes: uses.writes,
+            }),
         id => argument.hide(!uses.has(id)),
     }
 }
@@ -121,7 +297,10 @@ impl Uses {
 }
 
 fn uses_of(command: &str) -> &'static Uses {
-    TABLE.iter().find(|uses| uses.command == command).expect("the table has every command")
+    TABLE
+        .iter()
+        .find(|uses| uses.command == command)
+        .expect("the table has every command")
 }
 
 /// Refuses `--model` for a command whose result does not depend on it.
@@ -143,14 +322,29 @@ mod tests {
     fn the_table_names_commands_and_options_that_are_there() {
         let command = Args::command();
         let commands: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-        let options: Vec<&str> = command.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+        let options: Vec<&str> = command
+            .get_arguments()
+            .map(|argument| argument.get_id().as_str())
+            .collect();
         for name in &commands {
-            assert_eq!(TABLE.iter().filter(|uses| uses.command == *name).count(), 1, "{name}");
+            assert_eq!(
+                TABLE.iter().filter(|uses| uses.command == *name).count(),
+                1,
+                "{name}"
+            );
         }
         let of_runtime = ["send", "providers"];
         for uses in TABLE {
-            assert!(commands.contains(&uses.command) || of_runtime.contains(&uses.command), "{}", uses.command);
-            assert!(uses.options.iter().all(|option| options.contains(option)), "{}", uses.command);
+            assert!(
+                commands.contains(&uses.command) || of_runtime.contains(&uses.command),
+                "{}",
+                uses.command
+            );
+            assert!(
+                uses.options.iter().all(|option| options.contains(option)),
+                "{}",
+                uses.command
+            );
         }
         for (of, option, ..) in MEANINGS {
             assert!(uses_of(of).has(option), "{of}: {option}");

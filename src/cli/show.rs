@@ -22,7 +22,11 @@ pub(super) fn run(options: &Options, agent: &str, terminal: &mut Terminal) -> Ou
         terminal.json(&Value::Object(table_json(&opened, &resolved.merged)));
         return Ok(Status::Clean);
     }
-    let names: Vec<&str> = resolved.chain.iter().map(|profile| profile.name.value.as_ref()).collect();
+    let names: Vec<&str> = resolved
+        .chain
+        .iter()
+        .map(|profile| profile.name.value.as_ref())
+        .collect();
     let mut shown = text!("# {}\n", names.join(" ← "));
     write_table(&opened, &resolved.merged, &Text::new(), &mut shown);
     terminal.text(&shown);
@@ -33,11 +37,22 @@ pub(super) fn run(options: &Options, agent: &str, terminal: &mut Terminal) -> Ou
 fn write_table(opened: &Opened, table: &MergedTable<'_>, path: &Text, shown: &mut Text) {
     for (key, merged) in table.iter().filter(|(_, merged)| merged.table().is_none()) {
         let origin = origin(opened, merged);
-        shown.push(&text!("{} = {}\n    # {}\n", quote_key(key), inline(merged.node), origin));
+        shown.push(&text!(
+            "{} = {}\n    # {}\n",
+            quote_key(key),
+            inline(merged.node),
+            origin
+        ));
     }
     for (key, merged) in table.iter() {
-        let Some(inner) = merged.table() else { continue };
-        let path = if path.is_empty() { quote_key(key) } else { text!("{}.{}", path, quote_key(key)) };
+        let Some(inner) = merged.table() else {
+            continue;
+        };
+        let path = if path.is_empty() {
+            quote_key(key)
+        } else {
+            text!("{}.{}", path, quote_key(key))
+        };
         shown.push(&text!("\n[{}]\n", path));
         write_table(opened, inner, &path, shown);
     }
@@ -47,7 +62,10 @@ fn origin(opened: &Opened, merged: &Merged<'_>) -> String {
     let sources = opened.compiler.sources();
     let mut origin = sources.describe(merged.span());
     for level in &merged.overrode {
-        let place = sources.describe(crate::source::Span::new(level.file, level.node.span.clone()));
+        let place = sources.describe(crate::source::Span::new(
+            level.file,
+            level.node.span.clone(),
+        ));
         let _ = write!(origin, "; was {} at {place}", cut(&inline(level.node), 41));
     }
     origin
@@ -57,7 +75,9 @@ fn table_json(opened: &Opened, table: &MergedTable<'_>) -> Map<String, Value> {
     let members = table.iter().map(|(key, merged)| {
         let value = match merged.table() {
             Some(inner) => Value::Object(table_json(opened, inner)),
-            None => json!({"value": inline(merged.node).as_str(), "origin": origin(opened, merged)}),
+            None => {
+                json!({"value": inline(merged.node).as_str(), "origin": origin(opened, merged)})
+            }
         };
         (key.to_owned(), value)
     });
@@ -72,7 +92,10 @@ pub(super) fn inline(node: &Node) -> Text {
         Kind::Float(value) => text!("{}", format!("{value:?}")),
         Kind::Boolean(value) => text!("{}", value.to_string()),
         Kind::Datetime(written) => text!("{}", written),
-        Kind::Array(elements) => text!("[{}]", Text::join(&elements.iter().map(inline).collect::<Vec<_>>(), ", ")),
+        Kind::Array(elements) => text!(
+            "[{}]",
+            Text::join(&elements.iter().map(inline).collect::<Vec<_>>(), ", ")
+        ),
         Kind::Table(table) => {
             text!(
                 "{{ {} }}",
@@ -90,6 +113,13 @@ pub(super) fn inline(node: &Node) -> Text {
 }
 
 fn quote_key(key: &str) -> Text {
-    let bare = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if bare { Text::line(key) } else { Text::quoted(&cut(key, 201)) }
+    let bare = !key.is_empty()
+        && key
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if bare {
+        Text::line(key)
+    } else {
+        Text::quoted(&cut(key, 201))
+    }
 }

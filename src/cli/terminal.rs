@@ -10,7 +10,9 @@ use super::Failure;
 use super::args::{Color, Format};
 use crate::compile::{Report, all_rules};
 use crate::diff::CausedGroup;
-use crate::report::{self, Checkout, Github, Gitlab, Human, Json, Junit, Layout, Markdown, Sarif, Short};
+use crate::report::{
+    self, Checkout, Github, Gitlab, Human, Json, Junit, Layout, Markdown, Sarif, Short,
+};
 use crate::review::Review;
 use crate::text::{Printer, Text, text};
 
@@ -51,7 +53,14 @@ impl Terminal {
             true => console_width().clamp(60, 100),
             false => 80,
         };
-        Terminal { color, quiet, width, printer: Printer::of_stream(), closed: false, broken: None }
+        Terminal {
+            color,
+            quiet,
+            width,
+            printer: Printer::of_stream(),
+            closed: false,
+            broken: None,
+        }
     }
 
     /// How many columns there are.
@@ -81,7 +90,8 @@ impl Terminal {
         self.text(&Text::json_line(value));
     }
 
-    /// Writes a request body to standard output: byte for byte, but on a terminal with escapes for what cannot be seen.
+    /// Writes a request body to standard output: byte for byte, but on a terminal with escapes for
+    /// what cannot be seen.
     pub(super) fn body(&mut self, json: &str) {
         match io::stdout().is_terminal() {
             true => self.text(&Text::json_text(json)),
@@ -89,7 +99,8 @@ impl Terminal {
         }
     }
 
-    /// Writes a script of ours to standard output: byte for byte, but on a terminal without what cannot be seen.
+    /// Writes a script of ours to standard output: byte for byte, but on a terminal without what
+    /// cannot be seen.
     pub(super) fn script(&mut self, script: &str) {
         match io::stdout().is_terminal() {
             true => self.text(&Text::script(script)),
@@ -109,7 +120,8 @@ impl Terminal {
         }
     }
 
-    /// Why results were lost, if they were: a reader that went away wants no more, a full disk does.
+    /// Why results were lost, if they were: a reader that went away wants no more, a full disk
+    /// does.
     pub(super) fn lost(&self) -> Option<&str> {
         self.broken.as_deref()
     }
@@ -127,7 +139,9 @@ impl Terminal {
         if self.quiet && report.findings.is_empty() && !is_for_programs {
             return;
         }
-        let text = self.format(format, self.color, checkout).report(report, &all_rules());
+        let text = self
+            .format(format, self.color, checkout)
+            .report(report, &all_rules());
         match format {
             // Its commands are ours; all that is foreign in them is escaped.
             Format::Github => self.write(&text),
@@ -142,7 +156,9 @@ impl Terminal {
 
     /// Writes findings where nothing was counted.
     pub(super) fn findings(&mut self, format: Format, report: &Report) {
-        let text = self.format(format, self.color, &Checkout::default()).findings(report, &all_rules());
+        let text = self
+            .format(format, self.color, &Checkout::default())
+            .findings(report, &all_rules());
         self.text(&text);
     }
 
@@ -161,16 +177,32 @@ impl Terminal {
         review_text(format, Layout::default(), review, base)
     }
 
-    /// Writes findings beside the result to standard error; where the result is for programs, on one line each.
+    /// Writes findings beside the result to standard error; where the result is for programs, on
+    /// one line each.
     #[cfg(feature = "runtime")]
     pub(super) fn findings_aside(&self, format: Format, report: &Report) {
-        let format = if format == Format::Human { format } else { Format::Short };
+        let format = if format == Format::Human {
+            format
+        } else {
+            Format::Short
+        };
         let colour = self.color && io::stderr().is_terminal();
-        print_aside(&self.format(format, colour, &Checkout::default()).findings(report, &all_rules()));
+        print_aside(
+            &self
+                .format(format, colour, &Checkout::default())
+                .findings(report, &all_rules()),
+        );
     }
 
     fn format(&self, format: Format, colour: bool, checkout: &Checkout) -> Box<dyn report::Format> {
-        layouted(format, Layout { width: self.width, colour }, checkout)
+        layouted(
+            format,
+            Layout {
+                width: self.width,
+                colour,
+            },
+            checkout,
+        )
     }
 
     /// Returns `true` if the reader of standard output went away.
@@ -210,7 +242,10 @@ impl Terminal {
         let mut answer = String::new();
         let read = io::stdin().lock().take(64).read_line(&mut answer);
         read.map_err(|error| format!("standard input cannot be read: {error}"))?;
-        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+        Ok(matches!(
+            answer.trim().to_ascii_lowercase().as_str(),
+            "y" | "yes"
+        ))
     }
 
     /// Returns what a person at the terminal chooses.
@@ -236,7 +271,10 @@ impl Terminal {
 
     /// How text is laid out.
     pub(super) fn layout(&self) -> Layout {
-        Layout { width: self.width, colour: self.color }
+        Layout {
+            width: self.width,
+            colour: self.color,
+        }
     }
 
     /// Writes something to think about to standard error.
@@ -245,8 +283,8 @@ impl Terminal {
         print_aside(&text!("warning: {}\n", message));
     }
 
-    /// Writes what clap says: help to standard output, and what is wrong with the arguments to standard error. It was made
-    /// from arguments that can be shown.
+    /// Writes what clap says: help to standard output, and what is wrong with the arguments to
+    /// standard error. It was made from arguments that can be shown.
     pub(super) fn usage(error: &clap::Error) -> ExitCode {
         // Nothing is left to do if nobody reads it.
         let _ = error.print();
@@ -256,16 +294,22 @@ impl Terminal {
     /// Writes what panics say as everything else is written. They are bugs.
     pub(super) fn tell_of_panics() {
         std::panic::set_hook(Box::new(|panic| {
-            let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+            let place = panic
+                .location()
+                .map_or_else(String::new, |place| format!(" at {place}"));
             let why = panic.payload_as_str().unwrap_or("for no known reason");
-            Terminal::fail(&format!("reqc panicked{place}: {why}"), Some("this is a bug of reqc: please report it"));
+            Terminal::fail(
+                &format!("reqc panicked{place}: {why}"),
+                Some("this is a bug of reqc: please report it"),
+            );
         }));
     }
 
     /// Writes why the command could not run to standard error.
     pub(super) fn fail(message: &str, help: Option<&str>) {
         let mut text = text!("error: {}\n", Text::line(message).cut(LONGEST));
-        help.iter().for_each(|help| text.push(&text!("  help: {}\n", Text::line(help).cut(LONGEST))));
+        help.iter()
+            .for_each(|help| text.push(&text!("  help: {}\n", Text::line(help).cut(LONGEST))));
         print_aside(&text);
     }
 }

@@ -27,11 +27,19 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
     let opened = options.open()?;
     let (source, list) = list(options, &opened, args)?;
     if list.hosted > 0 {
-        let are = if list.hosted == 1 { "1 tool is" } else { &format!("{} tools are", list.hosted) };
-        Terminal::warn(&format!("{are} run by a server, without a schema: passed over"));
+        let are = if list.hosted == 1 {
+            "1 tool is"
+        } else {
+            &format!("{} tools are", list.hosted)
+        };
+        Terminal::warn(&format!(
+            "{are} run by a server, without a schema: passed over"
+        ));
     }
     if list.tools.len() > MOST_TOOLS {
-        return Err(Failure::new(format!("`{source}` has more than {MOST_TOOLS} tools")));
+        return Err(Failure::new(format!(
+            "`{source}` has more than {MOST_TOOLS} tools"
+        )));
     }
     match lower_for {
         Some(target) => Ok(lower(options, &opened, &list.tools, target, terminal)),
@@ -47,12 +55,17 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
                 true => matrix.refuses(),
                 false => matrix.columns.iter().any(Column::is_refused),
             };
-            Ok(if is_refused { Status::Findings } else { Status::Clean })
+            Ok(if is_refused {
+                Status::Findings
+            } else {
+                Status::Clean
+            })
         }
     }
 }
 
-/// Writes the nearest tools that are taken: for people what they no longer check goes to standard error.
+/// Writes the nearest tools that are taken: for people what they no longer check goes to standard
+/// error.
 fn lower(
     options: &Options,
     opened: &Opened,
@@ -69,7 +82,11 @@ fn lower(
         }
     }
     let is_whole = list.told.iter().all(|tool| tool.refused.is_none());
-    if is_whole { Status::Clean } else { Status::Findings }
+    if is_whole {
+        Status::Clean
+    } else {
+        Status::Findings
+    }
 }
 
 /// The targets that were asked for.
@@ -78,7 +95,10 @@ fn targets(names: &[String]) -> Result<Vec<ToolTarget>, Failure> {
         return Ok(ToolTarget::ALL.to_vec());
     }
     match names {
-        [] => Ok(ToolTarget::ALL.into_iter().filter(|target| target.is_usual).collect()),
+        [] => Ok(ToolTarget::ALL
+            .into_iter()
+            .filter(|target| target.is_usual)
+            .collect()),
         names => names.iter().map(|name| target_named(name)).collect(),
     }
 }
@@ -86,25 +106,34 @@ fn targets(names: &[String]) -> Result<Vec<ToolTarget>, Failure> {
 fn target_named(name: &str) -> Result<ToolTarget, Failure> {
     ToolTarget::from_name(name).ok_or_else(|| {
         let names = || ToolTarget::ALL.into_iter().map(|target| target.name);
-        let help = did_you_mean(name, names()).unwrap_or_else(|| format!("there are: {}", listed(names())));
+        let help = did_you_mean(name, names())
+            .unwrap_or_else(|| format!("there are: {}", listed(names())));
         Failure::new(format!("there is no provider `{name}`")).help(help)
     })
 }
 
 /// The tools, and what they come from.
-fn list(options: &Options, opened: &Opened, args: &ToolsCheck) -> Result<(String, ToolList), Failure> {
+fn list(
+    options: &Options,
+    opened: &Opened,
+    args: &ToolsCheck,
+) -> Result<(String, ToolList), Failure> {
     #[cfg(feature = "runtime")]
     if let Some(server) = super::mcp_list::Server::of(args) {
         let listed = server.ask(options, opened)?;
         let list = ToolList::of(&Value::Array(listed));
-        let list = list.ok_or_else(|| Failure::new(format!("`{}` lists no tools", server.shown())))?;
+        let list =
+            list.ok_or_else(|| Failure::new(format!("`{}` lists no tools", server.shown())))?;
         return Ok((server.shown(), list));
     }
     let Some(file) = args.source.as_deref() else {
         let help = "write `reqc tools check FILE`, or `reqc tools check --mcp-command -- PROGRAM ARGUMENT…`";
         return Err(Failure::new("nothing is named that has tools").help(help));
     };
-    if file.extension().is_some_and(|extension| extension == "toml") {
+    if file
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
         return of_toml(options, file);
     }
     let (shown, reader) = lint::open(options, &opened.root, file)?;
@@ -112,9 +141,13 @@ fn list(options: &Options, opened: &Opened, args: &ToolsCheck) -> Result<(String
     let read = reader.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| Failure::new(format!("`{shown}` cannot be read: {error}")))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Failure::new(format!("`{shown}` is larger than {} MiB", MAX_FILE_BYTES >> 20)));
+        return Err(Failure::new(format!(
+            "`{shown}` is larger than {} MiB",
+            MAX_FILE_BYTES >> 20
+        )));
     }
-    let text = String::from_utf8(bytes).map_err(|_| Failure::new(format!("`{shown}` is not UTF-8")))?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Failure::new(format!("`{shown}` is not UTF-8")))?;
     let document = json::parse(text.trim_start_matches('\u{feff}')).map_err(|error| {
         let line = text.get(..error.range.start).map_or(1, |before| before.matches('\n').count() + 1);
         let failure = Failure::new(format!("`{shown}` is no JSON: line {line}: {}", error.problem.message()));
@@ -124,7 +157,8 @@ fn list(options: &Options, opened: &Opened, args: &ToolsCheck) -> Result<(String
     })?;
     let found = ToolList::of(&document).or_else(|| of_bodies(document));
     let list = found.ok_or_else(|| {
-        let help = "give a list of tools, a request body with `tools`, or an answer to `tools/list`";
+        let help =
+            "give a list of tools, a request body with `tools`, or an answer to `tools/list`";
         Failure::new(format!("`{shown}` has no tools")).help(help)
     })?;
     Ok((shown, list))
@@ -132,24 +166,40 @@ fn list(options: &Options, opened: &Opened, args: &ToolsCheck) -> Result<(String
 
 /// The tools of the first request of a capture that has some.
 fn of_bodies(document: Value) -> Option<ToolList> {
-    find(document, None).bodies.iter().find_map(|body| ToolList::of(body.value.get("tools")?))
+    find(document, None)
+        .bodies
+        .iter()
+        .find_map(|body| ToolList::of(body.value.get("tools")?))
 }
 
 /// The programs of a `tools.toml`. What its servers list is not known here.
 fn of_toml(options: &Options, file: &Path) -> Result<(String, ToolList), Failure> {
     let shown = file.to_string_lossy().into_owned();
     let path = options.path(file);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let world = Disk::open(folder)?.with_named(&name);
     let mut sources = Sources::default();
     let (tools, findings) = read_tools(&world, &name, &mut sources);
-    if let Some(mistake) = findings.iter().find(|finding| finding.severity == Severity::Error) {
+    if let Some(mistake) = findings
+        .iter()
+        .find(|finding| finding.severity == Severity::Error)
+    {
         let place = sources.describe(mistake.primary.span);
         return Err(Failure::new(format!("{place}: {}", mistake.message)));
     }
     if !tools.servers.is_empty() {
-        let servers: Vec<&str> = tools.servers.iter().map(|server| &*server.name.value).collect();
+        let servers: Vec<&str> = tools
+            .servers
+            .iter()
+            .map(|server| &*server.name.value)
+            .collect();
         Terminal::warn(&format!(
             "servers are not asked here: {}; `--mcp-command` and `--mcp-url` ask one",
             servers.join(", ")

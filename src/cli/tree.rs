@@ -19,7 +19,11 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     let opened = options.open()?;
     options.selection(&opened, terminal)?;
     let shown = shown(&opened)?;
-    let roots: Vec<ProfileId> = shown.iter().copied().filter(|&id| parent(&opened, id).is_none()).collect();
+    let roots: Vec<ProfileId> = shown
+        .iter()
+        .copied()
+        .filter(|&id| parent(&opened, id).is_none())
+        .collect();
     let tree = Tree::new(&opened, &shown);
     if options.format == Format::Json {
         let values: Vec<Value> = roots.iter().map(|&id| to_json(&tree, id, 1)).collect();
@@ -28,7 +32,11 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     }
     let mut drawing = Text::new();
     for &root in &roots {
-        let stems = Stems { first: String::new(), rest: String::new(), depth: 1 };
+        let stems = Stems {
+            first: String::new(),
+            rest: String::new(),
+            depth: 1,
+        };
         draw(&tree, root, &stems, terminal.width(), &mut drawing);
     }
     terminal.text(&drawing);
@@ -40,7 +48,10 @@ fn shown(opened: &Opened) -> Result<Vec<ProfileId>, super::Failure> {
     let (compiler, hierarchy) = (&opened.compiler, opened.compiler.hierarchy());
     let chosen: Vec<ProfileId> = match &opened.selection()?.agents {
         Some(ids) => ids.clone(),
-        None => hierarchy.ids().filter(|id| compiler.repo().is_compiled(hierarchy.get(*id).layer)).collect(),
+        None => hierarchy
+            .ids()
+            .filter(|id| compiler.repo().is_compiled(hierarchy.get(*id).layer))
+            .collect(),
     };
     let mut seen: HashSet<ProfileId> = HashSet::new();
     for id in chosen {
@@ -50,7 +61,13 @@ fn shown(opened: &Opened) -> Result<Vec<ProfileId>, super::Failure> {
         }
     }
     let mut ids: Vec<ProfileId> = seen.into_iter().collect();
-    ids.sort_by(|a, b| hierarchy.get(*a).name.value.cmp(&hierarchy.get(*b).name.value));
+    ids.sort_by(|a, b| {
+        hierarchy
+            .get(*a)
+            .name
+            .value
+            .cmp(&hierarchy.get(*b).name.value)
+    });
     Ok(ids)
 }
 
@@ -75,7 +92,8 @@ impl<'o> Tree<'o> {
         Tree { opened, children }
     }
 
-    /// Those that extend a profile at some depth of the tree: deeper than any chain may be nothing is drawn.
+    /// Those that extend a profile at some depth of the tree: deeper than any chain may be nothing
+    /// is drawn.
     fn children(&self, id: ProfileId, depth: usize) -> &[ProfileId] {
         let children = self.children.get(&id).filter(|_| depth <= MAX_CHAIN);
         children.map(Vec::as_slice).unwrap_or_default()
@@ -94,13 +112,25 @@ fn draw(tree: &Tree<'_>, id: ProfileId, stems: &Stems, width: usize, drawing: &m
     let profile = opened.compiler.hierarchy().get(id);
     drawing.push(&text!("{}{}\n", first, title(opened, profile)));
     let children = tree.children(id, *depth);
-    let stem = if children.is_empty() { "    " } else { "│   " };
+    let stem = if children.is_empty() {
+        "    "
+    } else {
+        "│   "
+    };
     for line in delta(opened, id) {
         drawing.push(&text!("{}\n", text!("{}{}{}", rest, stem, line).cut(width)));
     }
     for (index, child) in children.iter().enumerate() {
-        let (branch, stem) = if index + 1 < children.len() { ("├── ", "│   ") } else { ("└── ", "    ") };
-        let stems = Stems { first: format!("{rest}{branch}"), rest: format!("{rest}{stem}"), depth: depth + 1 };
+        let (branch, stem) = if index + 1 < children.len() {
+            ("├── ", "│   ")
+        } else {
+            ("└── ", "    ")
+        };
+        let stems = Stems {
+            first: format!("{rest}{branch}"),
+            rest: format!("{rest}{stem}"),
+            depth: depth + 1,
+        };
         draw(tree, *child, &stems, width, drawing);
     }
 }
@@ -124,20 +154,54 @@ fn title(opened: &Opened, profile: &Profile) -> Text {
 fn delta(opened: &Opened, id: ProfileId) -> Vec<Text> {
     let profile = opened.compiler.hierarchy().get(id);
     let inherited = parent(opened, id).and_then(|parent| opened.compiler.resolve(parent));
-    let mut lines: Vec<Text> = profile.unset.iter().map(|path| text!("- body.{}", path.value.join("."))).collect();
-    let own = profile.settings.entries.iter().filter(|(key, _)| key.name != "description" && key.name != "tags");
-    let own = Table { entries: own.cloned().collect() };
-    table_delta(&own, inherited.as_ref().map(|it| &it.merged), "", &mut lines);
+    let mut lines: Vec<Text> = profile
+        .unset
+        .iter()
+        .map(|path| text!("- body.{}", path.value.join(".")))
+        .collect();
+    let own = profile
+        .settings
+        .entries
+        .iter()
+        .filter(|(key, _)| key.name != "description" && key.name != "tags");
+    let own = Table {
+        entries: own.cloned().collect(),
+    };
+    table_delta(
+        &own,
+        inherited.as_ref().map(|it| &it.merged),
+        "",
+        &mut lines,
+    );
     lines
 }
 
-fn table_delta(table: &Table, inherited: Option<&MergedTable<'_>>, path: &str, lines: &mut Vec<Text>) {
+fn table_delta(
+    table: &Table,
+    inherited: Option<&MergedTable<'_>>,
+    path: &str,
+    lines: &mut Vec<Text>,
+) {
     for (key, node) in &table.entries {
         let before = inherited.and_then(|inherited| inherited.get(&key.name));
-        let path = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
+        let path = if path.is_empty() {
+            key.name.clone()
+        } else {
+            format!("{path}.{}", key.name)
+        };
         match (&node.kind, before) {
-            (Kind::Table(inner), _) => table_delta(inner, before.and_then(|merged| merged.table()), &path, lines),
-            (_, Some(before)) => lines.push(text!("~ {} = {} (was {})", path, inline(node), inline(before.node))),
+            (Kind::Table(inner), _) => table_delta(
+                inner,
+                before.and_then(|merged| merged.table()),
+                &path,
+                lines,
+            ),
+            (_, Some(before)) => lines.push(text!(
+                "~ {} = {} (was {})",
+                path,
+                inline(node),
+                inline(before.node)
+            )),
             (_, None) => lines.push(text!("+ {} = {}", path, inline(node))),
         }
     }
@@ -146,7 +210,11 @@ fn table_delta(table: &Table, inherited: Option<&MergedTable<'_>>, path: &str, l
 fn to_json(tree: &Tree<'_>, id: ProfileId, depth: usize) -> Value {
     let opened = tree.opened;
     let profile = opened.compiler.hierarchy().get(id);
-    let children: Vec<Value> = tree.children(id, depth).iter().map(|child| to_json(tree, *child, depth + 1)).collect();
+    let children: Vec<Value> = tree
+        .children(id, depth)
+        .iter()
+        .map(|child| to_json(tree, *child, depth + 1))
+        .collect();
     json!({
         "name": &*profile.name.value,
         "file": &**opened.compiler.sources().get(profile.file).path(),

@@ -27,18 +27,33 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
     let wire = args.wire.as_deref().map(lint::wire_named).transpose()?;
     let opened = options.open()?;
     if args.answer == "-" && args.body.as_deref() == Some(Path::new("-")) {
-        return Err(Failure::new("standard input can be the answer or the body, not both"));
+        return Err(Failure::new(
+            "standard input can be the answer or the body, not both",
+        ));
     }
     let answer = answer(options, &opened, &args.answer)?;
-    let body = args.body.as_deref().map(|file| read(options, &opened, file)).transpose()?;
-    let asked = serde_json::from_str(&answer).map(|document: Value| exchanges(&document)).unwrap_or_default();
+    let body = args
+        .body
+        .as_deref()
+        .map(|file| read(options, &opened, file))
+        .transpose()?;
+    let asked = serde_json::from_str(&answer)
+        .map(|document: Value| exchanges(&document))
+        .unwrap_or_default();
     let asked = match asked.is_empty() {
         true => vec![Exchange::of_answer(answer)],
         false => asked,
     };
-    let judge = Judge { options, opened: &opened, wire };
-    let told: Vec<Told> =
-        asked.iter().take(MOST_EXCHANGES).map(|exchange| judge.told(exchange, body.as_ref())).collect();
+    let judge = Judge {
+        options,
+        opened: &opened,
+        wire,
+    };
+    let told: Vec<Told> = asked
+        .iter()
+        .take(MOST_EXCHANGES)
+        .map(|exchange| judge.told(exchange, body.as_ref()))
+        .collect();
     if options.format == Format::Json {
         terminal.json(&told.iter().map(document).collect());
     } else {
@@ -49,11 +64,20 @@ pub(super) fn run(options: &Options, args: &Why400, terminal: &mut Terminal) -> 
             show(options, told, terminal);
         }
         if asked.len() > MOST_EXCHANGES {
-            terminal.text(&text!("\n{} more refused requests are not shown\n", asked.len() - MOST_EXCHANGES));
+            terminal.text(&text!(
+                "\n{} more refused requests are not shown\n",
+                asked.len() - MOST_EXCHANGES
+            ));
         }
     }
-    let is_explained = told.iter().all(|told| told.explained.iter().any(|it| !it.is_near));
-    Ok(if is_explained { Status::Clean } else { Status::Findings })
+    let is_explained = told
+        .iter()
+        .all(|told| told.explained.iter().any(|it| !it.is_near));
+    Ok(if is_explained {
+        Status::Clean
+    } else {
+        Status::Findings
+    })
 }
 
 /// A request's body, and the file or the part of a capture that it comes from.
@@ -85,20 +109,42 @@ struct Judge<'j> {
 
 impl Judge<'_> {
     fn told(&self, exchange: &Exchange, given: Option<&Body>) -> Told {
-        let with_address = format!("{}\n{}", exchange.url.as_deref().unwrap_or_default(), exchange.answer);
+        let with_address = format!(
+            "{}\n{}",
+            exchange.url.as_deref().unwrap_or_default(),
+            exchange.answer
+        );
         let explained = Dictionary::bundled().explain(&with_address);
-        let own = exchange.request.clone().or_else(|| request_in(&exchange.answer));
-        let own = own.map(|text| Body { name: "the request".to_owned(), text });
+        let own = exchange
+            .request
+            .clone()
+            .or_else(|| request_in(&exchange.answer));
+        let own = own.map(|text| Body {
+            name: "the request".to_owned(),
+            text,
+        });
         let body = given.or(own.as_ref());
         let value = body.and_then(|body| objects(&body.text).into_iter().next());
-        let places = explained.iter().map(|it| value.as_ref().and_then(|body| place_of(it, body))).collect();
-        let report = body.and_then(|body| self.judged(body)).map(|report| narrowed(report, &explained));
-        Told { explained, places, report }
+        let places = explained
+            .iter()
+            .map(|it| value.as_ref().and_then(|body| place_of(it, body)))
+            .collect();
+        let report = body
+            .and_then(|body| self.judged(body))
+            .map(|report| narrowed(report, &explained));
+        Told {
+            explained,
+            places,
+            report,
+        }
     }
 
     /// Judges a body as `reqc lint` does.
     fn judged(&self, body: &Body) -> Option<Report> {
-        let target = LintTarget { model: self.options.model.as_deref(), ..LintTarget::default() };
+        let target = LintTarget {
+            model: self.options.model.as_deref(),
+            ..LintTarget::default()
+        };
         let mut linting = Linting::new(&self.opened.compiler, self.wire, target);
         linting.read(&body.name, body.text.as_bytes()).ok()?;
         Some(linting.report(&self.opened.policy))
@@ -121,19 +167,30 @@ fn read(options: &Options, opened: &Opened, file: &Path) -> Result<Body, Failure
     read.map_err(|error| Failure::new(format!("`{name}` cannot be read: {error}")))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         let help = "cut out the refused request and its answer";
-        return Err(Failure::new(format!("`{name}` is larger than {} MiB", MAX_FILE_BYTES >> 20)).help(help));
+        return Err(Failure::new(format!(
+            "`{name}` is larger than {} MiB",
+            MAX_FILE_BYTES >> 20
+        ))
+        .help(help));
     }
-    Ok(Body { text: String::from_utf8_lossy(&bytes).into_owned(), name })
+    Ok(Body {
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        name,
+    })
 }
 
 /// Finds a request's body in a dump that shows it beside the answer.
 fn request_in(dump: &str) -> Option<String> {
-    let body = objects(dump).into_iter().find(|value| has_history(value) && recognise(value).is_ok())?;
+    let body = objects(dump)
+        .into_iter()
+        .find(|value| has_history(value) && recognise(value).is_ok())?;
     serde_json::to_string_pretty(&body).ok()
 }
 
 fn has_history(value: &Value) -> bool {
-    let history = ["messages", "contents", "input"].into_iter().find_map(|name| value.get(name));
+    let history = ["messages", "contents", "input"]
+        .into_iter()
+        .find_map(|name| value.get(name));
     history.is_some_and(|history| history.is_array() || history.is_string())
 }
 
@@ -145,7 +202,10 @@ fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
 
 /// Keeps what the sentences speak of; if that is not found, all errors.
 fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
-    let has_meant = report.findings.iter().any(|finding| is_meant(finding.rule.code, explained));
+    let has_meant = report
+        .findings
+        .iter()
+        .any(|finding| is_meant(finding.rule.code, explained));
     report.findings.retain(|finding| match has_meant {
         true => is_meant(finding.rule.code, explained),
         false => finding.severity == Severity::Error,
@@ -154,7 +214,9 @@ fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
 }
 
 fn is_meant(code: &str, explained: &[Explanation]) -> bool {
-    explained.iter().any(|it| it.refusal.reason == Reason::Rule(code.to_owned()))
+    explained
+        .iter()
+        .any(|it| it.refusal.reason == Reason::Rule(code.to_owned()))
 }
 
 fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
@@ -164,7 +226,11 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
     for (explanation, place) in told.explained.iter().zip(&told.places) {
         terminal.text(&page(explanation, place.as_ref(), terminal.width()));
     }
-    if let Some(report) = told.report.as_ref().filter(|report| !report.findings.is_empty()) {
+    if let Some(report) = told
+        .report
+        .as_ref()
+        .filter(|report| !report.findings.is_empty())
+    {
         terminal.text(&text!("\nIn the body:\n\n"));
         terminal.findings(options.format, report);
     }
@@ -173,9 +239,16 @@ fn show(options: &Options, told: &Told, terminal: &mut Terminal) {
 /// Returns the explanation for people.
 fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
     let refusal = it.refusal;
-    let sentence = if it.is_near { &refusal.sentence } else { &it.said };
-    let mut page =
-        if it.is_near { text!("This sentence is not known. The nearest one that is:\n\n") } else { text!("") };
+    let sentence = if it.is_near {
+        &refusal.sentence
+    } else {
+        &it.said
+    };
+    let mut page = if it.is_near {
+        text!("This sentence is not known. The nearest one that is:\n\n")
+    } else {
+        text!("")
+    };
     page.push(&text!("{}\n  {}\n\n", heading(it), Text::line(sentence)));
     let mut paragraph = |text: &str| {
         page.push(&text!("{}\n", Text::join(&list::wrap(text, width), "\n")));
@@ -183,19 +256,33 @@ fn page(it: &Explanation, place: Option<&Place>, width: usize) -> Text {
     paragraph(&refusal.meaning);
     paragraph(&format!("What to do: {}", refusal.remedy));
     match &refusal.reason {
-        Reason::Rule(code) => paragraph(&format!("`{code}` finds it before you send: `reqc rule {code}`.")),
+        Reason::Rule(code) => paragraph(&format!(
+            "`{code}` finds it before you send: `reqc rule {code}`."
+        )),
         Reason::Unruled(unruled) => paragraph(unruled.told()),
     }
     if let Some(place) = place {
-        paragraph(&format!("It names {} in the body: {}", place.pointer, Text::line(&place.value).cut(LONGEST_VALUE)));
+        paragraph(&format!(
+            "It names {} in the body: {}",
+            place.pointer,
+            Text::line(&place.value).cut(LONGEST_VALUE)
+        ));
     }
-    paragraph(&format!("Seen since {}: {}", refusal.seen, refusal.sources.join(", ")));
+    paragraph(&format!(
+        "Seen since {}: {}",
+        refusal.seen,
+        refusal.sources.join(", ")
+    ));
     page
 }
 
 fn heading(it: &Explanation) -> String {
     let mut heading = it.provider.name.clone();
-    let also: Vec<&str> = it.also.iter().map(|provider: &&Provider| provider.name.as_str()).collect();
+    let also: Vec<&str> = it
+        .also
+        .iter()
+        .map(|provider: &&Provider| provider.name.as_str())
+        .collect();
     if !also.is_empty() {
         heading.push_str(&format!(" (also {})", also.join(", ")));
     }
@@ -214,11 +301,16 @@ fn heading(it: &Explanation) -> String {
 
 /// Returns what is told for programs.
 fn document(told: &Told) -> Value {
-    let explained: Vec<Value> =
-        told.explained.iter().zip(&told.places).map(|(it, place)| explanation(it, place.as_ref())).collect();
+    let explained: Vec<Value> = told
+        .explained
+        .iter()
+        .zip(&told.places)
+        .map(|(it, place)| explanation(it, place.as_ref()))
+        .collect();
     let found = told.report.iter().flat_map(|report| &report.findings);
-    let findings: Vec<Value> =
-        found.map(|finding| json!({"code": finding.rule.code, "message": finding.message})).collect();
+    let findings: Vec<Value> = found
+        .map(|finding| json!({"code": finding.rule.code, "message": finding.message}))
+        .collect();
     json!({"explanations": explained, "findings": findings})
 }
 

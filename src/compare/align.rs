@@ -48,7 +48,8 @@ struct Gap {
 
 /// Aligns the pieces of two bodies.
 pub(super) fn align(first: &[Piece<'_>], second: &[Piece<'_>]) -> Alignment {
-    let keys: [Vec<String>; 2] = [first, second].map(|pieces| pieces.iter().map(Piece::key).collect());
+    let keys: [Vec<String>; 2] =
+        [first, second].map(|pieces| pieces.iter().map(Piece::key).collect());
     let mut aligner = Aligner {
         first,
         second,
@@ -100,9 +101,20 @@ impl Aligner<'_, '_> {
                 }
                 continue;
             }
-            match gaps.last_mut().filter(|gap| gap.first.end == old.start && gap.second.end == new.start) {
-                Some(gap) => *gap = Gap { first: gap.first.start..old.end, second: gap.second.start..new.end },
-                None => gaps.push(Gap { first: old, second: new }),
+            match gaps
+                .last_mut()
+                .filter(|gap| gap.first.end == old.start && gap.second.end == new.start)
+            {
+                Some(gap) => {
+                    *gap = Gap {
+                        first: gap.first.start..old.end,
+                        second: gap.second.start..new.end,
+                    }
+                }
+                None => gaps.push(Gap {
+                    first: old,
+                    second: new,
+                }),
             }
         }
         gaps
@@ -111,16 +123,32 @@ impl Aligner<'_, '_> {
     /// Takes texts that are one in one body and several in the other.
     fn take_regrouped(&mut self, gap: &Gap) {
         for second in gap.second.clone() {
-            if let Some(run) = run_that_says(self.first, &self.taken[0], gap.first.clone(), &self.second[second]) {
-                self.take_group(Regrouped { first: run, second: vec![second] });
+            if let Some(run) = run_that_says(
+                self.first,
+                &self.taken[0],
+                gap.first.clone(),
+                &self.second[second],
+            ) {
+                self.take_group(Regrouped {
+                    first: run,
+                    second: vec![second],
+                });
             }
         }
         for first in gap.first.clone() {
             if self.taken[0][first] {
                 continue;
             }
-            if let Some(run) = run_that_says(self.second, &self.taken[1], gap.second.clone(), &self.first[first]) {
-                self.take_group(Regrouped { first: vec![first], second: run });
+            if let Some(run) = run_that_says(
+                self.second,
+                &self.taken[1],
+                gap.second.clone(),
+                &self.first[first],
+            ) {
+                self.take_group(Regrouped {
+                    first: vec![first],
+                    second: run,
+                });
             }
         }
     }
@@ -134,7 +162,12 @@ impl Aligner<'_, '_> {
     /// Takes equal content that stands elsewhere.
     fn take_moved(&mut self, [first, second]: &[Vec<String>; 2]) {
         let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (number, key) in second.iter().enumerate().rev().filter(|(number, _)| !self.taken[1][*number]) {
+        for (number, key) in second
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(number, _)| !self.taken[1][*number])
+        {
             open.entry(key).or_default().push(number);
         }
         for (number, key) in first.iter().enumerate() {
@@ -142,7 +175,10 @@ impl Aligner<'_, '_> {
                 continue;
             }
             if let Some(other) = open.get_mut(key.as_str()).and_then(Vec::pop) {
-                let pair = Pair { first: number, second: other };
+                let pair = Pair {
+                    first: number,
+                    second: other,
+                };
                 self.take(pair);
                 self.result.moved.push(pair);
             }
@@ -153,19 +189,31 @@ impl Aligner<'_, '_> {
     fn take_answers(&mut self) {
         let partners = self.call_partners();
         for first in 0..self.first.len() {
-            let Content::Result(Answer { call: Some(call), .. }) = &self.first[first].content else { continue };
-            let Some(partner) = partners.get(call) else { continue };
-            let answers =
-                |piece: &Piece<'_>| matches!(&piece.content, Content::Result(answer) if answer.call == Some(*partner));
-            let found = (0..self.second.len())
-                .find(|second| answers(&self.second[*second]) && self.is_open(Pair { first, second: *second }));
+            let Content::Result(Answer {
+                call: Some(call), ..
+            }) = &self.first[first].content
+            else {
+                continue;
+            };
+            let Some(partner) = partners.get(call) else {
+                continue;
+            };
+            let answers = |piece: &Piece<'_>| matches!(&piece.content, Content::Result(answer) if answer.call == Some(*partner));
+            let found = (0..self.second.len()).find(|second| {
+                answers(&self.second[*second])
+                    && self.is_open(Pair {
+                        first,
+                        second: *second,
+                    })
+            });
             if let Some(second) = found {
                 self.take_as_altered(Pair { first, second });
             }
         }
     }
 
-    /// Returns the number of the call in the second body for each call of the first that is there too.
+    /// Returns the number of the call in the second body for each call of the first that is there
+    /// too.
     fn call_partners(&self) -> HashMap<usize, usize> {
         call_partners(self.first, self.second, &self.result)
     }
@@ -177,7 +225,12 @@ impl Aligner<'_, '_> {
 
     /// Takes pieces of one kind that stand in the same place.
     fn take_altered(&mut self, gap: &Gap) {
-        for first in gap.first.clone().filter(|first| !self.taken[0][*first]).collect::<Vec<_>>() {
+        for first in gap
+            .first
+            .clone()
+            .filter(|first| !self.taken[0][*first])
+            .collect::<Vec<_>>()
+        {
             let mut best: Option<(f32, usize)> = None;
             for second in gap.second.clone().filter(|second| !self.taken[1][*second]) {
                 let likeness = likeness(&self.first[first], &self.second[second]);
@@ -185,24 +238,37 @@ impl Aligner<'_, '_> {
                     best = Some((likeness, second));
                 }
             }
-            let second = best.map(|(_, second)| second).or_else(|| self.only_one_in_place(gap, first));
+            let second = best
+                .map(|(_, second)| second)
+                .or_else(|| self.only_one_in_place(gap, first));
             if let Some(second) = second {
                 self.take_as_altered(Pair { first, second });
             }
         }
     }
 
-    /// Returns the one piece of the second body that stands in the place of one of the first, and is of its kind.
+    /// Returns the one piece of the second body that stands in the place of one of the first, and
+    /// is of its kind.
     fn only_one_in_place(&self, gap: &Gap, first: usize) -> Option<usize> {
         let piece = &self.first[first];
-        let is_of_kind =
-            |other: &Piece<'_>| other.content.subject() == piece.content.subject() && other.role == piece.role;
-        let mut own = gap.first.clone().filter(|it| !self.taken[0][*it] && is_of_kind(&self.first[*it]));
-        let mut others = gap.second.clone().filter(|it| !self.taken[1][*it] && is_of_kind(&self.second[*it]));
+        let is_of_kind = |other: &Piece<'_>| {
+            other.content.subject() == piece.content.subject() && other.role == piece.role
+        };
+        let mut own = gap
+            .first
+            .clone()
+            .filter(|it| !self.taken[0][*it] && is_of_kind(&self.first[*it]));
+        let mut others = gap
+            .second
+            .clone()
+            .filter(|it| !self.taken[1][*it] && is_of_kind(&self.second[*it]));
         let second = others.next()?;
         let is_text_of_turn = !matches!(piece.content, Content::Other(..) | Content::Call(_));
-        (is_text_of_turn && own.next() == Some(first) && own.next().is_none() && others.next().is_none())
-            .then_some(second)
+        (is_text_of_turn
+            && own.next() == Some(first)
+            && own.next().is_none()
+            && others.next().is_none())
+        .then_some(second)
     }
 
     fn finish(mut self) -> Alignment {
@@ -218,17 +284,34 @@ fn open(taken: &[bool]) -> Vec<usize> {
 }
 
 /// Returns the number of the call in the second body for each call of the first that is there too.
-pub(super) fn call_partners(first: &[Piece<'_>], second: &[Piece<'_>], alignment: &Alignment) -> HashMap<usize, usize> {
-    let pairs = alignment.equal.iter().chain(&alignment.moved).chain(&alignment.altered);
-    let calls = pairs.filter_map(|pair| match (&first[pair.first].content, &second[pair.second].content) {
-        (Content::Call(call), Content::Call(other)) => Some((call.number, other.number)),
-        _ => None,
-    });
+pub(super) fn call_partners(
+    first: &[Piece<'_>],
+    second: &[Piece<'_>],
+    alignment: &Alignment,
+) -> HashMap<usize, usize> {
+    let pairs = alignment
+        .equal
+        .iter()
+        .chain(&alignment.moved)
+        .chain(&alignment.altered);
+    let calls =
+        pairs.filter_map(
+            |pair| match (&first[pair.first].content, &second[pair.second].content) {
+                (Content::Call(call), Content::Call(other)) => Some((call.number, other.number)),
+                _ => None,
+            },
+        );
     calls.collect()
 }
 
-/// Returns the open texts of one role, one behind the other, that together say what one text says, white space aside.
-fn run_that_says(pieces: &[Piece<'_>], taken: &[bool], range: Range<usize>, whole: &Piece<'_>) -> Option<Vec<usize>> {
+/// Returns the open texts of one role, one behind the other, that together say what one text says,
+/// white space aside.
+fn run_that_says(
+    pieces: &[Piece<'_>],
+    taken: &[bool],
+    range: Range<usize>,
+    whole: &Piece<'_>,
+) -> Option<Vec<usize>> {
     let wanted = letters(whole.text()?);
     if wanted.is_empty() {
         return None;
@@ -241,7 +324,9 @@ fn run_that_says(pieces: &[Piece<'_>], taken: &[bool], range: Range<usize>, whol
             if matches!(piece.content, Content::CacheMark) && !run.is_empty() {
                 continue;
             }
-            let text = piece.text().filter(|_| !taken[at] && piece.role == whole.role)?;
+            let text = piece
+                .text()
+                .filter(|_| !taken[at] && piece.role == whole.role)?;
             said.push_str(&letters(text));
             run.push(at);
             if !wanted.starts_with(&said) {
@@ -262,13 +347,19 @@ fn letters(text: &str) -> String {
 /// Returns how alike two pieces of one kind are, from 0 to 1.
 fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     match (&first.content, &second.content) {
-        (Content::Text(a), Content::Text(b)) | (Content::Thinking(a), Content::Thinking(b)) => text_likeness(a, b),
-        (Content::Gap(side, a), Content::Gap(other, b)) if side == other => 0.5 + text_likeness(a, b) / 2.0,
+        (Content::Text(a), Content::Text(b)) | (Content::Thinking(a), Content::Thinking(b)) => {
+            text_likeness(a, b)
+        }
+        (Content::Gap(side, a), Content::Gap(other, b)) if side == other => {
+            0.5 + text_likeness(a, b) / 2.0
+        }
         (Content::Call(call), Content::Call(other)) if call.name == other.name => {
             0.5 + text_likeness(&call.arguments, &other.arguments) / 2.0
         }
         (Content::Call(call), Content::Call(other)) if call.arguments == other.arguments => 0.5,
-        (Content::Other(kind, a), Content::Other(other, b)) if kind == other => 0.5 + text_likeness(a, b) / 2.0,
+        (Content::Other(kind, a), Content::Other(other, b)) if kind == other => {
+            0.5 + text_likeness(a, b) / 2.0
+        }
         (Content::Image(_), Content::Image(_))
         | (Content::Audio(_), Content::Audio(_))
         | (Content::Document(_), Content::Document(_)) => 0.5,
@@ -276,17 +367,23 @@ fn likeness(first: &Piece<'_>, second: &Piece<'_>) -> f32 {
     }
 }
 
-/// Returns how alike two texts are, from 0 to 1; a text that the other begins with is nearly the same.
+/// Returns how alike two texts are, from 0 to 1; a text that the other begins with is nearly the
+/// same.
 fn text_likeness(a: &str, b: &str) -> f32 {
     const LONGEST: usize = 20_000;
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     if !short.trim().is_empty() && long.contains(short.trim()) {
         return 0.9;
     }
-    if a.len() + b.len() > LONGEST { similarity(a, b) } else { word_similarity(a, b) }
+    if a.len() + b.len() > LONGEST {
+        similarity(a, b)
+    } else {
+        word_similarity(a, b)
+    }
 }
 
-/// Returns `true` if two roles say the same of who speaks: results come from the user in some formats, from a tool in others.
+/// Returns `true` if two roles say the same of who speaks: results come from the user in some
+/// formats, from a tool in others.
 pub(super) fn is_same_speaker(first: Role, second: Role) -> bool {
     first == second || is_user(first) && is_user(second)
 }

@@ -41,36 +41,61 @@ pub struct LineColumn {
 impl PlacedBody {
     /// Makes a body that is a document by itself.
     pub fn whole(value: Value, wire: WireFormat, text: &str) -> PlacedBody {
-        PlacedBody { value, wire, text: text.into(), line: 1, string: None, at: Pointer::root() }
+        PlacedBody {
+            value,
+            wire,
+            text: text.into(),
+            line: 1,
+            string: None,
+            at: Pointer::root(),
+        }
     }
 
     /// Returns the body as a side of a comparison.
     pub fn side(&self) -> Side<'_> {
-        Side { body: &self.value, wire: self.wire }
+        Side {
+            body: &self.value,
+            wire: self.wire,
+        }
     }
 
     /// Returns the line of the file on which the body begins.
     pub fn first_line(&self) -> usize {
-        self.places(&[Pointer::root()]).first().map_or(self.line, |place| place.line)
+        self.places(&[Pointer::root()])
+            .first()
+            .map_or(self.line, |place| place.line)
     }
 
     /// Returns the places of values in the file, in the order of the pointers.
     pub fn places(&self, pointers: &[Pointer]) -> Vec<LineColumn> {
         let mut places = Places::new(&self.text);
-        let starts =
-            pointers.iter().map(|pointer| places.of(self.string.as_ref(), &self.at.join(pointer), false).start);
+        let starts = pointers.iter().map(|pointer| {
+            places
+                .of(self.string.as_ref(), &self.at.join(pointer), false)
+                .start
+        });
         starts.map(|start| self.line_column(start)).collect()
     }
 
     fn line_column(&self, offset: usize) -> LineColumn {
         let before = self.text.get(..offset).unwrap_or_default();
         let line = before.matches('\n').count();
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        LineColumn { line: self.line + line, column }
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count()
+            + 1;
+        LineColumn {
+            line: self.line + line,
+            column,
+        }
     }
 }
 
-/// Reads all bodies of a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is their format, if somebody said so.
+/// Reads all bodies of a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is their
+/// format, if somebody said so.
 ///
 /// # Errors
 ///
@@ -90,12 +115,20 @@ pub fn bodies(reader: impl Read, wire: Option<WireFormat>) -> Result<Vec<PlacedB
         },
     }
     match found.is_empty() {
-        true => Err(PickError::NoSuchBody { choice: crate::import::Choice::default(), bodies: 0 }),
+        true => Err(PickError::NoSuchBody {
+            choice: crate::import::Choice::default(),
+            bodies: 0,
+        }),
         false => Ok(found),
     }
 }
 
-fn read(line: usize, bytes: &[u8], wire: Option<WireFormat>, found: &mut Vec<PlacedBody>) -> Result<(), PickError> {
+fn read(
+    line: usize,
+    bytes: &[u8],
+    wire: Option<WireFormat>,
+    found: &mut Vec<PlacedBody>,
+) -> Result<(), PickError> {
     let source = SourceText::from_bytes(bytes).map_err(|why| broken(why.to_string(), line))?;
     let text = match content(source.as_str()) {
         Content::Document => source.as_str(),
@@ -104,10 +137,27 @@ fn read(line: usize, bytes: &[u8], wire: Option<WireFormat>, found: &mut Vec<Pla
     };
     let document = json::parse(text).map_err(|why| broken(why.to_string(), line))?;
     let text: Arc<str> = text.into();
-    for FoundBody { value, string, at, endpoint, .. } in find(document, wire).bodies {
+    for FoundBody {
+        value,
+        string,
+        at,
+        endpoint,
+        ..
+    } in find(document, wire).bodies
+    {
         let of_url = endpoint.map(|endpoint| endpoint.wire);
-        let wire = wire.or(of_url).map_or_else(|| recognise(&value), Ok).map_err(PickError::Format)?;
-        found.push(PlacedBody { value, wire, text: Arc::clone(&text), line, string, at });
+        let wire = wire
+            .or(of_url)
+            .map_or_else(|| recognise(&value), Ok)
+            .map_err(PickError::Format)?;
+        found.push(PlacedBody {
+            value,
+            wire,
+            text: Arc::clone(&text),
+            line,
+            string,
+            at,
+        });
     }
     Ok(())
 }

@@ -18,12 +18,27 @@ pub(super) fn differ(first: Side<'_>, second: Side<'_>) -> Comparison {
     let (a, b) = (read::pieces(first), read::pieces(second));
     let alignment = align(&a, &b);
     let mut notes = Notes::default();
-    notes.content(&a, &b, &alignment, Wires { first: first.wire, second: second.wire });
+    notes.content(
+        &a,
+        &b,
+        &alignment,
+        Wires {
+            first: first.wire,
+            second: second.wire,
+        },
+    );
     let shared_tools = notes.tools(&offers(first), &offers(second));
     notes.settings(&settings(first), &settings(second));
-    let regrouped: usize = alignment.regrouped.iter().map(|group| group.first.len()).sum();
+    let regrouped: usize = alignment
+        .regrouped
+        .iter()
+        .map(|group| group.first.len())
+        .sum();
     let shared = alignment.equal.len() + alignment.moved.len() + regrouped + shared_tools;
-    Comparison { shared, differences: notes.placed(first.body, second.body) }
+    Comparison {
+        shared,
+        differences: notes.placed(first.body, second.body),
+    }
 }
 
 /// A difference whose places are still values.
@@ -46,7 +61,11 @@ struct Wires {
 impl Wires {
     /// Returns why the second format has no place for a piece of the first body, as a sentence.
     fn no_place(self, piece: &Piece<'_>) -> Option<&'static str> {
-        if self.are_same() { None } else { piece.no_place(self.second) }
+        if self.are_same() {
+            None
+        } else {
+            piece.no_place(self.second)
+        }
     }
 
     fn are_same(self) -> bool {
@@ -68,7 +87,14 @@ impl<'b> Notes<'b> {
         message: impl Into<String>,
     ) {
         let (first, second) = places;
-        self.told.push(Note { kind, subject, message: message.into(), no_place: None, first, second });
+        self.told.push(Note {
+            kind,
+            subject,
+            message: message.into(),
+            no_place: None,
+            first,
+            second,
+        });
     }
 
     fn content(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], alignment: &Alignment, wires: Wires) {
@@ -77,7 +103,11 @@ impl<'b> Notes<'b> {
             // Formats differ in whether they have a place for a text that says nothing.
             let is_no_loss = piece.is_blank() && !wires.are_same();
             self.told.push(Note {
-                kind: if is_no_loss { DifferenceKind::Regrouped } else { DifferenceKind::Lost },
+                kind: if is_no_loss {
+                    DifferenceKind::Regrouped
+                } else {
+                    DifferenceKind::Lost
+                },
                 subject: piece.content.subject(),
                 message: format!("{} is lost", piece.describe()),
                 no_place: wires.no_place(piece),
@@ -91,7 +121,12 @@ impl<'b> Notes<'b> {
         for &pair in &alignment.moved {
             self.moved(a, b, pair);
         }
-        for pair in alignment.equal.iter().chain(&alignment.moved).chain(&alignment.altered) {
+        for pair in alignment
+            .equal
+            .iter()
+            .chain(&alignment.moved)
+            .chain(&alignment.altered)
+        {
             self.speaker(&a[pair.first], &b[pair.second]);
         }
         self.answers(a, b, alignment);
@@ -101,7 +136,11 @@ impl<'b> Notes<'b> {
         for &number in &alignment.added {
             let piece = &b[number];
             let is_regrouped = piece.is_blank() && !wires.are_same();
-            let kind = if is_regrouped { DifferenceKind::Regrouped } else { DifferenceKind::Added };
+            let kind = if is_regrouped {
+                DifferenceKind::Regrouped
+            } else {
+                DifferenceKind::Added
+            };
             self.tell(
                 kind,
                 piece.content.subject(),
@@ -113,11 +152,15 @@ impl<'b> Notes<'b> {
 
     fn altered(&mut self, before: &Piece<'b>, after: &Piece<'b>) {
         let how = match (&before.content, &after.content) {
-            (Content::Result(answer), Content::Result(other)) if answer.text == other.text => match other.is_error {
-                true => "it is marked as an error now".to_owned(),
-                false => "the mark that the tool failed is gone".to_owned(),
-            },
-            (Content::Result(answer), Content::Result(other)) => texts::alteration(&answer.text, &other.text),
+            (Content::Result(answer), Content::Result(other)) if answer.text == other.text => {
+                match other.is_error {
+                    true => "it is marked as an error now".to_owned(),
+                    false => "the mark that the tool failed is gone".to_owned(),
+                }
+            }
+            (Content::Result(answer), Content::Result(other)) => {
+                texts::alteration(&answer.text, &other.text)
+            }
             (Content::Text(text), Content::Text(other))
             | (Content::Thinking(text), Content::Thinking(other))
             | (Content::Gap(_, text), Content::Gap(_, other)) => texts::alteration(text, other),
@@ -125,13 +168,21 @@ impl<'b> Notes<'b> {
                 format!("it calls `{}` now", other.name)
             }
             (Content::Call(call), Content::Call(other)) => {
-                format!("of its arguments, {}", texts::alteration(&call.arguments, &other.arguments))
+                format!(
+                    "of its arguments, {}",
+                    texts::alteration(&call.arguments, &other.arguments)
+                )
             }
             _ => "it holds something else".to_owned(),
         };
         let message = format!("{} is altered: {how}", before.describe());
         let subject = before.content.subject();
-        self.tell(DifferenceKind::Altered, subject, (Some(before.value), Some(after.value)), message);
+        self.tell(
+            DifferenceKind::Altered,
+            subject,
+            (Some(before.value), Some(after.value)),
+            message,
+        );
     }
 
     fn moved(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], pair: Pair) {
@@ -139,13 +190,23 @@ impl<'b> Notes<'b> {
         let before = pair.second.checked_sub(1).map(|at| b[at].describe());
         let place = before.map_or_else(|| "first".to_owned(), |before| format!("behind {before}"));
         let message = format!("{} stands elsewhere: it comes {place}", piece.describe());
-        self.tell(DifferenceKind::Moved, piece.content.subject(), (Some(piece.value), Some(other.value)), message);
+        self.tell(
+            DifferenceKind::Moved,
+            piece.content.subject(),
+            (Some(piece.value), Some(other.value)),
+            message,
+        );
     }
 
     fn speaker(&mut self, piece: &Piece<'b>, other: &Piece<'b>) {
         if !align::is_same_speaker(piece.role, other.role) {
             let message = format!("{} is one {} now", piece.describe(), said_by(other.role));
-            self.tell(DifferenceKind::Role, piece.content.subject(), (Some(piece.value), Some(other.value)), message);
+            self.tell(
+                DifferenceKind::Role,
+                piece.content.subject(),
+                (Some(piece.value), Some(other.value)),
+                message,
+            );
         }
     }
 
@@ -154,7 +215,9 @@ impl<'b> Notes<'b> {
         let partners = call_partners(a, b, alignment);
         for pair in alignment.equal.iter().chain(&alignment.moved) {
             let (piece, other) = (&a[pair.first], &b[pair.second]);
-            let (Content::Result(answer), Content::Result(answered)) = (&piece.content, &other.content) else {
+            let (Content::Result(answer), Content::Result(answered)) =
+                (&piece.content, &other.content)
+            else {
                 continue;
             };
             let Some(call) = answer.call else { continue };
@@ -165,7 +228,12 @@ impl<'b> Notes<'b> {
                 (Some(_), Some(_)) => "it answers another call",
             };
             let message = format!("{} is altered: {how}", piece.describe());
-            self.tell(DifferenceKind::Altered, "result", (Some(piece.value), Some(other.value)), message);
+            self.tell(
+                DifferenceKind::Altered,
+                "result",
+                (Some(piece.value), Some(other.value)),
+                message,
+            );
         }
     }
 
@@ -177,7 +245,12 @@ impl<'b> Notes<'b> {
             parts(group.second.len()),
             parts(group.first.len())
         );
-        self.tell(DifferenceKind::Regrouped, "text", (Some(first.value), Some(second.value)), message);
+        self.tell(
+            DifferenceKind::Regrouped,
+            "text",
+            (Some(first.value), Some(second.value)),
+            message,
+        );
     }
 
     /// Compares tools by their names; returns how many both offer.
@@ -186,23 +259,46 @@ impl<'b> Notes<'b> {
         for offer in a {
             let Some(at) = b.iter().position(|other| other.name == offer.name) else {
                 let message = format!("the tool `{}` is lost", offer.name);
-                self.tell(DifferenceKind::Lost, "tool", (Some(offer.value), None), message);
+                self.tell(
+                    DifferenceKind::Lost,
+                    "tool",
+                    (Some(offer.value), None),
+                    message,
+                );
                 continue;
             };
             shared.push(at);
             let told = tools::alterations(offer, &b[at]);
             if !told.is_empty() {
                 let message = format!("the tool `{}` is altered: {}", offer.name, told.join("; "));
-                self.tell(DifferenceKind::Altered, "tool", (Some(offer.value), Some(b[at].value)), message);
+                self.tell(
+                    DifferenceKind::Altered,
+                    "tool",
+                    (Some(offer.value), Some(b[at].value)),
+                    message,
+                );
             }
         }
         if !shared.is_sorted() {
-            let places = (a.first().map(|offer| offer.value), b.first().map(|offer| offer.value));
-            self.tell(DifferenceKind::Moved, "tool", places, "the tools stand in another order");
+            let places = (
+                a.first().map(|offer| offer.value),
+                b.first().map(|offer| offer.value),
+            );
+            self.tell(
+                DifferenceKind::Moved,
+                "tool",
+                places,
+                "the tools stand in another order",
+            );
         }
         for (_, offer) in b.iter().enumerate().filter(|(at, _)| !shared.contains(at)) {
             let message = format!("the tool `{}` is added", offer.name);
-            self.tell(DifferenceKind::Added, "tool", (None, Some(offer.value)), message);
+            self.tell(
+                DifferenceKind::Added,
+                "tool",
+                (None, Some(offer.value)),
+                message,
+            );
         }
         shared.len()
     }
@@ -211,21 +307,44 @@ impl<'b> Notes<'b> {
         let names: BTreeSet<&'static str> = a.known.keys().chain(b.known.keys()).copied().collect();
         for name in names {
             let message = match (a.known.get(name), b.known.get(name)) {
-                (Some(one), Some(other)) if settings::is_same(&one.meaning, &other.meaning) => continue,
-                (Some(one), Some(other)) => {
-                    format!("`{name}` was {} and is {}", settings::shown(&one.meaning), settings::shown(&other.meaning))
+                (Some(one), Some(other)) if settings::is_same(&one.meaning, &other.meaning) => {
+                    continue;
                 }
-                (Some(one), None) => format!("`{name}` was {} and is not set", settings::shown(&one.meaning)),
-                (None, Some(other)) => format!("`{name}` was not set and is {}", settings::shown(&other.meaning)),
+                (Some(one), Some(other)) => {
+                    format!(
+                        "`{name}` was {} and is {}",
+                        settings::shown(&one.meaning),
+                        settings::shown(&other.meaning)
+                    )
+                }
+                (Some(one), None) => format!(
+                    "`{name}` was {} and is not set",
+                    settings::shown(&one.meaning)
+                ),
+                (None, Some(other)) => format!(
+                    "`{name}` was not set and is {}",
+                    settings::shown(&other.meaning)
+                ),
                 (None, None) => continue,
             };
-            let places = (a.known.get(name).map(|it| it.value), b.known.get(name).map(|it| it.value));
-            let kind = if places.0.is_some() { DifferenceKind::Setting } else { DifferenceKind::Added };
+            let places = (
+                a.known.get(name).map(|it| it.value),
+                b.known.get(name).map(|it| it.value),
+            );
+            let kind = if places.0.is_some() {
+                DifferenceKind::Setting
+            } else {
+                DifferenceKind::Added
+            };
             self.tell(kind, name, places, message);
         }
         self.other_members(a, b);
         if a.model != b.model {
-            let message = format!("the model was {} and is {}", model_name(a.model), model_name(b.model));
+            let message = format!(
+                "the model was {} and is {}",
+                model_name(a.model),
+                model_name(b.model)
+            );
             self.tell(DifferenceKind::Model, "model", (a.model, b.model), message);
         }
     }
@@ -237,7 +356,10 @@ impl<'b> Notes<'b> {
             let (one, other) = (a.other.get(name).copied(), b.other.get(name).copied());
             let (kind, message) = match (one, other) {
                 (Some(one), Some(other)) if canonical(one) == canonical(other) => continue,
-                (Some(_), Some(_)) => (DifferenceKind::Setting, format!("`{name}` has another value")),
+                (Some(_), Some(_)) => (
+                    DifferenceKind::Setting,
+                    format!("`{name}` has another value"),
+                ),
                 (Some(_), None) => (DifferenceKind::Setting, format!("`{name}` is not set")),
                 (None, _) => (DifferenceKind::Added, format!("`{name}` was not set")),
             };
@@ -248,8 +370,14 @@ impl<'b> Notes<'b> {
     /// Returns the differences with their places, in the order of the first body.
     fn placed(self, first: &Value, second: &Value) -> Vec<Difference> {
         let (mut in_first, mut in_second) = (Places::default(), Places::default());
-        self.told.iter().filter_map(|note| note.first).for_each(|value| in_first.want(value));
-        self.told.iter().filter_map(|note| note.second).for_each(|value| in_second.want(value));
+        self.told
+            .iter()
+            .filter_map(|note| note.first)
+            .for_each(|value| in_first.want(value));
+        self.told
+            .iter()
+            .filter_map(|note| note.second)
+            .for_each(|value| in_second.want(value));
         in_first.walk(first, &Pointer::root);
         in_second.walk(second, &Pointer::root);
         self.told
@@ -259,17 +387,27 @@ impl<'b> Notes<'b> {
                 subject: note.subject,
                 message: note.message,
                 no_place: note.no_place,
-                first: note.first.and_then(|value| in_first.pointer(value).cloned()),
-                second: note.second.and_then(|value| in_second.pointer(value).cloned()),
+                first: note
+                    .first
+                    .and_then(|value| in_first.pointer(value).cloned()),
+                second: note
+                    .second
+                    .and_then(|value| in_second.pointer(value).cloned()),
             })
             .collect()
     }
 }
 
 fn parts(count: usize) -> String {
-    if count == 1 { "one part".to_owned() } else { format!("{count} parts") }
+    if count == 1 {
+        "one part".to_owned()
+    } else {
+        format!("{count} parts")
+    }
 }
 
 fn model_name(model: Option<&Value>) -> String {
-    model.and_then(Value::as_str).map_or_else(|| "not named".to_owned(), settings::shown)
+    model
+        .and_then(Value::as_str)
+        .map_or_else(|| "not named".to_owned(), settings::shown)
 }

@@ -57,7 +57,8 @@ pub struct PlacedDifference {
     pub is_allowed: bool,
 }
 
-/// Differences that may be: kinds, kinds with a subject, and losses that the second wire format cannot help.
+/// Differences that may be: kinds, kinds with a subject, and losses that the second wire format
+/// cannot help.
 #[derive(Debug, Clone, Default)]
 pub struct Allowed {
     kinds: Vec<(DifferenceKind, Option<String>)>,
@@ -92,12 +93,22 @@ impl Allowed {
 
     /// Returns the names of all kinds, and `no-place`.
     pub fn kinds() -> impl Iterator<Item = &'static str> {
-        DifferenceKind::ALL.into_iter().map(DifferenceKind::name).chain([NO_PLACE])
+        DifferenceKind::ALL
+            .into_iter()
+            .map(DifferenceKind::name)
+            .chain([NO_PLACE])
     }
 
     fn has(&self, difference: &Difference) -> bool {
-        let fits = |subject: &Option<String>| subject.as_deref().is_none_or(|subject| subject == difference.subject);
-        let is_named = self.kinds.iter().any(|(kind, subject)| *kind == difference.kind && fits(subject));
+        let fits = |subject: &Option<String>| {
+            subject
+                .as_deref()
+                .is_none_or(|subject| subject == difference.subject)
+        };
+        let is_named = self
+            .kinds
+            .iter()
+            .any(|(kind, subject)| *kind == difference.kind && fits(subject));
         is_named || (self.is_no_place_allowed && difference.no_place.is_some())
     }
 }
@@ -110,19 +121,42 @@ impl ComparedFiles {
         allowed: &Allowed,
     ) -> ComparedFiles {
         let pairing = pairing(&bodies, &others);
-        let unpaired = |count: usize, is_paired: &dyn Fn(usize) -> bool, all: &[PlacedBody]| -> Vec<usize> {
-            (0..count).filter(|at| !is_paired(*at)).map(|at| all[at].first_line()).collect()
-        };
-        let pairs = pairing.iter().map(|&(one, other)| compared(&bodies[one], &others[other], allowed)).collect();
-        let unpaired_first = unpaired(bodies.len(), &|at| pairing.iter().any(|(first, _)| *first == at), &bodies);
-        let unpaired_second = unpaired(others.len(), &|at| pairing.iter().any(|(_, second)| *second == at), &others);
-        ComparedFiles { first, second, pairs, unpaired_first, unpaired_second }
+        let unpaired =
+            |count: usize, is_paired: &dyn Fn(usize) -> bool, all: &[PlacedBody]| -> Vec<usize> {
+                (0..count)
+                    .filter(|at| !is_paired(*at))
+                    .map(|at| all[at].first_line())
+                    .collect()
+            };
+        let pairs = pairing
+            .iter()
+            .map(|&(one, other)| compared(&bodies[one], &others[other], allowed))
+            .collect();
+        let unpaired_first = unpaired(
+            bodies.len(),
+            &|at| pairing.iter().any(|(first, _)| *first == at),
+            &bodies,
+        );
+        let unpaired_second = unpaired(
+            others.len(),
+            &|at| pairing.iter().any(|(_, second)| *second == at),
+            &others,
+        );
+        ComparedFiles {
+            first,
+            second,
+            pairs,
+            unpaired_first,
+            unpaired_second,
+        }
     }
 
     /// Returns the differences that fail a comparison.
     pub fn losses(&self) -> usize {
         let differences = self.pairs.iter().flat_map(|pair| &pair.differences);
-        let lost = differences.filter(|it| it.difference.kind.is_loss() && !it.is_allowed).count();
+        let lost = differences
+            .filter(|it| it.difference.kind.is_loss() && !it.is_allowed)
+            .count();
         lost + self.unpaired_first.len()
     }
 
@@ -134,14 +168,23 @@ impl ComparedFiles {
 
 fn compared(first: &PlacedBody, second: &PlacedBody, allowed: &Allowed) -> ComparedPair {
     let comparison = compare(first.side(), second.side());
-    let (in_first, in_second): (Vec<_>, Vec<_>) =
-        comparison.differences.iter().map(|it| (it.first.clone(), it.second.clone())).unzip();
+    let (in_first, in_second): (Vec<_>, Vec<_>) = comparison
+        .differences
+        .iter()
+        .map(|it| (it.first.clone(), it.second.clone()))
+        .unzip();
     let (firsts, seconds) = (places(first, &in_first), places(second, &in_second));
     let placed = comparison.differences.into_iter().zip(firsts).zip(seconds);
     let second_wire = second.wire;
     let differences = placed.map(|((difference, first), second)| {
         let is_allowed = allowed.has(&difference);
-        PlacedDifference { difference, first, second, second_wire, is_allowed }
+        PlacedDifference {
+            difference,
+            first,
+            second,
+            second_wire,
+            is_allowed,
+        }
     });
     ComparedPair {
         first_line: first.first_line(),
@@ -157,16 +200,23 @@ fn compared(first: &PlacedBody, second: &PlacedBody, allowed: &Allowed) -> Compa
 fn places(body: &PlacedBody, pointers: &[Option<Pointer>]) -> Vec<Option<LineColumn>> {
     let known: Vec<Pointer> = pointers.iter().flatten().cloned().collect();
     let mut places = body.places(&known).into_iter();
-    pointers.iter().map(|pointer| pointer.as_ref().and_then(|_| places.next())).collect()
+    pointers
+        .iter()
+        .map(|pointer| pointer.as_ref().and_then(|_| places.next()))
+        .collect()
 }
 
-/// Returns which body goes with which: in order if there are as many, or else by what the user said.
+/// Returns which body goes with which: in order if there are as many, or else by what the user
+/// said.
 fn pairing(first: &[PlacedBody], second: &[PlacedBody]) -> Vec<(usize, usize)> {
     if first.len() == second.len() {
         return (0..first.len()).map(|at| (at, at)).collect();
     }
-    let questions: [Vec<String>; 2] = [first, second].map(|bodies| bodies.iter().map(questions).collect());
-    let [first, second] = questions.each_ref().map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let questions: [Vec<String>; 2] =
+        [first, second].map(|bodies| bodies.iter().map(questions).collect());
+    let [first, second] = questions
+        .each_ref()
+        .map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
     let mut pairs = Vec::new();
     for operation in line_operations(&first, &second) {
         if let similar::DiffOp::Equal { .. } = operation {
@@ -179,10 +229,17 @@ fn pairing(first: &[PlacedBody], second: &[PlacedBody]) -> Vec<(usize, usize)> {
 /// Returns all that the user says in a body, without white space.
 fn questions(body: &PlacedBody) -> String {
     let history = History::read(body.wire, |name| body.value.get(name));
-    let said = history.entries.iter().filter(|entry| entry.role == Role::User).flat_map(|entry| &entry.parts);
+    let said = history
+        .entries
+        .iter()
+        .filter(|entry| entry.role == Role::User)
+        .flat_map(|entry| &entry.parts);
     let texts = said.filter_map(|part| match part.kind {
         Kind::Text(text) => Some(text),
         _ => None,
     });
-    texts.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
+    texts
+        .flat_map(str::chars)
+        .filter(|c| !c.is_whitespace())
+        .collect()
 }

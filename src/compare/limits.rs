@@ -27,7 +27,9 @@ static FILE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/wire-limi
 
 static LIMITS: LazyLock<Vec<Limit>> = LazyLock::new(|| {
     let table = toml::parse(FILE).expect("`wire-limits.toml` is TOML");
-    let Some(Kind::Array(entries)) = table.get("limit").map(|node| &node.kind) else { return Vec::new() };
+    let Some(Kind::Array(entries)) = table.get("limit").map(|node| &node.kind) else {
+        return Vec::new();
+    };
     let tables = entries.iter().filter_map(|entry| match &entry.kind {
         Kind::Table(table) => Some(table),
         _ => None,
@@ -51,20 +53,28 @@ pub(crate) fn of(wire: WireFormat, api: ClientApi) -> KindSet {
     kinds
 }
 
-/// Returns why a wire format has no place for a kind of content, whatever client API it is used with; `None` if it has one.
+/// Returns why a wire format has no place for a kind of content, whatever client API it is used
+/// with; `None` if it has one.
 pub(crate) fn reason(wire: WireFormat, kind: ContentKind) -> Option<&'static str> {
     let mut limits = of_all_apis(wire);
-    limits.find(|limit| limit.kinds.contains(&kind)).map(|limit| &*limit.reason)
+    limits
+        .find(|limit| limit.kinds.contains(&kind))
+        .map(|limit| &*limit.reason)
 }
 
-/// Returns why a wire format has no place for breakpoints of the prompt cache; `None` if it has one.
+/// Returns why a wire format has no place for breakpoints of the prompt cache; `None` if it has
+/// one.
 pub(crate) fn reason_against_cache_marks(wire: WireFormat) -> Option<&'static str> {
     let mut limits = of_all_apis(wire);
-    limits.find(|limit| limit.is_without_cache_marks).map(|limit| &*limit.reason)
+    limits
+        .find(|limit| limit.is_without_cache_marks)
+        .map(|limit| &*limit.reason)
 }
 
 fn of_all_apis(wire: WireFormat) -> impl Iterator<Item = &'static Limit> {
-    all().iter().filter(move |limit| limit.apis.is_empty() && limit.wires.contains(&wire))
+    all()
+        .iter()
+        .filter(move |limit| limit.apis.is_empty() && limit.wires.contains(&wire))
 }
 
 impl Limit {
@@ -74,17 +84,24 @@ impl Limit {
     }
 
     fn read(table: &Table) -> Limit {
-        let api =
-            |name: &String| ClientApi::from_name(name).unwrap_or_else(|| panic!("{}", named("client_apis", name)));
+        let api = |name: &String| {
+            ClientApi::from_name(name).unwrap_or_else(|| panic!("{}", named("client_apis", name)))
+        };
         Limit {
             wires: texts(table, "wires")
                 .iter()
-                .map(|name| WireFormat::from_name(name).unwrap_or_else(|| panic!("{}", named("wires", name))))
+                .map(|name| {
+                    WireFormat::from_name(name)
+                        .unwrap_or_else(|| panic!("{}", named("wires", name)))
+                })
                 .collect(),
             apis: texts(table, "client_apis").iter().map(api).collect(),
             kinds: texts(table, "kinds")
                 .iter()
-                .map(|name| ContentKind::from_name(name).unwrap_or_else(|| panic!("{}", named("kinds", name))))
+                .map(|name| {
+                    ContentKind::from_name(name)
+                        .unwrap_or_else(|| panic!("{}", named("kinds", name)))
+                })
                 .collect(),
             is_without_cache_marks: matches!(
                 table.get("cache_marks").map(|node| &node.kind),
@@ -124,8 +141,14 @@ mod tests {
         assert!(all().len() > 5);
         for limit in all() {
             assert!(!limit.wires.is_empty(), "{limit:?}");
-            assert!(!limit.kinds.is_empty() || limit.is_without_cache_marks, "{limit:?}");
-            assert!(!limit.reason.is_empty() && !limit.source.is_empty(), "{limit:?}");
+            assert!(
+                !limit.kinds.is_empty() || limit.is_without_cache_marks,
+                "{limit:?}"
+            );
+            assert!(
+                !limit.reason.is_empty() && !limit.source.is_empty(),
+                "{limit:?}"
+            );
         }
     }
 }

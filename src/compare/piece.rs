@@ -74,13 +74,18 @@ impl Piece<'_> {
     pub(super) fn key(&self) -> String {
         let subject = self.content.subject();
         match &self.content {
-            Content::Text(text) | Content::Thinking(text) | Content::Signature(text) | Content::Redacted(text) => {
+            Content::Text(text)
+            | Content::Thinking(text)
+            | Content::Signature(text)
+            | Content::Redacted(text) => {
                 format!("{subject}\0{text}")
             }
             Content::Call(call) => format!("{subject}\0{}\0{}", call.name, call.arguments),
             Content::Result(answer) => format!("{subject}\0{}\0{}", answer.is_error, answer.text),
             Content::Image(image) => format!("{subject}\0{}", image.data),
-            Content::Document(document) => format!("{subject}\0{}\0{}", document.source.name(), document.data),
+            Content::Document(document) => {
+                format!("{subject}\0{}\0{}", document.source.name(), document.data)
+            }
             Content::Audio(audio) => format!("{subject}\0{}", audio.data),
             Content::Gap(side, text) => format!("{subject}\0{side}\0{text}"),
             Content::CacheMark => subject.to_owned(),
@@ -96,7 +101,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the kind of content as limits of wire formats name it; `None` for what they do not speak of.
+    /// Returns the kind of content as limits of wire formats name it; `None` for what they do not
+    /// speak of.
     fn kind(&self) -> Option<ContentKind> {
         Some(match &self.content {
             Content::Text(_) if self.role == Role::System => ContentKind::SystemPrompt,
@@ -109,13 +115,17 @@ impl Piece<'_> {
                 DocumentSource::Text => ContentKind::DocumentText,
                 DocumentSource::Url => ContentKind::DocumentUrls,
                 DocumentSource::File => ContentKind::DocumentFiles,
-                DocumentSource::Base64 if *document.media_type == *"application/pdf" => ContentKind::PdfDocuments,
+                DocumentSource::Base64 if *document.media_type == *"application/pdf" => {
+                    ContentKind::PdfDocuments
+                }
                 DocumentSource::Base64 => ContentKind::OtherDocuments,
             },
             Content::Audio(_) => ContentKind::Audio,
             Content::Call(_) => ContentKind::ToolCalls,
             Content::Result(_) => ContentKind::ToolResults,
-            Content::Text(_) | Content::Gap(..) | Content::CacheMark | Content::Other(..) => return None,
+            Content::Text(_) | Content::Gap(..) | Content::CacheMark | Content::Other(..) => {
+                return None;
+            }
         })
     }
 
@@ -143,13 +153,24 @@ impl Piece<'_> {
             Content::Call(call) => format!("the call of `{}`", call.name),
             Content::Result(answer) => format!("the result of a tool{}", quoted(&answer.text)),
             Content::Image(image) => {
-                format!("an image {by} ({}, {})", image.media_type, size(&image.data, image.is_url))
+                format!(
+                    "an image {by} ({}, {})",
+                    image.media_type,
+                    size(&image.data, image.is_url)
+                )
             }
             Content::Document(document) => {
-                let title = document.title.as_ref().map_or_else(String::new, |title| format!(" `{title}`"));
+                let title = document
+                    .title
+                    .as_ref()
+                    .map_or_else(String::new, |title| format!(" `{title}`"));
                 format!("the document{title} {by} ({})", document.media_type)
             }
-            Content::Audio(audio) => format!("a recording {by} ({}, {})", audio.media_type, size(&audio.data, false)),
+            Content::Audio(audio) => format!(
+                "a recording {by} ({}, {})",
+                audio.media_type,
+                size(&audio.data, false)
+            ),
             Content::Gap(side, text) => format!("the {side} of the gap{}", quoted(text)),
             Content::CacheMark => "a breakpoint of the prompt cache".to_owned(),
             Content::Other(kind, _) => format!("`{kind}` {by}"),

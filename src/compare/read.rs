@@ -18,9 +18,19 @@ pub(super) fn pieces(side: Side<'_>) -> Vec<Piece<'_>> {
 }
 
 /// Reads the content of a body whose members a function gives.
-pub(crate) fn pieces_of<'b>(wire: WireFormat, member: &dyn Fn(&str) -> Option<&'b Value>) -> Vec<Piece<'b>> {
-    let mut reader = Reader { wire, pieces: Vec::new(), calls: Calls::default() };
-    for value in forms::prompt_members(wire).iter().filter_map(|name| member(name)) {
+pub(crate) fn pieces_of<'b>(
+    wire: WireFormat,
+    member: &dyn Fn(&str) -> Option<&'b Value>,
+) -> Vec<Piece<'b>> {
+    let mut reader = Reader {
+        wire,
+        pieces: Vec::new(),
+        calls: Calls::default(),
+    };
+    for value in forms::prompt_members(wire)
+        .iter()
+        .filter_map(|name| member(name))
+    {
         reader.prompt(value);
     }
     match history::member_of(wire) {
@@ -41,7 +51,11 @@ struct Reader<'b> {
 
 impl<'b> Reader<'b> {
     fn push(&mut self, role: Role, content: Content, value: &'b Value) {
-        self.pieces.push(Piece { role, content, value });
+        self.pieces.push(Piece {
+            role,
+            content,
+            value,
+        });
     }
 
     /// The member of a system prompt: a text, a list of blocks, or a content with parts.
@@ -73,8 +87,14 @@ impl<'b> Reader<'b> {
 
     /// Prefix, suffix, question and images of formats that have no history.
     fn without_history(&mut self, body: &dyn Fn(&str) -> Option<&'b Value>) {
-        const SIDES: [(&str, &str); 3] = [("suffix", "suffix"), ("input_prefix", "prefix"), ("input_suffix", "suffix")];
-        if let Some((value, prompt)) = body("prompt").and_then(|value| Some((value, value.as_str()?))) {
+        const SIDES: [(&str, &str); 3] = [
+            ("suffix", "suffix"),
+            ("input_prefix", "prefix"),
+            ("input_suffix", "suffix"),
+        ];
+        if let Some((value, prompt)) =
+            body("prompt").and_then(|value| Some((value, value.as_str()?)))
+        {
             let is_question = self.wire == WireFormat::OllamaGenerate && body("suffix").is_none();
             let content = match is_question {
                 true => Content::Text(prompt.to_owned()),
@@ -83,12 +103,17 @@ impl<'b> Reader<'b> {
             self.push(Role::User, content, value);
         }
         for (name, side) in SIDES {
-            if let Some((value, text)) = body(name).and_then(|value| Some((value, value.as_str()?))) {
+            if let Some((value, text)) = body(name).and_then(|value| Some((value, value.as_str()?)))
+            {
                 self.push(Role::User, Content::Gap(side, text.to_owned()), value);
             }
         }
-        elements(body("images")).iter().for_each(|value| self.media(Role::User, value));
-        elements(body("input_extra")).iter().for_each(|value| self.other(Role::User, "file", value));
+        elements(body("images"))
+            .iter()
+            .for_each(|value| self.media(Role::User, value));
+        elements(body("input_extra"))
+            .iter()
+            .for_each(|value| self.other(Role::User, "file", value));
     }
 
     fn entry(&mut self, entry: &Entry<'b>) {
@@ -98,15 +123,27 @@ impl<'b> Reader<'b> {
         for part in &entry.parts {
             self.part(entry.role, part);
         }
-        // An item of Responses is read as a part, and so is the result of Chat Completions, which is a message.
-        if entry.parts.iter().all(|part| !std::ptr::eq(part.value, entry.value)) {
-            self.rest(entry.role, entry.value, members_of_message(self.wire, entry.role));
+        // An item of Responses is read as a part, and so is the result of Chat Completions, which
+        // is a message.
+        if entry
+            .parts
+            .iter()
+            .all(|part| !std::ptr::eq(part.value, entry.value))
+        {
+            self.rest(
+                entry.role,
+                entry.value,
+                members_of_message(self.wire, entry.role),
+            );
         }
     }
 
     /// Reasoning that stands beside the content of a message.
     fn thinking_beside(&mut self, message: &'b Value) {
-        let value = forms::BESIDE.into_iter().filter_map(|name| message.get(name)).find(|value| !value.is_null());
+        let value = forms::BESIDE
+            .into_iter()
+            .filter_map(|name| message.get(name))
+            .find(|value| !value.is_null());
         for block in forms::thinking_beside(message) {
             self.thought(block, value.unwrap_or(message));
         }
@@ -114,12 +151,18 @@ impl<'b> Reader<'b> {
 
     fn thought(&mut self, block: Block, value: &'b Value) {
         match block {
-            Block::Thinking { text, signature, .. } => {
+            Block::Thinking {
+                text, signature, ..
+            } => {
                 if !text.is_empty() || signature.is_empty() {
                     self.push(Role::Assistant, Content::Thinking(text.to_string()), value);
                 }
                 if !signature.is_empty() {
-                    self.push(Role::Assistant, Content::Signature(signature.to_string()), value);
+                    self.push(
+                        Role::Assistant,
+                        Content::Signature(signature.to_string()),
+                        value,
+                    );
                 }
             }
             Block::RedactedThinking { data, .. } => {
@@ -135,16 +178,36 @@ impl<'b> Reader<'b> {
             Kind::Text(text) => {
                 self.push(role, Content::Text(text.to_owned()), value);
                 self.signature_of_part(value);
-                self.rest(role, value, &["type", "text", "refusal", "thoughtSignature", "thought_signature"]);
+                self.rest(
+                    role,
+                    value,
+                    &[
+                        "type",
+                        "text",
+                        "refusal",
+                        "thoughtSignature",
+                        "thought_signature",
+                    ],
+                );
             }
             Kind::Call(call) => {
-                let inner =
-                    ["function", "custom"].into_iter().find_map(|name| value.get(name)).unwrap_or(call.identified);
+                let inner = ["function", "custom"]
+                    .into_iter()
+                    .find_map(|name| value.get(name))
+                    .unwrap_or(call.identified);
                 let free = inner.get("input").filter(|_| call.arguments.is_none());
                 let name = call.name.unwrap_or_default().to_owned();
                 let number = self.calls.made(call.id, &name);
                 let arguments = arguments(call.arguments.or(free));
-                self.push(role, Content::Call(Call { name, arguments, number }), value);
+                self.push(
+                    role,
+                    Content::Call(Call {
+                        name,
+                        arguments,
+                        number,
+                    }),
+                    value,
+                );
                 self.signature_of_part(value);
                 self.rest(role, value, &OF_CALLS);
             }
@@ -163,7 +226,11 @@ impl<'b> Reader<'b> {
     /// Gemini's signature on a text or a call.
     fn signature_of_part(&mut self, value: &'b Value) {
         if let Some(signature) = forms::signature(value) {
-            self.push(Role::Assistant, Content::Signature(signature.to_owned()), value);
+            self.push(
+                Role::Assistant,
+                Content::Signature(signature.to_owned()),
+                value,
+            );
         }
     }
 
@@ -180,11 +247,20 @@ impl<'b> Reader<'b> {
             | WireFormat::LlamaCppInfill => value.get("content"),
         };
         let call = self.calls.answered(outcome.id, outcome.name);
-        let answer = Answer { text: text_of_result(content), is_error: outcome.is_error, call };
+        let answer = Answer {
+            text: text_of_result(content),
+            is_error: outcome.is_error,
+            call,
+        };
         self.push(role, Content::Result(answer), value);
         let beside = [outcome.identified.get("parts"), value.get("images")];
         let inside = content.filter(|content| content.is_array());
-        for part in beside.into_iter().flatten().chain(inside).flat_map(|parts| elements(Some(parts))) {
+        for part in beside
+            .into_iter()
+            .flatten()
+            .chain(inside)
+            .flat_map(|parts| elements(Some(parts)))
+        {
             if text_of(part, "text").is_none() {
                 self.media(role, part);
             }
@@ -205,7 +281,11 @@ impl<'b> Reader<'b> {
     }
 
     fn other(&mut self, role: Role, kind: &str, value: &'b Value) {
-        self.push(role, Content::Other(kind.to_owned(), canonical(value)), value);
+        self.push(
+            role,
+            Content::Other(kind.to_owned(), canonical(value)),
+            value,
+        );
     }
 
     fn mark(&mut self, role: Role, value: &'b Value) {
@@ -293,8 +373,12 @@ fn says_nothing(value: &Value) -> bool {
 
 /// Returns the `type` of a value, or the name of its first member.
 fn kind_of(value: &Value) -> &str {
-    text_of(value, "type")
-        .unwrap_or_else(|| value.as_object().and_then(|members| members.keys().next()).map_or("value", String::as_str))
+    text_of(value, "type").unwrap_or_else(|| {
+        value
+            .as_object()
+            .and_then(|members| members.keys().next())
+            .map_or("value", String::as_str)
+    })
 }
 
 /// Returns arguments as canonical JSON, however they are written; a text that is no JSON as it is.
@@ -302,23 +386,30 @@ fn arguments(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => "{}".to_owned(),
         Some(Value::String(text)) if text.trim().is_empty() => "{}".to_owned(),
-        Some(Value::String(text)) => json::parse(text).map_or_else(|_| text.clone(), |value| canonical(&value)),
+        Some(Value::String(text)) => {
+            json::parse(text).map_or_else(|_| text.clone(), |value| canonical(&value))
+        }
         Some(value) => canonical(value),
     }
 }
 
-/// Returns the text of a result: a text, the texts of its parts, the text that Gemini's object holds, or else its JSON.
+/// Returns the text of a result: a text, the texts of its parts, the text that Gemini's object
+/// holds, or else its JSON.
 fn text_of_result(content: Option<&Value>) -> String {
     match content {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => {
-            let texts: Vec<&str> = parts.iter().filter_map(|part| text_of(part, "text")).collect();
+            let texts: Vec<&str> = parts
+                .iter()
+                .filter_map(|part| text_of(part, "text"))
+                .collect();
             texts.join("\n")
         }
         Some(value @ Value::Object(members)) => match members.iter().next() {
             Some((name, Value::String(text)))
-                if members.len() == 1 && ["output", "error", "result", "content"].contains(&name.as_str()) =>
+                if members.len() == 1
+                    && ["output", "error", "result", "content"].contains(&name.as_str()) =>
             {
                 text.clone()
             }
@@ -359,7 +450,8 @@ impl Calls {
     }
 
     fn oldest_open(&self, name: Option<&str>) -> Option<usize> {
-        (0..self.tools.len())
-            .find(|call| !self.answered.contains(call) && name.is_none_or(|name| name == self.tools[*call]))
+        (0..self.tools.len()).find(|call| {
+            !self.answered.contains(call) && name.is_none_or(|name| name == self.tools[*call])
+        })
     }
 }

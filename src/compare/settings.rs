@@ -1,4 +1,5 @@
-//! The settings of a request, by their meaning: what `max_tokens` is here is `maxOutputTokens` there.
+//! The settings of a request, by their meaning: what `max_tokens` is here is `maxOutputTokens`
+//! there.
 //!
 //! The names are those of the wire formats' own references, which `docs/wire` lists.
 
@@ -32,9 +33,17 @@ pub(super) struct Settings<'b> {
 }
 
 /// Members that hold settings of several kinds.
-const CONTAINERS: [&str; 6] = ["generationconfig", "options", "text", "reasoning", "outputconfig", "toolconfig"];
+const CONTAINERS: [&str; 6] = [
+    "generationconfig",
+    "options",
+    "text",
+    "reasoning",
+    "outputconfig",
+    "toolconfig",
+];
 
-/// Settings whose value is their meaning, by the places at which formats have them, without `_` and capitals.
+/// Settings whose value is their meaning, by the places at which formats have them, without `_` and
+/// capitals.
 const PLAIN: [(&str, &[&str]); 15] = [
     (
         "max-tokens",
@@ -47,13 +56,42 @@ const PLAIN: [(&str, &[&str]); 15] = [
             "npredict",
         ],
     ),
-    ("temperature", &["temperature", "generationconfig/temperature", "options/temperature"]),
+    (
+        "temperature",
+        &[
+            "temperature",
+            "generationconfig/temperature",
+            "options/temperature",
+        ],
+    ),
     ("top-p", &["topp", "generationconfig/topp", "options/topp"]),
     ("top-k", &["topk", "generationconfig/topk", "options/topk"]),
     ("min-p", &["minp", "options/minp"]),
-    ("seed", &["seed", "randomseed", "generationconfig/seed", "options/seed"]),
-    ("frequency-penalty", &["frequencypenalty", "generationconfig/frequencypenalty", "options/frequencypenalty"]),
-    ("presence-penalty", &["presencepenalty", "generationconfig/presencepenalty", "options/presencepenalty"]),
+    (
+        "seed",
+        &[
+            "seed",
+            "randomseed",
+            "generationconfig/seed",
+            "options/seed",
+        ],
+    ),
+    (
+        "frequency-penalty",
+        &[
+            "frequencypenalty",
+            "generationconfig/frequencypenalty",
+            "options/frequencypenalty",
+        ],
+    ),
+    (
+        "presence-penalty",
+        &[
+            "presencepenalty",
+            "generationconfig/presencepenalty",
+            "options/presencepenalty",
+        ],
+    ),
     ("answers", &["n", "generationconfig/candidatecount"]),
     ("stream", &["stream"]),
     ("parallel-calls", &["paralleltoolcalls"]),
@@ -66,11 +104,24 @@ const PLAIN: [(&str, &[&str]); 15] = [
 /// Reads the settings of a body.
 pub(super) fn settings(side: Side<'_>) -> Settings<'_> {
     let mut settings = Settings::default();
-    let content = [forms::prompt_members(side.wire), &forms::TOOLS, history::member_of(side.wire).as_slice()].concat();
-    let beside = ["prompt", "suffix", "images", "input_prefix", "input_suffix", "input_extra"];
+    let content = [
+        forms::prompt_members(side.wire),
+        &forms::TOOLS,
+        history::member_of(side.wire).as_slice(),
+    ]
+    .concat();
+    let beside = [
+        "prompt",
+        "suffix",
+        "images",
+        "input_prefix",
+        "input_suffix",
+        "input_extra",
+    ];
     let has_history = history::member_of(side.wire).is_some();
     for (name, value) in side.body.as_object().into_iter().flatten() {
-        let is_content = content.contains(&name.as_str()) || !has_history && beside.contains(&name.as_str());
+        let is_content =
+            content.contains(&name.as_str()) || !has_history && beside.contains(&name.as_str());
         if is_content || value.is_null() {
             continue;
         }
@@ -88,19 +139,29 @@ pub(super) fn settings(side: Side<'_>) -> Settings<'_> {
 
 /// Returns a name without what spellings differ in.
 fn plain(name: &str) -> String {
-    name.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
+    name.chars()
+        .filter(|c| *c != '_')
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 impl<'b> Settings<'b> {
     fn read(&mut self, name: &str, value: &'b Value) {
         let place = plain(name);
-        if let Some((setting, _)) = PLAIN.iter().find(|(_, places)| places.contains(&place.as_str())) {
+        if let Some((setting, _)) = PLAIN
+            .iter()
+            .find(|(_, places)| places.contains(&place.as_str()))
+        {
             return self.set(setting, &canonical(value), value);
         }
         match place.as_str() {
             "model" => self.model = Some(value),
             "stop" | "stopsequences" | "generationconfig/stopsequences" | "options/stop" => {
-                let list = if value.is_array() { canonical(value) } else { format!("[{}]", canonical(value)) };
+                let list = if value.is_array() {
+                    canonical(value)
+                } else {
+                    format!("[{}]", canonical(value))
+                };
                 self.set("stop", &list, value);
             }
             "toolchoice" | "toolconfig/functioncallingconfig" => {
@@ -113,17 +174,32 @@ impl<'b> Settings<'b> {
             "reasoningeffort" | "reasoning/effort" | "outputconfig/effort" => {
                 self.set("effort", &lower(value), value);
             }
-            "responseformat" | "text/format" | "outputconfig/format" | "outputformat" | "format" => {
+            "responseformat"
+            | "text/format"
+            | "outputconfig/format"
+            | "outputformat"
+            | "format" => {
                 self.set("response-format", &response_format(value), value);
             }
             "generationconfig/responseschema" | "generationconfig/responsejsonschema" => {
-                self.set("response-format", &format!("schema {}", canonical(value)), value);
+                self.set(
+                    "response-format",
+                    &format!("schema {}", canonical(value)),
+                    value,
+                );
             }
             "generationconfig/responsemimetype" if value == "application/json" => {
-                self.known.entry("response-format").or_insert(Setting { meaning: "json".to_owned(), value });
+                self.known.entry("response-format").or_insert(Setting {
+                    meaning: "json".to_owned(),
+                    value,
+                });
             }
             "user" | "safetyidentifier" => self.set("user", &canonical(value), value),
-            "metadata" if value.as_object().is_some_and(|it| it.len() == 1 && it.contains_key("user_id")) => {
+            "metadata"
+                if value
+                    .as_object()
+                    .is_some_and(|it| it.len() == 1 && it.contains_key("user_id")) =>
+            {
                 self.set("user", &canonical(&value["user_id"]), value);
             }
             _ => drop(self.other.insert(name.to_owned(), value)),
@@ -142,7 +218,13 @@ impl<'b> Settings<'b> {
             _ => "",
         };
         if meaning.trim_matches('"') != default {
-            self.known.insert(name, Setting { meaning: meaning.to_owned(), value });
+            self.known.insert(
+                name,
+                Setting {
+                    meaning: meaning.to_owned(),
+                    value,
+                },
+            );
         }
     }
 
@@ -151,7 +233,9 @@ impl<'b> Settings<'b> {
         let budget = ["budget_tokens", "thinkingBudget", "thinking_budget"]
             .into_iter()
             .find_map(|name| value.get(name)?.as_i64());
-        let level = ["thinkingLevel", "thinking_level"].into_iter().find_map(|name| value.get(name));
+        let level = ["thinkingLevel", "thinking_level"]
+            .into_iter()
+            .find_map(|name| value.get(name));
         let meaning = match (value, budget) {
             (Value::Bool(is_on), _) => if *is_on { "on" } else { "off" }.to_owned(),
             (Value::String(effort), _) => effort.to_lowercase(),
@@ -173,7 +257,9 @@ impl<'b> Settings<'b> {
 }
 
 fn lower(value: &Value) -> String {
-    value.as_str().map_or_else(|| canonical(value), str::to_lowercase)
+    value
+        .as_str()
+        .map_or_else(|| canonical(value), str::to_lowercase)
 }
 
 /// Returns `auto`, `none`, `any`, or `only` with the names of tools.
@@ -181,13 +267,17 @@ fn tool_choice(value: &Value) -> String {
     if let Value::String(mode) = value {
         return word(mode);
     }
-    let names =
-        ["allowedFunctionNames", "allowed_function_names"].into_iter().find_map(|name| value.get(name)?.as_array());
+    let names = ["allowedFunctionNames", "allowed_function_names"]
+        .into_iter()
+        .find_map(|name| value.get(name)?.as_array());
     if let Some(names) = names {
         let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
         return format!("only {}", names.join(", "));
     }
-    let name = value.get("name").or_else(|| value.pointer("/function/name")).and_then(Value::as_str);
+    let name = value
+        .get("name")
+        .or_else(|| value.pointer("/function/name"))
+        .and_then(Value::as_str);
     let kind = text_of(value, "mode").or_else(|| text_of(value, "type"));
     match (name, kind) {
         (Some(name), _) => format!("only {name}"),
@@ -205,7 +295,9 @@ fn word(word: &str) -> String {
 
 /// Returns `text`, `json`, or `schema` with the schema.
 fn response_format(value: &Value) -> String {
-    let schema = value.get("schema").or_else(|| value.pointer("/json_schema/schema"));
+    let schema = value
+        .get("schema")
+        .or_else(|| value.pointer("/json_schema/schema"));
     match (value, schema, text_of(value, "type")) {
         (Value::String(word), _, _) => word.clone(),
         (_, Some(schema), _) => format!("schema {}", canonical(schema)),

@@ -11,7 +11,11 @@ pub(crate) fn alteration(before: &str, after: &str) -> String {
         return "white space at its ends differs".to_owned();
     }
     if before.starts_with(after.trim_end()) {
-        return format!("it is cut off behind {} of {} characters", length(after.trim_end()), length(before));
+        return format!(
+            "it is cut off behind {} of {} characters",
+            length(after.trim_end()),
+            length(before)
+        );
     }
     if encoded(before) == after || unquoted(&encoded(before)) == after {
         return "it is encoded as JSON once more".to_owned();
@@ -43,21 +47,40 @@ fn encoded(text: &str) -> String {
 }
 
 fn unquoted(json: &str) -> &str {
-    json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(json)
+    json.strip_prefix('"')
+        .and_then(|json| json.strip_suffix('"'))
+        .unwrap_or(json)
 }
 
 /// Escapes as the template engines of the field do: `&`, `<`, `>` and both quotes.
 fn escaped_for_html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;").replace('\'', "&#39;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&#34;")
+        .replace('\'', "&#39;")
 }
 
 /// Returns where two texts begin to differ, and how they go on there.
 fn first_difference(before: &str, after: &str) -> String {
     const LONGEST: usize = 30;
-    let same = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
-    let rest = |text: &str| text.chars().skip(same).take(4 * LONGEST).collect::<String>();
+    let same = before
+        .chars()
+        .zip(after.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let rest = |text: &str| {
+        text.chars()
+            .skip(same)
+            .take(4 * LONGEST)
+            .collect::<String>()
+    };
     let [before, after] = [rest(before), rest(after)].map(|text| cut(&text, LONGEST).into_owned());
-    let place = if same == 0 { String::new() } else { format!("from character {} on ", same + 1) };
+    let place = if same == 0 {
+        String::new()
+    } else {
+        format!("from character {} on ", same + 1)
+    };
     format!("{place}it was \"{before}\" and is \"{after}\"")
 }
 
@@ -76,7 +99,11 @@ mod tests {
             ("a < b", "a &lt; b", "it is escaped for HTML"),
             ("a  b", "a b", "it differs in white space alone"),
             ("abc", "abc, and more", "10 characters are added behind it"),
-            ("abcd", "abxd", "from character 3 on it was \"cd\" and is \"xd\""),
+            (
+                "abcd",
+                "abxd",
+                "from character 3 on it was \"cd\" and is \"xd\"",
+            ),
         ];
         for (before, after, told) in cases {
             assert_eq!(alteration(before, after), told);

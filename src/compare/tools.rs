@@ -26,17 +26,31 @@ struct Function {
 
 /// Reads the tools of a body, in order.
 pub(super) fn offers(side: Side<'_>) -> Vec<Offer<'_>> {
-    let lists = forms::TOOLS.iter().filter_map(|name| side.body.get(*name)?.as_array());
+    let lists = forms::TOOLS
+        .iter()
+        .filter_map(|name| side.body.get(*name)?.as_array());
     lists.flatten().flat_map(declared).collect()
 }
 
 /// Gemini declares several tools in one element, some of them run by the server.
 fn declared(element: &Value) -> Vec<Offer<'_>> {
     const LISTS: [&str; 2] = ["functionDeclarations", "function_declarations"];
-    let list = LISTS.into_iter().find_map(|name| element.get(name)?.as_array());
-    let Some(declarations) = list else { return vec![offer(element)] };
-    let hosted = element.as_object().into_iter().flatten().filter(|(name, _)| !LISTS.contains(&name.as_str()));
-    let hosted = hosted.map(|(name, value)| Offer { name: name.clone(), value, function: None });
+    let list = LISTS
+        .into_iter()
+        .find_map(|name| element.get(name)?.as_array());
+    let Some(declarations) = list else {
+        return vec![offer(element)];
+    };
+    let hosted = element
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| !LISTS.contains(&name.as_str()));
+    let hosted = hosted.map(|(name, value)| Offer {
+        name: name.clone(),
+        value,
+        function: None,
+    });
     declarations.iter().map(offer).chain(hosted).collect()
 }
 
@@ -47,12 +61,22 @@ fn offer(value: &Value) -> Offer<'_> {
         Some(name) => {
             let description = text_of(inner, "description").unwrap_or_default().to_owned();
             let schema = Value::Object(forms::schema(inner));
-            Offer { name: name.to_owned(), value, function: Some(Function { description, schema }) }
+            Offer {
+                name: name.to_owned(),
+                value,
+                function: Some(Function {
+                    description,
+                    schema,
+                }),
+            }
         }
         None => Offer {
             name: text_of(value, "type")
                 .unwrap_or_else(|| {
-                    value.as_object().and_then(|members| members.keys().next()).map_or("tool", String::as_str)
+                    value
+                        .as_object()
+                        .and_then(|members| members.keys().next())
+                        .map_or("tool", String::as_str)
                 })
                 .to_owned(),
             value,
@@ -65,11 +89,18 @@ fn offer(value: &Value) -> Offer<'_> {
 pub(super) fn alterations(before: &Offer<'_>, after: &Offer<'_>) -> Vec<String> {
     let (Some(before), Some(after)) = (&before.function, &after.function) else {
         let is_same = canonical(before.value) == canonical(after.value);
-        return if is_same { Vec::new() } else { vec!["it is declared in another way".to_owned()] };
+        return if is_same {
+            Vec::new()
+        } else {
+            vec!["it is declared in another way".to_owned()]
+        };
     };
     let mut told = Vec::new();
     if before.description != after.description {
-        told.push(format!("of its description, {}", super::texts::alteration(&before.description, &after.description)));
+        told.push(format!(
+            "of its description, {}",
+            super::texts::alteration(&before.description, &after.description)
+        ));
     }
     for change in structural(&before.schema, &after.schema) {
         let at = match change.pointer.as_str() {

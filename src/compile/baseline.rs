@@ -32,20 +32,40 @@ impl Baseline {
                 false => left += 1,
             }
         }
-        let text = places.keys().map(|(path, code)| entry(code, path, reason, expires)).collect();
-        Baseline { text, entries: places.len(), silenced: places.values().sum(), left }
+        let text = places
+            .keys()
+            .map(|(path, code)| entry(code, path, reason, expires))
+            .collect();
+        Baseline {
+            text,
+            entries: places.len(),
+            silenced: places.values().sum(),
+            left,
+        }
     }
 }
 
 fn entry(code: &str, path: &str, reason: &str, expires: Date) -> String {
-    let [code, file, reason] = [Text::quoted(code), Text::quoted(&as_glob(path)), Text::quoted(reason)];
+    let [code, file, reason] = [
+        Text::quoted(code),
+        Text::quoted(&as_glob(path)),
+        Text::quoted(reason),
+    ];
     format!("\n[[allow]]\ncode = {code}\nfile = {file}\nreason = {reason}\nexpires = {expires}\n")
 }
 
 /// The glob that matches a path alone.
 fn as_glob(path: &str) -> String {
     let special = |c: char| "?*[]{}\\!".contains(c);
-    path.chars().map(|c| if special(c) { format!("[{c}]") } else { c.to_string() }).collect()
+    path.chars()
+        .map(|c| {
+            if special(c) {
+                format!("[{c}]")
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -55,7 +75,11 @@ mod tests {
 
     #[test]
     fn paths_are_globs_of_themselves() {
-        for path in ["agents/a.toml", "agents/[x]*{a,b}?.toml", "bundled:partials/x.jinja"] {
+        for path in [
+            "agents/a.toml",
+            "agents/[x]*{a,b}?.toml",
+            "bundled:partials/x.jinja",
+        ] {
             let glob = Glob::new(&as_glob(path)).expect("a glob");
             assert!(glob.is_match(path), "{path}");
             assert!(!glob.is_match("agents/x.toml") || path == "agents/x.toml");
@@ -64,7 +88,16 @@ mod tests {
 
     #[test]
     fn an_entry_is_toml() {
-        let text = entry("key/unknown", "a\"\n.toml", "why \\ not", Date { year: 2027, month: 1, day: 31 });
+        let text = entry(
+            "key/unknown",
+            "a\"\n.toml",
+            "why \\ not",
+            Date {
+                year: 2027,
+                month: 1,
+                day: 31,
+            },
+        );
         let table = crate::toml::parse(&text).expect("TOML");
         assert_eq!(table.entries.len(), 1);
     }

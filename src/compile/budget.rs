@@ -1,4 +1,5 @@
-//! How much work a run may do: what its agents cost, added up in their order, whatever the threads do.
+//! How much work a run may do: what its agents cost, added up in their order, whatever the threads
+//! do.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,18 +7,22 @@ use std::sync::{Mutex, PoisonError};
 
 /// Units of work that one agent may take, over all of its contexts.
 pub(super) const AGENT_LIMIT: u64 = 1_000_000_000;
-/// Units for each value of a body that no template renders: it is merged, copied, checked and compared.
+/// Units for each value of a body that no template renders: it is merged, copied, checked and
+/// compared.
 const STATIC_VALUE: u64 = 250;
 /// Units for each problem of a body: it is explained, and its place is looked for.
 const PROBLEM: u64 = 50_000;
 
 /// The units of a body beside those of its templates.
 pub(super) fn of_body(static_values: usize, problems: usize) -> u64 {
-    STATIC_VALUE.saturating_mul(static_values as u64).saturating_add(PROBLEM.saturating_mul(problems as u64))
+    STATIC_VALUE
+        .saturating_mul(static_values as u64)
+        .saturating_add(PROBLEM.saturating_mul(problems as u64))
 }
 /// The most bytes that the bodies of one agent may have together: they are held until all are made.
 pub(super) const MAX_HELD: usize = 128 << 20;
-/// The most values that are merged for all agents together: each agent merges those of its whole chain.
+/// The most values that are merged for all agents together: each agent merges those of its whole
+/// chain.
 pub(super) const MAX_MERGED: usize = 10_000_000;
 
 /// Units that every run may take.
@@ -32,9 +37,10 @@ pub(super) fn run_limit(bodies: usize) -> u64 {
 
 /// The account of a run, shared by its threads.
 ///
-/// An agent has its place in the run only if those before it leave something of the limit: that depends on what they cost and on
-/// nothing else. Threads take agents in any order, so they may compile some that are dropped in the end; once the agents
-/// from the first one on have spent the limit, the others need not begin.
+/// An agent has its place in the run only if those before it leave something of the limit: that
+/// depends on what they cost and on nothing else. Threads take agents in any order, so they may
+/// compile some that are dropped in the end; once the agents from the first one on have spent the
+/// limit, the others need not begin.
 pub(super) struct Ledger {
     limit: u64,
     is_spent: AtomicBool,
@@ -53,7 +59,11 @@ struct Entries {
 
 impl Ledger {
     pub(super) fn new(limit: u64) -> Ledger {
-        Ledger { limit, is_spent: AtomicBool::new(false), entries: Mutex::default() }
+        Ledger {
+            limit,
+            is_spent: AtomicBool::new(false),
+            entries: Mutex::default(),
+        }
     }
 
     /// Returns `true` if no further agent can have a place.
@@ -67,7 +77,9 @@ impl Ledger {
         entries.ahead.insert(index, cost);
         loop {
             let next = entries.next;
-            let Some(cost) = entries.ahead.remove(&next) else { break };
+            let Some(cost) = entries.ahead.remove(&next) else {
+                break;
+            };
             entries.next += 1;
             entries.sum = entries.sum.saturating_add(cost);
         }

@@ -28,7 +28,12 @@ enum Measure {
 }
 
 impl Measure {
-    const ALL: [Measure; 4] = [Measure::Tokens, Measure::Bytes, Measure::Tools, Measure::CachedShare];
+    const ALL: [Measure; 4] = [
+        Measure::Tokens,
+        Measure::Bytes,
+        Measure::Tools,
+        Measure::CachedShare,
+    ];
 }
 
 /// The worst body of an agent by one limit of one budget.
@@ -76,19 +81,41 @@ struct Taken {
 impl AgentBudgets {
     /// Holds a body against the budgets that are for it.
     pub(super) fn hold(&mut self, made: &Compiled<'_>, model: Option<&str>) {
-        let Compiled { compiler, plan, loaded, body, .. } = made;
+        let Compiled {
+            compiler,
+            plan,
+            loaded,
+            body,
+            ..
+        } = made;
         let context = &loaded.context.name;
         let budgets = compiler.repo.config.budgets.iter().enumerate();
-        let own: Vec<(usize, &Budget)> = budgets.filter(|(_, budget)| budget.is_for(plan.name(), context)).collect();
+        let own: Vec<(usize, &Budget)> = budgets
+            .filter(|(_, budget)| budget.is_for(plan.name(), context))
+            .collect();
         if own.is_empty() {
             return;
         }
         let taken = Taken::of(plan, body, model);
         for (number, budget) in own {
             for measure in Measure::ALL {
-                let Some(Beyond { at, distance, taken: own, limit }) = taken.excess(budget, measure) else { continue };
-                let message = format!("`{}` takes {own} in `{context}`: its budget is {limit}", plan.name());
-                let known = self.excesses.iter().position(|it| it.budget == number && it.measure == measure);
+                let Some(Beyond {
+                    at,
+                    distance,
+                    taken: own,
+                    limit,
+                }) = taken.excess(budget, measure)
+                else {
+                    continue;
+                };
+                let message = format!(
+                    "`{}` takes {own} in `{context}`: its budget is {limit}",
+                    plan.name()
+                );
+                let known = self
+                    .excesses
+                    .iter()
+                    .position(|it| it.budget == number && it.measure == measure);
                 let index = known.unwrap_or_else(|| {
                     let (contexts, message) = (Vec::new(), String::new());
                     let distance = f64::NEG_INFINITY;
@@ -108,7 +135,8 @@ impl AgentBudgets {
                 if distance > excess.distance {
                     let dearest = taken.dearest(measure, body.value());
                     let dearest = dearest.map(|(pointer, what)| (writer(made, pointer), what));
-                    (excess.distance, excess.message, excess.dearest) = (distance, message, dearest);
+                    (excess.distance, excess.message, excess.dearest) =
+                        (distance, message, dearest);
                 }
             }
         }
@@ -145,7 +173,9 @@ impl Taken {
             estimate: TokenEstimate::of(value, plan.wire, plan.model(model)),
             bytes: body.compact().len(),
             tools: tools(value),
-            cached: (plan.kind == TaskKind::Chat).then(|| cached_share(value, plan.wire)).flatten(),
+            cached: (plan.kind == TaskKind::Chat)
+                .then(|| cached_share(value, plan.wire))
+                .flatten(),
         }
     }
 
@@ -153,7 +183,11 @@ impl Taken {
     fn excess(&self, budget: &Budget, measure: Measure) -> Option<Beyond> {
         match measure {
             Measure::Tokens => {
-                let unit = if self.estimate.is_tokenized { ("", "tokens") } else { ("about ", "tokens") };
+                let unit = if self.estimate.is_tokenized {
+                    ("", "tokens")
+                } else {
+                    ("about ", "tokens")
+                };
                 beyond(budget.tokens.as_ref(), self.estimate.total(), unit)
             }
             Measure::Bytes => beyond(budget.bytes.as_ref(), self.bytes as u64, ("", "bytes")),
@@ -163,25 +197,45 @@ impl Taken {
                 let taken = format!("{} of its prefix from the cache", percent(share));
                 let limit = format!("at least {}", percent(least.value));
                 let distance = least.value - share;
-                (share < least.value).then_some(Beyond { at: least.span, distance, taken, limit })
+                (share < least.value).then_some(Beyond {
+                    at: least.span,
+                    distance,
+                    taken,
+                    limit,
+                })
             }
         }
     }
 
     /// The part of a body that counts most, and what is said of it.
     fn dearest(&self, measure: Measure, body: &Value) -> Option<(Pointer, String)> {
-        let parts = || self.estimate.parts.iter().filter(|part| !part.pointer.is_empty());
+        let parts = || {
+            self.estimate
+                .parts
+                .iter()
+                .filter(|part| !part.pointer.is_empty())
+        };
         match measure {
             Measure::Tokens => {
                 let part = parts().max_by_key(|part| part.tokens)?;
-                let what = format!("the dearest part: `{}`, {} tokens", part.pointer, grouped(part.tokens));
+                let what = format!(
+                    "the dearest part: `{}`, {} tokens",
+                    part.pointer,
+                    grouped(part.tokens)
+                );
                 Some((Pointer::parse(&part.pointer), what))
             }
             Measure::Bytes => {
-                let size = |pointer: &str| body.pointer(pointer).map_or(0, |value| value.to_string().len());
+                let size = |pointer: &str| {
+                    body.pointer(pointer)
+                        .map_or(0, |value| value.to_string().len())
+                };
                 let part = parts().max_by_key(|part| size(&part.pointer))?;
-                let what =
-                    format!("the largest part: `{}`, {} bytes", part.pointer, grouped(size(&part.pointer) as u64));
+                let what = format!(
+                    "the largest part: `{}`, {} bytes",
+                    part.pointer,
+                    grouped(size(&part.pointer) as u64)
+                );
                 Some((Pointer::parse(&part.pointer), what))
             }
             Measure::Tools => {
@@ -189,9 +243,14 @@ impl Taken {
                 Some((Pointer::parse(&part.pointer), "the tools".to_owned()))
             }
             Measure::CachedShare => {
-                let uncached = prefix::parts(|name| body.get(name)).into_iter().skip(cached_parts(body));
+                let uncached = prefix::parts(|name| body.get(name))
+                    .into_iter()
+                    .skip(cached_parts(body));
                 let part = uncached.max_by_key(|part| part.value.to_string().len())?;
-                let what = format!("the largest part behind the cached prefix: `{}`", part.pointer());
+                let what = format!(
+                    "the largest part behind the cached prefix: `{}`",
+                    part.pointer()
+                );
                 Some((part.pointer(), what))
             }
         }
@@ -200,27 +259,44 @@ impl Taken {
 
 /// Returns the place that wrote the largest text at or below a pointer.
 fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
-    let record = Record::new(made.plan, made.compiler.sources(), made.renderer, made.request, made.body);
+    let record = Record::new(
+        made.plan,
+        made.compiler.sources(),
+        made.renderer,
+        made.request,
+        made.body,
+    );
     let place = record.place(&largest_leaf(made.body.value(), pointer), KeyOrValue::Value);
     let outside = Places::new(made.compiler, made.plan, made.loaded).outside(&place);
     outside.map_or(place.span, |outside| outside.span)
 }
 
 /// Returns what a body takes beyond a limit; `unit` stands around the number.
-fn beyond(limit: Option<&Spanned<u64>>, taken: u64, (before, behind): (&str, &str)) -> Option<Beyond> {
+fn beyond(
+    limit: Option<&Spanned<u64>>,
+    taken: u64,
+    (before, behind): (&str, &str),
+) -> Option<Beyond> {
     let limit = limit.filter(|limit| taken > limit.value)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     let distance = (taken - limit.value) as f64;
     let taken = format!("{before}{} {behind}", grouped(taken));
-    Some(Beyond { at: limit.span, distance, taken, limit: grouped(limit.value) })
+    Some(Beyond {
+        at: limit.span,
+        distance,
+        taken,
+        limit: grouped(limit.value),
+    })
 }
 
 /// `1,234,567`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let grouped = digits.char_indices().map(|(at, digit)| match at > 0 && (digits.len() - at).is_multiple_of(3) {
-        true => format!(",{digit}"),
-        false => digit.to_string(),
+    let grouped = digits.char_indices().map(|(at, digit)| {
+        match at > 0 && (digits.len() - at).is_multiple_of(3) {
+            true => format!(",{digit}"),
+            false => digit.to_string(),
+        }
     });
     grouped.collect()
 }
@@ -229,17 +305,22 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
 }
 
-/// The pointer of the largest text or other leaf at or below a place: what somebody wrote, rather than what stands around it.
+/// The pointer of the largest text or other leaf at or below a place: what somebody wrote, rather
+/// than what stands around it.
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;
     while let Some(value) = body.pointer(at.as_str()) {
         let size = |value: &Value| value.to_string().len();
         let below = match value {
-            Value::Object(members) => {
-                members.iter().max_by_key(|(_, member)| size(member)).map(|(name, _)| at.member(name))
-            }
+            Value::Object(members) => members
+                .iter()
+                .max_by_key(|(_, member)| size(member))
+                .map(|(name, _)| at.member(name)),
             Value::Array(elements) => {
-                let largest = elements.iter().enumerate().max_by_key(|(_, element)| size(element));
+                let largest = elements
+                    .iter()
+                    .enumerate()
+                    .max_by_key(|(_, element)| size(element));
                 largest.map(|(index, _)| at.element(index))
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
@@ -254,39 +335,60 @@ fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
 
 /// How many tools a body declares.
 fn tools(body: &Value) -> usize {
-    let list = body.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let list = body
+        .get("tools")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     list.iter()
         .map(|tool| {
             let names = ["functionDeclarations", "function_declarations"];
-            names.iter().find_map(|name| tool.get(*name)?.as_array()).map_or(1, Vec::len)
+            names
+                .iter()
+                .find_map(|name| tool.get(*name)?.as_array())
+                .map_or(1, Vec::len)
         })
         .sum()
 }
 
-/// The share of a body's prefix that a server has in its cache when the same conversation asks again, by bytes: up to the last breakpoint.
-/// Servers without breakpoints keep what the requests of an agent begin with: tools and instructions.
+/// The share of a body's prefix that a server has in its cache when the same conversation asks
+/// again, by bytes: up to the last breakpoint. Servers without breakpoints keep what the requests
+/// of an agent begin with: tools and instructions.
 fn cached_share(body: &Value, wire: WireFormat) -> Option<f64> {
     let parts = prefix::parts(|name| body.get(name));
     let cached = match (has_breakpoint(body), wire) {
         (false, WireFormat::AnthropicMessages) => 0,
         _ => cached_parts(body),
     };
-    let sizes: Vec<usize> = parts.iter().map(|part| part.value.to_string().len()).collect();
-    let (own, all) = (sizes[..cached].iter().sum::<usize>(), sizes.iter().sum::<usize>());
+    let sizes: Vec<usize> = parts
+        .iter()
+        .map(|part| part.value.to_string().len())
+        .collect();
+    let (own, all) = (
+        sizes[..cached].iter().sum::<usize>(),
+        sizes.iter().sum::<usize>(),
+    );
     #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
     let share = own as f64 / all as f64;
     (all > 0).then_some(share)
 }
 
-/// How many parts of a prefix are cached: up to the last breakpoint, or tools and instructions where there are none.
+/// How many parts of a prefix are cached: up to the last breakpoint, or tools and instructions
+/// where there are none.
 fn cached_parts(body: &Value) -> usize {
     let parts = prefix::parts(|name| body.get(name));
     if has_breakpoint(body) {
-        return parts.iter().rposition(|part| has_breakpoint(part.value)).map_or(0, |last| last + 1);
+        return parts
+            .iter()
+            .rposition(|part| has_breakpoint(part.value))
+            .map_or(0, |last| last + 1);
     }
     let is_instruction = |part: &prefix::Part<'_>| match part.member {
         "messages" | "input" => {
-            matches!(part.value.get("role").and_then(Value::as_str), Some("system" | "developer"))
+            matches!(
+                part.value.get("role").and_then(Value::as_str),
+                Some("system" | "developer")
+            )
         }
         "contents" | "prompt" => false,
         _ => true,
@@ -296,7 +398,9 @@ fn cached_parts(body: &Value) -> usize {
 
 fn has_breakpoint(value: &Value) -> bool {
     match value {
-        Value::Object(members) => members.contains_key("cache_control") || members.values().any(has_breakpoint),
+        Value::Object(members) => {
+            members.contains_key("cache_control") || members.values().any(has_breakpoint)
+        }
         Value::Array(elements) => elements.iter().any(has_breakpoint),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
@@ -304,17 +408,28 @@ fn has_breakpoint(value: &Value) -> bool {
 
 /// Returns findings about budgets that are for no body.
 pub(super) fn unused(compiler: &Compiler) -> impl Iterator<Item = Diagnostic> + '_ {
-    compiler.repo.config.budgets.iter().filter(|budget| !is_used(compiler, budget)).map(|budget| {
-        let message = "no body is of an agent and a context that this budget is for";
-        let finding = Diagnostic::new(&rules::UNUSED_BUDGET, budget.span, message);
-        finding.help("mend its patterns, or remove it: `reqc list` and `reqc contexts` show the names")
-    })
+    compiler
+        .repo
+        .config
+        .budgets
+        .iter()
+        .filter(|budget| !is_used(compiler, budget))
+        .map(|budget| {
+            let message = "no body is of an agent and a context that this budget is for";
+            let finding = Diagnostic::new(&rules::UNUSED_BUDGET, budget.span, message);
+            finding.help(
+                "mend its patterns, or remove it: `reqc list` and `reqc contexts` show the names",
+            )
+        })
 }
 
 fn is_used(compiler: &Compiler, budget: &Budget) -> bool {
     compiler.agents.iter().any(|(id, _)| {
         let name = &compiler.hierarchy.get(*id).name.value;
-        compiler.contexts.iter().any(|loaded| budget.is_for(name, &loaded.context.name))
+        compiler
+            .contexts
+            .iter()
+            .any(|loaded| budget.is_for(name, &loaded.context.name))
     })
 }
 
@@ -326,8 +441,10 @@ mod tests {
     #[test]
     fn the_cached_share_ends_with_the_last_breakpoint() {
         let marked = json!({"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}});
-        let (plain, all) =
-            (json!({"role": "user", "content": "m"}), |body: &Value, wire| cached_share(body, wire).expect("parts"));
+        let (plain, all) = (
+            json!({"role": "user", "content": "m"}),
+            |body: &Value, wire| cached_share(body, wire).expect("parts"),
+        );
         let body = json!({"messages": [plain, plain], "system": [marked]});
         let share = all(&body, WireFormat::AnthropicMessages);
         let own = marked.to_string().len();
@@ -339,18 +456,31 @@ mod tests {
         let chat = json!({"messages": [{"role": "system", "content": "ssssss"}, plain], "tools": [{"a": 1}]});
         assert!((0.4..0.8).contains(&all(&chat, WireFormat::OpenAiChat)));
         assert!(
-            (all(&json!({"messages": [plain, {"role": "user", "content": [marked]}]}), WireFormat::AnthropicMessages)
-                - 1.0)
+            (all(
+                &json!({"messages": [plain, {"role": "user", "content": [marked]}]}),
+                WireFormat::AnthropicMessages
+            ) - 1.0)
                 .abs()
                 < 1e-9
         );
-        assert_eq!(cached_share(&json!({"model": "m"}), WireFormat::OpenAiChat), None);
+        assert_eq!(
+            cached_share(&json!({"model": "m"}), WireFormat::OpenAiChat),
+            None
+        );
     }
 
     #[test]
     fn tools_are_counted_in_every_format() {
-        assert_eq!(tools(&json!({"tools": [{"name": "a"}, {"type": "web_search"}]})), 2);
-        assert_eq!(tools(&json!({"tools": [{"functionDeclarations": [{}, {}, {}]}, {"googleSearch": {}}]})), 4);
+        assert_eq!(
+            tools(&json!({"tools": [{"name": "a"}, {"type": "web_search"}]})),
+            2
+        );
+        assert_eq!(
+            tools(
+                &json!({"tools": [{"functionDeclarations": [{}, {}, {}]}, {"googleSearch": {}}]})
+            ),
+            4
+        );
         assert_eq!(tools(&json!({"tools": null})), 0);
     }
 }

@@ -56,7 +56,10 @@ pub struct BrokenAgent {
 impl BrokenAgent {
     /// An agent that golden files were written of at some time.
     pub(crate) fn of_unknown_past(agent: Arc<str>) -> BrokenAgent {
-        BrokenAgent { agent, before: Before::Compiled(Vec::new()) }
+        BrokenAgent {
+            agent,
+            before: Before::Compiled(Vec::new()),
+        }
     }
 }
 
@@ -87,7 +90,9 @@ impl Outcome {
     /// The same of an agent that has another name.
     pub(crate) fn of_agent(self, from: &str, to: &str) -> Outcome {
         match self {
-            Outcome::Compiled(files) => Outcome::Compiled(files.into_iter().map(|it| it.of_agent(from, to)).collect()),
+            Outcome::Compiled(files) => {
+                Outcome::Compiled(files.into_iter().map(|it| it.of_agent(from, to)).collect())
+            }
             Outcome::Broken | Outcome::Unasked => self,
         }
     }
@@ -101,11 +106,16 @@ impl Outcome {
 }
 
 impl Compared {
-    /// Takes agents of the older side for broken: the newer side cannot read their names. Their files are not gone.
+    /// Takes agents of the older side for broken: the newer side cannot read their names. Their
+    /// files are not gone.
     pub(crate) fn breaks<'n>(&mut self, agents: impl Iterator<Item = &'n Arc<str>>) {
         for agent in agents {
-            self.changes.retain(|file| file.subject.agent != *agent || file.new.is_some());
-            self.broken.push(BrokenAgent { agent: Arc::clone(agent), before: Before::Compiled(Vec::new()) });
+            self.changes
+                .retain(|file| file.subject.agent != *agent || file.new.is_some());
+            self.broken.push(BrokenAgent {
+                agent: Arc::clone(agent),
+                before: Before::Compiled(Vec::new()),
+            });
         }
         self.broken.sort_by(|a, b| a.agent.cmp(&b.agent));
     }
@@ -119,10 +129,17 @@ impl Compared {
         };
         match (before, after) {
             (_, Outcome::Unasked) => {}
-            (before, Outcome::Broken) => self.broken.push(BrokenAgent { agent: Arc::clone(name), before }),
+            (before, Outcome::Broken) => self.broken.push(BrokenAgent {
+                agent: Arc::clone(name),
+                before,
+            }),
             (Before::Broken, Outcome::Compiled(_)) => drop(self.mended.insert(Arc::clone(name))),
-            (Before::Absent, Outcome::Compiled(files)) => self.changes.extend(changed(name, files, Vec::new())),
-            (Before::Compiled(old), Outcome::Compiled(files)) => self.changes.extend(changed(name, files, old)),
+            (Before::Absent, Outcome::Compiled(files)) => {
+                self.changes.extend(changed(name, files, Vec::new()));
+            }
+            (Before::Compiled(old), Outcome::Compiled(files)) => {
+                self.changes.extend(changed(name, files, old));
+            }
         }
     }
 }
@@ -146,15 +163,25 @@ impl Scope<'_> {
 }
 
 impl AgentBodies<'_> {
-    /// The agent's golden files: `request.json`, and the bodies of the contexts that golden files are kept for, or of all.
+    /// The agent's golden files: `request.json`, and the bodies of the contexts that golden files
+    /// are kept for, or of all.
     pub fn golden_files(&self, all_contexts: bool) -> Vec<GoldenFile> {
-        let kept = self.bodies.iter().filter(|(loaded, _)| all_contexts || loaded.golden);
-        golden::files(&self.plan, kept.map(|(loaded, body)| (&loaded.context.name, body)))
+        let kept = self
+            .bodies
+            .iter()
+            .filter(|(loaded, _)| all_contexts || loaded.golden);
+        golden::files(
+            &self.plan,
+            kept.map(|(loaded, body)| (&loaded.context.name, body)),
+        )
     }
 
     /// The agent's requests, of the same contexts.
     fn requests(&self, all_contexts: bool) -> Vec<Request> {
-        let kept = self.bodies.iter().filter(|(loaded, _)| all_contexts || loaded.golden);
+        let kept = self
+            .bodies
+            .iter()
+            .filter(|(loaded, _)| all_contexts || loaded.golden);
         let requests = kept.map(|(loaded, body)| Request {
             agent: Arc::clone(self.plan.name()),
             context: Arc::clone(&loaded.context.name),
@@ -182,7 +209,8 @@ pub struct Comparing<'a> {
 }
 
 impl<'a> Comparing<'a> {
-    /// Makes every selected body and compares it with what a folder holds. `tick` is called once per agent.
+    /// Makes every selected body and compares it with what a folder holds. `tick` is called once
+    /// per agent.
     ///
     /// # Errors
     ///
@@ -194,13 +222,20 @@ impl<'a> Comparing<'a> {
         tick: impl Fn() + Sync,
     ) -> Result<(Report, Comparison), AccessError> {
         let reporter = self.reporter();
-        let contexts = self.compiler.contexts.iter().map(|loaded| loaded.context.name.as_ref());
-        let is_everything = self.selection.is_everything() && Names::of(self.compiler).are_all_known();
+        let contexts = self
+            .compiler
+            .contexts
+            .iter()
+            .map(|loaded| loaded.context.name.as_ref());
+        let is_everything =
+            self.selection.is_everything() && Names::of(self.compiler).are_all_known();
         let comparer = Comparer::new(folder, contexts, is_everything)?;
         let (mut found, agents) = reporter.found(|agent| {
             tick();
             let files = (!reporter.is_broken(agent)).then(|| agent.golden_files(self.all_contexts));
-            files.map(|files| comparer.agent(agent.plan.name(), files)).transpose()
+            files
+                .map(|files| comparer.agent(agent.plan.name(), files))
+                .transpose()
         });
         let agents = agents.into_iter().collect::<Result<_, _>>()?;
         let comparison = comparer.finish(agents, self.agent_names())?;
@@ -209,10 +244,14 @@ impl<'a> Comparing<'a> {
             Purpose::Write | Purpose::Show => comparison.made_from(bundled_prints(self.compiler)),
         };
         if purpose == Purpose::Check {
-            found.findings.extend(comparison.drift_finding(&mut found.sources));
+            found
+                .findings
+                .extend(comparison.drift_finding(&mut found.sources));
         }
         if purpose != Purpose::Show {
-            found.findings.extend(comparison.foreign_finding(&mut found.sources));
+            found
+                .findings
+                .extend(comparison.foreign_finding(&mut found.sources));
         }
         Ok((reporter.judged(found), comparison))
     }
@@ -227,31 +266,49 @@ impl<'a> Comparing<'a> {
         (report, agents.into_iter().flatten().collect())
     }
 
-    /// Makes every selected body of this side, and those of an older one that may differ. Only agents without errors on both
-    /// sides are compared; which agents have errors on one side alone is told beside that.
+    /// Makes every selected body of this side, and those of an older one that may differ. Only
+    /// agents without errors on both sides are compared; which agents have errors on one side alone
+    /// is told beside that.
     pub fn with_older(&self, older: &Compiler, scope: &Scope<'_>) -> Compared {
         let (report, after) = self.outcomes(&|name| scope.is_reached(name));
-        let of_older: BTreeMap<&Arc<str>, &Arc<str>> =
-            self.agent_names().map(|name| (scope.older_name(name), name)).collect();
+        let of_older: BTreeMap<&Arc<str>, &Arc<str>> = self
+            .agent_names()
+            .map(|name| (scope.older_name(name), name))
+            .collect();
         let chosen = self.older_selection(older, scope);
-        let (_, mut before) = Comparing { compiler: older, selection: &chosen, ..*self }.outcomes(&|name| {
+        let (_, mut before) = Comparing {
+            compiler: older,
+            selection: &chosen,
+            ..*self
+        }
+        .outcomes(&|name| {
             let newer = of_older.get(name).copied();
-            scope.is_reached(name) || newer.is_some_and(|newer| scope.is_reached(newer) || is_broken(after.get(newer)))
+            scope.is_reached(name)
+                || newer.is_some_and(|newer| scope.is_reached(newer) || is_broken(after.get(newer)))
         });
-        let mut compared = Compared { report, ..Compared::default() };
+        let mut compared = Compared {
+            report,
+            ..Compared::default()
+        };
         for (name, outcome) in after {
             let older_name = scope.older_name(&name);
             compared.add(&name, older_name, before.remove(older_name), outcome);
         }
         if self.selection.is_everything() {
-            for (name, outcome) in before.into_iter().filter(|(name, _)| !of_older.contains_key(name)) {
-                compared.changes.extend(changed(&name, Vec::new(), outcome.into_files()));
+            for (name, outcome) in before
+                .into_iter()
+                .filter(|(name, _)| !of_older.contains_key(name))
+            {
+                compared
+                    .changes
+                    .extend(changed(&name, Vec::new(), outcome.into_files()));
             }
         }
         compared
     }
 
-    /// Returns what becomes of each selected agent, and a report of that. Of agents that are not asked for, only errors are told.
+    /// Returns what becomes of each selected agent, and a report of that. Of agents that are not
+    /// asked for, only errors are told.
     pub(crate) fn outcomes(
         &self,
         is_asked: &(dyn Fn(&Arc<str>) -> bool + Sync),
@@ -261,14 +318,18 @@ impl<'a> Comparing<'a> {
             let name = Arc::clone(agent.plan.name());
             let outcome = match reporter.is_broken(agent) {
                 true => Outcome::Broken,
-                false if is_asked(&name) => Outcome::Compiled(agent.golden_files(self.all_contexts)),
+                false if is_asked(&name) => {
+                    Outcome::Compiled(agent.golden_files(self.all_contexts))
+                }
                 false => Outcome::Unasked,
             };
             (name, outcome)
         });
         let hierarchy = &self.compiler.hierarchy;
         let unusable = Chosen::new(self.compiler, self.selection).unusable();
-        let unusable = unusable.into_iter().map(|id| (Arc::clone(&hierarchy.get(id).name.value), Outcome::Broken));
+        let unusable = unusable
+            .into_iter()
+            .map(|id| (Arc::clone(&hierarchy.get(id).name.value), Outcome::Broken));
         (report, agents.into_iter().chain(unusable).collect())
     }
 
@@ -278,15 +339,27 @@ impl<'a> Comparing<'a> {
 
     fn agent_names(&self) -> impl ExactSizeIterator<Item = &'a Arc<str>> + use<'a> {
         let compiler = self.compiler;
-        compiler.agents.iter().map(|(id, _)| &compiler.hierarchy.get(*id).name.value)
+        compiler
+            .agents
+            .iter()
+            .map(|(id, _)| &compiler.hierarchy.get(*id).name.value)
     }
 
     /// Returns the agents of an older side that the selection has, or all.
     fn older_selection(&self, older: &Compiler, scope: &Scope<'_>) -> Selection {
-        let mut chosen = Selection { contexts: self.selection.contexts.clone(), ..Selection::default() };
+        let mut chosen = Selection {
+            contexts: self.selection.contexts.clone(),
+            ..Selection::default()
+        };
         if let Some(ids) = &self.selection.agents {
-            let names = ids.iter().map(|id| scope.older_name(&self.compiler.hierarchy.get(*id).name.value));
-            chosen.agents = Some(names.filter_map(|name| older.hierarchy.by_name(name)).collect());
+            let names = ids
+                .iter()
+                .map(|id| scope.older_name(&self.compiler.hierarchy.get(*id).name.value));
+            chosen.agents = Some(
+                names
+                    .filter_map(|name| older.hierarchy.by_name(name))
+                    .collect(),
+            );
         }
         chosen
     }
@@ -296,49 +369,87 @@ fn is_broken(outcome: Option<&Outcome>) -> bool {
     matches!(outcome, Some(Outcome::Broken))
 }
 
-/// Returns the bundled files that golden files are made from, with fingerprints: of chains, includes, provider instances and
-/// contexts.
+/// Returns the bundled files that golden files are made from, with fingerprints: of chains,
+/// includes, provider instances and contexts.
 fn bundled_prints(compiler: &Compiler) -> BTreeMap<String, String> {
     let sources = compiler.sources();
-    let bundled = sources.iter().filter(|(_, file)| file.path().starts_with("bundled:"));
+    let bundled = sources
+        .iter()
+        .filter(|(_, file)| file.path().starts_with("bundled:"));
     let bundled: BTreeSet<FileId> = bundled.map(|(id, _)| id).collect();
     let reached = Users::of(compiler).by_file(&bundled).unwrap_or_default();
     let mut used: BTreeSet<FileId> = reached.into_keys().collect();
-    let contexts = compiler.contexts.iter().filter(|loaded| loaded.golden).map(|loaded| loaded.context.file);
+    let contexts = compiler
+        .contexts
+        .iter()
+        .filter(|loaded| loaded.golden)
+        .map(|loaded| loaded.context.file);
     used.extend(contexts.filter(|file| bundled.contains(file)));
     let prints = used.into_iter().map(|id| {
         let file = sources.get(id);
-        (file.path().to_string(), golden::fingerprint(file.source_text().as_str().as_bytes()))
+        (
+            file.path().to_string(),
+            golden::fingerprint(file.source_text().as_str().as_bytes()),
+        )
     });
     prints.collect()
 }
 
 /// Groups changes of files, each with the line of a side that caused it.
 pub fn grouped(compiler: &Compiler, changes: &[ChangedFile]) -> Vec<CausedGroup> {
-    let sizes = changes.iter().map(|file| (&file.subject, file.new.as_ref().map_or(0, String::len)));
-    let mut causes = Causes { compiler, sizes: sizes.collect(), left: HashMap::new() };
+    let sizes = changes
+        .iter()
+        .map(|file| (&file.subject, file.new.as_ref().map_or(0, String::len)));
+    let mut causes = Causes {
+        compiler,
+        sizes: sizes.collect(),
+        left: HashMap::new(),
+    };
     diff::grouped(changes, |subject, change| causes.of(subject, change))
 }
 
 /// The files of an agent whose text changed, then those that are gone.
-pub(crate) fn changed(agent: &Arc<str>, files: Vec<GoldenFile>, mut known: Vec<GoldenFile>) -> Vec<ChangedFile> {
+pub(crate) fn changed(
+    agent: &Arc<str>,
+    files: Vec<GoldenFile>,
+    mut known: Vec<GoldenFile>,
+) -> Vec<ChangedFile> {
     let mut changes = Vec::new();
     for file in files {
-        let old = known.iter().position(|old| old.path == file.path).map(|at| known.remove(at).text);
+        let old = known
+            .iter()
+            .position(|old| old.path == file.path)
+            .map(|at| known.remove(at).text);
         if old.as_ref() != Some(&file.text) {
-            let subject = BodyId { agent: Arc::clone(agent), context: file.context };
-            changes.push(ChangedFile { subject, path: file.path, old, new: Some(file.text) });
+            let subject = BodyId {
+                agent: Arc::clone(agent),
+                context: file.context,
+            };
+            changes.push(ChangedFile {
+                subject,
+                path: file.path,
+                old,
+                new: Some(file.text),
+            });
         }
     }
     for file in known {
-        let subject = BodyId { agent: Arc::clone(agent), context: file.context };
-        changes.push(ChangedFile { subject, path: file.path, old: Some(file.text), new: None });
+        let subject = BodyId {
+            agent: Arc::clone(agent),
+            context: file.context,
+        };
+        changes.push(ChangedFile {
+            subject,
+            path: file.path,
+            old: Some(file.text),
+            new: None,
+        });
     }
     changes
 }
 
-/// Finds the lines that caused changes. Each is found by making the body once more, so of each agent only as many are found as
-/// that takes a bounded time: the first ones.
+/// Finds the lines that caused changes. Each is found by making the body once more, so of each
+/// agent only as many are found as that takes a bounded time: the first ones.
 struct Causes<'c> {
     compiler: &'c Compiler,
     /// The bytes of the new text of each subject.
@@ -353,7 +464,8 @@ const MAX_MADE: usize = 8 * 1024 * 1024;
 const MADE_AT_LEAST: usize = 16 * 1024;
 
 impl Causes<'_> {
-    /// The place that caused a change: the one that wrote the new value, or that should have written it.
+    /// The place that caused a change: the one that wrote the new value, or that should have
+    /// written it.
     fn of(&mut self, subject: &BodyId, change: &Change) -> Option<String> {
         let id = self.compiler.hierarchy().by_name(&subject.agent)?;
         let (old, new) = match &change.kind {
@@ -363,8 +475,12 @@ impl Causes<'_> {
             ChangeKind::Reordered(..) | ChangeKind::File(_) => return None,
         };
         let context = subject.context.as_deref()?;
-        let left = self.left.entry(Arc::clone(&subject.agent)).or_insert(MAX_MADE);
-        *left = left.checked_sub(MADE_AT_LEAST + self.sizes.get(subject).copied().unwrap_or_default())?;
+        let left = self
+            .left
+            .entry(Arc::clone(&subject.agent))
+            .or_insert(MAX_MADE);
+        *left =
+            left.checked_sub(MADE_AT_LEAST + self.sizes.get(subject).copied().unwrap_or_default())?;
         let span = Explainer::new(self.compiler).cause(id, context, &change.pointer, old, new)?;
         Some(self.compiler.sources().describe(span))
     }

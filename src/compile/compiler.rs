@@ -29,7 +29,8 @@ pub struct Compiler {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2 MiB.
+/// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2
+/// MiB.
 pub(crate) const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 impl Compiler {
@@ -60,7 +61,9 @@ impl Compiler {
 
     /// Returns the context with a name.
     pub fn context(&self, name: &str) -> Option<&LoadedContext> {
-        self.contexts.iter().find(|loaded| &*loaded.context.name == name)
+        self.contexts
+            .iter()
+            .find(|loaded| &*loaded.context.name == name)
     }
 
     /// Returns the agents that are compiled, sorted by name; the flag tells whether they can be.

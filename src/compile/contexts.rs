@@ -32,26 +32,59 @@ pub struct LoadedContext {
 impl LoadedContext {
     pub(super) fn new(repo: &Repo, context: Context, layers: &Readable) -> LoadedContext {
         let golden = match &repo.config.golden_contexts {
-            Some(globs) => globs.value.iter().any(|glob| glob.value.is_match(&context.name)),
+            Some(globs) => globs
+                .value
+                .iter()
+                .any(|glob| glob.value.is_match(&context.name)),
             None => context.golden,
         };
-        let turns = context.earlier.iter().map(|state| layers.scopes(repo, &PromptEnvironment::of_state(state)));
+        let turns = context
+            .earlier
+            .iter()
+            .map(|state| layers.scopes(repo, &PromptEnvironment::of_state(state)));
         let turns = turns.collect();
         let scopes = layers.scopes(repo, &PromptEnvironment::of(&context));
-        let states: Vec<State> = context.earlier.iter().cloned().chain([context.last()]).collect();
+        let states: Vec<State> = context
+            .earlier
+            .iter()
+            .cloned()
+            .chain([context.last()])
+            .collect();
         let plain = Arc::new(Version::new(states, Vec::new()));
-        LoadedContext { context, golden, plain, id: Identity::new(), scopes, source: OnceLock::new(), turns }
+        LoadedContext {
+            context,
+            golden,
+            plain,
+            id: Identity::new(),
+            scopes,
+            source: OnceLock::new(),
+            turns,
+        }
     }
 
     /// Returns the request of an agent that gets a version of the conversation.
-    pub(super) fn request<'a>(&'a self, plan: &Plan<'_>, version: &'a Version, model: Option<&'a str>) -> Request<'a> {
+    pub(super) fn request<'a>(
+        &'a self,
+        plan: &Plan<'_>,
+        version: &'a Version,
+        model: Option<&'a str>,
+    ) -> Request<'a> {
         let scope = &self.scopes[&plan.profile.profile.layer];
-        Request { conversation: &version.normalised, scope, model, memory: None }
+        Request {
+            conversation: &version.normalised,
+            scope,
+            model,
+            memory: None,
+        }
     }
 
     /// Returns the context's file, with the places of its values.
     pub(super) fn source(&self, sources: &Sources) -> Option<&ContextSource> {
-        self.source.get_or_init(|| ContextSource::read(&self.context, sources.get(self.context.file).text())).as_ref()
+        self.source
+            .get_or_init(|| {
+                ContextSource::read(&self.context, sources.get(self.context.file).text())
+            })
+            .as_ref()
     }
 
     /// Returns a renderer for conversations of this size.
@@ -74,10 +107,15 @@ pub(super) struct Readable(HashMap<LayerKind, Vec<Arc<dyn World>>>);
 
 impl Readable {
     pub(super) fn of(repo: &Repo) -> Readable {
-        let all: HashMap<LayerKind, Arc<dyn World>> =
-            repo.layers.iter().map(|layer| (layer.kind, remembering(layer))).collect();
+        let all: HashMap<LayerKind, Arc<dyn World>> = repo
+            .layers
+            .iter()
+            .map(|layer| (layer.kind, remembering(layer)))
+            .collect();
         let readable = repo.layers.iter().map(|layer| {
-            let worlds = repo.readable_layers(layer.kind).map(|layer| Arc::clone(&all[&layer.kind]));
+            let worlds = repo
+                .readable_layers(layer.kind)
+                .map(|layer| Arc::clone(&all[&layer.kind]));
             (layer.kind, worlds.collect())
         });
         Readable(readable.collect())
@@ -85,7 +123,16 @@ impl Readable {
 
     fn scopes(&self, repo: &Repo, environment: &PromptEnvironment) -> Arc<Scopes> {
         let kinds = repo.layers.iter().map(|layer| layer.kind);
-        Arc::new(kinds.map(|kind| (kind, environment.scope_of(repo, kind, self.0[&kind].clone()))).collect())
+        Arc::new(
+            kinds
+                .map(|kind| {
+                    (
+                        kind,
+                        environment.scope_of(repo, kind, self.0[&kind].clone()),
+                    )
+                })
+                .collect(),
+        )
     }
 }
 
@@ -102,7 +149,9 @@ impl<'e> Renderers<'e> {
     pub(super) fn new(engine: &'e Engine, contexts: &[LoadedContext]) -> Renderers<'e> {
         let mut by_size = HashMap::default();
         for loaded in contexts {
-            by_size.entry(loaded.size_class()).or_insert_with(|| loaded.renderer(engine));
+            by_size
+                .entry(loaded.size_class())
+                .or_insert_with(|| loaded.renderer(engine));
         }
         Renderers { by_size }
     }

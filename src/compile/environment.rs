@@ -30,7 +30,8 @@ impl PromptEnvironment {
     #[cfg(feature = "runtime")]
     pub(crate) fn is_same(&self, other: &PromptEnvironment) -> bool {
         let names = (&self.project_name, &self.language, &self.folders);
-        Arc::ptr_eq(&self.project, &other.project) && names == (&other.project_name, &other.language, &other.folders)
+        Arc::ptr_eq(&self.project, &other.project)
+            && names == (&other.project_name, &other.language, &other.folders)
     }
 
     /// Returns the virtual project of a context.
@@ -44,7 +45,10 @@ impl PromptEnvironment {
     }
 
     fn of_project(project: &Project, language: &Arc<str>) -> PromptEnvironment {
-        let files = project.files.iter().map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
+        let files = project
+            .files
+            .iter()
+            .map(|(path, text)| (path.clone(), text.as_bytes().to_vec()));
         PromptEnvironment {
             project: Arc::new(files.collect::<MemoryWorld>()),
             project_name: Arc::clone(&project.name),
@@ -55,17 +59,27 @@ impl PromptEnvironment {
 
     /// Returns what the prompts of a layer's agents may read.
     pub(super) fn scope(&self, repo: &Repo, layer: LayerKind) -> Arc<PromptScope> {
-        let layers = repo.readable_layers(layer).map(|layer| Arc::clone(&layer.world));
+        let layers = repo
+            .readable_layers(layer)
+            .map(|layer| Arc::clone(&layer.world));
         self.scope_of(repo, layer, layers.collect())
     }
 
-    pub(super) fn scope_of(&self, repo: &Repo, layer: LayerKind, layers: Vec<Arc<dyn World>>) -> Arc<PromptScope> {
+    pub(super) fn scope_of(
+        &self,
+        repo: &Repo,
+        layer: LayerKind,
+        layers: Vec<Arc<dyn World>>,
+    ) -> Arc<PromptScope> {
         Arc::new(PromptScope {
             project: Arc::clone(&self.project),
             project_name: Arc::clone(&self.project_name),
             language: Arc::clone(&self.language),
             layers,
-            shown_below: repo.readable_layers(layer).map(|layer| repo.shown_below(layer.kind)).collect(),
+            shown_below: repo
+                .readable_layers(layer)
+                .map(|layer| repo.shown_below(layer.kind))
+                .collect(),
             folders: self.folders.clone(),
         })
     }

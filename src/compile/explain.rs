@@ -1,4 +1,5 @@
-//! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of a diff.
+//! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of
+//! a diff.
 
 pub(super) mod entrance;
 pub(super) mod places;
@@ -38,8 +39,8 @@ pub struct Explanation {
     pub pointer: Pointer,
     /// The value.
     pub value: Value,
-    /// The literal of the profile that it stands in: the value itself, or the template that rendered it. `None` if a provider step
-    /// wrote it.
+    /// The literal of the profile that it stands in: the value itself, or the template that
+    /// rendered it. `None` if a provider step wrote it.
     pub literal: Option<Span>,
     /// The values of earlier levels of the chain, the nearest first.
     pub overrode: Vec<Span>,
@@ -47,7 +48,8 @@ pub struct Explanation {
     pub step: Option<(ProviderStep, Option<Span>)>,
     /// The setting that says where the step writes.
     pub placed_by: Option<Span>,
-    /// The provider steps that added to a list or an object that another wrote, each with its setting.
+    /// The provider steps that added to a list or an object that another wrote, each with its
+    /// setting.
     pub added: Vec<(ProviderStep, Option<Span>)>,
     /// The output of a template, run by run; or the one value of the context that a step wrote.
     pub sources: Vec<ValueSource>,
@@ -64,8 +66,8 @@ impl<'a> Explainer<'a> {
         Explainer { compiler }
     }
 
-    /// One body of one agent, and who wrote the value at a pointer of it, or without a pointer each of its leaves. `None` if
-    /// there is no such body.
+    /// One body of one agent, and who wrote the value at a pointer of it, or without a pointer each
+    /// of its leaves. `None` if there is no such body.
     ///
     /// # Errors
     ///
@@ -90,12 +92,21 @@ impl<'a> Explainer<'a> {
         self.explain_values(id, context, model, None, true)
     }
 
-    /// Returns the places at which the templates of a body write what holds its values together, each with the list or object that
-    /// it is of.
-    pub(super) fn structure(&self, id: ProfileId, context: &str, model: Option<&str>) -> Vec<(Pointer, Span)> {
-        let Some(Ok(pairing)) = Pairing::of(self.compiler, id, context) else { return Vec::new() };
+    /// Returns the places at which the templates of a body write what holds its values together,
+    /// each with the list or object that it is of.
+    pub(super) fn structure(
+        &self,
+        id: ProfileId,
+        context: &str,
+        model: Option<&str>,
+    ) -> Vec<(Pointer, Span)> {
+        let Some(Ok(pairing)) = Pairing::of(self.compiler, id, context) else {
+            return Vec::new();
+        };
         let request = pairing.request(model);
-        let Ok(body) = pairing.body(&request) else { return Vec::new() };
+        let Ok(body) = pairing.body(&request) else {
+            return Vec::new();
+        };
         pairing.record(&request, &body).structure()
     }
 
@@ -104,8 +115,9 @@ impl<'a> Explainer<'a> {
         self.compiler.plan(id)?.unset_at(pointer)
     }
 
-    /// The place that made a value of a body what it is: of a text that changed, the first byte that differs; of a value that is not
-    /// there the entry of `unset` that removed it, else what should hold it.
+    /// The place that made a value of a body what it is: of a text that changed, the first byte
+    /// that differs; of a value that is not there the entry of `unset` that removed it, else what
+    /// should hold it.
     pub fn cause(
         &self,
         id: ProfileId,
@@ -151,7 +163,8 @@ impl<'a> Explainer<'a> {
         let record = pairing.record(&request, &body);
         let places = Places::new(self.compiler, &pairing.plan, pairing.loaded);
         let mut values = Vec::new();
-        for pointer in pointer.map_or_else(|| leaves(body.value()), |pointer| vec![pointer.clone()]) {
+        for pointer in pointer.map_or_else(|| leaves(body.value()), |pointer| vec![pointer.clone()])
+        {
             if let Some(value) = body.value().pointer(pointer.as_str()) {
                 let explanation = places.explanation(&record, pointer, value.clone());
                 values.push(self.with_model(explanation, &pairing.plan, model));
@@ -160,16 +173,38 @@ impl<'a> Explainer<'a> {
         let (mut branches, mut keys) = (Vec::new(), Vec::new());
         if with_branches {
             branches = record.branches();
-            keys.extend(members(body.value()).into_iter().filter_map(|at| record.key(&at).map(|key| (at, key))));
+            keys.extend(
+                members(body.value())
+                    .into_iter()
+                    .filter_map(|at| record.key(&at).map(|key| (at, key))),
+            );
         }
         drop(record);
-        Some(Ok(Explained { body, values, branches, keys }))
+        Some(Ok(Explained {
+            body,
+            values,
+            branches,
+            keys,
+        }))
     }
 
-    /// The model's name, if the client says another than the profile: in `models.toml`, or with the request.
-    fn with_model(&self, explanation: Explanation, plan: &Plan<'_>, client: Option<&str>) -> Explanation {
-        let Some(client) = client else { return explanation };
-        let entry = self.compiler.repo.models.get(plan.name()).filter(|entry| *entry.value == *client);
+    /// The model's name, if the client says another than the profile: in `models.toml`, or with the
+    /// request.
+    fn with_model(
+        &self,
+        explanation: Explanation,
+        plan: &Plan<'_>,
+        client: Option<&str>,
+    ) -> Explanation {
+        let Some(client) = client else {
+            return explanation;
+        };
+        let entry = self
+            .compiler
+            .repo
+            .models
+            .get(plan.name())
+            .filter(|entry| *entry.value == *client);
         let given = match entry {
             Some(entry) => (ProviderStep::Model, Some(entry.span)),
             None => (ProviderStep::GivenModel, None),
@@ -202,12 +237,22 @@ impl Places<'_> {
             }
             Author::Template { literal, written } => {
                 explanation.literal = Some(literal);
-                explanation.sources = written.into_iter().flat_map(|it| self.sources_of(it)).collect();
+                explanation.sources = written
+                    .into_iter()
+                    .flat_map(|it| self.sources_of(it))
+                    .collect();
             }
-            Author::Step { step, setting, placed_by, source } => {
+            Author::Step {
+                step,
+                setting,
+                placed_by,
+                source,
+            } => {
                 explanation.added.retain(|(added, _)| *added != step);
                 (explanation.step, explanation.placed_by) = (Some((step, setting)), placed_by);
-                explanation.sources.extend(source.map(|path| self.source_of_step(path)));
+                explanation
+                    .sources
+                    .extend(source.map(|path| self.source_of_step(path)));
             }
         }
         explanation
@@ -219,10 +264,15 @@ pub(super) fn leaves(value: &Value) -> Vec<Pointer> {
     fn walk(value: &Value, at: Pointer, found: &mut Vec<Pointer>) {
         match value {
             Value::Array(elements) if !elements.is_empty() => {
-                elements.iter().enumerate().for_each(|(index, element)| walk(element, at.element(index), found));
+                elements
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, element)| walk(element, at.element(index), found));
             }
             Value::Object(members) if !members.is_empty() => {
-                members.iter().for_each(|(key, member)| walk(member, at.member(key), found));
+                members
+                    .iter()
+                    .for_each(|(key, member)| walk(member, at.member(key), found));
             }
             _ => found.push(at),
         }
@@ -237,7 +287,10 @@ fn members(value: &Value) -> Vec<Pointer> {
     fn walk(value: &Value, at: &Pointer, found: &mut Vec<Pointer>) {
         match value {
             Value::Array(elements) => {
-                elements.iter().enumerate().for_each(|(index, element)| walk(element, &at.element(index), found));
+                elements
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, element)| walk(element, &at.element(index), found));
             }
             Value::Object(members) => members.iter().for_each(|(key, member)| {
                 found.push(at.member(key));

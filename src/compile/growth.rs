@@ -1,7 +1,8 @@
 //! Finds out if an agent's requests only add to each other as a conversation grows.
 //!
-//! A context stands for the requests that came before it too: those of its earlier turns, and one after each message of the person
-//! and each result. Each is compiled as far as servers read it from the beginning, and compared with the body of the whole.
+//! A context stands for the requests that came before it too: those of its earlier turns, and one
+//! after each message of the person and each result. Each is compiled as far as servers read it
+//! from the beginning, and compared with the body of the whole.
 
 use super::budget;
 use super::explain::places::Places;
@@ -22,11 +23,24 @@ pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Finding
         if *cost > budget::AGENT_LIMIT {
             return;
         }
-        let scope =
-            earlier.scopes.as_ref().map_or(later.request.scope, |scopes| &scopes[&later.plan.profile.profile.layer]);
-        let request = Request { conversation: &earlier.normalised, scope, ..*later.request };
-        let Some(body) = body_of(later, earlier, &request, cost) else { continue };
-        if let Some(broken) = later.checks.prefix_problem((&body, later.body), earlier.is_renewed) {
+        let scope = earlier
+            .scopes
+            .as_ref()
+            .map_or(later.request.scope, |scopes| {
+                &scopes[&later.plan.profile.profile.layer]
+            });
+        let request = Request {
+            conversation: &earlier.normalised,
+            scope,
+            ..*later.request
+        };
+        let Some(body) = body_of(later, earlier, &request, cost) else {
+            continue;
+        };
+        if let Some(broken) = later
+            .checks
+            .prefix_problem((&body, later.body), earlier.is_renewed)
+        {
             tell(later, &request, &body, broken, findings);
             return;
         }
@@ -34,35 +48,72 @@ pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Finding
 }
 
 /// Makes the body of an earlier request, as far as it is compared.
-fn body_of(later: &Compiled<'_>, earlier: &Earlier, request: &Request<'_>, cost: &mut u64) -> Option<Body> {
+fn body_of(
+    later: &Compiled<'_>,
+    earlier: &Earlier,
+    request: &Request<'_>,
+    cost: &mut u64,
+) -> Option<Body> {
     let sources = later.compiler.sources();
     let prompt = match earlier.is_same_prompt {
-        true => Costed { result: Ok(later.prompt.cloned()), cost: 0 },
+        true => Costed {
+            result: Ok(later.prompt.cloned()),
+            cost: 0,
+        },
         false => later.plan.prompt(sources, later.renderer, request),
     };
-    let made = later.plan.made_of(prompt, Some(is_compared), (sources, later.renderer, request));
+    let made = later.plan.made_of(
+        prompt,
+        Some(is_compared),
+        (sources, later.renderer, request),
+    );
     *cost = cost.saturating_add(made.cost);
     made.body.ok()
 }
 
 /// Tells what changed, at what wrote the first place that differs.
-fn tell(later: &Compiled<'_>, request: &Request<'_>, body: &Body, broken: Broken, findings: &mut Findings) {
+fn tell(
+    later: &Compiled<'_>,
+    request: &Request<'_>,
+    body: &Body,
+    broken: Broken,
+    findings: &mut Findings,
+) {
     let places = Places::new(later.compiler, later.plan, later.loaded);
-    let Broken { problem, from, is_in_later, is_in_both } = broken;
-    let differing = Differing { later, pointer: &problem.pointer.clone(), from };
+    let Broken {
+        problem,
+        from,
+        is_in_later,
+        is_in_both,
+    } = broken;
+    let differing = Differing {
+        later,
+        pointer: &problem.pointer.clone(),
+        from,
+    };
     let place = match is_in_later {
         true => differing.place_in(later.request, later.body),
         false => differing.place_in(request, body),
     };
-    let blamed = Blamed { problem, place: &place, model: None };
+    let blamed = Blamed {
+        problem,
+        place: &place,
+        model: None,
+    };
     Teller { places }.tell(blamed, findings, |finding, span| {
         if !is_in_both {
             return finding;
         }
         // Something else may have stood there: what wrote that may be the cause.
         let before = differing.place_in(request, body);
-        let before = places.outside(&before).map_or(before.span, |outside| outside.span);
-        if before == span { finding } else { finding.related(before, WRITTEN_BEFORE) }
+        let before = places
+            .outside(&before)
+            .map_or(before.span, |outside| outside.span);
+        if before == span {
+            finding
+        } else {
+            finding.related(before, WRITTEN_BEFORE)
+        }
     });
 }
 
@@ -78,7 +129,13 @@ impl Differing<'_> {
     /// Returns what wrote the place in one of the two bodies.
     fn place_in(&self, request: &Request<'_>, body: &Body) -> Provenance {
         let later = self.later;
-        let record = Record::new(later.plan, later.compiler.sources(), later.renderer, request, body);
+        let record = Record::new(
+            later.plan,
+            later.compiler.sources(),
+            later.renderer,
+            request,
+            body,
+        );
         match self.from {
             Some(from) => record.place_in_text(self.pointer, from),
             None => record.place(self.pointer, KeyOrValue::Value),

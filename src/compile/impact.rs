@@ -39,7 +39,8 @@ pub struct ImpactQuery {
 pub struct Reached {
     /// The agent.
     pub agent: Arc<str>,
-    /// By context: the values of its body that the place wrote. Without any, the place only decides what is written.
+    /// By context: the values of its body that the place wrote. Without any, the place only decides
+    /// what is written.
     pub contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>>,
     /// `true` if it reaches the request beside the body: URL, headers, key.
     pub request: bool,
@@ -74,7 +75,9 @@ impl fmt::Display for ImpactError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ImpactError::UnknownFile { path, .. } => write!(f, "no agent is made from `{path}`"),
-            ImpactError::LeftOut { path } => write!(f, "`{path}` is left out: something is wrong with it"),
+            ImpactError::LeftOut { path } => {
+                write!(f, "`{path}` is left out: something is wrong with it")
+            }
             ImpactError::NoSuchPlace { path } => write!(f, "`{path}` has no such place"),
         }
     }
@@ -86,21 +89,37 @@ impl ImpactQuery {
     /// Reads `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`; a file name may hold colons.
     pub fn parse(text: &str) -> ImpactQuery {
         let Some((rest, one)) = last_number(text) else {
-            return ImpactQuery { path: text.to_owned(), line: None, column: None };
+            return ImpactQuery {
+                path: text.to_owned(),
+                line: None,
+                column: None,
+            };
         };
         match last_number(rest) {
-            None => ImpactQuery { path: rest.to_owned(), line: Some(one), column: None },
-            Some((path, line)) => ImpactQuery { path: path.to_owned(), line: Some(line), column: Some(one) },
+            None => ImpactQuery {
+                path: rest.to_owned(),
+                line: Some(one),
+                column: None,
+            },
+            Some((path, line)) => ImpactQuery {
+                path: path.to_owned(),
+                line: Some(line),
+                column: Some(one),
+            },
         }
     }
 
     /// The bytes of a file's text that are asked for; `None` if there is no such line.
     fn range(&self, text: &str) -> Option<Range<usize>> {
-        let Some(line) = self.line else { return Some(0..text.len()) };
+        let Some(line) = self.line else {
+            return Some(0..text.len());
+        };
         let found = text.split('\n').nth(line - 1)?;
         let start = found.as_ptr() as usize - text.as_ptr() as usize;
         // The line end stands for an empty line; the last one has none.
-        let Some(column) = self.column else { return Some(start..(start + found.len().max(1)).min(text.len())) };
+        let Some(column) = self.column else {
+            return Some(start..(start + found.len().max(1)).min(text.len()));
+        };
         let (at, c) = found.char_indices().nth(column - 1)?;
         Some(start + at..start + at + c.len_utf8())
     }
@@ -125,13 +144,24 @@ enum Found {
 
 impl Found {
     fn is_told(&self) -> bool {
-        matches!(self, Found::Reached(Reached { unfollowed: None, .. }))
+        matches!(
+            self,
+            Found::Reached(Reached {
+                unfollowed: None,
+                ..
+            })
+        )
     }
 }
 
 impl Reached {
     fn nothing(agent: &Arc<str>) -> Reached {
-        Reached { agent: Arc::clone(agent), contexts: BTreeMap::new(), request: false, unfollowed: None }
+        Reached {
+            agent: Arc::clone(agent),
+            contexts: BTreeMap::new(),
+            request: false,
+            unfollowed: None,
+        }
     }
 }
 
@@ -145,13 +175,21 @@ pub fn impact(
     asked: &ImpactQuery,
     agents: Option<&[ProfileId]>,
 ) -> Result<Vec<Reached>, ImpactError> {
-    let chosen = compiler.agents().iter().filter(|(id, _)| agents.is_none_or(|ids| ids.contains(id)));
+    let chosen = compiler
+        .agents()
+        .iter()
+        .filter(|(id, _)| agents.is_none_or(|ids| ids.contains(id)));
     let chosen: Vec<(ProfileId, bool)> = chosen.copied().collect();
-    let tracer = Tracer { compiler, query: asked };
-    let found = chosen.into_par_iter().map(|(id, is_usable)| match is_usable {
-        true => tracer.reached_or_held(id),
-        false => Found::Unmade(id),
-    });
+    let tracer = Tracer {
+        compiler,
+        query: asked,
+    };
+    let found = chosen
+        .into_par_iter()
+        .map(|(id, is_usable)| match is_usable {
+            true => tracer.reached_or_held(id),
+            false => Found::Unmade(id),
+        });
     let found: Vec<Found> = found.collect();
     let unmade = found.iter().any(|it| matches!(it, Found::Unmade(_)));
     // What cannot be made is followed by the files that it is made of.
@@ -168,7 +206,10 @@ pub fn impact(
             Found::Unmade(id) if !is_comment => {
                 let agent = &compiler.hierarchy().get(id).name.value;
                 if may_reach.agents.contains(agent) || !may_reach.contexts.is_empty() {
-                    reached.push(Reached { unfollowed: Some(UNMADE), ..Reached::nothing(agent) });
+                    reached.push(Reached {
+                        unfollowed: Some(UNMADE),
+                        ..Reached::nothing(agent)
+                    });
                 }
             }
             Found::Unmade(_) | Found::Nothing => {}
@@ -190,27 +231,56 @@ impl<'a> Tracer<'a> {
         let (compiler, path) = (self.compiler, &self.query.path);
         let mut files = compiler.sources().iter();
         let Some((id, file)) = files.find(|(_, file)| **file.path() == **path) else {
-            if may_reach.files.iter().flatten().any(|file| **file == **path) {
+            if may_reach
+                .files
+                .iter()
+                .flatten()
+                .any(|file| **file == **path)
+            {
                 return Ok(false);
             }
-            let paths: Vec<&str> = compiler.sources().iter().map(|(_, file)| &**file.path()).collect();
-            return Err(ImpactError::UnknownFile { path: path.clone(), help: near_path(path, &paths) });
+            let paths: Vec<&str> = compiler
+                .sources()
+                .iter()
+                .map(|(_, file)| &**file.path())
+                .collect();
+            return Err(ImpactError::UnknownFile {
+                path: path.clone(),
+                help: near_path(path, &paths),
+            });
         };
         let Some(range) = self.query.range(file.text()) else {
             return Err(ImpactError::NoSuchPlace { path: path.clone() });
         };
-        let is_loaded = compiler.contexts().iter().any(|loaded| loaded.context.file == id);
-        if compiler.repo().contexts.iter().any(|context| context.file == id) && !is_loaded {
+        let is_loaded = compiler
+            .contexts()
+            .iter()
+            .any(|loaded| loaded.context.file == id);
+        if compiler
+            .repo()
+            .contexts
+            .iter()
+            .any(|context| context.file == id)
+            && !is_loaded
+        {
             return Err(ImpactError::LeftOut { path: path.clone() });
         }
         Ok(is_comment(path, file.text(), &range))
     }
 
-    /// Returns what the place reaches of an agent; of one that wrote nothing itself, what it belongs to.
+    /// Returns what the place reaches of an agent; of one that wrote nothing itself, what it
+    /// belongs to.
     fn reached_or_held(&self, id: ProfileId) -> Found {
         let found = self.reached(id, None);
-        let (Some(plan), Some((file, range))) = (self.compiler.plan(id), self.place()) else { return found };
-        let spot = Spot { compiler: self.compiler, plan: &plan, file, range: &range };
+        let (Some(plan), Some((file, range))) = (self.compiler.plan(id), self.place()) else {
+            return found;
+        };
+        let spot = Spot {
+            compiler: self.compiler,
+            plan: &plan,
+            file,
+            range: &range,
+        };
         if found.is_told() || !spot.takes_part() {
             return found;
         }
@@ -223,18 +293,36 @@ impl<'a> Tracer<'a> {
         }
         match self.held_together(id, &plan) {
             contexts if contexts.is_empty() => found,
-            contexts => Found::Reached(Reached { contexts, ..Reached::nothing(plan.name()) }),
+            contexts => Found::Reached(Reached {
+                contexts,
+                ..Reached::nothing(plan.name())
+            }),
         }
     }
 
     /// Returns the lists and objects of bodies whose brackets and commas stand at the place.
-    fn held_together(&self, id: ProfileId, plan: &Plan<'_>) -> BTreeMap<Arc<str>, BTreeSet<Pointer>> {
-        let (asked, model) = (self.asked(None), self.compiler.repo.client_model(plan.name(), None));
+    fn held_together(
+        &self,
+        id: ProfileId,
+        plan: &Plan<'_>,
+    ) -> BTreeMap<Arc<str>, BTreeSet<Pointer>> {
+        let (asked, model) = (
+            self.asked(None),
+            self.compiler.repo.client_model(plan.name(), None),
+        );
         let mut contexts = BTreeMap::new();
-        for loaded in self.compiler.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
+        for loaded in self
+            .compiler
+            .contexts()
+            .iter()
+            .filter(|loaded| loaded.context.kind() == plan.kind)
+        {
             let name = &loaded.context.name;
             let structure = Explainer::new(self.compiler).structure(id, name, model);
-            let held = structure.into_iter().filter(|(_, span)| asked.hits(*span)).map(|(pointer, _)| pointer);
+            let held = structure
+                .into_iter()
+                .filter(|(_, span)| asked.hits(*span))
+                .map(|(pointer, _)| pointer);
             let held: BTreeSet<Pointer> = held.collect();
             if !held.is_empty() {
                 contexts.insert(Arc::clone(name), held);
@@ -243,36 +331,65 @@ impl<'a> Tracer<'a> {
         contexts
     }
 
-    /// Returns what the place reaches of an agent, or what the ranges reach that are looked for instead.
+    /// Returns what the place reaches of an agent, or what the ranges reach that are looked for
+    /// instead.
     fn reached(&self, id: ProfileId, instead: Option<Vec<Range<usize>>>) -> Found {
-        let Some(plan) = self.compiler.plan(id) else { return Found::Unmade(id) };
+        let Some(plan) = self.compiler.plan(id) else {
+            return Found::Unmade(id);
+        };
         let asked = self.asked(instead);
         let (brought, removed) = (brought(&plan, &asked), removed(&plan, &asked));
         let model = self.compiler.repo.client_model(plan.name(), None);
         let mut contexts: BTreeMap<Arc<str>, BTreeSet<Pointer>> = BTreeMap::new();
         let mut unknown = None;
-        for loaded in self.compiler.contexts().iter().filter(|loaded| loaded.context.kind() == plan.kind) {
+        for loaded in self
+            .compiler
+            .contexts()
+            .iter()
+            .filter(|loaded| loaded.context.kind() == plan.kind)
+        {
             let name = &loaded.context.name;
             let explained = Explainer::new(self.compiler).explain_with_branches(id, name, model);
             let Some(Ok(explained)) = explained else {
                 unknown = Some(UNMADE);
                 continue;
             };
-            let values = explained.values.iter().filter(|it| asked.reaches(it, &brought));
-            let keys = explained.keys.iter().filter(|(_, key)| asked.hits(*key)).map(|(pointer, _)| pointer.clone());
-            let pointers = values.map(|it| it.pointer.clone()).chain(keys).chain(removed.iter().cloned());
+            let values = explained
+                .values
+                .iter()
+                .filter(|it| asked.reaches(it, &brought));
+            let keys = explained
+                .keys
+                .iter()
+                .filter(|(_, key)| asked.hits(*key))
+                .map(|(pointer, _)| pointer.clone());
+            let pointers = values
+                .map(|it| it.pointer.clone())
+                .chain(keys)
+                .chain(removed.iter().cloned());
             let pointers: BTreeSet<Pointer> = pointers.collect();
             if !pointers.is_empty() || explained.branches.iter().any(|span| asked.hits(*span)) {
                 contexts.insert(Arc::clone(name), pointers);
             }
         }
         let places = request_places(self.compiler, &plan);
-        let request = places.iter().any(|span| asked.hits(*span) || brought.contains(&span.file))
+        let request = places
+            .iter()
+            .any(|span| asked.hits(*span) || brought.contains(&span.file))
             || removes_header(&plan, &asked);
         let is_reached = request || !contexts.is_empty();
-        let unfollowed = if is_reached { None } else { self.unfollowed(&plan, unknown) };
+        let unfollowed = if is_reached {
+            None
+        } else {
+            self.unfollowed(&plan, unknown)
+        };
         if is_reached || unfollowed.is_some() {
-            return Found::Reached(Reached { agent: Arc::clone(plan.name()), contexts, request, unfollowed });
+            return Found::Reached(Reached {
+                agent: Arc::clone(plan.name()),
+                contexts,
+                request,
+                unfollowed,
+            });
         }
         match unknown.is_some() && !self.is_surely_nothing(id, &plan) {
             true => Found::Unmade(id),
@@ -282,25 +399,47 @@ impl<'a> Tracer<'a> {
 
     fn unfollowed(&self, plan: &Plan<'_>, unknown: Option<&'static str>) -> Option<&'static str> {
         let (file, range) = self.place()?;
-        Spot { compiler: self.compiler, plan, file, range: &range }.unfollowed(unknown)
+        Spot {
+            compiler: self.compiler,
+            plan,
+            file,
+            range: &range,
+        }
+        .unfollowed(unknown)
     }
 
-    /// Returns `true` if the place does nothing to an agent, also where its bodies cannot be made: of provider instances all is
-    /// known.
+    /// Returns `true` if the place does nothing to an agent, also where its bodies cannot be made:
+    /// of provider instances all is known.
     fn is_surely_nothing(&self, id: ProfileId, plan: &Plan<'_>) -> bool {
-        let Some((file, range)) = self.place() else { return false };
+        let Some((file, range)) = self.place() else {
+            return false;
+        };
         files_of_instance(self.compiler, id).contains(&file)
-            || Spot { compiler: self.compiler, plan, file, range: &range }.is_aside()
+            || Spot {
+                compiler: self.compiler,
+                plan,
+                file,
+                range: &range,
+            }
+            .is_aside()
     }
 
     /// Returns the file that is asked for, and the bytes of it.
     fn place(&self) -> Option<(FileId, Range<usize>)> {
-        let (id, file) = self.compiler.sources().iter().find(|(_, file)| **file.path() == *self.query.path)?;
+        let (id, file) = self
+            .compiler
+            .sources()
+            .iter()
+            .find(|(_, file)| **file.path() == *self.query.path)?;
         Some((id, self.query.range(file.text())?))
     }
 
     fn asked(&self, instead: Option<Vec<Range<usize>>>) -> Asked<'a> {
-        Asked { sources: self.compiler.sources(), query: self.query, instead }
+        Asked {
+            sources: self.compiler.sources(),
+            query: self.query,
+            instead,
+        }
     }
 }
 
@@ -318,33 +457,52 @@ impl Asked<'_> {
         if **file.path() != *self.query.path {
             return false;
         }
-        let (start, end) = (span.start as usize, (span.end as usize).max(span.start as usize + 1));
-        self.ranges(file.text()).iter().any(|range| start < range.end && range.start < end)
+        let (start, end) = (
+            span.start as usize,
+            (span.end as usize).max(span.start as usize + 1),
+        );
+        self.ranges(file.text())
+            .iter()
+            .any(|range| start < range.end && range.start < end)
     }
 
     /// Returns the bytes of the file's text that are looked for.
     fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        self.instead.clone().unwrap_or_else(|| self.query.range(text).into_iter().collect())
+        self.instead
+            .clone()
+            .unwrap_or_else(|| self.query.range(text).into_iter().collect())
     }
 
     /// Returns `true` if the place takes part in a value, or brings the profile in that says it.
     fn reaches(&self, value: &Explanation, brought: &BTreeSet<FileId>) -> bool {
-        writers(value).any(|span| self.hits(span)) || said_at(value).is_some_and(|span| brought.contains(&span.file))
+        writers(value).any(|span| self.hits(span))
+            || said_at(value).is_some_and(|span| brought.contains(&span.file))
     }
 }
 
 /// Returns the profiles that come in by the `extends` that is asked for.
 fn brought(plan: &Plan<'_>, asked: &Asked<'_>) -> BTreeSet<FileId> {
     let chain = &plan.profile.chain;
-    let at = chain.iter().position(|profile| profile.extends.as_ref().is_some_and(|name| asked.hits(name.span)));
-    chain[at.map_or(chain.len(), |at| at + 1)..].iter().map(|profile| profile.file).collect()
+    let at = chain.iter().position(|profile| {
+        profile
+            .extends
+            .as_ref()
+            .is_some_and(|name| asked.hits(name.span))
+    });
+    chain[at.map_or(chain.len(), |at| at + 1)..]
+        .iter()
+        .map(|profile| profile.file)
+        .collect()
 }
 
 /// Returns the members of the body that the entries of `unset` which are asked for keep out of it.
 fn removed(plan: &Plan<'_>, asked: &Asked<'_>) -> Vec<Pointer> {
     let mut removed = Vec::new();
     for entry in plan.profile.chain.iter().flat_map(|profile| &profile.unset) {
-        let at = entry.value.iter().fold(Pointer::root(), |at, name| at.member(name));
+        let at = entry
+            .value
+            .iter()
+            .fold(Pointer::root(), |at, name| at.member(name));
         if asked.hits(entry.span) && plan.unset_at(&at) == Some(entry.span) {
             removed.push(at);
         }
@@ -357,7 +515,10 @@ fn removes_header(plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
     let entries = plan.profile.chain.iter().flat_map(|profile| &profile.unset);
     let mut asked = entries.filter(|entry| asked.hits(entry.span));
     asked.any(|entry| match entry.value.as_slice() {
-        [table, name] if table == "headers" => !plan.profile.headers().any(|(it, _)| it.eq_ignore_ascii_case(name)),
+        [table, name] if table == "headers" => !plan
+            .profile
+            .headers()
+            .any(|(it, _)| it.eq_ignore_ascii_case(name)),
         _ => false,
     })
 }
@@ -365,23 +526,38 @@ fn removes_header(plan: &Plan<'_>, asked: &Asked<'_>) -> bool {
 /// Returns every place that takes part in the request beside the body.
 fn request_places(compiler: &Compiler, plan: &Plan<'_>) -> Vec<Span> {
     let (profile, instance) = (&plan.profile, plan.instance);
-    let mut places = vec![instance.name.span, instance.client_api.span, instance.url.span];
+    let mut places = vec![
+        instance.name.span,
+        instance.client_api.span,
+        instance.url.span,
+    ];
     places.extend(instance.api_key_ref.as_ref().map(|key| key.span));
     places.extend(instance.header_spans.iter().copied());
-    let settings = ["provider_instance", "endpoint"].into_iter().filter_map(|key| profile.string(key));
+    let settings = ["provider_instance", "endpoint"]
+        .into_iter()
+        .filter_map(|key| profile.string(key));
     places.extend(settings.map(|setting| setting.span));
     places.extend(profile.headers().map(|(_, value)| value.span));
     if plan.endpoint().contains(MODEL_PLACEHOLDER) {
-        let named = compiler.repo().models.get(plan.name()).map(|model| model.span);
+        let named = compiler
+            .repo()
+            .models
+            .get(plan.name())
+            .map(|model| model.span);
         places.extend(named.or_else(|| Some(profile.string("model")?.span)));
     }
     places
 }
 
-/// The file whose name is near: the same name in another folder, or a name that is spelt much the same.
+/// The file whose name is near: the same name in another folder, or a name that is spelt much the
+/// same.
 fn near_path(wanted: &str, paths: &[&str]) -> Option<String> {
     let (named, stem) = (file_name(wanted), stem(wanted));
-    let same: Vec<&str> = paths.iter().copied().filter(|path| file_name(path) == named).collect();
+    let same: Vec<&str> = paths
+        .iter()
+        .copied()
+        .filter(|path| file_name(path) == named)
+        .collect();
     if let [one] = same.as_slice() {
         return Some(format!("did you mean `{one}`?"));
     }
@@ -406,11 +582,21 @@ fn said_at(explanation: &Explanation) -> Option<Span> {
 
 /// Every place that takes part in a value.
 fn writers(explanation: &Explanation) -> impl Iterator<Item = Span> + '_ {
-    let literal = explanation.literal.filter(|_| explanation.sources.is_empty());
-    let step = explanation.step.and_then(|(_, setting)| setting).into_iter().chain(explanation.placed_by);
+    let literal = explanation
+        .literal
+        .filter(|_| explanation.sources.is_empty());
+    let step = explanation
+        .step
+        .and_then(|(_, setting)| setting)
+        .into_iter()
+        .chain(explanation.placed_by);
     let sources = explanation.sources.iter().flat_map(|source| {
         let steps = source.steps.iter().map(|step| step.span);
-        [source.span, source.tag].into_iter().flatten().chain(source.made_of.iter().copied()).chain(steps)
+        [source.span, source.tag]
+            .into_iter()
+            .flatten()
+            .chain(source.made_of.iter().copied())
+            .chain(steps)
     });
     literal.into_iter().chain(step).chain(sources)
 }
@@ -421,12 +607,22 @@ mod tests {
 
     #[test]
     fn only_near_names_are_suggested() {
-        let paths = ["agents/a.toml", "agents/helper.toml", "bundled:agents/claude/claude_base.toml"];
+        let paths = [
+            "agents/a.toml",
+            "agents/helper.toml",
+            "bundled:agents/claude/claude_base.toml",
+        ];
         assert_eq!(near_path("agents/nope.toml", &paths), None);
         assert_eq!(near_path("agents/b.toml", &paths), None);
-        assert_eq!(near_path("agents/helpr.toml", &paths).as_deref(), Some("did you mean `agents/helper.toml`?"));
+        assert_eq!(
+            near_path("agents/helpr.toml", &paths).as_deref(),
+            Some("did you mean `agents/helper.toml`?")
+        );
         let bundled = "did you mean `bundled:agents/claude/claude_base.toml`?";
-        assert_eq!(near_path("agents/claude_base.toml", &paths).as_deref(), Some(bundled));
+        assert_eq!(
+            near_path("agents/claude_base.toml", &paths).as_deref(),
+            Some(bundled)
+        );
     }
 
     #[test]
@@ -438,13 +634,20 @@ mod tests {
         assert_eq!(asked("a.toml"), ("a.toml".to_owned(), None, None));
         assert_eq!(asked("a.toml:3"), ("a.toml".to_owned(), Some(3), None));
         assert_eq!(asked("a.toml:3:4"), ("a.toml".to_owned(), Some(3), Some(4)));
-        assert_eq!(asked("bundled:a.toml:3"), ("bundled:a.toml".to_owned(), Some(3), None));
+        assert_eq!(
+            asked("bundled:a.toml:3"),
+            ("bundled:a.toml".to_owned(), Some(3), None)
+        );
         assert_eq!(asked("a:b"), ("a:b".to_owned(), None, None));
     }
 
     #[test]
     fn lines_and_columns_are_characters() {
-        let place = |line, column| ImpactQuery { path: String::new(), line, column };
+        let place = |line, column| ImpactQuery {
+            path: String::new(),
+            line,
+            column,
+        };
         assert_eq!(place(None, None).range("é\nab"), Some(0..5));
         assert_eq!(place(Some(2), None).range("é\nab"), Some(3..5));
         assert_eq!(place(Some(1), Some(1)).range("é\nab"), Some(0..2));

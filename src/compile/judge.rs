@@ -17,7 +17,8 @@ pub struct LintTarget<'t> {
     pub server: Option<Server>,
     /// The model, unless the body names it.
     pub model: Option<&'t str>,
-    /// The headers of the request; without them those that the instance sends count, if it is known.
+    /// The headers of the request; without them those that the instance sends count, if it is
+    /// known.
     pub headers: Option<ApiHeaders>,
 }
 
@@ -25,7 +26,10 @@ impl LintTarget<'_> {
     /// The wire formats of the instance; all of them if none is known.
     pub(super) fn formats(&self) -> Vec<WireFormat> {
         let api = self.instance.and_then(api);
-        WireFormat::ALL.into_iter().filter(|wire| api.is_none_or(|api| api.speaks(*wire))).collect()
+        WireFormat::ALL
+            .into_iter()
+            .filter(|wire| api.is_none_or(|api| api.speaks(*wire)))
+            .collect()
     }
 }
 
@@ -39,7 +43,8 @@ pub struct Linted {
     pub problems: Vec<Problem>,
 }
 
-/// Judges bodies, whoever made them, by the schemas of their wire formats and the rules of their servers.
+/// Judges bodies, whoever made them, by the schemas of their wire formats and the rules of their
+/// servers.
 pub struct Judge<'a> {
     compiler: &'a Compiler,
 }
@@ -65,21 +70,42 @@ impl<'a> Judge<'a> {
         let completed = completed(body, wire, target.model);
         let body = completed.as_ref().unwrap_or(body);
         let server = server_of(body, wire, target);
-        let problems = self.problems(body, wire, &LintTarget { server: Some(server), ..target.clone() });
+        let problems = self.problems(
+            body,
+            wire,
+            &LintTarget {
+                server: Some(server),
+                ..target.clone()
+            },
+        );
         Ok(Linted { wire, problems })
     }
 
     /// Returns what is wrong with a body of a wire format, as far as schemas and rules can tell.
-    pub fn problems(&self, body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Vec<Problem> {
-        let instance = target.instance.and_then(|instance| Some((instance, api(instance)?)));
+    pub fn problems(
+        &self,
+        body: &Value,
+        wire: WireFormat,
+        target: &LintTarget<'_>,
+    ) -> Vec<Problem> {
+        let instance = target
+            .instance
+            .and_then(|instance| Some((instance, api(instance)?)));
         let server = server_of(body, wire, target);
         let headers = target
             .headers
             .clone()
             .or_else(|| instance.map(|(instance, api)| api.api_headers(instance, [])))
             .unwrap_or_default();
-        let to = Recipient { wire, server, instance, model: target.model, headers };
-        Checks::of_recipient(&self.compiler.schemas, &self.compiler.repo.families, to).problems_of(body)
+        let to = Recipient {
+            wire,
+            server,
+            instance,
+            model: target.model,
+            headers,
+        };
+        Checks::of_recipient(&self.compiler.schemas, &self.compiler.repo.families, to)
+            .problems_of(body)
     }
 
     /// The provider instance of a host, the repository's own first.
@@ -88,7 +114,8 @@ impl<'a> Judge<'a> {
             return None;
         }
         let fitting = self.compiler.repo.instances.values().filter(|instance| {
-            UrlParts::of(&instance.url.value).host() == host && api(instance).is_some_and(|api| api.speaks(wire))
+            UrlParts::of(&instance.url.value).host() == host
+                && api(instance).is_some_and(|api| api.speaks(wire))
         });
         fitting.min_by_key(|instance| instance.layer != LayerKind::Own)
     }
@@ -99,7 +126,11 @@ fn server_of(body: &Value, wire: WireFormat, target: &LintTarget<'_>) -> Server 
     let model = || target.model.or(body.get("model").and_then(Value::as_str));
     target
         .server
-        .or_else(|| target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?))))
+        .or_else(|| {
+            target
+                .instance
+                .and_then(|instance| Some(Server::of(instance, api(instance)?)))
+        })
         .unwrap_or_else(|| usual_server(wire, model()))
 }
 
@@ -111,16 +142,21 @@ pub(super) fn api(instance: &Instance) -> Option<ClientApi> {
 fn completed(body: &Value, wire: WireFormat, model: Option<&str>) -> Option<Value> {
     let model = model.filter(|_| wire.has_model_in_body() && body.get("model").is_none())?;
     let mut body = body.clone();
-    body.as_object_mut()?.insert("model".to_owned(), model.into());
+    body.as_object_mut()?
+        .insert("model".to_owned(), model.into());
     Some(body)
 }
 
-/// The server that a body of a wire format is most likely for: many servers speak OpenAI's formats, and only OpenAI's own
-/// models tell that it is OpenAI.
+/// The server that a body of a wire format is most likely for: many servers speak OpenAI's formats,
+/// and only OpenAI's own models tell that it is OpenAI.
 pub(crate) fn usual_server(wire: WireFormat, model: Option<&str>) -> Server {
     match wire {
         WireFormat::AnthropicMessages => Server::Anthropic,
-        WireFormat::OpenAiChat | WireFormat::OpenAiResponses if model.is_some_and(is_openai_model) => Server::OpenAi,
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses
+            if model.is_some_and(is_openai_model) =>
+        {
+            Server::OpenAi
+        }
         WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Server::Unknown,
         WireFormat::GoogleGenerateContent => Server::Google,
         WireFormat::MistralChat | WireFormat::MistralFim => Server::Mistral,

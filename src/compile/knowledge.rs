@@ -20,12 +20,29 @@ pub(crate) struct ModelKnowledge {
 
 impl ModelKnowledge {
     /// Returns what is known of a model at a server.
-    pub(crate) fn of(compiler: &Compiler, wire: WireFormat, server: Server, model: &str) -> ModelKnowledge {
+    pub(crate) fn of(
+        compiler: &Compiler,
+        wire: WireFormat,
+        server: Server,
+        model: &str,
+    ) -> ModelKnowledge {
         let headers = ApiHeaders::default();
-        let facts = ModelFacts::of(&compiler.repo.families, Route { wire, server, headers: &headers }, Some(model));
+        let facts = ModelFacts::of(
+            &compiler.repo.families,
+            Route {
+                wire,
+                server,
+                headers: &headers,
+            },
+            Some(model),
+        );
         ModelKnowledge {
-            context_window: facts.value(|family| family.context_window).map(|(window, _)| window),
-            cache_minimum: facts.value(|family| family.cache_minimum).map(|(tokens, _)| tokens),
+            context_window: facts
+                .value(|family| family.context_window)
+                .map(|(window, _)| window),
+            cache_minimum: facts
+                .value(|family| family.cache_minimum)
+                .map(|(tokens, _)| tokens),
             price: facts.price(),
             binds_thinking: wire.binds_thinking() && facts.is(Property::BoundThinking),
         }

@@ -20,14 +20,21 @@ pub(super) struct Declared {
 impl Declared {
     /// Returns the entries of an agent.
     pub(super) fn of(plan: &Plan<'_>) -> Vec<Declared> {
-        let Some(merged) = plan.profile.merged.get("leaves_out") else { return Vec::new() };
-        let Kind::Array(elements) = &merged.node.kind else { return Vec::new() };
+        let Some(merged) = plan.profile.merged.get("leaves_out") else {
+            return Vec::new();
+        };
+        let Kind::Array(elements) = &merged.node.kind else {
+            return Vec::new();
+        };
         let mut declared = Vec::new();
         for element in elements {
             if let Kind::String(name) = &element.kind
                 && let Some(kind) = ContentKind::from_name(name)
             {
-                declared.push(Declared { kind, span: Span::new(merged.file, element.span.clone()) });
+                declared.push(Declared {
+                    kind,
+                    span: Span::new(merged.file, element.span.clone()),
+                });
             }
         }
         declared
@@ -48,16 +55,24 @@ struct Seen {
 impl Declarations {
     pub(super) fn note(&self, declared: &Declared, is_used: bool) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = all.entry(declared.span).or_insert(Seen { kind: declared.kind, is_used: false });
+        let seen = all.entry(declared.span).or_insert(Seen {
+            kind: declared.kind,
+            is_used: false,
+        });
         seen.is_used |= is_used;
     }
 
     /// Returns findings of those that apply to nothing, where somebody here can edit them.
     pub(super) fn unused(&self, is_editable: impl Fn(Span) -> bool) -> Vec<Diagnostic> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let unused = all.iter().filter(|(span, seen)| !seen.is_used && is_editable(**span));
+        let unused = all
+            .iter()
+            .filter(|(span, seen)| !seen.is_used && is_editable(**span));
         let findings = unused.map(|(span, seen)| {
-            let message = format!("no agent leaves out `{}`, or none has to say so", seen.kind.name());
+            let message = format!(
+                "no agent leaves out `{}`, or none has to say so",
+                seen.kind.name()
+            );
             Diagnostic::new(&rules::UNUSED_DECLARATION, *span, message).help("remove the entry")
         });
         findings.collect()

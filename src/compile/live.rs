@@ -1,4 +1,5 @@
-//! Bodies of conversations that are none of the contexts: those of sessions, of `reqc send`, of hosts.
+//! Bodies of conversations that are none of the contexts: those of sessions, of `reqc send`, of
+//! hosts.
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ impl<'a> Live<'a> {
         })?
     }
 
-    /// Returns the findings of schemas and rules in that body, as they are: no policy was applied. There are none without a body.
+    /// Returns the findings of schemas and rules in that body, as they are: no policy was applied.
+    /// There are none without a body.
     pub fn findings(
         &self,
         conversation: Conversation,
@@ -73,8 +75,9 @@ impl<'a> Live<'a> {
         checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
-    /// Makes a body and checks it: both [`Live::body`] and [`Live::findings`]. What stands in a block of the provider's own, or
-    /// signs its thinking, is a warning at most: the provider sent it, and takes it back as it came, whatever the schemas know of it.
+    /// Makes a body and checks it: both [`Live::body`] and [`Live::findings`]. What stands in a
+    /// block of the provider's own, or signs its thinking, is a warning at most: the provider sent
+    /// it, and takes it back as it came, whatever the schemas know of it.
     ///
     /// # Errors
     ///
@@ -92,66 +95,118 @@ impl<'a> Live<'a> {
             let problems = self.checks(model).problems(&body);
             let record = Record::new(self.plan, sources, renderer, request, &body);
             let findings = finding::of_live_body(self.plan, request, &record, problems);
-            Ok(LiveBody { body, findings, prompt: whole_prompt(prompt) })
+            Ok(LiveBody {
+                body,
+                findings,
+                prompt: whole_prompt(prompt),
+            })
         })?
     }
 
-    /// Reads a conversation that is written like a context, as the agent gets it, and what prompts see with it. It needs no name and no
-    /// reason.
+    /// Reads a conversation that is written like a context, as the agent gets it, and what prompts
+    /// see with it. It needs no name and no reason.
     ///
     /// # Errors
     ///
     /// The mistakes of the text.
-    pub fn read(&self, path: String, text: SourceText) -> Result<(Conversation, PromptEnvironment), Vec<Diagnostic>> {
+    pub fn read(
+        &self,
+        path: String,
+        text: SourceText,
+    ) -> Result<(Conversation, PromptEnvironment), Vec<Diagnostic>> {
         let (repo, mut findings) = (self.compiler.repo(), Vec::new());
         let file = repo.sources.add(path, text);
         let origins = provider::origins(repo.instances.values());
         let read = context::read_live(file, repo.sources.get(file).text(), &origins, &mut findings);
-        let is_wrong = findings.iter().any(|finding| finding.rule != &context::rules::NOT_NORMAL);
+        let is_wrong = findings
+            .iter()
+            .any(|finding| finding.rule != &context::rules::NOT_NORMAL);
         match read {
-            Some(context) if !is_wrong => Ok((self.conversation_of(&context)?, PromptEnvironment::of(&context))),
+            Some(context) if !is_wrong => Ok((
+                self.conversation_of(&context)?,
+                PromptEnvironment::of(&context),
+            )),
             _ => Err(findings),
         }
     }
 
-    /// Returns the conversation of a context as the agent gets it in the last turn, for a session that goes on with it.
+    /// Returns the conversation of a context as the agent gets it in the last turn, for a session
+    /// that goes on with it.
     ///
     /// # Errors
     ///
     /// The agent's surroundings cannot be rendered.
     pub fn conversation_of(&self, context: &Context) -> Result<Conversation, Vec<Diagnostic>> {
-        if self.plan.surroundings.is_none() || self.plan.kind != TaskKind::Chat || context.kind() != TaskKind::Chat {
+        if self.plan.surroundings.is_none()
+            || self.plan.kind != TaskKind::Chat
+            || context.kind() != TaskKind::Chat
+        {
             return Ok(context.conversation.clone());
         }
-        let states: Vec<State> = context.earlier.iter().cloned().chain([context.last()]).collect();
-        let renderer = self.compiler.engine.renderer(context.conversation.block_count().next_power_of_two());
+        let states: Vec<State> = context
+            .earlier
+            .iter()
+            .cloned()
+            .chain([context.last()])
+            .collect();
+        let renderer = self
+            .compiler
+            .engine
+            .renderer(context.conversation.block_count().next_power_of_two());
         let mut texts = Vec::with_capacity(states.len());
         for state in &states {
             let environment = PromptEnvironment::of_state(state);
-            let text = self.surroundings(&environment, &renderer, context.conversation.omit_system_prompt);
+            let text = self.surroundings(
+                &environment,
+                &renderer,
+                context.conversation.omit_system_prompt,
+            );
             texts.push(text.map_err(|finding| vec![*finding])?);
         }
         let Told { states, arrivals } = turns::told(&states, &texts);
-        let conversation = states.into_iter().next_back().map(|state| state.conversation).unwrap_or_default();
-        Ok(Conversation { is_told: true, known_items: placed(&arrivals), ..conversation })
+        let conversation = states
+            .into_iter()
+            .next_back()
+            .map(|state| state.conversation)
+            .unwrap_or_default();
+        Ok(Conversation {
+            is_told: true,
+            known_items: placed(&arrivals),
+            ..conversation
+        })
     }
 
-    /// Returns the conversation with what the agent says of its surroundings, and attached files, before the first message of the
-    /// person, unless the host has told them.
+    /// Returns the conversation with what the agent says of its surroundings, and attached files,
+    /// before the first message of the person, unless the host has told them.
     fn told(
         &self,
         conversation: Conversation,
         environment: &PromptEnvironment,
         renderer: &Renderer<'_>,
     ) -> Result<Conversation, Box<Diagnostic>> {
-        if conversation.is_told || self.plan.surroundings.is_none() || self.plan.kind != TaskKind::Chat {
+        if conversation.is_told
+            || self.plan.surroundings.is_none()
+            || self.plan.kind != TaskKind::Chat
+        {
             return Ok(conversation);
         }
         let text = self.surroundings(environment, renderer, conversation.omit_system_prompt)?;
         let language = Arc::clone(&environment.language);
-        let state = State { language, project: Project::default(), conversation, renewed: false };
+        let state = State {
+            language,
+            project: Project::default(),
+            conversation,
+            renewed: false,
+        };
         let items = turns::items(&Seen::default(), &state.conversation.files, &text);
-        Ok(turns::with(&state, &[Arrival { at: turn_from(state.history(), 0), items }]).conversation)
+        Ok(turns::with(
+            &state,
+            &[Arrival {
+                at: turn_from(state.history(), 0),
+                items,
+            }],
+        )
+        .conversation)
     }
 
     /// Returns the words of the agent for its surroundings; empty if it says nothing.
@@ -161,9 +216,13 @@ impl<'a> Live<'a> {
         renderer: &Renderer<'_>,
         is_omitted: bool,
     ) -> Result<Arc<str>, Box<Diagnostic>> {
-        let Some(template) = self.plan.surroundings.filter(|_| !is_omitted) else { return Ok(Arc::from("")) };
+        let Some(template) = self.plan.surroundings.filter(|_| !is_omitted) else {
+            return Ok(Arc::from(""));
+        };
         let scope = environment.scope(&self.compiler.repo, self.plan.profile.profile.layer);
-        let text = renderer.prompt(self.compiler.sources(), template, &scope).text?;
+        let text = renderer
+            .prompt(self.compiler.sources(), template, &scope)
+            .text?;
         Ok(Arc::from(text.trim()))
     }
 
@@ -177,14 +236,32 @@ impl<'a> Live<'a> {
     ) -> Result<R, Vec<Diagnostic>> {
         let scope = environment.scope(&self.compiler.repo, self.plan.profile.profile.layer);
         let conversation = conversation.into_normal_form();
-        let renderer = self.compiler.engine.renderer(conversation.block_count().next_power_of_two());
-        let conversation = self.told(conversation, environment, &renderer).map_err(|finding| vec![*finding])?;
+        let renderer = self
+            .compiler
+            .engine
+            .renderer(conversation.block_count().next_power_of_two());
+        let conversation = self
+            .told(conversation, environment, &renderer)
+            .map_err(|finding| vec![*finding])?;
         let conversation = NormalisedConversation::new(conversation);
-        Ok(work(&renderer, &Request { conversation: &conversation, scope: &scope, model, memory: None }))
+        Ok(work(
+            &renderer,
+            &Request {
+                conversation: &conversation,
+                scope: &scope,
+                model,
+                memory: None,
+            },
+        ))
     }
 
     fn checks(&self, model: Option<&str>) -> Checks {
-        Checks::of(self.plan, &self.compiler.schemas, &self.compiler.repo.families, model)
+        Checks::of(
+            self.plan,
+            &self.compiler.schemas,
+            &self.compiler.repo.families,
+            model,
+        )
     }
 }
 
@@ -209,9 +286,16 @@ impl Live<'_> {
             ..Conversation::default()
         });
         let scope = environment.scope(&self.compiler.repo, self.plan.profile.profile.layer);
-        let request = Request { conversation: &conversation, scope: &scope, model: None, memory: None };
+        let request = Request {
+            conversation: &conversation,
+            scope: &scope,
+            model: None,
+            memory: None,
+        };
         let renderer = self.compiler.engine.renderer(1);
-        let prompt = self.plan.system_prompt(self.compiler.sources(), &renderer, &request);
+        let prompt = self
+            .plan
+            .system_prompt(self.compiler.sources(), &renderer, &request);
         Ok(whole_prompt(prompt.map_err(|finding| vec![*finding])?))
     }
 
@@ -224,25 +308,33 @@ impl Live<'_> {
         if self.plan.surroundings.is_none() || self.plan.kind != TaskKind::Chat {
             return Ok(None);
         }
-        self.surroundings(environment, &self.compiler.engine.renderer(1), is_omitted).map(Some)
+        self.surroundings(environment, &self.compiler.engine.renderer(1), is_omitted)
+            .map(Some)
     }
 
     /// Returns the context window of a model in tokens, if that is known.
     pub(crate) fn context_window(&self, model: Option<&str>) -> Option<u64> {
         let facts = self.facts(model);
-        facts.value(|family| family.context_window).and_then(|(window, _)| u64::try_from(window).ok())
+        facts
+            .value(|family| family.context_window)
+            .and_then(|(window, _)| u64::try_from(window).ok())
     }
 
-    /// Returns what tokens of a request cost, where that is known of its server and model. A server is known by the host of its URL
-    /// alone: a proxy has prices of its own.
+    /// Returns what tokens of a request cost, where that is known of its server and model. A server
+    /// is known by the host of its URL alone: a proxy has prices of its own.
     pub(crate) fn price(&self, model: Option<&str>) -> Option<Price> {
         self.facts(model).price()
     }
 
     fn facts(&self, model: Option<&str>) -> ModelFacts {
         let plan = self.plan;
-        let server = Server::by_host(UrlParts::of(&plan.instance.url.value).host()).unwrap_or(Server::Unknown);
-        let route = families::Route { wire: plan.wire, server, headers: &plan.api_headers() };
+        let server = Server::by_host(UrlParts::of(&plan.instance.url.value).host())
+            .unwrap_or(Server::Unknown);
+        let route = families::Route {
+            wire: plan.wire,
+            server,
+            headers: &plan.api_headers(),
+        };
         ModelFacts::of(&self.compiler.repo.families, route, Some(plan.model(model)))
     }
 }

@@ -26,8 +26,8 @@ use crate::repo::{self, LoadOptions, Repo};
 use crate::resolve::Hierarchy;
 use crate::world::World;
 
-/// Reads and checks a repository. Without `wanted` all agents are prepared; with it those whose names are wanted, and the others too if
-/// something was found on the way.
+/// Reads and checks a repository. Without `wanted` all agents are prepared; with it those whose
+/// names are wanted, and the others too if something was found on the way.
 pub(super) fn load(
     own: Arc<dyn World>,
     bundled: Arc<dyn World>,
@@ -61,10 +61,23 @@ pub(super) fn load(
     findings.extend(rules::unknown_contexts(&repo, &contexts));
     findings.extend(rules::unknown_instances(&repo));
     let readable = Readable::of(&repo);
-    let contexts = contexts.into_iter().map(|context| LoadedContext::new(&repo, context, &readable)).collect();
+    let contexts = contexts
+        .into_iter()
+        .map(|context| LoadedContext::new(&repo, context, &readable))
+        .collect();
     let (schemas, agents) = (Arc::new(schemas), Vec::new());
     let declarations = Declarations::default();
-    let mut compiler = Compiler { repo, hierarchy, engine, schemas, contexts, memory, declarations, agents, findings };
+    let mut compiler = Compiler {
+        repo,
+        hierarchy,
+        engine,
+        schemas,
+        contexts,
+        memory,
+        declarations,
+        agents,
+        findings,
+    };
     Preparing::new(&mut compiler).all(wanted);
     let unused = unused::check(&compiler.repo, &compiler.hierarchy, &compiler.findings);
     compiler.findings.extend(unused);

@@ -39,21 +39,41 @@ const LONGEST_LINE: usize = 2000;
 /// How many edits are tried one by one.
 const MOST_TRIALS: usize = 200;
 
-/// Mends what has one right answer. `report` compiles a state of the repository. An edit stays if less is wrong with it than
-/// without, and no more errors are found.
+/// Mends what has one right answer. `report` compiles a state of the repository. An edit stays if
+/// less is wrong with it than without, and no more errors are found.
 pub fn mend(world: &Arc<dyn World>, report: impl Fn(Arc<dyn World>) -> Report) -> Mended {
-    let mut bench = Bench { report: &report, trials: MOST_TRIALS, refused: HashSet::new() };
-    let mut state = State { overlay: Overlay::over(world), report: report(Arc::clone(world)), edits: 0 };
+    let mut bench = Bench {
+        report: &report,
+        trials: MOST_TRIALS,
+        refused: HashSet::new(),
+    };
+    let mut state = State {
+        overlay: Overlay::over(world),
+        report: report(Arc::clone(world)),
+        edits: 0,
+    };
     for _ in 0..MOST_ROUNDS {
         match bench.round(&state) {
             Some(better) => state = better,
             None => break,
         }
     }
-    let State { overlay, report, edits } = state;
+    let State {
+        overlay,
+        report,
+        edits,
+    } = state;
     let read = |path: &String| world.read(path).unwrap_or_default();
-    let files = overlay.files.into_iter().map(|(path, new)| MendedFile { old: read(&path), new, path });
-    Mended { report, files: files.collect(), edits }
+    let files = overlay.files.into_iter().map(|(path, new)| MendedFile {
+        old: read(&path),
+        new,
+        path,
+    });
+    Mended {
+        report,
+        files: files.collect(),
+        edits,
+    }
 }
 
 /// The files that edits are of, as they were compiled.
@@ -84,7 +104,8 @@ struct Cause {
     code: &'static str,
     message: String,
     start: u32,
-    /// `true` if a name is written right: that what it names has mistakes of its own shows only now.
+    /// `true` if a name is written right: that what it names has mistakes of its own shows only
+    /// now.
     is_renamed: bool,
 }
 
@@ -93,21 +114,28 @@ impl ByteEdit {
         self.path == other.path && self.start <= other.end && other.start <= self.end
     }
 
-    /// Returns `true` if the edit did what it was for, although as much is found as before: a name is right; or what was wrong with a text is
-    /// found further on only, behind something else than a comma.
+    /// Returns `true` if the edit did what it was for, although as much is found as before: a name
+    /// is right; or what was wrong with a text is found further on only, behind something else than
+    /// a comma.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
         let here = || {
-            let same = after.findings.iter().filter(|it| it.rule.code == self.cause.code && **path(it) == *self.path);
+            let same = after
+                .findings
+                .iter()
+                .filter(|it| it.rule.code == self.cause.code && **path(it) == *self.path);
             same.map(|it| (it, it.primary.span.start))
         };
         if self.cause.is_renamed {
-            return here().all(|(it, start)| it.message != self.cause.message || start > self.cause.start);
+            return here()
+                .all(|(it, start)| it.message != self.cause.message || start > self.cause.start);
         }
         here().next().is_some()
             && here().all(|(it, start)| {
                 let text = after.sources.get(it.primary.span.file).text();
-                let passed = text.get(self.cause.start as usize..start as usize).unwrap_or_default();
+                let passed = text
+                    .get(self.cause.start as usize..start as usize)
+                    .unwrap_or_default();
                 passed.contains(|c: char| !c.is_whitespace() && c != ',')
             })
     }
@@ -145,12 +173,23 @@ impl Bench<'_> {
     fn edits(&self, state: &State) -> Vec<ByteEdit> {
         let sources = &state.report.sources;
         let mut texts = HashMap::new();
-        let edits = state.report.findings.iter().filter_map(|finding| Some((finding, finding.fix(sources)?)));
-        let mut edits: Vec<ByteEdit> =
-            edits.filter_map(|(finding, edit)| state.byte_edit(&mut texts, finding, &edit)).collect();
+        let edits = state
+            .report
+            .findings
+            .iter()
+            .filter_map(|finding| Some((finding, finding.fix(sources)?)));
+        let mut edits: Vec<ByteEdit> = edits
+            .filter_map(|(finding, edit)| state.byte_edit(&mut texts, finding, &edit))
+            .collect();
         edits.sort();
-        edits.dedup_by(|a, b| (&a.path, a.start, a.end, &a.text) == (&b.path, b.start, b.end, &b.text));
-        edits.retain(|it| !self.refused.contains(&(it.path.clone(), it.line.clone(), it.text.clone())));
+        edits.dedup_by(|a, b| {
+            (&a.path, a.start, a.end, &a.text) == (&b.path, b.start, b.end, &b.text)
+        });
+        edits.retain(|it| {
+            !self
+                .refused
+                .contains(&(it.path.clone(), it.line.clone(), it.text.clone()))
+        });
         let mut apart: Vec<ByteEdit> = Vec::new();
         for edit in edits {
             if apart.last().is_none_or(|last| !last.overlaps(&edit)) {
@@ -166,16 +205,25 @@ impl Bench<'_> {
         let (before, after) = (state.report.findings.len(), report.findings.len());
         let is_no_worse = errors(&report) <= errors(&state.report) && after <= before;
         let is_better = after < before || edits.iter().all(|edit| edit.is_of_use(&report));
-        (is_no_worse && is_better).then(|| State { overlay, report, edits: state.edits + edits.len() })
+        (is_no_worse && is_better).then(|| State {
+            overlay,
+            report,
+            edits: state.edits + edits.len(),
+        })
     }
 }
 
 fn errors(report: &Report) -> usize {
-    report.findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    report
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .count()
 }
 
 impl State {
-    /// An edit of a source as one of its file; `None` if the file is none of the repository's, or no more what was compiled.
+    /// An edit of a source as one of its file; `None` if the file is none of the repository's, or
+    /// no more what was compiled.
     fn byte_edit(&self, texts: &mut Texts, finding: &Diagnostic, edit: &Edit) -> Option<ByteEdit> {
         let file = self.report.sources.get(edit.span.file);
         let read = || {
@@ -188,12 +236,26 @@ impl State {
             return None;
         }
         let offset = |at: usize| source.to_file_offset(at);
-        let line =
-            file.line_around(range.start, LONGEST_LINE).map(|line| file.text()[line].to_owned()).unwrap_or_default();
+        let line = file
+            .line_around(range.start, LONGEST_LINE)
+            .map(|line| file.text()[line].to_owned())
+            .unwrap_or_default();
         let (path, text) = (file.path().to_string(), edit.text.clone());
         let (code, message) = (finding.rule.code, finding.message.clone());
-        let cause = Cause { code, message, start: finding.primary.span.start, is_renamed: finding.fix.is_none() };
-        Some(ByteEdit { path, start: offset(range.start), end: offset(range.end), text, line, cause })
+        let cause = Cause {
+            code,
+            message,
+            start: finding.primary.span.start,
+            is_renamed: finding.fix.is_none(),
+        };
+        Some(ByteEdit {
+            path,
+            start: offset(range.start),
+            end: offset(range.end),
+            text,
+            line,
+            cause,
+        })
     }
 }
 
@@ -206,15 +268,20 @@ struct Overlay {
 
 impl Overlay {
     fn over(world: &Arc<dyn World>) -> Overlay {
-        Overlay { world: Arc::clone(world), files: BTreeMap::new() }
+        Overlay {
+            world: Arc::clone(world),
+            files: BTreeMap::new(),
+        }
     }
 
     /// The same after edits, which are sorted and stand apart.
     fn with(&self, edits: &[ByteEdit]) -> Overlay {
         let mut overlay = self.clone();
         for edit in edits.iter().rev() {
-            let bytes =
-                overlay.files.entry(edit.path.clone()).or_insert_with(|| self.read(&edit.path).unwrap_or_default());
+            let bytes = overlay
+                .files
+                .entry(edit.path.clone())
+                .or_insert_with(|| self.read(&edit.path).unwrap_or_default());
             bytes.splice(edit.start..edit.end, edit.text.bytes());
         }
         overlay
@@ -224,7 +291,10 @@ impl Overlay {
 impl World for Overlay {
     fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
         match self.files.get(path) {
-            Some(bytes) if bytes.len() as u64 > limit => Err(ReadError::TooLarge { size: bytes.len() as u64, limit }),
+            Some(bytes) if bytes.len() as u64 > limit => Err(ReadError::TooLarge {
+                size: bytes.len() as u64,
+                limit,
+            }),
             Some(bytes) => Ok(bytes.clone()),
             None => self.world.read_within(path, limit),
         }

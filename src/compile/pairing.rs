@@ -23,8 +23,8 @@ pub(super) struct Pairing<'c> {
 }
 
 impl<'c> Pairing<'c> {
-    /// Pairs an agent and a context; `None` if the agent is unusable or the context is not for it, `Err` if a prompt fails that tells
-    /// the agent what surrounds it.
+    /// Pairs an agent and a context; `None` if the agent is unusable or the context is not for it,
+    /// `Err` if a prompt fails that tells the agent what surrounds it.
     pub(super) fn of(
         compiler: &'c Compiler,
         id: ProfileId,
@@ -38,7 +38,13 @@ impl<'c> Pairing<'c> {
         let version = surroundings::version(compiler, &plan, loaded, &renderer).result;
         let sources = compiler.sources();
         Some(match version {
-            Ok(version) => Ok(Pairing { plan, loaded, renderer, version, sources }),
+            Ok(version) => Ok(Pairing {
+                plan,
+                loaded,
+                renderer,
+                version,
+                sources,
+            }),
             Err(finding) => Err(vec![*finding]),
         })
     }

@@ -1,4 +1,5 @@
-//! The policy for findings: severities, `[[allow]]`, the command line; and what a repository lowered by them.
+//! The policy for findings: severities, `[[allow]]`, the command line; and what a repository
+//! lowered by them.
 
 mod keys;
 mod levels;

@@ -1,7 +1,8 @@
-//! Which agents some files reach, whatever is done with them: a lower bound of what must be compiled again.
+//! Which agents some files reach, whatever is done with them: a lower bound of what must be
+//! compiled again.
 //!
-//! What an agent is made of is followed: its chain, the templates' includes, its provider instance, contexts, settings, and the
-//! files that its system prompt reads, looks for or lists.
+//! What an agent is made of is followed: its chain, the templates' includes, its provider instance,
+//! contexts, settings, and the files that its system prompt reads, looks for or lists.
 
 mod touched;
 mod prompts;
@@ -40,22 +41,40 @@ impl<'a> FileReach<'a> {
         FileReach { compiler }
     }
 
-    /// Returns what some files of the repository reach, in this state of it. With `golden`, golden files reach the agents that own
-    /// them. The files of the result are those that are part of the repository.
+    /// Returns what some files of the repository reach, in this state of it. With `golden`, golden
+    /// files reach the agents that own them. The files of the result are those that are part of the
+    /// repository.
     pub fn of(&self, touched: &dyn Touched, golden: bool) -> Reach {
-        let files: BTreeSet<FileId> = self.own_files().filter(|(_, path)| touched.file(path)).map(|it| it.0).collect();
+        let files: BTreeSet<FileId> = self
+            .own_files()
+            .filter(|(_, path)| touched.file(path))
+            .map(|it| it.0)
+            .collect();
         let mut reach = Reach::default();
-        let paths = files.iter().map(|file| Arc::clone(self.compiler.sources().get(*file).path()));
+        let paths = files
+            .iter()
+            .map(|file| Arc::clone(self.compiler.sources().get(*file).path()));
         let mut paths: BTreeSet<Arc<str>> = paths.collect();
-        match paths.iter().any(|path| OF_ALL.contains(&&**path) || is_in(path, folders::SCHEMAS)) {
+        match paths
+            .iter()
+            .any(|path| OF_ALL.contains(&&**path) || is_in(path, folders::SCHEMAS))
+        {
             true => reach.agents.extend(self.all()),
             false => self.reach_by_files(&files, &mut reach),
         }
         if paths.contains(MODELS) {
-            reach.agents.extend(self.compiler.repo().models.keys().cloned());
+            reach
+                .agents
+                .extend(self.compiler.repo().models.keys().cloned());
         }
-        let contexts = self.compiler.contexts().iter().filter(|loaded| files.contains(&loaded.context.file));
-        reach.contexts.extend(contexts.map(|loaded| Arc::clone(&loaded.context.name)));
+        let contexts = self
+            .compiler
+            .contexts()
+            .iter()
+            .filter(|loaded| files.contains(&loaded.context.file));
+        reach
+            .contexts
+            .extend(contexts.map(|loaded| Arc::clone(&loaded.context.name)));
         for reads in PromptReads::of_all(self.compiler) {
             let read = reads.read(touched);
             if !read.is_empty() {
@@ -66,13 +85,24 @@ impl<'a> FileReach<'a> {
         if golden {
             self.reach_by_golden(touched, &mut reach, &mut paths);
         }
-        paths.extend(OF_NONE.into_iter().filter(|path| touched.file(path)).map(Arc::from));
-        Reach { files: Some(paths), ..reach }
+        paths.extend(
+            OF_NONE
+                .into_iter()
+                .filter(|path| touched.file(path))
+                .map(Arc::from),
+        );
+        Reach {
+            files: Some(paths),
+            ..reach
+        }
     }
 
-    /// Returns for each of some paths the agents that use the file there, or any of them that have it; `None` if too many includes
-    /// would have to be followed to know all.
-    pub(crate) fn agents_by_path(&self, paths: &BTreeSet<&str>) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
+    /// Returns for each of some paths the agents that use the file there, or any of them that have
+    /// it; `None` if too many includes would have to be followed to know all.
+    pub(crate) fn agents_by_path(
+        &self,
+        paths: &BTreeSet<&str>,
+    ) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
         Users::of(self.compiler).by_path(paths)
     }
 
@@ -89,15 +119,23 @@ impl<'a> FileReach<'a> {
 
     /// Returns the files of the repository that were read while loading, with their paths.
     fn own_files(&self) -> impl Iterator<Item = (FileId, &Arc<str>)> {
-        let files = self.compiler.sources().iter().map(|(id, file)| (id, file.path()));
+        let files = self
+            .compiler
+            .sources()
+            .iter()
+            .map(|(id, file)| (id, file.path()));
         files.filter(|(_, path)| !path.starts_with("bundled:") && !path.ends_with('/'))
     }
 
     fn all(&self) -> impl Iterator<Item = Arc<str>> {
-        self.compiler.agents().iter().map(|(id, _)| name(self.compiler, *id))
+        self.compiler
+            .agents()
+            .iter()
+            .map(|(id, _)| name(self.compiler, *id))
     }
 
-    /// Adds agents by what they are made of; and by findings, since what is broken is made of nothing.
+    /// Adds agents by what they are made of; and by findings, since what is broken is made of
+    /// nothing.
     fn reach_by_files(&self, files: &BTreeSet<FileId>, reach: &mut Reach) {
         match Users::of(self.compiler).by_file(files) {
             Some(reached) => reach.agents.extend(reached.into_values().flatten()),
@@ -112,16 +150,29 @@ impl<'a> FileReach<'a> {
     }
 
     /// Adds the agents that own golden files, and the other golden files that are meant.
-    fn reach_by_golden(&self, touched: &dyn Touched, reach: &mut Reach, paths: &mut BTreeSet<Arc<str>>) {
-        let Some(own) = own_layer(self.compiler) else { return };
-        let agents: HashMap<String, Arc<str>> = self.all().map(|name| (slug(&name), name)).collect();
+    fn reach_by_golden(
+        &self,
+        touched: &dyn Touched,
+        reach: &mut Reach,
+        paths: &mut BTreeSet<Arc<str>>,
+    ) {
+        let Some(own) = own_layer(self.compiler) else {
+            return;
+        };
+        let agents: HashMap<String, Arc<str>> =
+            self.all().map(|name| (slug(&name), name)).collect();
         let folders = own.world.list(golden::FOLDER).unwrap_or_default();
-        for folder in folders.into_iter().filter(|entry| entry.kind == EntryKind::Folder) {
+        for folder in folders
+            .into_iter()
+            .filter(|entry| entry.kind == EntryKind::Folder)
+        {
             let files = own.world.list(&folder.path).unwrap_or_default();
             let touched = files.into_iter().filter(|file| touched.file(&file.path));
             let touched: Vec<Arc<str>> = touched.map(|file| Arc::from(file.path)).collect();
             let slug = folder.path.rsplit('/').next().unwrap_or_default();
-            reach.agents.extend(agents.get(slug).filter(|_| !touched.is_empty()).cloned());
+            reach
+                .agents
+                .extend(agents.get(slug).filter(|_| !touched.is_empty()).cloned());
             paths.extend(touched);
         }
     }
@@ -129,7 +180,10 @@ impl<'a> FileReach<'a> {
 
 /// Returns the agents that can be compiled in only one of two states of a repository.
 pub fn differently_usable(one: &Compiler, other: &Compiler) -> BTreeSet<Arc<str>> {
-    usable(one).symmetric_difference(&usable(other)).cloned().collect()
+    usable(one)
+        .symmetric_difference(&usable(other))
+        .cloned()
+        .collect()
 }
 
 fn usable(compiler: &Compiler) -> BTreeSet<Arc<str>> {

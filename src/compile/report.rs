@@ -1,4 +1,5 @@
-//! One run from beginning to end: what loading found and what bodies show, judged by a policy, with figures.
+//! One run from beginning to end: what loading found and what bodies show, judged by a policy, with
+//! figures.
 
 use std::fmt;
 
@@ -30,7 +31,9 @@ pub struct Report {
 impl Report {
     /// Returns `true` if an error was found.
     pub fn fails(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+        self.findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error)
     }
 }
 
@@ -64,7 +67,12 @@ impl fmt::Display for Summary {
             return write!(f, "{linted}: {}{}", self.found(), linted.left_out());
         }
         let [agents, contexts] = [count(self.agents, "agent"), count(self.contexts, "context")];
-        write!(f, "{agents} × {contexts}: {}, {}", count(self.bodies, "body"), self.found())?;
+        write!(
+            f,
+            "{agents} × {contexts}: {}, {}",
+            count(self.bodies, "body"),
+            self.found()
+        )?;
         match self.skipped {
             0 => Ok(()),
             skipped => write!(f, ", {} skipped", count(skipped, "agent")),
@@ -92,7 +100,9 @@ impl Summary {
             (0, 0) => "no findings".to_owned(),
             (errors, 0) => count(errors, "error"),
             (0, warnings) => count(warnings, "warning"),
-            (errors, warnings) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
+            (errors, warnings) => {
+                format!("{}, {}", count(errors, "error"), count(warnings, "warning"))
+            }
         }
     }
 }
@@ -110,8 +120,11 @@ pub struct LintedBodies {
 impl fmt::Display for LintedBodies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bodies = self.formats.iter().map(|(_, bodies)| bodies).sum();
-        let formats: Vec<String> =
-            self.formats.iter().map(|(wire, bodies)| format!("{bodies} {}", wire.name())).collect();
+        let formats: Vec<String> = self
+            .formats
+            .iter()
+            .map(|(wire, bodies)| format!("{bodies} {}", wire.name()))
+            .collect();
         match formats.is_empty() {
             true => f.write_str(&count(bodies, "body")),
             false => write!(f, "{} ({})", count(bodies, "body"), formats.join(", ")),
@@ -147,71 +160,142 @@ pub(crate) struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
-    pub(crate) fn new(compiler: &'a Compiler, selection: &'a Selection, options: &'a PolicyOptions) -> Reporter<'a> {
-        Reporter { compiler, selection, options }
+    pub(crate) fn new(
+        compiler: &'a Compiler,
+        selection: &'a Selection,
+        options: &'a PolicyOptions,
+    ) -> Reporter<'a> {
+        Reporter {
+            compiler,
+            selection,
+            options,
+        }
     }
 
     /// Runs, and hands each agent's bodies to a visitor; it is called on worker threads.
-    pub(super) fn each<R: Send>(&self, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> (Report, Vec<R>) {
+    pub(super) fn each<R: Send>(
+        &self,
+        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
+    ) -> (Report, Vec<R>) {
         let (found, results) = self.found(visit);
         (self.judged(found), results)
     }
 
-    /// Makes a report of some findings, and no others: with the severities of a run, sorted. `sources` are the files that they point
-    /// into.
+    /// Makes a report of some findings, and no others: with the severities of a run, sorted.
+    /// `sources` are the files that they point into.
     pub(crate) fn of(&self, sources: Sources, found: Vec<Diagnostic>) -> Report {
         let mut findings = Findings::default();
         findings.extend(found);
         let Judgement { findings, left_out } = self.policy(false).judge(&sources, findings);
         let summary = self.summary(&findings).and_left_out(left_out);
-        Report { sources, findings, summary }
+        Report {
+            sources,
+            findings,
+            summary,
+        }
     }
 
-    /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of, is an error: then its golden files
-    /// are left alone. What its bodies lose, and what they cost, does not count: they are sent so, and golden files and reviews are there to show it.
+    /// Returns `true` if what was found in an agent's bodies, or in the files that it is made of,
+    /// is an error: then its golden files are left alone. What its bodies lose, and what they cost,
+    /// does not count: they are sent so, and golden files and reviews are there to show it.
     pub(super) fn is_broken(&self, agent: &AgentBodies<'_>) -> bool {
         let mut findings = Findings::default();
-        findings.extend(agent.findings.iter().filter(|finding| !is_kept_aside(finding)).cloned());
+        findings.extend(
+            agent
+                .findings
+                .iter()
+                .filter(|finding| !is_kept_aside(finding))
+                .cloned(),
+        );
         let name = agent.plan.name();
-        let errors = self.compiler.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let errors = self
+            .compiler
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error);
         let reaching = errors.filter(|finding| finding.agents.binary_search(name).is_ok());
-        findings.extend(reaching.map(|it| Diagnostic::new(it.rule, it.primary.span, "").reaching(name, None)));
-        let Judgement { findings, .. } = self.policy(false).judge(self.compiler.sources(), findings);
-        findings.iter().any(|finding| finding.severity == Severity::Error)
+        findings.extend(
+            reaching.map(|it| Diagnostic::new(it.rule, it.primary.span, "").reaching(name, None)),
+        );
+        let Judgement { findings, .. } =
+            self.policy(false).judge(self.compiler.sources(), findings);
+        findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Error)
     }
 
     /// Runs, and puts together what loading found about the selection and what the run found.
-    pub(super) fn found<R: Send>(&self, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> (Found, Vec<R>) {
+    pub(super) fn found<R: Send>(
+        &self,
+        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
+    ) -> (Found, Vec<R>) {
         let chosen = Chosen::new(self.compiler, self.selection);
         let mut findings = Findings::default();
-        findings.extend(self.compiler.findings.iter().filter(|finding| chosen.is_about(finding)).cloned());
+        findings.extend(
+            self.compiler
+                .findings
+                .iter()
+                .filter(|finding| chosen.is_about(finding))
+                .cloned(),
+        );
         let run = Runner::new(chosen).run(findings, visit);
         let (agents, sources) = (run.results.len(), self.compiler.sources().clone());
-        (Found { sources, findings: run.findings, agents, bodies: run.bodies }, run.results)
+        (
+            Found {
+                sources,
+                findings: run.findings,
+                agents,
+                bodies: run.bodies,
+            },
+            run.results,
+        )
     }
 
     /// Applies the policy. A run that made no body is an error, unless errors tell why.
     pub(super) fn judged(&self, found: Found) -> Report {
-        let Found { sources, mut findings, agents, bodies } = found;
+        let Found {
+            sources,
+            mut findings,
+            agents,
+            bodies,
+        } = found;
         let is_everything = self.selection.is_everything();
         if self.options.complete.unwrap_or(is_everything) && agents == self.compiler.agents.len() {
             let compiler = self.compiler;
             findings.extend(compiler.schemas.unused().map(rules::unused_extension));
             findings.extend(budgets::unused(compiler));
-            findings.extend(compiler.declarations.unused(|span| !is_bundled(compiler.sources(), span)));
+            findings.extend(
+                compiler
+                    .declarations
+                    .unused(|span| !is_bundled(compiler.sources(), span)),
+            );
         }
-        let Judgement { mut findings, left_out } = self.policy(is_everything).judge(&sources, findings);
+        let Judgement {
+            mut findings,
+            left_out,
+        } = self.policy(is_everything).judge(&sources, findings);
         if !findings.iter().any(tells_why_no_body) {
             findings.extend(Chosen::new(self.compiler, self.selection).unmade(bodies));
         }
         let summary = self.summary(&findings).and_left_out(left_out);
-        let summary = Summary { agents, bodies, ..summary };
-        Report { sources, findings, summary }
+        let summary = Summary {
+            agents,
+            bodies,
+            ..summary
+        };
+        Report {
+            sources,
+            findings,
+            summary,
+        }
     }
 
     fn summary(&self, findings: &[Diagnostic]) -> Summary {
         let chosen = Chosen::new(self.compiler, self.selection);
-        let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+        let errors = findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .count();
         Summary {
             agents: 0,
             contexts: chosen.contexts().count(),
@@ -246,19 +330,67 @@ mod tests {
 
     #[test]
     fn summaries_count_in_words() {
-        let run = Summary { agents: 28, contexts: 24, bodies: 516, ..Summary::default() };
-        assert_eq!(run.to_string(), "28 agents × 24 contexts: 516 bodies, no findings");
-        let found = Summary { errors: 2, warnings: 1, ..run.clone() };
-        assert_eq!(found.to_string(), "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning");
-        let small = Summary { agents: 1, contexts: 1, bodies: 1, errors: 1, skipped: 3, ..Summary::default() };
-        assert_eq!(small.to_string(), "1 agent × 1 context: 1 body, 1 error, 3 agents skipped");
-        let formats = vec![(WireFormat::AnthropicMessages, 2), (WireFormat::OpenAiChat, 1)];
-        let mut linted = LintedBodies { formats, ..LintedBodies::default() };
-        let of = |linted: &LintedBodies| Summary { linted: Some(linted.clone()), errors: 1, ..Summary::default() };
-        assert_eq!(of(&linted).to_string(), "3 bodies (2 anthropic-messages, 1 openai-chat): 1 error");
+        let run = Summary {
+            agents: 28,
+            contexts: 24,
+            bodies: 516,
+            ..Summary::default()
+        };
+        assert_eq!(
+            run.to_string(),
+            "28 agents × 24 contexts: 516 bodies, no findings"
+        );
+        let found = Summary {
+            errors: 2,
+            warnings: 1,
+            ..run.clone()
+        };
+        assert_eq!(
+            found.to_string(),
+            "28 agents × 24 contexts: 516 bodies, 2 errors, 1 warning"
+        );
+        let small = Summary {
+            agents: 1,
+            contexts: 1,
+            bodies: 1,
+            errors: 1,
+            skipped: 3,
+            ..Summary::default()
+        };
+        assert_eq!(
+            small.to_string(),
+            "1 agent × 1 context: 1 body, 1 error, 3 agents skipped"
+        );
+        let formats = vec![
+            (WireFormat::AnthropicMessages, 2),
+            (WireFormat::OpenAiChat, 1),
+        ];
+        let mut linted = LintedBodies {
+            formats,
+            ..LintedBodies::default()
+        };
+        let of = |linted: &LintedBodies| Summary {
+            linted: Some(linted.clone()),
+            errors: 1,
+            ..Summary::default()
+        };
+        assert_eq!(
+            of(&linted).to_string(),
+            "3 bodies (2 anthropic-messages, 1 openai-chat): 1 error"
+        );
         linted.passed_over = 4;
-        assert!(of(&linted).to_string().ends_with("1 error, 4 other requests passed over"));
-        assert_eq!(of(&LintedBodies::default()).to_string(), "0 bodies: 1 error");
-        assert_eq!(Summary::default().to_string(), "0 agents × 0 contexts: 0 bodies, no findings");
+        assert!(
+            of(&linted)
+                .to_string()
+                .ends_with("1 error, 4 other requests passed over")
+        );
+        assert_eq!(
+            of(&LintedBodies::default()).to_string(),
+            "0 bodies: 1 error"
+        );
+        assert_eq!(
+            Summary::default().to_string(),
+            "0 agents × 0 contexts: 0 bodies, no findings"
+        );
     }
 }

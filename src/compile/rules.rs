@@ -129,8 +129,12 @@ static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         crate::lint::BATCH_RULES,
         crate::panics::RULES,
     ];
-    let mut rules: Vec<&Rule> =
-        families.into_iter().flatten().copied().chain(crate::check::protocol::rules()).collect();
+    let mut rules: Vec<&Rule> = families
+        .into_iter()
+        .flatten()
+        .copied()
+        .chain(crate::check::protocol::rules())
+        .collect();
     rules.sort_by_key(|rule| rule.code);
     rules
 });
@@ -142,26 +146,42 @@ pub fn rule(code: &str) -> Option<&'static Rule> {
 
 pub(super) fn empty(sources: &mut Sources) -> Diagnostic {
     let file = sources.add("agents/", SourceText::salvage(b""));
-    let finding = Diagnostic::new(&repo_rules::EMPTY, Span::file_start(file), "there is no profile to compile");
+    let finding = Diagnostic::new(
+        &repo_rules::EMPTY,
+        Span::file_start(file),
+        "there is no profile to compile",
+    );
     finding.help("put profiles into `agents/`, start with `reqc init`, or compile the bundled ones with `--bundled`")
 }
 
 /// Findings about names in `models.toml` that no profile has.
 pub(super) fn unknown_agents(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
-    let unknown = repo.models.iter().filter(|(name, _)| hierarchy.by_name(name).is_none());
+    let unknown = repo
+        .models
+        .iter()
+        .filter(|(name, _)| hierarchy.by_name(name).is_none());
     let mut suggestions = Suggestions::default();
     let findings = unknown.map(|(name, model)| {
         let help = suggestions
             .did_you_mean(name, hierarchy.names())
             .unwrap_or_else(|| "`reqc list` shows all agents".to_owned());
-        Diagnostic::new(&UNKNOWN_AGENT, model.name, format!("there is no agent `{name}`")).help(help)
+        Diagnostic::new(
+            &UNKNOWN_AGENT,
+            model.name,
+            format!("there is no agent `{name}`"),
+        )
+        .help(help)
     });
     findings.collect()
 }
 
 /// Findings about `[[extension]]` entries for instances that do not exist.
 pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
-    let unknown = repo.config.extensions.iter().filter(|entry| !repo.instances.contains_key(&*entry.instance));
+    let unknown = repo
+        .config
+        .extensions
+        .iter()
+        .filter(|entry| !repo.instances.contains_key(&*entry.instance));
     let mut suggestions = Suggestions::default();
     let findings = unknown.map(|entry| {
         let known = repo.instances.keys().map(AsRef::as_ref);
@@ -179,19 +199,36 @@ pub(super) fn unused_extension(place: Span) -> Diagnostic {
     Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or mend its pointers")
 }
 
-/// Findings about patterns in `golden.contexts` that select nothing; of a context that is left out its own file tells.
+/// Findings about patterns in `golden.contexts` that select nothing; of a context that is left out
+/// its own file tells.
 pub(super) fn unknown_contexts(repo: &Repo, contexts: &[Context]) -> Vec<Diagnostic> {
-    let globs = repo.config.golden_contexts.iter().flat_map(|globs| &globs.value);
-    let left_out = || context::left_out(repo, |file| contexts.iter().any(|context| context.file == file));
+    let globs = repo
+        .config
+        .golden_contexts
+        .iter()
+        .flat_map(|globs| &globs.value);
+    let left_out = || {
+        context::left_out(repo, |file| {
+            contexts.iter().any(|context| context.file == file)
+        })
+    };
     let left_out = LazyCell::new(left_out);
     let is_meant = |glob: &Glob| left_out.iter().any(|(name, _)| glob.is_match(name));
-    let is_used = |glob: &Glob| contexts.iter().any(|context| glob.is_match(&context.name)) || is_meant(glob);
+    let is_used =
+        |glob: &Glob| contexts.iter().any(|context| glob.is_match(&context.name)) || is_meant(glob);
     let unused = globs.filter(|glob| !is_used(&glob.value));
     let mut suggestions = Suggestions::default();
     let findings = unused.map(|glob| {
         let pattern = glob.value.text();
-        let help = suggestions.did_you_mean(pattern, contexts.iter().map(|context| context.name.as_ref()));
-        let finding = Diagnostic::new(&UNKNOWN_CONTEXT, glob.span, format!("no context matches `{pattern}`"));
+        let help = suggestions.did_you_mean(
+            pattern,
+            contexts.iter().map(|context| context.name.as_ref()),
+        );
+        let finding = Diagnostic::new(
+            &UNKNOWN_CONTEXT,
+            glob.span,
+            format!("no context matches `{pattern}`"),
+        );
         finding.help(help.unwrap_or_else(|| "`reqc contexts` lists the names".to_owned()))
     });
     findings.collect()
@@ -199,10 +236,14 @@ pub(super) fn unknown_contexts(repo: &Repo, contexts: &[Context]) -> Vec<Diagnos
 
 /// An agent that used up its units before all of its contexts were compiled.
 pub(super) fn agent_too_much_work(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic {
-    let message =
-        format!("the agent `{}` takes too much work: it is not compiled from context `{context}` on", plan.name());
+    let message = format!(
+        "the agent `{}` takes too much work: it is not compiled from context `{context}` on",
+        plan.name()
+    );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
-    finding.help("look for templates that copy, join, compare or search long texts or lists again and again")
+    finding.help(
+        "look for templates that copy, join, compare or search long texts or lists again and again",
+    )
 }
 
 /// An agent whose bodies have more bytes together than are held.
@@ -213,14 +254,26 @@ pub(super) fn agent_too_large(plan: &Plan<'_>, context: &Arc<str>) -> Diagnostic
         plan.name()
     );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, plan.profile.name_span(), message);
-    finding.help("compile it for fewer contexts at a time, or look for what makes its bodies so large")
+    finding
+        .help("compile it for fewer contexts at a time, or look for what makes its bodies so large")
 }
 
 /// Agents that are not merged any more, the first of them.
-pub(super) fn too_many_values(hierarchy: &Hierarchy, first: ProfileId, agents: usize) -> Diagnostic {
+pub(super) fn too_many_values(
+    hierarchy: &Hierarchy,
+    first: ProfileId,
+    agents: usize,
+) -> Diagnostic {
     let name = &hierarchy.get(first).name;
-    let others = if agents > 1 { format!(", nor are {} others", agents - 1) } else { String::new() };
-    let message = format!("merging the profiles takes too much work: `{}` is not compiled{others}", name.value);
+    let others = if agents > 1 {
+        format!(", nor are {} others", agents - 1)
+    } else {
+        String::new()
+    };
+    let message = format!(
+        "merging the profiles takes too much work: `{}` is not compiled{others}",
+        name.value
+    );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);
     finding.help(format!(
         "all agents together inherit at most {} values: look for bases with very long lists or tables",
@@ -229,7 +282,11 @@ pub(super) fn too_many_values(hierarchy: &Hierarchy, first: ProfileId, agents: u
 }
 
 /// A run that used up its units before an agent.
-pub(super) fn run_too_much_work(hierarchy: &Hierarchy, first: ProfileId, agents: usize) -> Diagnostic {
+pub(super) fn run_too_much_work(
+    hierarchy: &Hierarchy,
+    first: ProfileId,
+    agents: usize,
+) -> Diagnostic {
     let name = &hierarchy.get(first).name;
     let others = match agents - 1 {
         0 => String::new(),
@@ -237,23 +294,35 @@ pub(super) fn run_too_much_work(hierarchy: &Hierarchy, first: ProfileId, agents:
         others => format!(" nor are the {others} after it"),
     };
     let comma = if others.is_empty() { "" } else { "," };
-    let message = format!("the run takes too much work: `{}` is not compiled{comma}{others}", name.value);
+    let message = format!(
+        "the run takes too much work: `{}` is not compiled{comma}{others}",
+        name.value
+    );
     let finding = Diagnostic::new(&TOO_MUCH_WORK, name.span, message);
     finding.help("the agents before it, in the order of names, took all there is: look at their templates, or compile fewer at a time")
 }
 
 pub(super) fn slug_collision(profile: &Profile, other: &Profile) -> Diagnostic {
-    let message =
-        format!("`{}` and `{}` would both write `golden/{}/`", other.name.value, profile.name.value, profile.slug());
+    let message = format!(
+        "`{}` and `{}` would both write `golden/{}/`",
+        other.name.value,
+        profile.name.value,
+        profile.slug()
+    );
     let finding = Diagnostic::new(&SLUG_COLLISION, profile.name.span, message);
-    finding.related(other.name.span, "the other one").help("rename one of the agents")
+    finding
+        .related(other.name.span, "the other one")
+        .help("rename one of the agents")
 }
 
 /// A finding if an agent's golden folder has a name that some system does not take.
 pub(super) fn unusable_slug(profile: &Profile) -> Option<Diagnostic> {
     let why = crate::world::unusable_name(&profile.slug())?;
     let message = format!("no golden folder can be called `{}`: {why}", profile.slug());
-    Some(Diagnostic::new(&UNUSABLE_SLUG, profile.name.span, message).help("give the agent another name"))
+    Some(
+        Diagnostic::new(&UNUSABLE_SLUG, profile.name.span, message)
+            .help("give the agent another name"),
+    )
 }
 
 #[cfg(test)]
@@ -264,10 +333,18 @@ mod tests {
     /// An error that leaves an agent without a body stays one. Those that do not say so themselves.
     #[test]
     fn few_errors_can_be_lowered() {
-        let errors = all_rules().into_iter().filter(|rule| rule.severity == Severity::Error);
-        let lowerable: Vec<&str> = errors.filter(|rule| rule.can_be_lowered).map(|rule| rule.code).collect();
+        let errors = all_rules()
+            .into_iter()
+            .filter(|rule| rule.severity == Severity::Error);
+        let lowerable: Vec<&str> = errors
+            .filter(|rule| rule.can_be_lowered)
+            .map(|rule| rule.code)
+            .collect();
         // Rules of protocols speak of bodies that exist.
-        let lowerable: Vec<&str> = lowerable.into_iter().filter(|code| !code.starts_with("protocol/")).collect();
+        let lowerable: Vec<&str> = lowerable
+            .into_iter()
+            .filter(|code| !code.starts_with("protocol/"))
+            .collect();
         let expected = [
             "flow/altered",
             "flow/dropped",
@@ -291,6 +368,10 @@ mod tests {
             "text/conflict-marks",
         ];
         assert_eq!(lowerable, expected);
-        assert!(all_rules().iter().all(|rule| rule.can_be_lowered || rule.severity == Severity::Error));
+        assert!(
+            all_rules()
+                .iter()
+                .all(|rule| rule.can_be_lowered || rule.severity == Severity::Error)
+        );
     }
 }

@@ -71,14 +71,21 @@ pub(super) struct Done<R> {
 impl<R> Done<R> {
     /// An agent of which nothing was made.
     fn nothing() -> Done<R> {
-        Done { result: None, findings: Vec::new(), bodies: 0, cost: 0 }
+        Done {
+            result: None,
+            findings: Vec::new(),
+            bodies: 0,
+            cost: 0,
+        }
     }
 }
 
 /// Returns the finding of an agent on which we failed ourselves.
 pub(super) fn lost(hierarchy: &Hierarchy, id: ProfileId, panic: &Panic) -> Diagnostic {
     let name = &hierarchy.get(id).name;
-    panic.finding(&format!("the agent `{}`", name.value), name.span).reaching(&name.value, None)
+    panic
+        .finding(&format!("the agent `{}`", name.value), name.span)
+        .reaching(&name.value, None)
 }
 
 /// Compiles agents.
@@ -90,34 +97,66 @@ pub(super) struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     pub(super) fn new(chosen: Chosen<'a>) -> Runner<'a> {
-        Runner { chosen, compiler: chosen.compiler }
+        Runner {
+            chosen,
+            compiler: chosen.compiler,
+        }
     }
 
     /// Makes every selected body, with findings that were made before.
-    pub(super) fn run<R: Send>(&self, findings: Findings, visit: impl Fn(&AgentBodies<'_>) -> R + Sync) -> Run<R> {
+    pub(super) fn run<R: Send>(
+        &self,
+        findings: Findings,
+        visit: impl Fn(&AgentBodies<'_>) -> R + Sync,
+    ) -> Run<R> {
         let agents = self.chosen.usable();
         let renderers = Renderers::new(&self.compiler.engine, &self.compiler.contexts);
         let limit = budget::run_limit(agents.len().saturating_mul(self.chosen.contexts().count()));
         let ledger = Ledger::new(limit);
         let compile_all = || -> Vec<Option<Done<R>>> {
             let numbered = agents.par_iter().enumerate();
-            numbered.map(|(index, id)| self.compile_within(&ledger, index, *id, &renderers, &visit)).collect()
+            numbered
+                .map(|(index, id)| self.compile_within(&ledger, index, *id, &renderers, &visit))
+                .collect()
         };
-        let done = match rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build() {
+        let done = match rayon::ThreadPoolBuilder::new()
+            .stack_size(STACK_BYTES)
+            .build()
+        {
             Ok(pool) => pool.install(compile_all),
             Err(_) => compile_all(),
         };
-        let run = Run { results: Vec::new(), findings, bodies: 0 };
+        let run = Run {
+            results: Vec::new(),
+            findings,
+            bodies: 0,
+        };
         self.put_together(run, &agents, done, limit)
     }
 
     /// Puts the agents together that have a place in the run, in their order.
-    fn put_together<R>(&self, mut run: Run<R>, agents: &[ProfileId], done: Vec<Option<Done<R>>>, limit: u64) -> Run<R> {
-        let places = budget::places(done.iter().map(|done| done.as_ref().map(|done| done.cost)), limit);
-        done.into_iter().take(places).flatten().for_each(|done| run.add(done));
+    fn put_together<R>(
+        &self,
+        mut run: Run<R>,
+        agents: &[ProfileId],
+        done: Vec<Option<Done<R>>>,
+        limit: u64,
+    ) -> Run<R> {
+        let places = budget::places(
+            done.iter().map(|done| done.as_ref().map(|done| done.cost)),
+            limit,
+        );
+        done.into_iter()
+            .take(places)
+            .flatten()
+            .for_each(|done| run.add(done));
         if let Some(&first) = agents.get(places) {
             let left = agents.len() - places;
-            run.findings.extend([rules::run_too_much_work(&self.compiler.hierarchy, first, left)]);
+            run.findings.extend([rules::run_too_much_work(
+                &self.compiler.hierarchy,
+                first,
+                left,
+            )]);
         }
         run
     }
@@ -136,7 +175,11 @@ impl<'a> Runner<'a> {
         }
         let done = caught(|| self.compile(id, renderers, visit)).unwrap_or_else(|panic| {
             let findings = vec![lost(&self.compiler.hierarchy, id, &panic)];
-            Done { findings, cost: budget::AGENT_LIMIT, ..Done::nothing() }
+            Done {
+                findings,
+                cost: budget::AGENT_LIMIT,
+                ..Done::nothing()
+            }
         });
         ledger.enter(index, done.cost);
         Some(done)
@@ -148,24 +191,40 @@ impl<'a> Runner<'a> {
         renderers: &Renderers<'a>,
         visit: &impl Fn(&AgentBodies<'_>) -> R,
     ) -> Done<R> {
-        let Some(plan) = self.compiler.plan(id) else { return Done::nothing() };
+        let Some(plan) = self.compiler.plan(id) else {
+            return Done::nothing();
+        };
         let mut agent = AgentRun::new(self.chosen, &plan);
         let mut bodies = Vec::new();
-        for loaded in self.chosen.contexts_of(plan.name()).filter(|loaded| loaded.context.kind() == plan.kind) {
+        for loaded in self
+            .chosen
+            .contexts_of(plan.name())
+            .filter(|loaded| loaded.context.kind() == plan.kind)
+        {
             if agent.spent.is_too_much() {
                 let finding = agent.spent.finding(&plan, &loaded.context.name);
                 agent.findings.extend(finding);
                 break;
             }
             if let Some(body) = agent.compile(loaded, renderers.get(loaded)) {
-                // What is found in a body does not make it go away: a repository may lower such findings.
+                // What is found in a body does not make it go away: a repository may lower such
+                // findings.
                 bodies.push((loaded, body.checked()));
             }
         }
         let (cost, findings) = agent.finish();
-        let agent = AgentBodies { plan, bodies, findings };
+        let agent = AgentBodies {
+            plan,
+            bodies,
+            findings,
+        };
         let result = visit(&agent);
-        Done { result: Some(result), bodies: agent.bodies.len(), findings: agent.findings, cost }
+        Done {
+            result: Some(result),
+            bodies: agent.bodies.len(),
+            findings: agent.findings,
+            cost,
+        }
     }
 }
 
@@ -190,11 +249,19 @@ impl<'a> AgentRun<'a> {
         AgentRun {
             compiler,
             plan,
-            checks: Checks::of(plan, &compiler.schemas, &compiler.repo.families, client_model),
+            checks: Checks::of(
+                plan,
+                &compiler.schemas,
+                &compiler.repo.families,
+                client_model,
+            ),
             model,
             without_memo: selection.without_memo,
             findings: Findings::default(),
-            spent: Spent { static_values: plan.static_values(), ..Spent::default() },
+            spent: Spent {
+                static_values: plan.static_values(),
+                ..Spent::default()
+            },
             flow: AgentFlow::new(compiler, plan),
             budgets: AgentBudgets::default(),
         }
@@ -207,12 +274,16 @@ impl<'a> AgentRun<'a> {
         let version = match version.result {
             Ok(version) => version,
             Err(finding) => {
-                self.findings.push(finding.reaching(self.plan.name(), Some(&loaded.context.name)));
+                self.findings
+                    .push(finding.reaching(self.plan.name(), Some(&loaded.context.name)));
                 return None;
             }
         };
         let memory = (!self.without_memo).then_some(&self.compiler.memory);
-        let request = Request { memory, ..loaded.request(self.plan, &version, self.model) };
+        let request = Request {
+            memory,
+            ..loaded.request(self.plan, &version, self.model)
+        };
         let Some((body, prompt)) = self.make(loaded, renderer, &request) else {
             self.flow.lacks_a_body();
             return None;
@@ -235,19 +306,28 @@ impl<'a> AgentRun<'a> {
             Ok(body) => {
                 self.spent.held = self.spent.held.saturating_add(body.weight());
                 let problems = self.checks.problems(&body);
-                self.spent.add(budget::of_body(self.spent.static_values, problems.len()));
+                self.spent
+                    .add(budget::of_body(self.spent.static_values, problems.len()));
                 if !problems.is_empty() {
                     let record = Record::new(plan, sources, renderer, request, &body);
                     let places = Places::new(self.compiler, plan, loaded);
-                    Teller { places }.tell_all(&record, problems, &mut self.spent.cost, &mut self.findings);
+                    Teller { places }.tell_all(
+                        &record,
+                        problems,
+                        &mut self.spent.cost,
+                        &mut self.findings,
+                    );
                 }
                 Some((body, made.prompt))
             }
             Err(found) => {
-                self.spent.is_told |= found.iter().any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
+                self.spent.is_told |= found
+                    .iter()
+                    .any(|finding| finding.rule == &render_rules::TOO_MUCH_WORK);
                 for finding in found {
                     let finding = at_entrance(sources, finding, &plan.profile);
-                    self.findings.push(finding.reaching(plan.name(), Some(&loaded.context.name)));
+                    self.findings
+                        .push(finding.reaching(plan.name(), Some(&loaded.context.name)));
                 }
                 None
             }

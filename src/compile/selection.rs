@@ -28,7 +28,8 @@ pub struct Selection {
     pub shard: Option<Shard>,
     /// The client's model.
     pub model: Option<String>,
-    /// Render everything anew instead of sharing what agents have in common: the result is the same.
+    /// Render everything anew instead of sharing what agents have in common: the result is the
+    /// same.
     pub without_memo: bool,
 }
 
@@ -40,11 +41,13 @@ pub struct Reach {
     pub agents: BTreeSet<Arc<str>>,
     /// Names of contexts: the bodies of all agents.
     pub contexts: BTreeSet<Arc<str>>,
-    /// Files as reports show them: of findings that reach no agent, only those in these. `None`: all.
+    /// Files as reports show them: of findings that reach no agent, only those in these. `None`:
+    /// all.
     pub files: Option<BTreeSet<Arc<str>>>,
 }
 
-/// One of some parts that the agents are divided into by their names: a new agent moves no other into another part.
+/// One of some parts that the agents are divided into by their names: a new agent moves no other
+/// into another part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     /// From 1.
@@ -70,7 +73,10 @@ impl Shard {
     /// Returns `true` if an agent is in it.
     pub fn takes(self, agent: &str) -> bool {
         let hash = Sha256::digest(agent.as_bytes());
-        let number = hash.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        let number = hash
+            .iter()
+            .take(8)
+            .fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         number % self.count == self.index - 1
     }
 
@@ -85,7 +91,9 @@ impl FromStr for Shard {
 
     fn from_str(text: &str) -> Result<Shard, ShardError> {
         let number = |part: &str| part.parse::<u64>().ok().filter(|number| *number > 0);
-        let parts = text.split_once('/').and_then(|(index, count)| Some((number(index)?, number(count)?)));
+        let parts = text
+            .split_once('/')
+            .and_then(|(index, count)| Some((number(index)?, number(count)?)));
         match parts.filter(|(index, count)| index <= count) {
             Some((index, count)) => Ok(Shard { index, count }),
             None => Err(ShardError),
@@ -125,18 +133,28 @@ impl Selection {
 
     /// Returns `true` if a context takes part with an agent.
     fn takes(&self, agent: &str, context: &str) -> bool {
-        self.reached.as_ref().is_none_or(|it| it.agents.contains(agent) || it.contexts.contains(context))
+        self.reached
+            .as_ref()
+            .is_none_or(|it| it.agents.contains(agent) || it.contexts.contains(context))
     }
 
     fn takes_context(&self, name: &Arc<str>) -> bool {
-        self.contexts.as_ref().is_none_or(|names| names.contains(name))
-            && self.reached.as_ref().is_none_or(|it| !it.agents.is_empty() || it.contexts.contains(name))
+        self.contexts
+            .as_ref()
+            .is_none_or(|names| names.contains(name))
+            && self
+                .reached
+                .as_ref()
+                .is_none_or(|it| !it.agents.is_empty() || it.contexts.contains(name))
     }
 
     fn takes_agent(&self, id: ProfileId, name: &Arc<str>) -> bool {
         self.agents.as_ref().is_none_or(|ids| ids.contains(&id))
             && self.shard.is_none_or(|shard| shard.takes(name))
-            && self.reached.as_ref().is_none_or(|it| !it.contexts.is_empty() || it.agents.contains(name))
+            && self
+                .reached
+                .as_ref()
+                .is_none_or(|it| !it.contexts.is_empty() || it.agents.contains(name))
     }
 }
 
@@ -149,43 +167,68 @@ pub(super) struct Chosen<'a> {
 
 impl<'a> Chosen<'a> {
     pub(super) fn new(compiler: &'a Compiler, selection: &'a Selection) -> Chosen<'a> {
-        Chosen { compiler, selection }
+        Chosen {
+            compiler,
+            selection,
+        }
     }
 
     /// Returns `true` if an agent takes part.
     pub(super) fn takes_agent(&self, id: ProfileId) -> bool {
-        self.selection.takes_agent(id, &self.compiler.hierarchy.get(id).name.value)
+        self.selection
+            .takes_agent(id, &self.compiler.hierarchy.get(id).name.value)
     }
 
     /// Returns the agents that take part and can be compiled.
     pub(super) fn usable(&self) -> Vec<ProfileId> {
-        let usable = self.compiler.agents.iter().filter(|(id, usable)| *usable && self.takes_agent(*id));
+        let usable = self
+            .compiler
+            .agents
+            .iter()
+            .filter(|(id, usable)| *usable && self.takes_agent(*id));
         usable.map(|(id, _)| *id).collect()
     }
 
     /// Returns the agents that take part and cannot be compiled.
     pub(super) fn unusable(&self) -> Vec<ProfileId> {
-        let unusable = self.compiler.agents.iter().filter(|(id, usable)| !usable && self.takes_agent(*id));
+        let unusable = self
+            .compiler
+            .agents
+            .iter()
+            .filter(|(id, usable)| !usable && self.takes_agent(*id));
         unusable.map(|(id, _)| *id).collect()
     }
 
     /// Returns the contexts that take part.
     pub(super) fn contexts(&self) -> impl Iterator<Item = &'a LoadedContext> + use<'a> {
         let selection = self.selection;
-        self.compiler.contexts.iter().filter(move |loaded| selection.takes_context(&loaded.context.name))
+        self.compiler
+            .contexts
+            .iter()
+            .filter(move |loaded| selection.takes_context(&loaded.context.name))
     }
 
     /// Returns the contexts that take part with an agent.
     pub(super) fn contexts_of(&self, agent: &str) -> impl Iterator<Item = &'a LoadedContext> {
         let selection = self.selection;
-        self.contexts().filter(move |loaded| selection.takes(agent, &loaded.context.name))
+        self.contexts()
+            .filter(move |loaded| selection.takes(agent, &loaded.context.name))
     }
 
-    /// Returns `true` if a finding of loading concerns what was selected: if it names no agents, the repository does.
+    /// Returns `true` if a finding of loading concerns what was selected: if it names no agents,
+    /// the repository does.
     pub(super) fn is_about(&self, finding: &Diagnostic) -> bool {
         if finding.agents.is_empty() {
-            let path = self.compiler.sources().get(finding.primary.span.file).path();
-            let files = self.selection.reached.as_ref().and_then(|reached| reached.files.as_ref());
+            let path = self
+                .compiler
+                .sources()
+                .get(finding.primary.span.file)
+                .path();
+            let files = self
+                .selection
+                .reached
+                .as_ref()
+                .and_then(|reached| reached.files.as_ref());
             let in_shard = self.selection.shard.is_none_or(Shard::tells_of_repository);
             return in_shard && files.is_none_or(|files| files.contains(path));
         }
@@ -195,7 +238,11 @@ impl<'a> Chosen<'a> {
     /// Returns `true` if an agent takes part that a finding names.
     fn takes_named(&self, name: &Arc<str>) -> bool {
         let id = self.compiler.hierarchy.by_name(name);
-        let is_reached = self.selection.reached.as_ref().is_none_or(|it| it.agents.contains(name));
+        let is_reached = self
+            .selection
+            .reached
+            .as_ref()
+            .is_none_or(|it| it.agents.contains(name));
         is_reached && id.is_none_or(|id| self.selection.takes_agent(id, name))
     }
 }
@@ -215,22 +262,41 @@ impl<'a> Names<'a> {
     ///
     /// # Errors
     ///
-    /// A phrase that says what was looked for and what is near; with the abstract profile's place if the name is that of
-    /// one.
-    pub fn agents(&self, matches: impl Fn(&str) -> bool, wanted: &str) -> Result<Vec<ProfileId>, Box<SelectError>> {
+    /// A phrase that says what was looked for and what is near; with the abstract profile's place
+    /// if the name is that of one.
+    pub fn agents(
+        &self,
+        matches: impl Fn(&str) -> bool,
+        wanted: &str,
+    ) -> Result<Vec<ProfileId>, Box<SelectError>> {
         let name = |id: ProfileId| self.compiler.hierarchy.get(id).name.value.as_ref();
-        let found: Vec<ProfileId> =
-            self.compiler.agents.iter().map(|(id, _)| *id).filter(|&id| matches(name(id))).collect();
+        let found: Vec<ProfileId> = self
+            .compiler
+            .agents
+            .iter()
+            .map(|(id, _)| *id)
+            .filter(|&id| matches(name(id)))
+            .collect();
         if !found.is_empty() {
             return Ok(found);
         }
-        if let Some(id) =
-            self.compiler.hierarchy.ids().find(|&id| matches(name(id)) && self.compiler.hierarchy.get(id).is_abstract())
+        if let Some(id) = self
+            .compiler
+            .hierarchy
+            .ids()
+            .find(|&id| matches(name(id)) && self.compiler.hierarchy.get(id).is_abstract())
         {
-            return Err(Box::new(SelectError::Abstract(abstract_selected(self.compiler, id))));
+            return Err(Box::new(SelectError::Abstract(abstract_selected(
+                self.compiler,
+                id,
+            ))));
         }
         let near = did_you_mean(wanted, self.compiler.agents.iter().map(|(id, _)| name(*id)));
-        Err(Box::new(SelectError::Unknown { what: "agent", wanted: wanted.to_owned(), help: near }))
+        Err(Box::new(SelectError::Unknown {
+            what: "agent",
+            wanted: wanted.to_owned(),
+            help: near,
+        }))
     }
 
     /// The names of the contexts that match; an error with suggestions if none does.
@@ -238,28 +304,55 @@ impl<'a> Names<'a> {
     /// # Errors
     ///
     /// As [`Names::agents`].
-    pub fn contexts(&self, matches: impl Fn(&str) -> bool, wanted: &str) -> Result<Vec<Arc<str>>, Box<SelectError>> {
-        let names = || self.compiler.contexts.iter().map(|loaded| &loaded.context.name);
+    pub fn contexts(
+        &self,
+        matches: impl Fn(&str) -> bool,
+        wanted: &str,
+    ) -> Result<Vec<Arc<str>>, Box<SelectError>> {
+        let names = || {
+            self.compiler
+                .contexts
+                .iter()
+                .map(|loaded| &loaded.context.name)
+        };
         let found: Vec<Arc<str>> = names().filter(|name| matches(name)).cloned().collect();
         if !found.is_empty() {
             return Ok(found);
         }
-        let is_read = |file| self.compiler.contexts.iter().any(|loaded| loaded.context.file == file);
-        if let Some((_, file)) =
-            context::left_out(&self.compiler.repo, is_read).into_iter().find(|(name, _)| matches(name))
+        let is_read = |file| {
+            self.compiler
+                .contexts
+                .iter()
+                .any(|loaded| loaded.context.file == file)
+        };
+        if let Some((_, file)) = context::left_out(&self.compiler.repo, is_read)
+            .into_iter()
+            .find(|(name, _)| matches(name))
         {
             let path = self.compiler.sources().get(file).path().to_string();
-            return Err(Box::new(SelectError::LeftOut { wanted: wanted.to_owned(), path }));
+            return Err(Box::new(SelectError::LeftOut {
+                wanted: wanted.to_owned(),
+                path,
+            }));
         }
         let near = did_you_mean(wanted, names().map(AsRef::as_ref));
-        Err(Box::new(SelectError::Unknown { what: "context", wanted: wanted.to_owned(), help: near }))
+        Err(Box::new(SelectError::Unknown {
+            what: "context",
+            wanted: wanted.to_owned(),
+            help: near,
+        }))
     }
 
-    /// Returns `true` if every file said what it defines. If not, there may be agents and contexts that nobody knows of.
+    /// Returns `true` if every file said what it defines. If not, there may be agents and contexts
+    /// that nobody knows of.
     pub fn are_all_known(&self) -> bool {
         let hierarchy = &self.compiler.hierarchy;
         let profiles: HashSet<FileId> = hierarchy.ids().map(|id| hierarchy.get(id).file).collect();
-        let mut errors = self.compiler.findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let mut errors = self
+            .compiler
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error);
         errors.all(|finding| profiles.contains(&finding.primary.span.file))
     }
 }
@@ -268,8 +361,11 @@ fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
     let hierarchy = compiler.hierarchy();
     let profile = hierarchy.get(id);
     let place = profile.abstract_at.unwrap_or(profile.name.span);
-    let descends =
-        |&agent: &ProfileId| std::iter::successors(Some(agent), |&at| hierarchy.parent(at)).take(64).any(|at| at == id);
+    let descends = |&agent: &ProfileId| {
+        std::iter::successors(Some(agent), |&at| hierarchy.parent(at))
+            .take(64)
+            .any(|at| at == id)
+    };
     let agents: Vec<String> = compiler
         .agents()
         .iter()
@@ -282,7 +378,10 @@ fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
         true => "no agent extends it".to_owned(),
         false => format!("ask for an agent that extends it: {}", agents.join(", ")),
     };
-    let message = format!("`{}` is abstract: it is never compiled by itself", profile.name.value);
+    let message = format!(
+        "`{}` is abstract: it is never compiled by itself",
+        profile.name.value
+    );
     Diagnostic::new(&ABSTRACT_SELECTED, place, message).help(help)
 }
 
@@ -316,7 +415,10 @@ impl fmt::Display for SelectError {
             SelectError::Unknown { what, wanted, .. } => write!(f, "there is no {what} `{wanted}`"),
             SelectError::Abstract(finding) => f.write_str(&finding.message),
             SelectError::LeftOut { wanted, path } => {
-                write!(f, "the context `{wanted}` is left out: something is wrong with `{path}`")
+                write!(
+                    f,
+                    "the context `{wanted}` is left out: something is wrong with `{path}`"
+                )
             }
         }
     }
@@ -331,7 +433,13 @@ mod tests {
 
     #[test]
     fn a_shard_is_one_of_several() {
-        assert_eq!("2/3".parse::<Shard>().map(|shard| shard.to_string()).as_deref(), Ok("2/3"));
+        assert_eq!(
+            "2/3"
+                .parse::<Shard>()
+                .map(|shard| shard.to_string())
+                .as_deref(),
+            Ok("2/3")
+        );
         for wrong in ["0/3", "4/3", "1", "1/0", "a/b", "", "-1/2"] {
             assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
         }

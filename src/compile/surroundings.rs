@@ -1,7 +1,7 @@
 //! The conversation of a context as an agent gets it.
 //!
-//! For most agents that is the file's. One with `surroundings` gets what these say, and attached files, as messages of the turns in
-//! which they came.
+//! For most agents that is the file's. One with `surroundings` gets what these say, and attached
+//! files, as messages of the turns in which they came.
 
 use std::sync::{Arc, Weak};
 
@@ -39,8 +39,8 @@ impl Question for VersionOf {
     }
 }
 
-/// Asks for such a version while somebody works with it: one of a very long conversation is too large to be remembered, and all places
-/// of its bodies ask for it.
+/// Asks for such a version while somebody works with it: one of a very long conversation is too
+/// large to be remembered, and all places of its bodies ask for it.
 #[derive(PartialEq, Eq, Hash)]
 struct VersionInUse(VersionOf);
 
@@ -63,21 +63,37 @@ fn bytes(texts: &Texts) -> usize {
 pub(super) type Sent = Costed<Result<Arc<Version>, Box<Diagnostic>>>;
 
 /// Returns the conversation of a context as an agent gets it.
-pub(super) fn version(compiler: &Compiler, plan: &Plan<'_>, loaded: &LoadedContext, renderer: &Renderer<'_>) -> Sent {
+pub(super) fn version(
+    compiler: &Compiler,
+    plan: &Plan<'_>,
+    loaded: &LoadedContext,
+    renderer: &Renderer<'_>,
+) -> Sent {
     let Some(template) = plan.surroundings.filter(|_| plan.kind == TaskKind::Chat) else {
-        return Costed { result: Ok(Arc::clone(&loaded.plain)), cost: 0 };
+        return Costed {
+            result: Ok(Arc::clone(&loaded.plain)),
+            cost: 0,
+        };
     };
     let layer = plan.profile.profile.layer;
     let asked = TextsOf(loaded.id, template, layer);
-    let Costed { result, cost } = compiler.memory.ask(asked, || texts(compiler, template, layer, loaded, renderer));
-    Costed { result: result.map(|texts| version_with(compiler, texts, loaded)), cost }
+    let Costed { result, cost } = compiler
+        .memory
+        .ask(asked, || texts(compiler, template, layer, loaded, renderer));
+    Costed {
+        result: result.map(|texts| version_with(compiler, texts, loaded)),
+        cost,
+    }
 }
 
 /// Returns the version of a context whose surroundings say some texts.
 fn version_with(compiler: &Compiler, texts: Texts, loaded: &LoadedContext) -> Arc<Version> {
     let (memory, asked) = (&compiler.memory, VersionOf(loaded.id, texts));
     let in_use = VersionInUse(asked.clone());
-    if let Some(known) = memory.recall(&asked).or_else(|| memory.recall(&in_use)?.upgrade()) {
+    if let Some(known) = memory
+        .recall(&asked)
+        .or_else(|| memory.recall(&in_use)?.upgrade())
+    {
         return known;
     }
     let version = Arc::new(Version::told(&loaded.plain.states, &asked.1));
@@ -94,9 +110,16 @@ fn texts(
     loaded: &LoadedContext,
     renderer: &Renderer<'_>,
 ) -> Costed<Result<Texts, Box<Diagnostic>>> {
-    let scopes = loaded.turns.iter().chain([&loaded.scopes]).map(|scopes| &scopes[&layer]);
+    let scopes = loaded
+        .turns
+        .iter()
+        .chain([&loaded.scopes])
+        .map(|scopes| &scopes[&layer]);
     if loaded.context.conversation.omit_system_prompt {
-        return Costed { result: Ok(scopes.map(|_| Arc::from("")).collect()), cost: 0 };
+        return Costed {
+            result: Ok(scopes.map(|_| Arc::from("")).collect()),
+            cost: 0,
+        };
     }
     let mut cost = 0_u64;
     let texts = scopes.map(|scope: &Arc<PromptScope>| {

@@ -1,5 +1,5 @@
-//! The turns of a context: the conversation in each as agents get it, with attached files and what they say of their surroundings as
-//! messages of the turns in which these came.
+//! The turns of a context: the conversation in each as agents get it, with attached files and what
+//! they say of their surroundings as messages of the turns in which these came.
 
 mod earlier;
 
@@ -9,7 +9,8 @@ pub(super) use self::earlier::Earlier;
 use super::environment::Scopes;
 use crate::context::State;
 use crate::conversation::{
-    Arrival, AttachedFile, Conversation, Item, Message, Task, arrived_before, turn_from, with_arrivals,
+    Arrival, AttachedFile, Conversation, Item, Message, Task, arrived_before, turn_from,
+    with_arrivals,
 };
 use crate::provider::ClientApi;
 use crate::unit::{NormalisedConversation, normal_form};
@@ -21,39 +22,62 @@ pub(super) struct Version {
     pub(super) states: Vec<State>,
     earlier: OnceLock<Vec<Earlier>>,
     arrivals: Vec<Arrival>,
-    /// By client API, the history of the file as its templates see it, made when places in it are first asked for.
+    /// By client API, the history of the file as its templates see it, made when places in it are
+    /// first asked for.
     normal: Vec<(ClientApi, OnceLock<Arc<[Message]>>)>,
 }
 
 impl Version {
     pub(super) fn new(states: Vec<State>, arrivals: Vec<Arrival>) -> Version {
-        let last = states.last().map(|state| state.conversation.clone()).unwrap_or_default();
+        let last = states
+            .last()
+            .map(|state| state.conversation.clone())
+            .unwrap_or_default();
         let (normalised, earlier) = (NormalisedConversation::new(last), OnceLock::new());
-        let normal = ClientApi::ALL.into_iter().map(|api| (api, OnceLock::new())).collect();
-        Version { normalised, states, earlier, arrivals, normal }
+        let normal = ClientApi::ALL
+            .into_iter()
+            .map(|api| (api, OnceLock::new()))
+            .collect();
+        Version {
+            normalised,
+            states,
+            earlier,
+            arrivals,
+            normal,
+        }
     }
 
     /// Returns about how many bytes it holds, with the earlier requests that are made of it.
     pub(super) fn weight(&self) -> usize {
-        2 * self.states.iter().map(|state| 4096 + 2048 * state.conversation.block_count()).sum::<usize>()
+        2 * self
+            .states
+            .iter()
+            .map(|state| 4096 + 2048 * state.conversation.block_count())
+            .sum::<usize>()
     }
 
     /// Returns the requests that came before; `turns` is what prompts saw in the earlier turns.
     pub(super) fn earlier(&self, turns: &[Arc<Scopes>]) -> &[Earlier] {
-        self.earlier.get_or_init(|| earlier::requests(&self.states, turns))
+        self.earlier
+            .get_or_init(|| earlier::requests(&self.states, turns))
     }
 
-    /// Returns the history of the context's file with the messages of this version, in the normal form of a client API.
+    /// Returns the history of the context's file with the messages of this version, in the normal
+    /// form of a client API.
     pub(super) fn normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
         match self.normal.iter().find(|(of, _)| *of == api) {
-            Some((_, history)) => Arc::clone(history.get_or_init(|| self.make_normal(of_file, api))),
+            Some((_, history)) => {
+                Arc::clone(history.get_or_init(|| self.make_normal(of_file, api)))
+            }
             None => self.make_normal(of_file, api),
         }
     }
 
     fn make_normal(&self, of_file: &[Message], api: ClientApi) -> Arc<[Message]> {
         let bound_from = self.normalised.conversation.bound_from;
-        normal_form(&with_arrivals(of_file, &self.arrivals), bound_from, api).history.into()
+        normal_form(&with_arrivals(of_file, &self.arrivals), bound_from, api)
+            .history
+            .into()
     }
 
     /// Returns the version of a file in whose turns surroundings say some texts.
@@ -78,12 +102,18 @@ pub(super) fn told(states: &[State], texts: &[Arc<str>]) -> Told {
         let messages = state.history();
         let items = items(&Seen { files, said }, &state.conversation.files, text);
         if !items.is_empty() {
-            arrivals.push(Arrival { at: turn_from(messages, length), items });
+            arrivals.push(Arrival {
+                at: turn_from(messages, length),
+                items,
+            });
         }
         (files, said, length) = (&state.conversation.files, text, messages.len());
         told.push(with(state, &arrivals));
     }
-    Told { states: told, arrivals }
+    Told {
+        states: told,
+        arrivals,
+    }
 }
 
 /// The messages of the turns before.
@@ -94,10 +124,15 @@ pub(super) struct Seen<'s> {
     said: &'s str,
 }
 
-/// Returns what comes with a turn: the text of the surroundings and attached files, as far as they are new.
+/// Returns what comes with a turn: the text of the surroundings and attached files, as far as they
+/// are new.
 pub(super) fn items(before: &Seen<'_>, files: &[AttachedFile], text: &Arc<str>) -> Vec<Item> {
-    let surroundings = (!text.is_empty() && before.said != &**text).then(|| Item::surroundings(Arc::clone(text)));
-    let files = files.iter().filter(|file| !before.files.contains(file)).map(Item::attached);
+    let surroundings =
+        (!text.is_empty() && before.said != &**text).then(|| Item::surroundings(Arc::clone(text)));
+    let files = files
+        .iter()
+        .filter(|file| !before.files.contains(file))
+        .map(Item::attached);
     surroundings.into_iter().chain(files).collect()
 }
 
@@ -110,5 +145,8 @@ pub(super) fn with(state: &State, arrivals: &[Arrival]) -> State {
         bound_from: bound_from + arrived_before(bound_from, arrivals),
         ..state.conversation.clone()
     };
-    State { conversation, ..state.clone() }
+    State {
+        conversation,
+        ..state.clone()
+    }
 }

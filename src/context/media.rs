@@ -2,8 +2,9 @@
 
 use crate::diag::{is_misspelling, one_of};
 
-/// Types of documents, recordings and pictures that people attach, registered or not. It need not be complete: what is not near to any of
-/// them is left alone. What is one letter away from another type must be here.
+/// Types of documents, recordings and pictures that people attach, registered or not. It need not
+/// be complete: what is not near to any of them is left alone. What is one letter away from another
+/// type must be here.
 const KNOWN: [&str; 70] = [
     "application/epub+zip",
     "application/gzip",
@@ -77,7 +78,8 @@ const KNOWN: [&str; 70] = [
     "text/yaml",
 ];
 
-/// Returns what to write instead of a media type: it is none, or almost one that is known. Nobody knows all.
+/// Returns what to write instead of a media type: it is none, or almost one that is known. Nobody
+/// knows all.
 pub(super) fn help_for(written: &str) -> Option<String> {
     // Parameters (`; charset=utf-8`) may follow, and case says nothing.
     let name = written.split(';').next().unwrap_or_default().trim();
@@ -89,13 +91,19 @@ pub(super) fn help_for(written: &str) -> Option<String> {
         .copied()
         .filter(|known| match name.contains('/') {
             true => is_misspelling(name, known),
-            false => known.split('/').any(|part| part.eq_ignore_ascii_case(name)) || is_misspelling(name, known),
+            false => {
+                known.split('/').any(|part| part.eq_ignore_ascii_case(name))
+                    || is_misspelling(name, known)
+            }
         })
         .take(3)
         .collect();
     match name.split_once('/') {
         Some((kind, subtype)) if !kind.is_empty() && !subtype.is_empty() => one_of(&near),
-        _ => Some(one_of(&near).unwrap_or_else(|| "write it as `application/pdf` or `audio/wav`".to_owned())),
+        _ => Some(
+            one_of(&near)
+                .unwrap_or_else(|| "write it as `application/pdf` or `audio/wav`".to_owned()),
+        ),
     }
 }
 
@@ -120,8 +128,13 @@ mod tests {
         for right in KNOWN {
             assert_eq!(help_for(right), None);
         }
-        for unknown in ["text/x-rust", "application/vnd.my.own", "text/plain; charset=utf-8", "Audio/WAV", "video/mp4"]
-        {
+        for unknown in [
+            "text/x-rust",
+            "application/vnd.my.own",
+            "text/plain; charset=utf-8",
+            "Audio/WAV",
+            "video/mp4",
+        ] {
             assert_eq!(help_for(unknown), None, "{unknown}");
         }
     }

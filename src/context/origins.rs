@@ -30,7 +30,9 @@ impl Origins {
             return None;
         }
         if let Some(api) = self.instances.get(origin) {
-            return Some(format!("`{origin}` is a provider instance: write its client API, `{api}`"));
+            return Some(format!(
+                "`{origin}` is a provider instance: write its client API, `{api}`"
+            ));
         }
         let known = self.apis.iter().map(|(name, _)| *name);
         let instances = self.instances.keys().map(AsRef::as_ref);
@@ -41,10 +43,14 @@ impl Origins {
                 near.push(api);
             }
         }
-        Some(one_of(&near).unwrap_or_else(|| format!("known are: {}", known.collect::<Vec<_>>().join(", "))))
+        Some(
+            one_of(&near)
+                .unwrap_or_else(|| format!("known are: {}", known.collect::<Vec<_>>().join(", "))),
+        )
     }
 
-    /// Returns what a block may be instead, if requests to its origin have no place for its kind and no decoder makes such a block.
+    /// Returns what a block may be instead, if requests to its origin have no place for its kind
+    /// and no decoder makes such a block.
     pub(super) fn help_for_kind(&self, own: &ProviderBlock) -> Option<String> {
         let kinds = self.kinds_of(&own.origin)?;
         let is_known = kinds.known.iter().any(|(known, _)| *known == own.kind());
@@ -61,10 +67,16 @@ impl Origins {
 
     /// The client API that has blocks of this kind.
     pub(super) fn with_kind(&self, kind: &str) -> Option<&'static str> {
-        self.apis.iter().find(|(_, kinds)| kinds.known.iter().any(|(known, _)| *known == kind)).map(|(name, _)| *name)
+        self.apis
+            .iter()
+            .find(|(_, kinds)| kinds.known.iter().any(|(known, _)| *known == kind))
+            .map(|(name, _)| *name)
     }
 
     fn kinds_of(&self, origin: &str) -> Option<ProviderBlockKinds> {
-        self.apis.iter().find(|(name, _)| *name == origin).map(|(_, kinds)| *kinds)
+        self.apis
+            .iter()
+            .find(|(name, _)| *name == origin)
+            .map(|(_, kinds)| *kinds)
     }
 }

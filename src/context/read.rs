@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{Context, Origins, Project, State, media, rules};
 use crate::conversation::{
-    AttachedFile, Audio, Block, Conversation, DEFAULT_PRIORITY, Document, DocumentSource, Image, ItemKind, Message,
-    ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, turn_from,
+    AttachedFile, Audio, Block, Conversation, DEFAULT_PRIORITY, Document, DocumentSource, Image,
+    ItemKind, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, turn_from,
 };
 use crate::diag::{Diagnostic, Rule, did_you_mean};
 use crate::json::{self, Pointer, Tree};
@@ -32,7 +32,8 @@ pub(super) struct Reader<'a> {
     origins: Option<&'a Origins>,
 }
 
-/// Where the texts of a conversation stand in its file, by their address: they stay what they are on their way to templates.
+/// Where the texts of a conversation stand in its file, by their address: they stay what they are
+/// on their way to templates.
 #[derive(Debug, Default)]
 pub(super) struct Leaves(HashMap<usize, Pointer>);
 
@@ -47,9 +48,11 @@ impl Leaves {
     }
 }
 
-/// Returns `true` if an object has a member in which bodies of chat APIs keep their messages, and none in which contexts do.
+/// Returns `true` if an object has a member in which bodies of chat APIs keep their messages, and
+/// none in which contexts do.
 fn is_request_body(value: &Value) -> bool {
-    has_any(value, &["messages", "contents", "input"]) && !has_any(value, &["history", "prefix", "suffix", "kind"])
+    has_any(value, &["messages", "contents", "input"])
+        && !has_any(value, &["history", "prefix", "suffix", "kind"])
 }
 
 fn has_any(value: &Value, names: &[&str]) -> bool {
@@ -70,11 +73,17 @@ pub(super) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub(super) fn new(text: &'a str) -> Places<'a> {
-        Places { text, tree: OnceCell::new() }
+        Places {
+            text,
+            tree: OnceCell::new(),
+        }
     }
 
     pub(super) fn of(&self, at: &Pointer) -> Option<&Tree> {
-        self.tree.get_or_init(|| json::parse_tree(self.text).ok()).as_ref()?.locate(at)
+        self.tree
+            .get_or_init(|| json::parse_tree(self.text).ok())
+            .as_ref()?
+            .locate(at)
     }
 
     pub(super) fn span(&self, file: FileId, at: &Pointer) -> Span {
@@ -102,7 +111,15 @@ pub const KEYS: [&str; 15] = [
 ];
 
 /// Every key of a turn.
-pub const TURN_KEYS: [&str; 7] = ["history", "language", "project", "files", "tools", "system_layers", "renew"];
+pub const TURN_KEYS: [&str; 7] = [
+    "history",
+    "language",
+    "project",
+    "files",
+    "tools",
+    "system_layers",
+    "renew",
+];
 
 /// Every kind of block.
 const BLOCKS: [&str; 9] = [
@@ -124,30 +141,54 @@ struct Object<'v> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(file: FileId, places: &'a Places<'a>, findings: &'a mut Vec<Diagnostic>) -> Reader<'a> {
-        Reader { file, places, findings, found: 0, failed: false, leaves: None, is_named: true, origins: None }
+    pub(super) fn new(
+        file: FileId,
+        places: &'a Places<'a>,
+        findings: &'a mut Vec<Diagnostic>,
+    ) -> Reader<'a> {
+        Reader {
+            file,
+            places,
+            findings,
+            found: 0,
+            failed: false,
+            leaves: None,
+            is_named: true,
+            origins: None,
+        }
     }
 
     /// Compares origins with those that are known.
     pub(super) fn with_origins(self, origins: &'a Origins) -> Reader<'a> {
-        Reader { origins: Some(origins), ..self }
+        Reader {
+            origins: Some(origins),
+            ..self
+        }
     }
 
     /// Notes where texts stand.
     pub(super) fn with_leaves(self) -> Reader<'a> {
-        Reader { leaves: Some(Leaves::default()), ..self }
+        Reader {
+            leaves: Some(Leaves::default()),
+            ..self
+        }
     }
 
     /// Asks for no name, no reason and no kind.
     pub(super) fn without_name(self) -> Reader<'a> {
-        Reader { is_named: false, ..self }
+        Reader {
+            is_named: false,
+            ..self
+        }
     }
 
     /// The context and where its texts stand, if that was noted; or `None` if anything was wrong.
     pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let context = self.whole(layer, value);
         self.tell_the_rest();
-        context.filter(|_| !self.failed).map(|context| (context, self.leaves.unwrap_or_default()))
+        context
+            .filter(|_| !self.failed)
+            .map(|context| (context, self.leaves.unwrap_or_default()))
     }
 
     fn whole(&mut self, layer: LayerKind, value: &Value) -> Option<Context> {
@@ -163,7 +204,11 @@ impl<'a> Reader<'a> {
             return None;
         }
         let root = self.object(value, &Pointer::root(), "a context", &KEYS)?;
-        let name = if self.is_named { self.filled_text(&root, "name") } else { Arc::from("") };
+        let name = if self.is_named {
+            self.filled_text(&root, "name")
+        } else {
+            Arc::from("")
+        };
         self.check_name(&root, &name);
         let why = self.text(&root, "why", self.is_named);
         let kind = self.kind(&root);
@@ -183,11 +228,32 @@ impl<'a> Reader<'a> {
             known_items: Vec::new(),
         };
         self.repeated_layers(&root, &conversation.system_layers);
-        let first = State { language, project, conversation, renewed: false };
+        let first = State {
+            language,
+            project,
+            conversation,
+            renewed: false,
+        };
         let mut states = self.turns(&root, first);
-        let State { language, project, conversation, renewed } = states.pop()?;
+        let State {
+            language,
+            project,
+            conversation,
+            renewed,
+        } = states.pop()?;
         let earlier = states;
-        Some(Context { file: self.file, layer, name, why, golden, language, project, conversation, renewed, earlier })
+        Some(Context {
+            file: self.file,
+            layer,
+            name,
+            why,
+            golden,
+            language,
+            project,
+            conversation,
+            renewed,
+            earlier,
+        })
     }
 
     /// The first state of a conversation, and what it is in each later turn.
@@ -197,10 +263,19 @@ impl<'a> Reader<'a> {
         match root.members.get("turns") {
             None => {}
             Some(_) if states[0].conversation.kind() == TaskKind::Completion => {
-                self.fail(&at, "a completion context has no `turns`: each is a request of its own".to_owned());
+                self.fail(
+                    &at,
+                    "a completion context has no `turns`: each is a request of its own".to_owned(),
+                );
             }
             Some(Value::Array(turns)) if turns.len() >= MOST_TURNS => {
-                self.fail(&at, format!("a context has fewer than {MOST_TURNS} turns, not {}", turns.len()));
+                self.fail(
+                    &at,
+                    format!(
+                        "a context has fewer than {MOST_TURNS} turns, not {}",
+                        turns.len()
+                    ),
+                );
             }
             Some(Value::Array(turns)) => {
                 for (index, turn) in turns.iter().enumerate() {
@@ -208,12 +283,16 @@ impl<'a> Reader<'a> {
                     states.push(next.unwrap_or_else(|| states[index].clone()));
                 }
             }
-            Some(other) => self.fail(&at, format!("`turns` must be an array, not {}", json::kind_of(other))),
+            Some(other) => self.fail(
+                &at,
+                format!("`turns` must be an array, not {}", json::kind_of(other)),
+            ),
         }
         states
     }
 
-    /// Returns what a conversation is in a later turn: it is longer, and what the turn does not say stays.
+    /// Returns what a conversation is in a later turn: it is longer, and what the turn does not say
+    /// stays.
     fn turn(&mut self, value: &Value, at: &Pointer, before: &State) -> Option<State> {
         let turn = self.object(value, at, "a turn", &TURN_KEYS)?;
         let mut state = before.clone();
@@ -230,12 +309,16 @@ impl<'a> Reader<'a> {
             state.conversation.tools = self.list(&turn, "tools", Reader::tool);
         }
         if said("system_layers", turn.members) {
-            state.conversation.system_layers = self.list(&turn, "system_layers", Reader::system_layer);
+            state.conversation.system_layers =
+                self.list(&turn, "system_layers", Reader::system_layer);
             self.repeated_layers(&turn, &state.conversation.system_layers);
         }
         let more = self.list(&turn, "history", Reader::message);
         if more.is_empty() && !self.failed {
-            self.fail(&turn.at, "a turn needs a `history`: the messages that were added".to_owned());
+            self.fail(
+                &turn.at,
+                "a turn needs a `history`: the messages that were added".to_owned(),
+            );
         }
         state.renewed = self.flag(&turn, "renew");
         if let Task::Chat(history) = &mut state.conversation.task {
@@ -258,7 +341,9 @@ impl<'a> Reader<'a> {
     }
 
     fn fail_with(&mut self, at: &Pointer, message: String, help: Option<String>) {
-        self.report(|reader| Diagnostic::new(&rules::INVALID, reader.span(at), message).maybe_help(help));
+        self.report(|reader| {
+            Diagnostic::new(&rules::INVALID, reader.span(at), message).maybe_help(help)
+        });
         self.failed = true;
     }
 
@@ -273,7 +358,8 @@ impl<'a> Reader<'a> {
         self.report(|reader| Diagnostic::new(rule, reader.span(at), message).help(help));
     }
 
-    /// Keeps a finding. It is made only if it is among the first: looking up a place is the costly part.
+    /// Keeps a finding. It is made only if it is among the first: looking up a place is the costly
+    /// part.
     fn report(&mut self, finding: impl FnOnce(&Self) -> Diagnostic) {
         self.found += 1;
         if self.found <= MOST {
@@ -286,32 +372,53 @@ impl<'a> Reader<'a> {
     fn tell_the_rest(&mut self) {
         let more = self.found.saturating_sub(MOST);
         if let Some(last) = self.findings.last_mut().filter(|_| more > 0) {
-            last.message.push_str(&format!(", and {more} more findings in this file"));
+            last.message
+                .push_str(&format!(", and {more} more findings in this file"));
         }
     }
 
-    fn object<'v>(&mut self, value: &'v Value, at: &Pointer, what: &str, known: &[&str]) -> Option<Object<'v>> {
+    fn object<'v>(
+        &mut self,
+        value: &'v Value,
+        at: &Pointer,
+        what: &str,
+        known: &[&str],
+    ) -> Option<Object<'v>> {
         let Value::Object(members) = value else {
-            self.fail(at, format!("{what} must be an object, not {}", json::kind_of(value)));
+            self.fail(
+                at,
+                format!("{what} must be an object, not {}", json::kind_of(value)),
+            );
             return None;
         };
         for key in members.keys().filter(|key| !known.contains(&key.as_str())) {
             self.report(|reader| {
-                let span = reader.places.of(at).and_then(|tree| tree.key_span(key)).unwrap_or(0..0);
+                let span = reader
+                    .places
+                    .of(at)
+                    .and_then(|tree| tree.key_span(key))
+                    .unwrap_or(0..0);
                 let help = did_you_mean(key, known.iter().copied())
                     .unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
                 let message = format!("unknown key `{key}` in {what}");
-                Diagnostic::new(&rules::UNKNOWN_KEY, Span::new(reader.file, span), message).help(help)
+                Diagnostic::new(&rules::UNKNOWN_KEY, Span::new(reader.file, span), message)
+                    .help(help)
             });
         }
-        Some(Object { members, at: at.clone() })
+        Some(Object {
+            members,
+            at: at.clone(),
+        })
     }
 
     fn text(&mut self, object: &Object<'_>, key: &str, required: bool) -> Arc<str> {
         match object.members.get(key) {
             Some(Value::String(text)) => self.leaf(text, || object.at.member(key)),
             Some(other) => {
-                self.fail(&object.at.member(key), format!("`{key}` must be a string, not {}", json::kind_of(other)));
+                self.fail(
+                    &object.at.member(key),
+                    format!("`{key}` must be a string, not {}", json::kind_of(other)),
+                );
                 Arc::from("")
             }
             None => {
@@ -334,14 +441,21 @@ impl<'a> Reader<'a> {
     /// A text that must be there and not blank.
     fn filled_text(&mut self, object: &Object<'_>, key: &str) -> Arc<str> {
         let text = self.text(object, key, true);
-        if object.members.get(key).is_some_and(|value| value.as_str().is_some_and(|text| text.trim().is_empty())) {
+        if object
+            .members
+            .get(key)
+            .is_some_and(|value| value.as_str().is_some_and(|text| text.trim().is_empty()))
+        {
             self.fail(&object.at.member(key), format!("`{key}` must not be empty"));
         }
         text
     }
 
     fn optional_text(&mut self, object: &Object<'_>, key: &str) -> Option<Arc<str>> {
-        object.members.contains_key(key).then(|| self.text(object, key, true))
+        object
+            .members
+            .contains_key(key)
+            .then(|| self.text(object, key, true))
     }
 
     fn flag(&mut self, object: &Object<'_>, key: &str) -> bool {
@@ -351,7 +465,10 @@ impl<'a> Reader<'a> {
             Some(other) => {
                 self.fail(
                     &object.at.member(key),
-                    format!("`{key}` must be true or false, not {}", json::kind_of(other)),
+                    format!(
+                        "`{key}` must be true or false, not {}",
+                        json::kind_of(other)
+                    ),
                 );
                 false
             }
@@ -369,24 +486,35 @@ impl<'a> Reader<'a> {
             None => Vec::new(),
             Some(Value::Array(elements)) => {
                 let elements = elements.iter().enumerate();
-                elements.filter_map(|(index, element)| read(self, element, &at.element(index))).collect()
+                elements
+                    .filter_map(|(index, element)| read(self, element, &at.element(index)))
+                    .collect()
             }
             Some(other) => {
-                self.fail(&at, format!("`{key}` must be an array, not {}", json::kind_of(other)));
+                self.fail(
+                    &at,
+                    format!("`{key}` must be an array, not {}", json::kind_of(other)),
+                );
                 Vec::new()
             }
         }
     }
 
     fn check_name(&mut self, root: &Object<'_>, name: &str) {
-        let legal = name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        let legal = name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
             && !name.starts_with('.');
         let why = match crate::world::unusable_name(&format!("{name}.json")) {
             _ if name.is_empty() => return,
-            _ if !legal => format!("`{name}` is not a valid context name: use ASCII letters, digits, `-`, `_` and `.`"),
+            _ if !legal => format!(
+                "`{name}` is not a valid context name: use ASCII letters, digits, `-`, `_` and `.`"
+            ),
             // File systems may ignore case.
             _ if name.eq_ignore_ascii_case("request") => {
-                format!("`{name}` is not a valid context name: golden folders have a `request.json`")
+                format!(
+                    "`{name}` is not a valid context name: golden folders have a `request.json`"
+                )
             }
             Some(why) => format!("no golden file can be called `{name}.json`: {why}"),
             None => return,
@@ -395,7 +523,11 @@ impl<'a> Reader<'a> {
     }
 
     fn kind(&mut self, root: &Object<'_>) -> TaskKind {
-        let kind = if self.is_named { self.filled_text(root, "kind") } else { self.text(root, "kind", false) };
+        let kind = if self.is_named {
+            self.filled_text(root, "kind")
+        } else {
+            self.text(root, "kind", false)
+        };
         match &*kind {
             "chat" | "" => TaskKind::Chat,
             "completion" => TaskKind::Completion,
@@ -418,19 +550,34 @@ impl<'a> Reader<'a> {
             Some("omit") => true,
             Some(other) => {
                 let at = root.at.member("system_prompt");
-                self.fail_of(&at, "`system_prompt` is `profile` or `omit`", other, &["profile", "omit"]);
+                self.fail_of(
+                    &at,
+                    "`system_prompt` is `profile` or `omit`",
+                    other,
+                    &["profile", "omit"],
+                );
                 false
             }
         }
     }
 
     fn project(&mut self, root: &Object<'_>) -> Project {
-        let Some(value) = root.members.get("project") else { return Project::default() };
-        let Some(object) = self.object(value, &root.at.member("project"), "a project", &["name", "files"]) else {
+        let Some(value) = root.members.get("project") else {
+            return Project::default();
+        };
+        let Some(object) = self.object(
+            value,
+            &root.at.member("project"),
+            "a project",
+            &["name", "files"],
+        ) else {
             return Project::default();
         };
         let name = self.text(&object, "name", false);
-        Project { name, files: self.project_files(&object) }
+        Project {
+            name,
+            files: self.project_files(&object),
+        }
     }
 
     /// The texts of the project's files, by path.
@@ -438,18 +585,27 @@ impl<'a> Reader<'a> {
         let at = project.at.member("files");
         match project.members.get("files") {
             None => BTreeMap::new(),
-            Some(Value::Object(members)) => {
-                members.iter().filter_map(|(path, content)| self.project_file(&at, path, content)).collect()
-            }
+            Some(Value::Object(members)) => members
+                .iter()
+                .filter_map(|(path, content)| self.project_file(&at, path, content))
+                .collect(),
             Some(other) => {
                 let kind = json::kind_of(other);
-                self.fail(&at, format!("`files` must be an object of path and content, not {kind}"));
+                self.fail(
+                    &at,
+                    format!("`files` must be an object of path and content, not {kind}"),
+                );
                 BTreeMap::new()
             }
         }
     }
 
-    fn project_file(&mut self, at: &Pointer, path: &str, content: &Value) -> Option<(String, Arc<str>)> {
+    fn project_file(
+        &mut self,
+        at: &Pointer,
+        path: &str,
+        content: &Value,
+    ) -> Option<(String, Arc<str>)> {
         let at = at.member(path);
         let Some(normal) = crate::world::normalise_path(path) else {
             self.fail(&at, format!("`{path}` leaves the project"));
@@ -458,7 +614,13 @@ impl<'a> Reader<'a> {
         match content {
             Value::String(text) => Some((normal, Arc::from(text.as_str()))),
             other => {
-                self.fail(&at, format!("the file's content must be a string, not {}", json::kind_of(other)));
+                self.fail(
+                    &at,
+                    format!(
+                        "the file's content must be a string, not {}",
+                        json::kind_of(other)
+                    ),
+                );
                 None
             }
         }
@@ -469,8 +631,14 @@ impl<'a> Reader<'a> {
             TaskKind::Chat => &["prefix", "suffix"],
             TaskKind::Completion => &["history"],
         };
-        for key in foreign.iter().filter(|key| root.members.contains_key(**key)) {
-            self.fail(&root.at.member(key), format!("a {} context has no `{key}`", kind.name()));
+        for key in foreign
+            .iter()
+            .filter(|key| root.members.contains_key(**key))
+        {
+            self.fail(
+                &root.at.member(key),
+                format!("a {} context has no `{key}`", kind.name()),
+            );
         }
         match kind {
             TaskKind::Chat => {
@@ -502,30 +670,52 @@ impl<'a> Reader<'a> {
                 return None;
             }
             // Missing, or no string: that is told.
-            "" if object.members.get("role").is_none_or(|role| !role.is_string()) => return None,
+            "" if object
+                .members
+                .get("role")
+                .is_none_or(|role| !role.is_string()) =>
+            {
+                return None;
+            }
             other => {
                 let known = ["user", "assistant"];
-                self.fail_of(&at.member("role"), "`role` is `user` or `assistant`", other, &known);
+                self.fail_of(
+                    &at.member("role"),
+                    "`role` is `user` or `assistant`",
+                    other,
+                    &known,
+                );
                 return None;
             }
         };
         let blocks = match object.members.get("content") {
-            Some(Value::String(text)) => vec![Block::Text(self.leaf(text, || at.member("content")))],
+            Some(Value::String(text)) => {
+                vec![Block::Text(self.leaf(text, || at.member("content")))]
+            }
             Some(Value::Array(_)) => self.list(&object, "content", Reader::block),
             _ => {
-                self.fail(at, "`content` must be a string or an array of blocks".into());
+                self.fail(
+                    at,
+                    "`content` must be a string or an array of blocks".into(),
+                );
                 return None;
             }
         };
         self.check_role(role, &blocks, at);
-        Some(Message { role, blocks, item: None })
+        Some(Message {
+            role,
+            blocks,
+            item: None,
+        })
     }
 
     fn check_role(&mut self, role: Role, blocks: &[Block], at: &Pointer) {
         for (index, block) in blocks.iter().enumerate() {
             let (what, owner) = match block {
                 Block::ToolUse { .. } => ("a tool call", Role::Assistant),
-                Block::Thinking { .. } | Block::RedactedThinking { .. } => ("thinking", Role::Assistant),
+                Block::Thinking { .. } | Block::RedactedThinking { .. } => {
+                    ("thinking", Role::Assistant)
+                }
                 Block::ToolResult { .. } => ("a tool result", Role::User),
                 Block::Image(_) => ("an image", Role::User),
                 Block::Document(_) => ("a document", Role::User),
@@ -534,7 +724,10 @@ impl<'a> Reader<'a> {
                 Block::Text(_) | Block::Provider(_) => continue,
             };
             if role != owner {
-                self.fail(&at.member("content").element(index), format!("{what} belongs to role `{}`", owner.name()));
+                self.fail(
+                    &at.member("content").element(index),
+                    format!("{what} belongs to role `{}`", owner.name()),
+                );
             }
         }
     }
@@ -545,14 +738,26 @@ impl<'a> Reader<'a> {
         let text = self.text(&object, "text", true);
         let Some(item) = ItemKind::from_name(&kind) else {
             let known: Vec<&str> = ItemKind::ALL.iter().map(|kind| kind.name()).collect();
-            self.fail_of(&at.member("kind"), &format!("`kind` is one of {}", known.join(", ")), &kind, &known);
+            self.fail_of(
+                &at.member("kind"),
+                &format!("`kind` is one of {}", known.join(", ")),
+                &kind,
+                &known,
+            );
             return None;
         };
-        Some(Message { role: Role::System, blocks: vec![Block::Text(text)], item: Some(item) })
+        Some(Message {
+            role: Role::System,
+            blocks: vec![Block::Text(text)],
+            item: Some(item),
+        })
     }
 
     fn block(&mut self, value: &Value, at: &Pointer) -> Option<Block> {
-        let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+        let kind = value
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let known: &[&str] = match kind {
             "text" => &["type", "text"],
             "thinking" => &["type", "thinking", "signature", "origin"],
@@ -583,20 +788,26 @@ impl<'a> Reader<'a> {
             "tool_use" => self.tool_use(&object)?,
             "tool_result" => self.tool_result(&object)?,
             "document" => Block::Document(self.document(&object)?),
-            "audio" => {
-                Block::Audio(Audio { data: self.filled_text(&object, "data"), media_type: self.media_type(&object) })
-            }
+            "audio" => Block::Audio(Audio {
+                data: self.filled_text(&object, "data"),
+                media_type: self.media_type(&object),
+            }),
             "provider_block" => Block::Provider(self.provider_block(&object)?),
             _ => Block::Image(self.image(&object)),
         })
     }
 
-    /// A block of a kind that contexts don't have. What only one provider knows is written as a block of that provider.
+    /// A block of a kind that contexts don't have. What only one provider knows is written as a
+    /// block of that provider.
     fn unknown_block(&mut self, value: &Value, at: &Pointer) {
         let message = format!("a block's `type` is one of {}", BLOCKS.join(", "));
-        let Some(kind) = value.get("type") else { return self.fail(at, message) };
+        let Some(kind) = value.get("type") else {
+            return self.fail(at, message);
+        };
         let at = at.member("type");
-        let Some(kind) = kind.as_str() else { return self.fail(&at, message) };
+        let Some(kind) = kind.as_str() else {
+            return self.fail(&at, message);
+        };
         let owner = self.origins.and_then(|origins| origins.with_kind(kind));
         let help = match (owner, did_you_mean(kind, BLOCKS)) {
             (None, Some(near)) => near,
@@ -606,14 +817,28 @@ impl<'a> Reader<'a> {
                 owner.unwrap_or("…"),
             ),
         };
-        self.fail_with(&at, format!("{message}, not `{}`", cut(kind, 60)), Some(help));
+        self.fail_with(
+            &at,
+            format!("{message}, not `{}`", cut(kind, 60)),
+            Some(help),
+        );
     }
 
     /// The client API that a block is from: one of another name gets it back never.
     fn check_origin(&mut self, object: &Object<'_>, origin: &str) {
-        let Some(help) = self.origins.and_then(|origins| origins.help_for(origin)) else { return };
-        let message = format!("there is no client API `{}`, so no body has this block", cut(origin, 60));
-        self.warn(&rules::UNKNOWN_ORIGIN, &object.at.member("origin"), message, help);
+        let Some(help) = self.origins.and_then(|origins| origins.help_for(origin)) else {
+            return;
+        };
+        let message = format!(
+            "there is no client API `{}`, so no body has this block",
+            cut(origin, 60)
+        );
+        self.warn(
+            &rules::UNKNOWN_ORIGIN,
+            &object.at.member("origin"),
+            message,
+            help,
+        );
     }
 
     fn optional_origin(&mut self, object: &Object<'_>) -> Option<Arc<str>> {
@@ -630,7 +855,12 @@ impl<'a> Reader<'a> {
             && let Some(help) = media::help_for(&written)
         {
             let message = format!("no media type is called `{}`", cut(&written, 60));
-            self.warn(&rules::MEDIA_TYPE, &object.at.member("media_type"), message, help);
+            self.warn(
+                &rules::MEDIA_TYPE,
+                &object.at.member("media_type"),
+                message,
+                help,
+            );
         }
         written
     }
@@ -656,15 +886,29 @@ impl<'a> Reader<'a> {
             self.fail(&object.at, "`data` must be an object".into());
             return None;
         };
-        let (origin, text) = (self.filled_text(object, "origin"), self.optional_text(object, "text"));
+        let (origin, text) = (
+            self.filled_text(object, "origin"),
+            self.optional_text(object, "text"),
+        );
         if !origin.trim().is_empty() {
             self.check_origin(object, &origin);
         }
-        let own = ProviderBlock { origin, data: data.clone(), text };
+        let own = ProviderBlock {
+            origin,
+            data: data.clone(),
+            text,
+        };
         if let Some(help) = self.origins.and_then(|origins| origins.help_for_kind(&own)) {
             let (origin, kind) = (&own.origin, cut(own.kind(), 60));
-            let message = format!("requests to `{origin}` have no place for `{kind}`, so no body has this block");
-            self.warn(&rules::UNSENT_BLOCK, &object.at.member("data"), message, help);
+            let message = format!(
+                "requests to `{origin}` have no place for `{kind}`, so no body has this block"
+            );
+            self.warn(
+                &rules::UNSENT_BLOCK,
+                &object.at.member("data"),
+                message,
+                help,
+            );
         }
         Some(own)
     }
@@ -677,7 +921,11 @@ impl<'a> Reader<'a> {
                 return None;
             }
         };
-        Some(Block::ToolUse { id: self.text(object, "id", true), name: self.text(object, "name", true), input })
+        Some(Block::ToolUse {
+            id: self.text(object, "id", true),
+            name: self.text(object, "name", true),
+            input,
+        })
     }
 
     fn tool_result(&mut self, object: &Object<'_>) -> Option<Block> {
@@ -689,18 +937,29 @@ impl<'a> Reader<'a> {
                     match block {
                         Block::Text(text) => content.push_str(&text),
                         Block::Image(image) => images.push(image),
-                        _ => self.fail(&object.at.member("content"), "a tool result holds text and images".into()),
+                        _ => self.fail(
+                            &object.at.member("content"),
+                            "a tool result holds text and images".into(),
+                        ),
                     }
                 }
             }
             _ => {
-                self.fail(&object.at, "`content` must be a string or an array of text and image blocks".into());
+                self.fail(
+                    &object.at,
+                    "`content` must be a string or an array of text and image blocks".into(),
+                );
                 return None;
             }
         }
         let id = self.text(object, "tool_use_id", true);
         let content = self.leaf(&content, || object.at.member("content"));
-        Some(Block::ToolResult { id, content, is_error: self.flag(object, "is_error"), images })
+        Some(Block::ToolResult {
+            id,
+            content,
+            is_error: self.flag(object, "is_error"),
+            images,
+        })
     }
 
     fn image(&mut self, object: &Object<'_>) -> Image {
@@ -736,8 +995,16 @@ impl<'a> Reader<'a> {
     /// A session has one layer of a name.
     fn repeated_layers(&mut self, root: &Object<'_>, layers: &[SystemLayer]) {
         let mut known = HashSet::new();
-        for (index, layer) in layers.iter().enumerate().filter(|(_, layer)| !known.insert(&layer.name)) {
-            let at = root.at.member("system_layers").element(index).member("name");
+        for (index, layer) in layers
+            .iter()
+            .enumerate()
+            .filter(|(_, layer)| !known.insert(&layer.name))
+        {
+            let at = root
+                .at
+                .member("system_layers")
+                .element(index)
+                .member("name");
             self.report(|reader| {
                 let message = format!("another layer is called `{}` too", cut(&layer.name, 60));
                 let finding = Diagnostic::new(&rules::REPEATED_LAYER, reader.span(&at), message);
@@ -751,11 +1018,18 @@ impl<'a> Reader<'a> {
         let priority = match object.members.get("priority") {
             None => DEFAULT_PRIORITY,
             Some(priority) => priority.as_i64().unwrap_or_else(|| {
-                self.fail(&at.member("priority"), "`priority` must be an integer".into());
+                self.fail(
+                    &at.member("priority"),
+                    "`priority` must be an integer".into(),
+                );
                 DEFAULT_PRIORITY
             }),
         };
-        Some(SystemLayer { name: self.text(&object, "name", true), priority, text: self.text(&object, "text", true) })
+        Some(SystemLayer {
+            name: self.text(&object, "name", true),
+            priority,
+            text: self.text(&object, "text", true),
+        })
     }
 }
 

@@ -1,6 +1,8 @@
-//! The items that come into a conversation with a turn: attached files, and what an agent says of its surroundings.
+//! The items that come into a conversation with a turn: attached files, and what an agent says of
+//! its surroundings.
 //!
-//! An agent with `surroundings` gets both as typed items of the turn in which they came, so that its requests only add to each other.
+//! An agent with `surroundings` gets both as typed items of the turn in which they came, so that
+//! its requests only add to each other.
 
 use std::sync::Arc;
 
@@ -28,16 +30,26 @@ pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Me
 
 /// How many items came before a message or with it.
 pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
-    arrivals.iter().filter(|arrival| arrival.at < at).map(|arrival| arrival.items.len()).sum()
+    arrivals
+        .iter()
+        .filter(|arrival| arrival.at < at)
+        .map(|arrival| arrival.items.len())
+        .sum()
 }
 
 /// The items that came, each with its place in the history that has them.
 pub(crate) fn placed(arrivals: &[Arrival]) -> Vec<(usize, Item)> {
-    let items = arrivals.iter().flat_map(|arrival| arrival.items.iter().map(|item| (arrival.at, item.clone())));
-    items.enumerate().map(|(before, (at, item))| (at + before, item)).collect()
+    let items = arrivals
+        .iter()
+        .flat_map(|arrival| arrival.items.iter().map(|item| (arrival.at, item.clone())));
+    items
+        .enumerate()
+        .map(|(before, (at, item))| (at + before, item))
+        .collect()
 }
 
-/// The first message of a new turn that the person wrote, at or after a message: what came with the turn came with it.
+/// The first message of a new turn that the person wrote, at or after a message: what came with the
+/// turn came with it.
 pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
     history
         .iter()
@@ -47,7 +59,10 @@ pub(crate) fn turn_from(history: &[Message], from: usize) -> usize {
 }
 
 fn is_result(message: &Message) -> bool {
-    message.blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }))
+    message
+        .blocks
+        .iter()
+        .any(|block| matches!(block, Block::ToolResult { .. }))
 }
 
 impl Item {
@@ -55,25 +70,38 @@ impl Item {
     pub fn attached(file: &AttachedFile) -> Item {
         let text = file.said().map(|(_, part)| part).concat();
         let bytes = u64::try_from(file.content.len()).ok();
-        Item::FileAttachment { text: text.into(), file_path: Arc::clone(&file.file_path), bytes }
+        Item::FileAttachment {
+            text: text.into(),
+            file_path: Arc::clone(&file.file_path),
+            bytes,
+        }
     }
 
     /// Returns what an agent says of its surroundings, when that changed.
     pub fn surroundings(text: Arc<str>) -> Item {
-        Item::Notification { text, title: None, source: Some(Arc::from(SURROUNDINGS)) }
+        Item::Notification {
+            text,
+            title: None,
+            source: Some(Arc::from(SURROUNDINGS)),
+        }
     }
 
     /// The text of [`Item::surroundings`], if it is one.
     pub fn as_surroundings(&self) -> Option<&Arc<str>> {
         match self {
-            Item::Notification { text, source: Some(source), .. } if **source == *SURROUNDINGS => Some(text),
+            Item::Notification {
+                text,
+                source: Some(source),
+                ..
+            } if **source == *SURROUNDINGS => Some(text),
             _ => None,
         }
     }
 }
 
 impl AttachedFile {
-    /// Returns what is said of it, part by part: members of it with their names, and the words between them.
+    /// Returns what is said of it, part by part: members of it with their names, and the words
+    /// between them.
     pub(crate) fn said(&self) -> [(Option<&'static str>, &str); 5] {
         [
             (None, "The user has attached this file:\n\n<file path=\""),

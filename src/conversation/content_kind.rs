@@ -43,7 +43,8 @@ pub enum ContentKind {
     ImageUrls,
     /// The media types of images, documents and recordings in base64.
     MediaTypes,
-    /// Documents of every kind: no content is of this kind, it stands for all of them in declarations.
+    /// Documents of every kind: no content is of this kind, it stands for all of them in
+    /// declarations.
     Documents,
     /// PDF documents in base64.
     PdfDocuments,
@@ -194,7 +195,8 @@ impl ContentKind {
         }
     }
 
-    /// Returns `true` if a declaration that names this kind covers another one: who leaves images out leaves their media types out.
+    /// Returns `true` if a declaration that names this kind covers another one: who leaves images
+    /// out leaves their media types out.
     pub fn covers(self, other: Kind) -> bool {
         let more: &[Kind] = match self {
             Kind::Images => &[Kind::ImageUrls, Kind::ResultImages, Kind::MediaTypes],
@@ -208,15 +210,25 @@ impl ContentKind {
                 Kind::LinkedTitles,
                 Kind::MediaTypes,
             ],
-            Kind::Thinking => &[Kind::UnknownThinking, Kind::Signatures, Kind::RedactedThinking],
+            Kind::Thinking => &[
+                Kind::UnknownThinking,
+                Kind::Signatures,
+                Kind::RedactedThinking,
+            ],
             Kind::ToolCalls => &[Kind::ToolArguments, Kind::CallIds],
-            Kind::ToolResults => &[Kind::ResultNames, Kind::ErrorMarks, Kind::ResultImages, Kind::CallIds],
+            Kind::ToolResults => &[
+                Kind::ResultNames,
+                Kind::ErrorMarks,
+                Kind::ResultImages,
+                Kind::CallIds,
+            ],
             _ => &[],
         };
         self == other || more.contains(&other)
     }
 
-    /// Returns `true` if it depends on model and server whether it can be sent at all: its loss is worth a look.
+    /// Returns `true` if it depends on model and server whether it can be sent at all: its loss is
+    /// worth a look.
     pub(crate) fn is_optional(self) -> bool {
         matches!(
             self,

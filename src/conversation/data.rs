@@ -8,9 +8,17 @@ use serde_json::{Map, Value};
 use super::{AttachedFile, Block, Conversation, Document, Image, Message, Task, Tool};
 
 /// The members of `ctx`.
-pub(crate) const CTX_MEMBERS: &[&str] = &["history", "prefix", "suffix", "files_metadata", "tools", "system_prompt"];
+pub(crate) const CTX_MEMBERS: &[&str] = &[
+    "history",
+    "prefix",
+    "suffix",
+    "files_metadata",
+    "tools",
+    "system_prompt",
+];
 
-/// The data that templates see of a conversation: the members of each kind of object. A test compares it with the data.
+/// The data that templates see of a conversation: the members of each kind of object. A test
+/// compares it with the data.
 pub(crate) const TEMPLATE_DATA: [(&str, &[&str]); 5] = [
     ("ctx", CTX_MEMBERS),
     ("file", &["file_path", "content"]),
@@ -74,7 +82,12 @@ impl DataValues for Json {
     }
 
     fn object(members: Vec<(&'static str, Value)>) -> Value {
-        Value::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        Value::Object(
+            members
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+        )
     }
 }
 
@@ -82,7 +95,9 @@ impl Conversation {
     /// The members of `ctx`, without `system_prompt`, which also depends on the agent.
     pub fn template_data(&self) -> Map<String, Value> {
         let data = self.template_data_in::<Json>();
-        data.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        data.into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect()
     }
 
     /// The same, in other values.
@@ -90,21 +105,34 @@ impl Conversation {
         let mut data = match &self.task {
             Task::Chat(history) => vec![("history", history_data::<D>(history))],
             Task::Completion { prefix, suffix } => {
-                vec![("prefix", D::text(prefix)), ("suffix", D::text(suffix)), ("history", D::list(Vec::new()))]
+                vec![
+                    ("prefix", D::text(prefix)),
+                    ("suffix", D::text(suffix)),
+                    ("history", D::list(Vec::new())),
+                ]
             }
         };
         if !self.files.is_empty() {
-            data.push(("files_metadata", D::list(self.files.iter().map(file_data::<D>).collect())));
+            data.push((
+                "files_metadata",
+                D::list(self.files.iter().map(file_data::<D>).collect()),
+            ));
         }
         if !self.tools.is_empty() {
-            data.push(("tools", D::list(self.tools.iter().map(tool_data::<D>).collect())));
+            data.push((
+                "tools",
+                D::list(self.tools.iter().map(tool_data::<D>).collect()),
+            ));
         }
         data
     }
 }
 
 fn file_data<D: DataValues>(file: &AttachedFile) -> D::Value {
-    D::object(vec![("file_path", D::text(&file.file_path)), ("content", D::text(&file.content))])
+    D::object(vec![
+        ("file_path", D::text(&file.file_path)),
+        ("content", D::text(&file.content)),
+    ])
 }
 
 fn tool_data<D: DataValues>(tool: &Tool) -> D::Value {
@@ -131,10 +159,22 @@ fn history_data<D: DataValues>(history: &[Message]) -> D::Value {
 
 fn message_data<D: DataValues>(message: &Message, tool_names: &HashMap<&str, &str>) -> D::Value {
     let text: String = message.blocks.iter().filter_map(Block::text).collect();
-    let blocks = message.blocks.iter().map(|block| block_data::<D>(block, tool_names)).collect();
-    let mut data =
-        vec![("role", D::text(message.role.name())), ("content", D::text(&text)), ("content_blocks", D::list(blocks))];
-    let images: Vec<D::Value> = message.blocks.iter().filter_map(Block::image).map(image_data::<D>).collect();
+    let blocks = message
+        .blocks
+        .iter()
+        .map(|block| block_data::<D>(block, tool_names))
+        .collect();
+    let mut data = vec![
+        ("role", D::text(message.role.name())),
+        ("content", D::text(&text)),
+        ("content_blocks", D::list(blocks)),
+    ];
+    let images: Vec<D::Value> = message
+        .blocks
+        .iter()
+        .filter_map(Block::image)
+        .map(image_data::<D>)
+        .collect();
     if !images.is_empty() {
         data.push(("images", D::list(images)));
     }
@@ -143,49 +183,91 @@ fn message_data<D: DataValues>(message: &Message, tool_names: &HashMap<&str, &st
 
 fn block_data<D: DataValues>(block: &Block, tool_names: &HashMap<&str, &str>) -> D::Value {
     let kind = |kind: &str| ("type", D::text(kind));
-    let origin = |origin: &Option<Arc<str>>| origin.as_ref().map(|origin| ("origin", D::text(origin)));
+    let origin =
+        |origin: &Option<Arc<str>>| origin.as_ref().map(|origin| ("origin", D::text(origin)));
     D::object(match block {
         Block::Text(text) => vec![kind("text"), ("text", D::text(text))],
-        Block::Thinking { text, signature, origin: from } => {
-            let said = [kind("thinking"), ("thinking", D::text(text)), ("signature", D::text(signature))];
+        Block::Thinking {
+            text,
+            signature,
+            origin: from,
+        } => {
+            let said = [
+                kind("thinking"),
+                ("thinking", D::text(text)),
+                ("signature", D::text(signature)),
+            ];
             said.into_iter().chain(origin(from)).collect()
         }
         Block::RedactedThinking { data, origin: from } => {
-            [kind("redacted_thinking"), ("data", D::text(data))].into_iter().chain(origin(from)).collect()
+            [kind("redacted_thinking"), ("data", D::text(data))]
+                .into_iter()
+                .chain(origin(from))
+                .collect()
         }
         Block::ToolUse { id, name, input } => {
-            vec![kind("tool_use"), ("id", D::text(id)), ("name", D::text(name)), ("input", D::json(input))]
+            vec![
+                kind("tool_use"),
+                ("id", D::text(id)),
+                ("name", D::text(name)),
+                ("input", D::json(input)),
+            ]
         }
-        Block::ToolResult { id, content, is_error, images } => {
+        Block::ToolResult {
+            id,
+            content,
+            is_error,
+            images,
+        } => {
             let mut data = vec![
                 kind("tool_result"),
                 ("tool_use_id", D::text(id)),
-                ("name", D::text(tool_names.get(id.as_ref()).copied().unwrap_or(""))),
+                (
+                    "name",
+                    D::text(tool_names.get(id.as_ref()).copied().unwrap_or("")),
+                ),
                 ("content", D::text(content)),
                 ("is_error", D::flag(*is_error)),
             ];
             if !images.is_empty() {
-                data.push(("images", D::list(images.iter().map(image_data::<D>).collect())));
+                data.push((
+                    "images",
+                    D::list(images.iter().map(image_data::<D>).collect()),
+                ));
             }
             data
         }
         Block::Image(image) => return image_data::<D>(image),
         Block::Document(document) => return document_data::<D>(document),
         Block::Audio(audio) => {
-            vec![kind("audio"), ("data", D::text(&audio.data)), ("media_type", D::text(&audio.media_type))]
+            vec![
+                kind("audio"),
+                ("data", D::text(&audio.data)),
+                ("media_type", D::text(&audio.media_type)),
+            ]
         }
-        // Only a conversation that was never loaded has one: requests of the runtime hold the content itself.
+        // Only a conversation that was never loaded has one: requests of the runtime hold the
+        // content itself.
         Block::Stored(it) => {
             vec![kind("text"), ("text", D::text(&it.reference))]
         }
         Block::Provider(own) => {
-            vec![kind("provider_block"), ("origin", D::text(&own.origin)), ("data", D::json(&own.data))]
+            vec![
+                kind("provider_block"),
+                ("origin", D::text(&own.origin)),
+                ("data", D::json(&own.data)),
+            ]
         }
     })
 }
 
 fn document_data<D: DataValues>(document: &Document) -> D::Value {
-    let Document { source, data, media_type, title } = document;
+    let Document {
+        source,
+        data,
+        media_type,
+        title,
+    } = document;
     let mut members = vec![
         ("type", D::text("document")),
         ("source", D::text(source.name())),
@@ -223,49 +305,90 @@ pub(crate) enum Relation {
     Message,
 }
 
-/// Returns what a value of a message's template data is made of; `None` if it is not in the history.
-pub(crate) fn anchor<'c>(history: &'c [Message], message: usize, path: &[&str]) -> Option<Anchor<'c>> {
+/// Returns what a value of a message's template data is made of; `None` if it is not in the
+/// history.
+pub(crate) fn anchor<'c>(
+    history: &'c [Message],
+    message: usize,
+    path: &[&str],
+) -> Option<Anchor<'c>> {
     let message = history.get(message)?;
     if let ["content_blocks", index, "name"] = path
         && let Block::ToolResult { id, .. } = message.blocks.get(index.parse::<usize>().ok()?)?
     {
-        return called_name(history, id).map(|text| Anchor { text, relation: Relation::Itself });
+        return called_name(history, id).map(|text| Anchor {
+            text,
+            relation: Relation::Itself,
+        });
     }
     let first = message.blocks.first().map(Block::anchor_text)?;
     let blocks = |path: &[&str]| -> Option<Anchor<'c>> {
         let (index, rest) = path.split_first()?;
-        Some(message.blocks.get(index.parse::<usize>().ok()?)?.anchor(rest))
+        Some(
+            message
+                .blocks
+                .get(index.parse::<usize>().ok()?)?
+                .anchor(rest),
+        )
     };
     match path {
         ["role"] => {
-            let member = if message.item.is_some() { "kind" } else { "role" };
-            Some(Anchor { text: first, relation: Relation::InMessage(member) })
+            let member = if message.item.is_some() {
+                "kind"
+            } else {
+                "role"
+            };
+            Some(Anchor {
+                text: first,
+                relation: Relation::InMessage(member),
+            })
         }
         ["content"] => match message.blocks.iter().find_map(Block::text) {
-            Some(text) => Some(Anchor { text, relation: Relation::Itself }),
-            None => Some(Anchor { text: first, relation: Relation::Message }),
+            Some(text) => Some(Anchor {
+                text,
+                relation: Relation::Itself,
+            }),
+            None => Some(Anchor {
+                text: first,
+                relation: Relation::Message,
+            }),
         },
         ["content_blocks", rest @ ..] if !rest.is_empty() => blocks(rest),
-        ["content_blocks"] => Some(Anchor { text: first, relation: Relation::InMessage("content") }),
+        ["content_blocks"] => Some(Anchor {
+            text: first,
+            relation: Relation::InMessage("content"),
+        }),
         ["images", index, rest @ ..] => {
-            let mut images = message.blocks.iter().filter(|block| block.image().is_some());
+            let mut images = message
+                .blocks
+                .iter()
+                .filter(|block| block.image().is_some());
             Some(images.nth(index.parse::<usize>().ok()?)?.anchor(rest))
         }
-        _ => Some(Anchor { text: first, relation: Relation::Message }),
+        _ => Some(Anchor {
+            text: first,
+            relation: Relation::Message,
+        }),
     }
 }
 
 /// The name that the call with an id has.
 fn called_name<'c>(history: &'c [Message], wanted: &str) -> Option<&'c str> {
-    history.iter().flat_map(|message| &message.blocks).find_map(|block| match block {
-        Block::ToolUse { id, name, .. } if **id == *wanted => Some(&**name),
-        _ => None,
-    })
+    history
+        .iter()
+        .flat_map(|message| &message.blocks)
+        .find_map(|block| match block {
+            Block::ToolUse { id, name, .. } if **id == *wanted => Some(&**name),
+            _ => None,
+        })
 }
 
 fn image_anchor<'c>(image: &'c Image, path: &[&str]) -> Anchor<'c> {
     let relation = Relation::Beside(path.iter().map(|&token| token.to_owned()).collect());
-    Anchor { text: &image.data, relation }
+    Anchor {
+        text: &image.data,
+        relation,
+    }
 }
 
 impl Block {
@@ -289,14 +412,21 @@ impl Block {
             (Block::Text(text), ["text"]) => return itself(text),
             (Block::ToolResult { content, .. }, ["content"]) => return itself(content),
             (Block::ToolResult { images, .. }, ["images", index, rest @ ..]) => {
-                if let Some(image) = index.parse().ok().and_then(|index: usize| images.get(index)) {
+                if let Some(image) = index
+                    .parse()
+                    .ok()
+                    .and_then(|index: usize| images.get(index))
+                {
                     return image_anchor(image, rest);
                 }
             }
             _ => {}
         }
         let relation = Relation::Beside(path.iter().map(|&token| token.to_owned()).collect());
-        Anchor { text: self.anchor_text(), relation }
+        Anchor {
+            text: self.anchor_text(),
+            relation,
+        }
     }
 
     fn text(&self) -> Option<&str> {
@@ -315,7 +445,10 @@ impl Block {
 }
 
 fn itself(text: &str) -> Anchor<'_> {
-    Anchor { text, relation: Relation::Itself }
+    Anchor {
+        text,
+        relation: Relation::Itself,
+    }
 }
 
 #[cfg(test)]
@@ -327,15 +460,28 @@ mod tests {
 
     #[test]
     fn results_get_their_tools_name_and_texts_are_joined() {
-        let call = Block::ToolUse { id: "1".into(), name: "ls".into(), input: json!({}) };
-        let result = Block::ToolResult { id: "1".into(), content: "ok".into(), is_error: false, images: vec![] };
+        let call = Block::ToolUse {
+            id: "1".into(),
+            name: "ls".into(),
+            input: json!({}),
+        };
+        let result = Block::ToolResult {
+            id: "1".into(),
+            content: "ok".into(),
+            is_error: false,
+            images: vec![],
+        };
         let history = vec![
             Message {
                 role: Role::Assistant,
                 blocks: vec![Block::Text("a".into()), call, Block::Text("b".into())],
                 item: None,
             },
-            Message { role: Role::User, blocks: vec![result], item: None },
+            Message {
+                role: Role::User,
+                blocks: vec![result],
+                item: None,
+            },
         ];
         let data = history_data::<Json>(&history);
         assert_eq!(data[0]["content"], "ab");
@@ -345,13 +491,33 @@ mod tests {
 
     /// One block of each kind, with everything that it may have.
     fn every_block() -> Vec<Block> {
-        let image = || Image { data: "d".into(), media_type: "image/png".into(), is_url: false };
+        let image = || Image {
+            data: "d".into(),
+            media_type: "image/png".into(),
+            is_url: false,
+        };
         let blocks = vec![
             Block::Text("t".into()),
-            Block::Thinking { text: "t".into(), signature: "s".into(), origin: Some("o".into()) },
-            Block::RedactedThinking { data: "d".into(), origin: Some("o".into()) },
-            Block::ToolUse { id: "1".into(), name: "n".into(), input: json!({}) },
-            Block::ToolResult { id: "1".into(), content: "c".into(), is_error: true, images: vec![image()] },
+            Block::Thinking {
+                text: "t".into(),
+                signature: "s".into(),
+                origin: Some("o".into()),
+            },
+            Block::RedactedThinking {
+                data: "d".into(),
+                origin: Some("o".into()),
+            },
+            Block::ToolUse {
+                id: "1".into(),
+                name: "n".into(),
+                input: json!({}),
+            },
+            Block::ToolResult {
+                id: "1".into(),
+                content: "c".into(),
+                is_error: true,
+                images: vec![image()],
+            },
             Block::Image(image()),
             Block::Document(Document {
                 source: DocumentSource::Text,
@@ -359,8 +525,15 @@ mod tests {
                 media_type: "text/plain".into(),
                 title: Some("t".into()),
             }),
-            Block::Audio(Audio { data: "d".into(), media_type: "audio/wav".into() }),
-            Block::Provider(ProviderBlock { origin: "o".into(), data: json!({}), text: None }),
+            Block::Audio(Audio {
+                data: "d".into(),
+                media_type: "audio/wav".into(),
+            }),
+            Block::Provider(ProviderBlock {
+                origin: "o".into(),
+                data: json!({}),
+                text: None,
+            }),
         ];
         // A new kind belongs in the list above.
         blocks.iter().for_each(|block| match block {
@@ -380,20 +553,38 @@ mod tests {
 
     #[test]
     fn the_table_of_members_is_what_templates_get() {
-        let message = Message { role: Role::User, blocks: every_block(), item: None };
+        let message = Message {
+            role: Role::User,
+            blocks: every_block(),
+            item: None,
+        };
         let chat = Conversation {
             task: Task::Chat(vec![message]),
-            files: vec![AttachedFile { file_path: "f".into(), content: "c".into() }],
-            tools: vec![Tool { name: "n".into(), description: "d".into(), schema: Map::new() }],
+            files: vec![AttachedFile {
+                file_path: "f".into(),
+                content: "c".into(),
+            }],
+            tools: vec![Tool {
+                name: "n".into(),
+                description: "d".into(),
+                schema: Map::new(),
+            }],
             ..Conversation::default()
         };
         let completion = Conversation {
-            task: Task::Completion { prefix: "p".into(), suffix: "s".into() },
+            task: Task::Completion {
+                prefix: "p".into(),
+                suffix: "s".into(),
+            },
             ..Conversation::default()
         };
         let (chat, completion) = (chat.template_data(), completion.template_data());
         let message = chat["history"][0].as_object().expect("an object");
-        let blocks = message["content_blocks"].as_array().expect("a list").iter().filter_map(Value::as_object);
+        let blocks = message["content_blocks"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(Value::as_object);
         let keys = |objects: Vec<&Map<String, Value>>| -> BTreeSet<String> {
             objects.into_iter().flat_map(Map::keys).cloned().collect()
         };
@@ -402,9 +593,16 @@ mod tests {
         ctx.insert("system_prompt".to_owned());
         let file = chat["files_metadata"][0].as_object().expect("an object");
         let tool = chat["tools"][0].as_object().expect("an object");
-        let given = [ctx, keys(vec![file]), keys(vec![tool]), keys(vec![message]), keys(blocks.collect())];
+        let given = [
+            ctx,
+            keys(vec![file]),
+            keys(vec![tool]),
+            keys(vec![message]),
+            keys(blocks.collect()),
+        ];
         for ((what, members), given) in TEMPLATE_DATA.into_iter().zip(given) {
-            let members: BTreeSet<String> = members.iter().map(|&member| member.to_owned()).collect();
+            let members: BTreeSet<String> =
+                members.iter().map(|&member| member.to_owned()).collect();
             assert_eq!(members, given, "{what}");
         }
     }

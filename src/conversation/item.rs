@@ -1,7 +1,8 @@
 //! Typed system items: what a host program injects into a history.
 //!
-//! Each has fields for programs and the exact text that the model sees. The text is made once, by the host, and never
-//! again: a history that is replayed says what it said then, whatever a host would write today.
+//! Each has fields for programs and the exact text that the model sees. The text is made once, by
+//! the host, and never again: a history that is replayed says what it said then, whatever a host
+//! would write today.
 
 use std::sync::Arc;
 
@@ -84,7 +85,12 @@ pub enum PodEvent {
 
 impl PodEvent {
     /// All events.
-    pub const ALL: [PodEvent; 4] = [PodEvent::Started, PodEvent::Finished, PodEvent::Failed, PodEvent::Cancelled];
+    pub const ALL: [PodEvent; 4] = [
+        PodEvent::Started,
+        PodEvent::Finished,
+        PodEvent::Failed,
+        PodEvent::Cancelled,
+    ];
 
     /// The lower-case name.
     pub fn name(self) -> &'static str {
@@ -122,7 +128,10 @@ impl Item {
             CutOff::MaxTokens => "its answer reached the limit of tokens before it was complete.",
         };
         let text = format!("The previous turn was interrupted: {what}");
-        Item::Interrupt { text: text.into(), reason: Some(why.name().into()) }
+        Item::Interrupt {
+            text: text.into(),
+            reason: Some(why.name().into()),
+        }
     }
 
     /// The kind of the item.
@@ -152,6 +161,10 @@ impl Item {
     /// The message that stands for it in a history: role `system`, its text, nothing else.
     pub fn to_message(&self) -> Message {
         let blocks = vec![Block::Text(Arc::clone(self.text()))];
-        Message { role: Role::System, blocks, item: Some(self.kind()) }
+        Message {
+            role: Role::System,
+            blocks,
+            item: Some(self.kind()),
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The serde forms of what a host keeps or passes on.
 //!
-//! There is one form of each thing, that of contexts and logs (`docs/contexts.md`, `docs/sessions.md`), and one writer and one
-//! reader, those of the [`log`](super::log). A [`Conversation`] has the members of a context, and others for what only a session knows
+//! There is one form of each thing, that of contexts and logs (`docs/contexts.md`,
+//! `docs/sessions.md`), and one writer and one reader, those of the [`log`](super::log). A
+//! [`Conversation`] has the members of a context, and others for what only a session knows
 //! (`docs/library.md`).
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
@@ -11,8 +12,8 @@ use serde_json::{Map, Value, json};
 use super::log::read::{self, Object, Read};
 use super::log::{CutOff, Entry, write};
 use super::{
-    AttachedFile, Audio, Block, Conversation, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent,
-    ProviderBlock, Role, SystemLayer, Task, Tool, Usage,
+    AttachedFile, Audio, Block, Conversation, Document, DocumentSource, Image, Item, ItemKind,
+    Message, PodEvent, ProviderBlock, Role, SystemLayer, Task, Tool, Usage,
 };
 
 /// Serde by way of a value of JSON: how it is written, and how it is read.
@@ -76,7 +77,9 @@ as_json! {
 /// A typed item as in a context; any other message as in a log, without the kind of its line.
 fn message(message: &Message) -> Value {
     match (message.role, message.item, message.blocks.as_slice()) {
-        (Role::System, Some(kind), [Block::Text(text)]) => json!({"kind": kind.name(), "text": &**text}),
+        (Role::System, Some(kind), [Block::Text(text)]) => {
+            json!({"kind": kind.name(), "text": &**text})
+        }
         _ => Value::Object(write::message_members(message)),
     }
 }
@@ -85,7 +88,9 @@ fn message(message: &Message) -> Value {
 fn conversation(it: &Conversation) -> Value {
     let mut members = Map::new();
     match &it.task {
-        Task::Chat(history) => drop(members.insert("history".to_owned(), history.iter().map(message).collect())),
+        Task::Chat(history) => {
+            drop(members.insert("history".to_owned(), history.iter().map(message).collect()));
+        }
         Task::Completion { prefix, suffix } => {
             members.insert("prefix".to_owned(), prefix.as_str().into());
             members.insert("suffix".to_owned(), suffix.as_str().into());
@@ -98,12 +103,24 @@ fn conversation(it: &Conversation) -> Value {
     };
     add("tools", !it.tools.is_empty(), json!(it.tools));
     add("files", !it.files.is_empty(), json!(it.files));
-    add("system_layers", !it.system_layers.is_empty(), json!(it.system_layers));
+    add(
+        "system_layers",
+        !it.system_layers.is_empty(),
+        json!(it.system_layers),
+    );
     add("system_prompt", it.omit_system_prompt, "omit".into());
     add("bound_from", it.bound_from > 0, it.bound_from.into());
-    add("known_prompt", it.known_prompt.is_some(), it.known_prompt.as_deref().into());
+    add(
+        "known_prompt",
+        it.known_prompt.is_some(),
+        it.known_prompt.as_deref().into(),
+    );
     add("is_told", it.is_told, true.into());
-    add("known_items", !it.known_items.is_empty(), json!(it.known_items));
+    add(
+        "known_items",
+        !it.known_items.is_empty(),
+        json!(it.known_items),
+    );
     Value::Object(members)
 }
 
@@ -130,16 +147,19 @@ fn task(members: &mut Object) -> Read<Task> {
     let gap = (members.optional("prefix")?, members.optional("suffix")?);
     match (members.take("history"), gap) {
         (Some(history), (None, None)) => Ok(Task::Chat(value_of("history", history)?)),
-        (None, (Some(prefix), Some(suffix))) => {
-            Ok(Task::Completion { prefix: prefix.to_string(), suffix: suffix.to_string() })
-        }
+        (None, (Some(prefix), Some(suffix))) => Ok(Task::Completion {
+            prefix: prefix.to_string(),
+            suffix: suffix.to_string(),
+        }),
         _ => Err("a conversation has a `history`, or a `prefix` and a `suffix`".into()),
     }
 }
 
 /// A member that may be left out.
 fn member<T: DeserializeOwned + Default>(members: &mut Object, key: &str) -> Read<T> {
-    members.take(key).map_or_else(|| Ok(T::default()), |value| value_of(key, value))
+    members
+        .take(key)
+        .map_or_else(|| Ok(T::default()), |value| value_of(key, value))
 }
 
 fn value_of<T: DeserializeOwned>(key: &str, value: Value) -> Read<T> {
@@ -148,5 +168,6 @@ fn value_of<T: DeserializeOwned>(key: &str, value: Value) -> Read<T> {
 
 fn named<T>(value: &Value, from_name: fn(&str) -> Option<T>) -> Read<T> {
     let name = value.as_str().ok_or("it is not a string")?;
-    from_name(name).ok_or_else(|| format!("`{}` is not one of the names", crate::text::cut(name, 40)).into())
+    from_name(name)
+        .ok_or_else(|| format!("`{}` is not one of the names", crate::text::cut(name, 40)).into())
 }

@@ -1,9 +1,10 @@
 //! A session as JSON Lines: what was said, in the order in which it became true.
 //!
-//! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to append, and the history
-//! that they tell. The newline is the commit point: what stands behind the last one does not count. Every line is kept
-//! as it is, so that saving what was loaded changes no byte, also if a newer program wrote keys that nothing reads
-//! here. Each has its number, so that one that an editor or a merge lost is missed. Knows nothing of files: a
+//! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to
+//! append, and the history that they tell. The newline is the commit point: what stands behind the
+//! last one does not count. Every line is kept as it is, so that saving what was loaded changes no
+//! byte, also if a newer program wrote keys that nothing reads here. Each has its number, so that
+//! one that an editor or a merge lost is missed. Knows nothing of files: a
 //! [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
 //!
 //! ```
@@ -44,8 +45,12 @@ pub struct Log {
     cut_off: BTreeMap<usize, CutOff>,
     /// The typed items of the history, by their index.
     items: BTreeMap<usize, Item>,
-    /// If the last message is made of results that came one by one: the calls that they answer, with their places.
-    #[expect(clippy::box_collection, reason = "a log stays small beside what else a session may begin with")]
+    /// If the last message is made of results that came one by one: the calls that they answer,
+    /// with their places.
+    #[expect(
+        clippy::box_collection,
+        reason = "a log stays small beside what else a session may begin with"
+    )]
     collecting: Option<Box<HashMap<Arc<str>, usize>>>,
     usage: Usage,
     instructions: Option<Box<Instructions>>,
@@ -63,7 +68,8 @@ struct Bound {
     sent: Vec<(usize, Sent)>,
 }
 
-/// The words of a session to the model beside the history: said again in every request, until the host renews it.
+/// The words of a session to the model beside the history: said again in every request, until the
+/// host renews it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Instructions {
     /// The agent whose they are.
@@ -74,7 +80,8 @@ pub struct Instructions {
     pub tools: Vec<Tool>,
     /// The named layers that are part of the prompt.
     pub layers: Vec<SystemLayer>,
-    /// Of the first ones of a log: how many messages of the history were said under others. Later ones renew what stands before them.
+    /// Of the first ones of a log: how many messages of the history were said under others. Later
+    /// ones renew what stands before them.
     pub bound_from: usize,
 }
 
@@ -87,13 +94,14 @@ pub struct Sent {
     pub digest: Arc<str>,
 }
 
-/// A summary, and what it stands for: from its line on the history begins with it, in the place of what was said up to then. The log keeps the
-/// lines of that.
+/// A summary, and what it stands for: from its line on the history begins with it, in the place of
+/// what was said up to then. The log keeps the lines of that.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
-    /// The number of messages and items at the beginning of the history that it stands for; an earlier summary counts as one. Of the items, the latest
-    /// word on surroundings and the latest version of each attached file stay, behind the summary.
+    /// The number of messages and items at the beginning of the history that it stands for; an
+    /// earlier summary counts as one. Of the items, the latest word on surroundings and the latest
+    /// version of each attached file stay, behind the summary.
     pub messages: usize,
     /// The exact text that the model sees, as a message of the user.
     pub text: Arc<str>,
@@ -106,12 +114,21 @@ pub struct Summary {
 impl Summary {
     /// A summary that nobody paid for.
     pub fn new(messages: usize, text: impl Into<Arc<str>>) -> Summary {
-        Summary { messages, text: text.into(), ..Summary::default() }
+        Summary {
+            messages,
+            text: text.into(),
+            ..Summary::default()
+        }
     }
 
-    /// The message that stands for it in a history. It is the user's: what a model wrote about what tools said is no word of the host program.
+    /// The message that stands for it in a history. It is the user's: what a model wrote about what
+    /// tools said is no word of the host program.
     fn to_message(&self) -> Message {
-        Message { role: Role::User, blocks: vec![Block::Text(Arc::clone(&self.text))], item: None }
+        Message {
+            role: Role::User,
+            blocks: vec![Block::Text(Arc::clone(&self.text))],
+            item: None,
+        }
     }
 }
 
@@ -136,15 +153,16 @@ pub enum Entry {
         /// Why there is no more.
         cut_off: CutOff,
     },
-    /// A tool ended: its result, a [`Block::ToolResult`], joins those of the other calls of the last answer. They are one message
-    /// of the history, in the order of the calls.
+    /// A tool ended: its result, a [`Block::ToolResult`], joins those of the other calls of the
+    /// last answer. They are one message of the history, in the order of the calls.
     ToolResult(Block),
     /// A typed system item was added to the history.
     Item(Item),
-    /// System prompt and tools from the next request on. A second one renews the first: thinking before it is left out where models
-    /// bind it.
+    /// System prompt and tools from the next request on. A second one renews the first: thinking
+    /// before it is left out where models bind it.
     Instructions(Instructions),
-    /// The summary of the request to which the next message is the answer: its thinking is bound to that where models bind it.
+    /// The summary of the request to which the next message is the answer: its thinking is bound to
+    /// that where models bind it.
     Sent(Sent),
     /// The last messages and items of the history are taken back: their dispatch failed.
     Retract {
@@ -177,8 +195,14 @@ pub enum CutOff {
 
 impl CutOff {
     /// All reasons.
-    pub const ALL: [CutOff; 6] =
-        [CutOff::Cancelled, CutOff::Broken, CutOff::Refused, CutOff::MaxTokens, CutOff::Paused, CutOff::TimedOut];
+    pub const ALL: [CutOff; 6] = [
+        CutOff::Cancelled,
+        CutOff::Broken,
+        CutOff::Refused,
+        CutOff::MaxTokens,
+        CutOff::Paused,
+        CutOff::TimedOut,
+    ];
 
     /// The stable name.
     pub fn name(self) -> &'static str {
@@ -234,7 +258,8 @@ impl std::error::Error for LogError {}
 
 #[cfg(feature = "runtime")]
 impl LogError {
-    /// Returns what is wrong with a file: its first line says that it is a session, a later one may be damaged.
+    /// Returns what is wrong with a file: its first line says that it is a session, a later one may
+    /// be damaged.
     pub(crate) fn of_file(&self, shown: &str) -> String {
         match self.line {
             1 => format!("`{shown}` is not a session: {self}"),
@@ -246,40 +271,58 @@ impl LogError {
 /// The calls of an answer, with their places; of equal ids the first.
 fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     let mut places = HashMap::new();
-    for id in answer.iter().flat_map(|it| &it.blocks).filter_map(Block::call_id) {
+    for id in answer
+        .iter()
+        .flat_map(|it| &it.blocks)
+        .filter_map(Block::call_id)
+    {
         let next = places.len();
         places.entry(Arc::clone(id)).or_insert(next);
     }
     places
 }
 
-/// Returns whether a line may stand where it does: none is missing before it, as far as that can be known. A line knows its own number; it may
-/// stand further down, since two sessions may have written one journal. Lines of older programs have none: of those, a result
-/// needs the call that it answers, in any line before. `calls` holds the ids of those.
-fn follows(entry: &Entry, number: Option<u64>, at: usize, calls: &mut HashSet<Arc<str>>) -> read::Read<()> {
+/// Returns whether a line may stand where it does: none is missing before it, as far as that can be
+/// known. A line knows its own number; it may stand further down, since two sessions may have
+/// written one journal. Lines of older programs have none: of those, a result needs the call that
+/// it answers, in any line before. `calls` holds the ids of those.
+fn follows(
+    entry: &Entry,
+    number: Option<u64>,
+    at: usize,
+    calls: &mut HashSet<Arc<str>>,
+) -> read::Read<()> {
     if let Entry::Message(message) | Entry::Partial { message, .. } = entry {
         calls.extend(message.blocks.iter().flat_map(ids_of_call));
     }
     let what = match (number, entry) {
         (Some(number), _) if number > at as u64 => match number - at as u64 {
             1 => format!("a line before it is missing, since it was written as line {number}"),
-            missing => format!("{missing} lines before it are missing, since it was written as line {number}"),
+            missing => format!(
+                "{missing} lines before it are missing, since it was written as line {number}"
+            ),
         },
-        (None, Entry::ToolResult(result)) if result.result_id().is_some_and(|id| !calls.contains(id)) => {
+        (None, Entry::ToolResult(result))
+            if result.result_id().is_some_and(|id| !calls.contains(id)) =>
+        {
             "the line with the call that it answers is missing".to_owned()
         }
         _ => return Ok(()),
     };
-    Err(format!("{what}: put back what was removed, or remove this line and all that follow").into())
+    Err(
+        format!("{what}: put back what was removed, or remove this line and all that follow")
+            .into(),
+    )
 }
 
 /// The ids by which results may name a block.
 fn ids_of_call(block: &Block) -> Vec<Arc<str>> {
     match block {
         Block::ToolUse { id, .. } => vec![Arc::clone(id)],
-        Block::Provider(own) => {
-            ["id", "call_id"].iter().filter_map(|name| own.data.get(name)?.as_str().map(Into::into)).collect()
-        }
+        Block::Provider(own) => ["id", "call_id"]
+            .iter()
+            .filter_map(|name| own.data.get(name)?.as_str().map(Into::into))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -290,7 +333,8 @@ fn parted<T>(mut all: BTreeMap<usize, T>, at: usize) -> (BTreeMap<usize, T>, BTr
     (all, rest)
 }
 
-/// The items that stay where a summary stands for others: the latest word on surroundings, and the latest version of each attached file.
+/// The items that stay where a summary stands for others: the latest word on surroundings, and the
+/// latest version of each attached file.
 fn latest(items: BTreeMap<usize, Item>) -> Vec<Item> {
     let mut seen = HashSet::new();
     let mut latest: Vec<Item> = Vec::new();
@@ -311,7 +355,10 @@ fn latest(items: BTreeMap<usize, Item>) -> Vec<Item> {
 impl Log {
     /// The log of a session that begins, with its header.
     pub fn new(agent: impl Into<Arc<str>>) -> Log {
-        Log::with_header(Header { agent: agent.into(), created: None })
+        Log::with_header(Header {
+            agent: agent.into(),
+            created: None,
+        })
     }
 
     /// The log of a session that begins.
@@ -341,10 +388,16 @@ impl Log {
     ///
     /// The first complete line that is none of a log.
     pub fn parse(bytes: &[u8]) -> Result<Loaded, LogError> {
-        let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let complete = bytes
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
         let mut log: Option<Log> = None;
         let mut calls = HashSet::new();
-        for (index, raw) in bytes[..complete].split_inclusive(|&byte| byte == b'\n').enumerate() {
+        for (index, raw) in bytes[..complete]
+            .split_inclusive(|&byte| byte == b'\n')
+            .enumerate()
+        {
             let read = match &mut log {
                 None => read::header(raw).map(|(header, raw)| log = Some(Log::begin(header, raw))),
                 Some(log) => read::entry(raw).and_then(|(entry, number, raw)| {
@@ -352,26 +405,41 @@ impl Log {
                     log.replay(entry, raw)
                 }),
             };
-            read.map_err(|why| LogError { line: index + 1, message: why.to_string() })?;
+            read.map_err(|why| LogError {
+                line: index + 1,
+                message: why.to_string(),
+            })?;
         }
-        Ok(Loaded { log, tail_bytes: bytes.len() - complete })
+        Ok(Loaded {
+            log,
+            tail_bytes: bytes.len() - complete,
+        })
     }
 
-    /// Returns whether bytes may be the beginning of a log that was cut off inside its first line: a file of them holds nothing.
+    /// Returns whether bytes may be the beginning of a log that was cut off inside its first line:
+    /// a file of them holds nothing.
     pub fn is_cut_header(bytes: &[u8]) -> bool {
         let begin = write::header_begin();
-        !bytes.contains(&b'\n') && (bytes.starts_with(begin.as_bytes()) || begin.as_bytes().starts_with(bytes))
+        !bytes.contains(&b'\n')
+            && (bytes.starts_with(begin.as_bytes()) || begin.as_bytes().starts_with(bytes))
     }
 
     fn replay(&mut self, entry: Entry, raw: String) -> read::Read<()> {
         match &entry {
             Entry::Retract { messages } if *messages > self.history.len() => {
                 let known = self.history.len();
-                Err(format!("{messages} messages are taken back, but there are only {known}").into())
+                Err(
+                    format!("{messages} messages are taken back, but there are only {known}")
+                        .into(),
+                )
             }
             Entry::Summary(summary) if summary.messages > self.history.len() => {
                 let known = self.history.len();
-                Err(format!("a summary stands for {} messages, but there are {known}", summary.messages).into())
+                Err(format!(
+                    "a summary stands for {} messages, but there are {known}",
+                    summary.messages
+                )
+                .into())
             }
             _ => {
                 self.push(entry, raw);
@@ -394,14 +462,22 @@ impl Log {
                 self.add(message.clone());
             }
             Entry::Instructions(instructions) => {
-                let is_first = self.instructions.replace(Box::new(instructions.clone())).is_none();
+                let is_first = self
+                    .instructions
+                    .replace(Box::new(instructions.clone()))
+                    .is_none();
                 let said = self.history.len();
-                self.bound.from = if is_first { instructions.bound_from.min(said) } else { said };
+                self.bound.from = if is_first {
+                    instructions.bound_from.min(said)
+                } else {
+                    said
+                };
             }
             Entry::Summary(summary) => self.summarise(summary),
             Entry::Sent(sent) => self.bound.sent.push((self.history.len(), sent.clone())),
             Entry::Retract { messages } => {
-                self.history.truncate(self.history.len().saturating_sub(*messages));
+                self.history
+                    .truncate(self.history.len().saturating_sub(*messages));
                 self.cut_off.split_off(&self.history.len());
                 self.items.split_off(&self.history.len());
                 self.bound.from = self.bound.from.min(self.history.len());
@@ -410,7 +486,10 @@ impl Log {
                 self.is_summarised &= !self.history.is_empty();
             }
         }
-        self.lines.push(Line { raw, entry: Some(entry) });
+        self.lines.push(Line {
+            raw,
+            entry: Some(entry),
+        });
     }
 
     fn add(&mut self, message: Message) {
@@ -425,13 +504,25 @@ impl Log {
         let items = latest(items);
         // The summary and the items that stay.
         let begin = 1 + items.len();
-        let messages = std::iter::once(summary.to_message()).chain(items.iter().map(Item::to_message));
+        let messages =
+            std::iter::once(summary.to_message()).chain(items.iter().map(Item::to_message));
         self.history.splice(..end, messages.collect::<Vec<_>>());
-        let kept = items.into_iter().enumerate().map(|(at, item)| (1 + at, item));
-        self.items = kept.chain(rest.into_iter().map(|(at, item)| (at - end + begin, item))).collect();
+        let kept = items
+            .into_iter()
+            .enumerate()
+            .map(|(at, item)| (1 + at, item));
+        self.items = kept
+            .chain(rest.into_iter().map(|(at, item)| (at - end + begin, item)))
+            .collect();
         let (_, cut_off) = parted(std::mem::take(&mut self.cut_off), end);
-        self.cut_off = cut_off.into_iter().map(|(at, why)| (at - end + begin, why)).collect();
-        *self.bound = Bound { from: self.history.len(), sent: Vec::new() };
+        self.cut_off = cut_off
+            .into_iter()
+            .map(|(at, why)| (at - end + begin, why))
+            .collect();
+        *self.bound = Bound {
+            from: self.history.len(),
+            sent: Vec::new(),
+        };
         if self.history.len() == begin {
             self.collecting = None;
         }
@@ -443,15 +534,30 @@ impl Log {
     fn collect(&mut self, result: Block) {
         let Some(places) = &self.collecting else {
             self.collecting = Some(Box::new(places_of_calls(self.history.last())));
-            return self.history.push(Message { role: Role::User, blocks: vec![result], item: None });
+            return self.history.push(Message {
+                role: Role::User,
+                blocks: vec![result],
+                item: None,
+            });
         };
-        let Some(results) = self.history.last_mut() else { return };
-        let place = |block: &Block| block.result_id().and_then(|id| places.get(id)).copied().unwrap_or(places.len());
-        let at = results.blocks.partition_point(|known| place(known) <= place(&result));
+        let Some(results) = self.history.last_mut() else {
+            return;
+        };
+        let place = |block: &Block| {
+            block
+                .result_id()
+                .and_then(|id| places.get(id))
+                .copied()
+                .unwrap_or(places.len())
+        };
+        let at = results
+            .blocks
+            .partition_point(|known| place(known) <= place(&result));
         results.blocks.insert(at, result);
     }
 
-    /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes back no more than there is, an
+    /// Adds an entry and gives its complete line, with the newline. An [`Entry::Retract`] takes
+    /// back no more than there is, an
     /// [`Entry::Summary`] stands for no more.
     pub fn append(&mut self, entry: Entry) -> &str {
         let kept: Result<(), std::convert::Infallible> = self.append_kept(entry, |_| Ok(()));
@@ -459,17 +565,25 @@ impl Log {
         self.lines.last().map_or("", |line| &line.raw)
     }
 
-    /// As [`Log::append`], but only once `keep` has the line: what a journal refuses does not count.
+    /// As [`Log::append`], but only once `keep` has the line: what a journal refuses does not
+    /// count.
     ///
     /// # Errors
     ///
     /// Those of `keep`.
-    pub fn append_kept<E>(&mut self, entry: Entry, keep: impl FnOnce(&str) -> Result<(), E>) -> Result<(), E> {
+    pub fn append_kept<E>(
+        &mut self,
+        entry: Entry,
+        keep: impl FnOnce(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
         let entry = match entry {
-            Entry::Retract { messages } => Entry::Retract { messages: messages.min(self.history.len()) },
-            Entry::Summary(summary) => {
-                Entry::Summary(Summary { messages: summary.messages.min(self.history.len()), ..summary })
-            }
+            Entry::Retract { messages } => Entry::Retract {
+                messages: messages.min(self.history.len()),
+            },
+            Entry::Summary(summary) => Entry::Summary(Summary {
+                messages: summary.messages.min(self.history.len()),
+                ..summary
+            }),
             entry => entry,
         };
         let raw = write::entry(&entry, self.lines.len() + 1);
@@ -488,21 +602,32 @@ impl Log {
         self.items.values()
     }
 
-    /// System prompt and tools of the last request; `None` if there was none, or if an older program wrote the log.
+    /// System prompt and tools of the last request; `None` if there was none, or if an older
+    /// program wrote the log.
     pub fn instructions(&self) -> Option<&Instructions> {
         self.instructions.as_deref()
     }
 
-    /// How many messages stand before the last renewal of system prompt and tools; 0 if there was none.
+    /// How many messages stand before the last renewal of system prompt and tools; 0 if there was
+    /// none.
     pub fn bound_from(&self) -> usize {
         self.bound.from
     }
 
-    /// Returns what the last request said to which thinking of the history is bound; `None` if there is no such thinking, or if an older
-    /// program wrote the log.
+    /// Returns what the last request said to which thinking of the history is bound; `None` if
+    /// there is no such thinking, or if an older program wrote the log.
     pub fn sent(&self) -> Option<&Sent> {
-        let is_answered = |at: usize| self.history.get(at).is_some_and(|answer| answer.role == Role::Assistant);
-        self.bound.sent.iter().rev().find(|(at, _)| *at >= self.bound.from && is_answered(*at)).map(|(_, sent)| sent)
+        let is_answered = |at: usize| {
+            self.history
+                .get(at)
+                .is_some_and(|answer| answer.role == Role::Assistant)
+        };
+        self.bound
+            .sent
+            .iter()
+            .rev()
+            .find(|(at, _)| *at >= self.bound.from && is_answered(*at))
+            .map(|(_, sent)| sent)
     }
 
     /// The tokens of all answers.
@@ -535,15 +660,20 @@ impl Log {
         self.lines().collect()
     }
 
-    /// Returns `true` if somebody still waits: the last message is the person's, or tool results, without an answer, or the model's with
-    /// calls that have no results, or an answer that was cut off or says nothing. Not if an interrupt item says so already; other
-    /// items are not looked at.
+    /// Returns `true` if somebody still waits: the last message is the person's, or tool results,
+    /// without an answer, or the model's with calls that have no results, or an answer that was cut
+    /// off or says nothing. Not if an interrupt item says so already; other items are not looked
+    /// at.
     pub fn is_interrupted(&self) -> bool {
         let mut items = self.history.iter().rev().map_while(|message| message.item);
         if items.any(|item| item == ItemKind::Interrupt) {
             return false;
         }
-        let last = self.history.iter().rev().find(|message| message.item.is_none());
+        let last = self
+            .history
+            .iter()
+            .rev()
+            .find(|message| message.item.is_none());
         // A summary is nothing that somebody waits for an answer to.
         let last = last.filter(|_| !self.ends_with_summary());
         last.is_some_and(|message| match message.role {
@@ -564,28 +694,41 @@ impl Log {
 
     /// Returns `true` if nothing was said since a summary; items are not looked at.
     pub fn ends_with_summary(&self) -> bool {
-        self.is_summarised && self.history.iter().rposition(|message| message.item.is_none()) == Some(0)
+        self.is_summarised
+            && self
+                .history
+                .iter()
+                .rposition(|message| message.item.is_none())
+                == Some(0)
     }
 
-    /// Why the answer that the history ends with is not complete; `None` if it is, or if there is none. Items are not looked
-    /// at.
+    /// Why the answer that the history ends with is not complete; `None` if it is, or if there is
+    /// none. Items are not looked at.
     pub fn cut_off(&self) -> Option<CutOff> {
-        let last = self.history.iter().rposition(|message| message.item.is_none())?;
+        let last = self
+            .history
+            .iter()
+            .rposition(|message| message.item.is_none())?;
         self.cut_off.get(&last).copied()
     }
 
-    /// The calls ([`Block::ToolUse`]) of the answer that the history ends with which have no result yet.
+    /// The calls ([`Block::ToolUse`]) of the answer that the history ends with which have no result
+    /// yet.
     pub fn open_calls(&self) -> Vec<&Block> {
         let (answer, results) = match self.history.as_slice() {
-            [.., answer, results] if self.collecting.is_some() => (answer, results.blocks.as_slice()),
+            [.., answer, results] if self.collecting.is_some() => {
+                (answer, results.blocks.as_slice())
+            }
             [.., answer] => (answer, [].as_slice()),
             [] => return Vec::new(),
         };
         let answered: HashSet<&Arc<str>> = results.iter().filter_map(Block::result_id).collect();
         match answer.role {
-            Role::Assistant => {
-                answer.blocks.iter().filter(|block| block.call_id().is_some_and(|id| !answered.contains(id))).collect()
-            }
+            Role::Assistant => answer
+                .blocks
+                .iter()
+                .filter(|block| block.call_id().is_some_and(|id| !answered.contains(id)))
+                .collect(),
             Role::User | Role::System => Vec::new(),
         }
     }

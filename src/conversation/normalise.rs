@@ -1,7 +1,8 @@
 //! The normal form of a history: what compiler and runtime both render.
 //!
-//! Three steps: what the target does not take goes; what says nothing goes; calls and results are paired, and results
-//! move right behind their calls. The second step is done once more, since a message may have lost its calls.
+//! Three steps: what the target does not take goes; what says nothing goes; calls and results are
+//! paired, and results move right behind their calls. The second step is done once more, since a
+//! message may have lost its calls.
 
 mod names;
 mod provider;
@@ -17,7 +18,8 @@ use super::{Block, Message, Role};
 /// The needs of a request's target in a history. The default is what holds for every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NormalFormRules {
-    /// The client API that the request goes to; thinking of another origin is dropped. `None`: any origin.
+    /// The client API that the request goes to; thinking of another origin is dropped. `None`: any
+    /// origin.
     pub origin: Option<Arc<str>>,
     /// `true` if thinking without a signature is refused by the API and therefore dropped.
     pub needs_signature: bool,
@@ -29,7 +31,8 @@ pub struct NormalFormRules {
     pub own_blocks: ProviderBlockKinds,
     /// The names of called tools that it takes; a call with another name gets one.
     pub names: NameRule,
-    /// The first message whose thinking is bound to what stands before it now; thinking in earlier ones is dropped.
+    /// The first message whose thinking is bound to what stands before it now; thinking in earlier
+    /// ones is dropped.
     pub bound_from: usize,
 }
 
@@ -79,7 +82,8 @@ pub enum NormalFormChange {
         /// The message's index.
         message: usize,
     },
-    /// A call whose tool has a name that the target refuses; it gets another name, and so does its result.
+    /// A call whose tool has a name that the target refuses; it gets another name, and so does its
+    /// result.
     RefusedName {
         /// The message's index.
         message: usize,
@@ -110,14 +114,14 @@ pub enum NormalFormChange {
         /// The message's index.
         message: usize,
     },
-    /// A provider's own block that does not go back: it is another's, or one that is kept for the host alone. Its text
-    /// stands for it, if it has one.
+    /// A provider's own block that does not go back: it is another's, or one that is kept for the
+    /// host alone. Its text stands for it, if it has one.
     OwnBlock {
         /// The message's index.
         message: usize,
     },
-    /// A provider's own call without its result, or the result without the call; dropped. A call that was sent in the middle of its
-    /// turn stays, and gets an error as its result.
+    /// A provider's own call without its result, or the result without the call; dropped. A call
+    /// that was sent in the middle of its turn stays, and gets an error as its result.
     OwnHalf {
         /// The message's index.
         message: usize,
@@ -127,7 +131,8 @@ pub enum NormalFormChange {
         /// The message's index.
         message: usize,
     },
-    /// A turn of thinking alone, or thinking at the end of a turn where something must follow; dropped.
+    /// A turn of thinking alone, or thinking at the end of a turn where something must follow;
+    /// dropped.
     ThinkingAlone {
         /// The message's index.
         message: usize,
@@ -167,12 +172,18 @@ impl NormalFormChange {
     /// One lower-case phrase.
     pub fn describe(&self) -> String {
         match self {
-            NormalFormChange::CallWithoutResult { id, .. } => format!("the tool call `{id}` has no result"),
+            NormalFormChange::CallWithoutResult { id, .. } => {
+                format!("the tool call `{id}` has no result")
+            }
             NormalFormChange::ResultWithoutCall { id, .. } => {
                 format!("the tool result for `{id}` answers no call before it")
             }
-            NormalFormChange::SecondResult { id, .. } => format!("the tool call `{id}` has a result already"),
-            NormalFormChange::RepeatedId { id, .. } => format!("an earlier tool call has the id `{id}` too"),
+            NormalFormChange::SecondResult { id, .. } => {
+                format!("the tool call `{id}` has a result already")
+            }
+            NormalFormChange::RepeatedId { id, .. } => {
+                format!("an earlier tool call has the id `{id}` too")
+            }
             NormalFormChange::CallWithoutId { .. } => "a tool call has no id".into(),
             NormalFormChange::RefusedName { name, .. } => {
                 format!("this client API takes no tool with the name `{name}`")
@@ -180,9 +191,13 @@ impl NormalFormChange {
             NormalFormChange::ResultApart { id, .. } => {
                 format!("the tool result for `{id}` does not stand right behind its call")
             }
-            NormalFormChange::ErrorWithoutText { id, .. } => format!("the error result for `{id}` has no text"),
+            NormalFormChange::ErrorWithoutText { id, .. } => {
+                format!("the error result for `{id}` has no text")
+            }
             NormalFormChange::ForeignThinking { .. } => "thinking of another client API".into(),
-            NormalFormChange::OwnBlock { .. } => "a block that does not go back to this client API".into(),
+            NormalFormChange::OwnBlock { .. } => {
+                "a block that does not go back to this client API".into()
+            }
             NormalFormChange::OwnHalf { .. } => {
                 "a provider's own call without its result, or a result without its call".into()
             }
@@ -206,8 +221,12 @@ impl NormalFormChange {
             NormalFormChange::RepeatedId { .. } => {
                 "it gets another id before anything is rendered: give each call its own"
             }
-            NormalFormChange::CallWithoutId { .. } => "it gets one before anything is rendered: give it one",
-            NormalFormChange::RefusedName { .. } => "it gets another name before anything is rendered",
+            NormalFormChange::CallWithoutId { .. } => {
+                "it gets one before anything is rendered: give it one"
+            }
+            NormalFormChange::RefusedName { .. } => {
+                "it gets another name before anything is rendered"
+            }
             NormalFormChange::ResultApart { .. } => {
                 "it is moved there before anything is rendered: put all results of a turn into the message behind it, first"
             }
@@ -220,7 +239,9 @@ impl NormalFormChange {
             | NormalFormChange::OwnHalf { .. }
             | NormalFormChange::UnsignedThinking { .. }
             | NormalFormChange::ThinkingAlone { .. }
-            | NormalFormChange::EmptyMessage { .. } => "it is dropped before anything is rendered: remove it",
+            | NormalFormChange::EmptyMessage { .. } => {
+                "it is dropped before anything is rendered: remove it"
+            }
         }
     }
 }
@@ -231,31 +252,52 @@ impl NormalFormChange {
 ///
 /// * Calls without a result in their round are dropped, but those of the last message stay unless
 ///   [`NormalFormRules::drops_open_calls`]; so are results without a call, and second results.
-/// * The results of a round stand in one message right behind the one with their calls, before anything else.
-/// * A call with the id of an earlier one gets another id, and its result too; one without an id gets one.
-/// * A call whose tool has a name that the target refuses gets another one, always the same for a name.
+/// * The results of a round stand in one message right behind the one with their calls, before
+///   anything else.
+/// * A call with the id of an earlier one gets another id, and its result too; one without an id
+///   gets one.
+/// * A call whose tool has a name that the target refuses gets another one, always the same for a
+///   name.
 /// * An error result without text and images gets [`NO_MESSAGE`].
 /// * Turns of thinking alone are dropped, and messages that say nothing: no block, or blank texts.
-/// * Thinking that the target does not take is dropped, and so are blocks of another provider, or their text stands for them.
-/// * A provider's own calls and results that lack their other half are dropped, where a target is named.
+/// * Thinking that the target does not take is dropped, and so are blocks of another provider, or
+///   their text stands for them.
+/// * A provider's own calls and results that lack their other half are dropped, where a target is
+///   named.
 pub fn normalise(history: &[Message], rules: &NormalFormRules) -> Normal {
-    let mut form = NormalForm { messages: Vec::with_capacity(history.len()), changes: Vec::new() };
+    let mut form = NormalForm {
+        messages: Vec::with_capacity(history.len()),
+        changes: Vec::new(),
+    };
     form.take(history, rules);
     form.pair_own(rules);
     form.strip(rules);
     form.pair(rules);
     form.strip(rules);
     form.changes.sort_by_key(NormalFormChange::message);
-    Normal { history: form.messages.into_iter().map(|(_, message)| message).collect(), changes: form.changes }
+    Normal {
+        history: form
+            .messages
+            .into_iter()
+            .map(|(_, message)| message)
+            .collect(),
+        changes: form.changes,
+    }
 }
 
 /// Returns `true` if the normal form of a history may depend on where it goes.
 pub(crate) fn depends_on_target(history: &[Message]) -> bool {
-    history.iter().flat_map(|message| &message.blocks).any(|block| match block {
-        Block::Provider(_) => true,
-        Block::ToolUse { name, .. } => !names::is_plain(name),
-        block => block.is_thinking(),
-    }) || history.last().is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
+    history
+        .iter()
+        .flat_map(|message| &message.blocks)
+        .any(|block| match block {
+            Block::Provider(_) => true,
+            Block::ToolUse { name, .. } => !names::is_plain(name),
+            block => block.is_thinking(),
+        })
+        || history
+            .last()
+            .is_some_and(|last| last.blocks.iter().any(|block| block.call_id().is_some()))
 }
 
 /// A history on its way: each message with its index in the original one.
@@ -278,7 +320,14 @@ impl NormalForm {
                     None => blocks.push(rules.named(block, index, &mut self.changes)),
                 }
             }
-            self.messages.push((index, Message { role: message.role, blocks, item: message.item }));
+            self.messages.push((
+                index,
+                Message {
+                    role: message.role,
+                    blocks,
+                    item: message.item,
+                },
+            ));
         }
     }
 
@@ -286,23 +335,35 @@ impl NormalForm {
     fn strip(&mut self, rules: &NormalFormRules) {
         let changes = &mut self.changes;
         self.messages.retain(|(index, message)| {
-            let stays = message.blocks.iter().any(|block| block.is_thinking() || block.says_something());
+            let stays = message
+                .blocks
+                .iter()
+                .any(|block| block.is_thinking() || block.says_something());
             if !stays {
                 changes.push(NormalFormChange::EmptyMessage { message: *index });
             }
             stays
         });
-        for turn in self.messages.chunk_by_mut(|(_, one), (_, other)| one.is_assistant() && other.is_assistant()) {
+        for turn in self
+            .messages
+            .chunk_by_mut(|(_, one), (_, other)| one.is_assistant() && other.is_assistant())
+        {
             if turn[0].1.is_assistant() {
                 drop_last_thoughts(turn, rules, &mut self.changes);
             }
         }
-        self.messages.retain(|(_, message)| !message.blocks.is_empty());
+        self.messages
+            .retain(|(_, message)| !message.blocks.is_empty());
     }
 }
 
-/// Drops the thinking of a turn that says nothing else; where something must follow, also thinking at a turn's end.
-fn drop_last_thoughts(turn: &mut [(usize, Message)], rules: &NormalFormRules, changes: &mut Vec<NormalFormChange>) {
+/// Drops the thinking of a turn that says nothing else; where something must follow, also thinking
+/// at a turn's end.
+fn drop_last_thoughts(
+    turn: &mut [(usize, Message)],
+    rules: &NormalFormRules,
+    changes: &mut Vec<NormalFormChange>,
+) {
     let end = turn.iter().rposition(|message| says(message).is_some());
     let from = match end {
         Some(_) if !rules.needs_end => return,
@@ -324,10 +385,16 @@ fn says((_, message): &(usize, Message)) -> Option<usize> {
 }
 
 fn refusal(block: &Block, message: usize, rules: &NormalFormRules) -> Option<NormalFormChange> {
-    let foreign =
-        |origin: &Option<Arc<str>>| origin.as_ref().zip(rules.origin.as_ref()).is_some_and(|(from, to)| from != to);
+    let foreign = |origin: &Option<Arc<str>>| {
+        origin
+            .as_ref()
+            .zip(rules.origin.as_ref())
+            .is_some_and(|(from, to)| from != to)
+    };
     match block {
-        Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. } if foreign(origin) => {
+        Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. }
+            if foreign(origin) =>
+        {
             Some(NormalFormChange::ForeignThinking { message })
         }
         Block::Thinking { signature, .. } if rules.needs_signature && signature.is_empty() => {
@@ -350,10 +417,14 @@ impl Message {
 impl Block {
     /// Returns `true` if it is thinking, readable or not.
     pub(crate) fn is_thinking(&self) -> bool {
-        matches!(self, Block::Thinking { .. } | Block::RedactedThinking { .. })
+        matches!(
+            self,
+            Block::Thinking { .. } | Block::RedactedThinking { .. }
+        )
     }
 
-    /// Returns `true` if a message with this block alone says something: it is neither thinking nor blank text.
+    /// Returns `true` if a message with this block alone says something: it is neither thinking nor
+    /// blank text.
     pub(crate) fn says_something(&self) -> bool {
         match self {
             Block::Text(text) => !text.trim().is_empty(),

@@ -1,7 +1,8 @@
 //! The evidence of a rule: where a fact about a provider was found, and how much that counts.
 //!
-//! Sources are written as addresses, and [`rank`] is the one place that judges an address. Rules list theirs as [`Evidence`];
-//! texts of others (the `source` of a model family) are searched for addresses by [`citations`].
+//! Sources are written as addresses, and [`rank`] is the one place that judges an address. Rules
+//! list theirs as [`Evidence`]; texts of others (the `source` of a model family) are searched for
+//! addresses by [`citations`].
 
 use std::fmt;
 
@@ -50,8 +51,16 @@ pub struct Evidence {
 
 impl Evidence {
     /// An entry of a rule's declaration.
-    pub(crate) const fn new(source: &'static str, shows: &'static str, seen: &'static str) -> Evidence {
-        Evidence { source, shows, seen }
+    pub(crate) const fn new(
+        source: &'static str,
+        shows: &'static str,
+        seen: &'static str,
+    ) -> Evidence {
+        Evidence {
+            source,
+            shows,
+            seen,
+        }
     }
 
     /// Returns how much the source counts.
@@ -63,7 +72,11 @@ impl Evidence {
 /// One line of Markdown: the rank, the source, what it shows and when it was seen.
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Evidence { source, shows, seen } = self;
+        let Evidence {
+            source,
+            shows,
+            seen,
+        } = self;
         match source.strip_prefix(RECORDED) {
             Some(recording) => write!(f, "recorded: {}", recording.trim())?,
             None if source.contains("://") => write!(f, "{}: <{source}>", self.rank())?,
@@ -131,7 +144,8 @@ const PROVIDER_DOMAINS: [&str; 34] = [
 /// First labels of hosts where others write, whoever owns the domain.
 const FORUMS: [&str; 5] = ["community", "discuss", "forum", "forums", "repost"];
 
-/// Owners on GitHub whose source is a provider's SDK, specification or server, or the project that a rule is about.
+/// Owners on GitHub whose source is a provider's SDK, specification or server, or the project that
+/// a rule is about.
 const PROVIDER_OWNERS: [&str; 22] = [
     "anthropics",
     "azure",
@@ -176,8 +190,9 @@ const PROVIDER_PACKAGES: [&str; 12] = [
 /// Pages of a repository on GitHub that its visitors write.
 const TALK: [&str; 4] = ["issues", "pull", "pulls", "discussions"];
 
-/// Returns the rank of one address: `recorded: PROJECT, CASSETTE`, `https://…`, a package URL (`pkg:pypi/openai@3.54`), or
-/// `OWNER/REPOSITORY#NUMBER`. What is none of these is a thread, the weakest.
+/// Returns the rank of one address: `recorded: PROJECT, CASSETTE`, `https://…`, a package URL
+/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. What is none of these is a thread, the
+/// weakest.
 pub fn rank(address: &str) -> Rank {
     let address = address.trim();
     if address.starts_with(RECORDED) {
@@ -185,9 +200,15 @@ pub fn rank(address: &str) -> Rank {
     }
     let is_provider = match address.strip_prefix(PACKAGE) {
         Some(package) => is_of_provider(package),
-        None => address.split_once("://").is_some_and(|(_, rest)| is_page_of_provider(rest)),
+        None => address
+            .split_once("://")
+            .is_some_and(|(_, rest)| is_page_of_provider(rest)),
     };
-    if is_provider { Rank::Provider } else { Rank::Thread }
+    if is_provider {
+        Rank::Provider
+    } else {
+        Rank::Thread
+    }
 }
 
 /// Returns `true` if a package URL, without its scheme, names a provider's package.
@@ -199,7 +220,10 @@ fn is_of_provider(package: &str) -> bool {
         None => end,
     };
     let name = package[..end.unwrap_or(package.len())].to_lowercase();
-    match name.strip_prefix("github/").and_then(|path| path.split('/').next()) {
+    match name
+        .strip_prefix("github/")
+        .and_then(|path| path.split('/').next())
+    {
         Some(owner) => PROVIDER_OWNERS.contains(&owner),
         None => PROVIDER_PACKAGES.contains(&name.as_str()),
     }
@@ -210,20 +234,32 @@ fn is_page_of_provider(rest: &str) -> bool {
     let rest = rest.to_lowercase();
     let mut parts = rest.split(['/', '?', '#']);
     let host = parts.next().unwrap_or_default();
-    if matches!(host, "github.com" | "www.github.com" | "raw.githubusercontent.com") {
+    if matches!(
+        host,
+        "github.com" | "www.github.com" | "raw.githubusercontent.com"
+    ) {
         let owner = parts.next().unwrap_or_default();
-        return PROVIDER_OWNERS.contains(&owner) && !parts.nth(1).is_some_and(|page| TALK.contains(&page));
+        return PROVIDER_OWNERS.contains(&owner)
+            && !parts.nth(1).is_some_and(|page| TALK.contains(&page));
     }
-    let is_forum = host.split('.').next().is_some_and(|label| FORUMS.contains(&label));
-    !is_forum && PROVIDER_DOMAINS.iter().any(|domain| is_within(host, domain))
+    let is_forum = host
+        .split('.')
+        .next()
+        .is_some_and(|label| FORUMS.contains(&label));
+    !is_forum
+        && PROVIDER_DOMAINS
+            .iter()
+            .any(|domain| is_within(host, domain))
 }
 
 /// Returns `true` if a host is a domain, or below it.
 fn is_within(host: &str, domain: &str) -> bool {
-    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    host.strip_suffix(domain)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Returns the addresses that a text names, each once, strongest first. `OWNER/REPOSITORY#1, #2` names two threads.
+/// Returns the addresses that a text names, each once, strongest first. `OWNER/REPOSITORY#1, #2`
+/// names two threads.
 pub fn citations(text: &str) -> Vec<Citation> {
     let mut found = Vec::new();
     for part in text.split(';') {
@@ -244,8 +280,14 @@ fn addresses(part: &str, found: &mut Vec<Citation>) {
         let word = word.trim_matches(|c: char| "[]{}'\"`*.:".contains(c));
         if word.contains("://") || word.starts_with(PACKAGE) {
             found.push(Citation::of(word));
-        } else if let Some((name, number)) = word.split_once('#').filter(|(_, number)| is_number(number)) {
-            let of = if name.is_empty() { repository } else { Some(name).filter(|name| is_repository(name)) };
+        } else if let Some((name, number)) =
+            word.split_once('#').filter(|(_, number)| is_number(number))
+        {
+            let of = if name.is_empty() {
+                repository
+            } else {
+                Some(name).filter(|name| is_repository(name))
+            };
             repository = of.or(repository);
             found.extend(of.map(|name| Citation::of(&format!("{name}#{number}"))));
         }
@@ -258,21 +300,28 @@ fn is_number(text: &str) -> bool {
 
 /// Returns `true` if a text is `OWNER/REPOSITORY`.
 fn is_repository(text: &str) -> bool {
-    text.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name))
+    text.split_once('/')
+        .is_some_and(|(owner, name)| is_name(owner) && is_name(name))
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
 impl Citation {
     fn of(address: &str) -> Citation {
-        Citation { rank: rank(address), address: address.to_owned() }
+        Citation {
+            rank: rank(address),
+            address: address.to_owned(),
+        }
     }
 }
 
-/// Returns whether sources of these ranks, each another source, carry an error: one that is recorded or the provider's, or
-/// two threads that agree.
+/// Returns whether sources of these ranks, each another source, carry an error: one that is
+/// recorded or the provider's, or two threads that agree.
 pub fn carry_an_error(ranks: impl IntoIterator<Item = Rank>) -> bool {
     let mut threads = 0;
     for rank in ranks {
@@ -291,19 +340,40 @@ mod tests {
     #[test]
     fn an_address_has_the_rank_of_who_wrote_it() {
         for (address, expected) in [
-            ("recorded: pydantic-ai, test_openai/test_stop.yaml", Rank::Recorded),
-            ("https://platform.claude.com/docs/en/build-with-claude/effort", Rank::Provider),
-            ("https://ai.google.dev/gemini-api/docs/thinking?hl=ja", Rank::Provider),
+            (
+                "recorded: pydantic-ai, test_openai/test_stop.yaml",
+                Rank::Recorded,
+            ),
+            (
+                "https://platform.claude.com/docs/en/build-with-claude/effort",
+                Rank::Provider,
+            ),
+            (
+                "https://ai.google.dev/gemini-api/docs/thinking?hl=ja",
+                Rank::Provider,
+            ),
             ("https://github.com/openai/openai-openapi", Rank::Provider),
-            ("https://github.com/openai/openai-python/blob/main/README.md", Rank::Provider),
-            ("https://github.com/openai/openai-python/issues/2194", Rank::Thread),
+            (
+                "https://github.com/openai/openai-python/blob/main/README.md",
+                Rank::Provider,
+            ),
+            (
+                "https://github.com/openai/openai-python/issues/2194",
+                Rank::Thread,
+            ),
             ("https://community.openai.com/t/1", Rank::Thread),
             ("https://notopenai.com/docs", Rank::Thread),
             ("https://dev.to/somebody/post", Rank::Thread),
-            ("pkg:pypi/anthropic@2.12#types/tool_param.py", Rank::Provider),
+            (
+                "pkg:pypi/anthropic@2.12#types/tool_param.py",
+                Rank::Provider,
+            ),
             ("pkg:npm/@google/genai@2.0", Rank::Provider),
             ("pkg:npm/@ai-sdk/google@4.0", Rank::Thread),
-            ("pkg:github/ollama/ollama@fb30760#server/routes.go", Rank::Provider),
+            (
+                "pkg:github/ollama/ollama@fb30760#server/routes.go",
+                Rank::Provider,
+            ),
             ("pkg:github/vercel/ai", Rank::Thread),
             ("ollama/ollama#1", Rank::Thread),
             ("a word", Rank::Thread),
@@ -317,7 +387,17 @@ mod tests {
         let text = "refused: a/b#1, #2 (2026-03), see <https://docs.x.ai/docs>; recorded: p, a.yaml; a/b#1 and c/d.e#7: \"x #9\"";
         let found = citations(text);
         let found: Vec<&str> = found.iter().map(|it| it.address.as_str()).collect();
-        assert_eq!(found, ["recorded: p, a.yaml", "https://docs.x.ai/docs", "a/b#1", "a/b#2", "c/d.e#7", "c/d.e#9"]);
+        assert_eq!(
+            found,
+            [
+                "recorded: p, a.yaml",
+                "https://docs.x.ai/docs",
+                "a/b#1",
+                "a/b#2",
+                "c/d.e#7",
+                "c/d.e#9"
+            ]
+        );
         assert!(citations("near what the rules refuse, 3.4/2 #x").is_empty());
     }
 

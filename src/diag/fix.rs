@@ -20,7 +20,10 @@ const LONGEST_LINE: usize = 2000;
 impl Edit {
     /// An edit of a source.
     pub fn new(span: Span, text: impl Into<String>) -> Edit {
-        Edit { span, text: text.into() }
+        Edit {
+            span,
+            text: text.into(),
+        }
     }
 }
 
@@ -32,8 +35,8 @@ impl Diagnostic {
         self
     }
 
-    /// Returns the edit that fixes the finding. For a misspelt name, the edit writes the name that the help suggests. Only a further
-    /// run shows that all is well afterwards.
+    /// Returns the edit that fixes the finding. For a misspelt name, the edit writes the name that
+    /// the help suggests. Only a further run shows that all is well afterwards.
     pub fn fix(&self, sources: &Sources) -> Option<Edit> {
         let file = sources.get(self.primary.span.file);
         // What is bundled cannot be edited, and of a part of a file nobody has the rest.
@@ -45,21 +48,30 @@ impl Diagnostic {
             return self.fix.clone();
         }
         let name = suggested(self.help.as_deref()?)?;
-        renamed(self.primary.span, sources.slice(self.primary.span), name).or_else(|| self.on_line(name, sources))
+        renamed(self.primary.span, sources.slice(self.primary.span), name)
+            .or_else(|| self.on_line(name, sources))
     }
 
-    /// The edit that writes a name in the place of the misspelt one that the message quotes, if that stands once on the line.
+    /// The edit that writes a name in the place of the misspelt one that the message quotes, if
+    /// that stands once on the line.
     fn on_line(&self, name: &str, sources: &Sources) -> Option<Edit> {
         let wrong = self.message.split('`').skip(1).step_by(2);
-        let wrong = wrong.filter(|it| is_word(it) && is_word(name) && !nearest(it, [name]).is_empty()).last()?;
+        let wrong = wrong
+            .filter(|it| is_word(it) && is_word(name) && !nearest(it, [name]).is_empty())
+            .last()?;
         let file = sources.get(self.primary.span.file);
         let range = file.line_around(self.primary.span.start as usize, LONGEST_LINE)?;
         let (start, line) = (range.start, &file.text()[range]);
-        let is_whole =
-            |at: &usize| is_end(line[..*at].chars().next_back()) && is_end(line[at + wrong.len()..].chars().next());
+        let is_whole = |at: &usize| {
+            is_end(line[..*at].chars().next_back())
+                && is_end(line[at + wrong.len()..].chars().next())
+        };
         let mut places = line.match_indices(wrong).map(|(at, _)| at).filter(is_whole);
         let at = places.next().filter(|_| places.next().is_none())? + start;
-        Some(Edit::new(Span::new(self.primary.span.file, at..at + wrong.len()), name))
+        Some(Edit::new(
+            Span::new(self.primary.span.file, at..at + wrong.len()),
+            name,
+        ))
     }
 }
 
@@ -68,7 +80,10 @@ fn is_end(c: Option<char>) -> bool {
 }
 
 fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
 /// The one name that a help text suggests.
@@ -77,17 +92,23 @@ fn suggested(help: &str) -> Option<&str> {
     (!name.contains('`')).then_some(name)
 }
 
-/// The edit that writes a name in the place of a misspelt one: a bare key, a string of one line, or the last part of a path.
+/// The edit that writes a name in the place of a misspelt one: a bare key, a string of one line, or
+/// the last part of a path.
 fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
     if let Some(inner) = within_quotes(written) {
         let is_near = inner != name && !inner.contains('\\') && !nearest(inner, [name]).is_empty();
         let plain = !name.contains(['\\', '"', '\'']) && !name.chars().any(char::is_control);
         let quote = &written[..1];
-        let text = if plain { format!("{quote}{name}{quote}") } else { Text::quoted(name).to_string() };
+        let text = if plain {
+            format!("{quote}{name}{quote}")
+        } else {
+            Text::quoted(name).to_string()
+        };
         return is_near.then(|| Edit::new(span, text));
     }
     let last = written.rsplit('.').next().unwrap_or(written);
-    let is_near = last != name && is_word(last) && is_word(name) && !nearest(last, [name]).is_empty();
+    let is_near =
+        last != name && is_word(last) && is_word(name) && !nearest(last, [name]).is_empty();
     let is_path = written.split('.').all(is_word);
     let start = span.end - u32::try_from(last.len()).ok()?;
     (is_near && is_path).then(|| Edit::new(Span { start, ..span }, name))
@@ -108,7 +129,10 @@ mod tests {
 
     #[test]
     fn a_suggestion_of_one_name_is_understood() {
-        assert_eq!(suggested(&one_of(&["OpenAI Chat"]).expect("a name")), Some("OpenAI Chat"));
+        assert_eq!(
+            suggested(&one_of(&["OpenAI Chat"]).expect("a name")),
+            Some("OpenAI Chat")
+        );
         assert_eq!(suggested(&one_of(&["a", "b"]).expect("names")), None);
         assert_eq!(suggested("write `x`"), None);
     }
@@ -123,12 +147,28 @@ mod tests {
             Some(format!("{}{}", &written[..start], edit.text))
         };
         assert_eq!(fixed("extend", "extends").as_deref(), Some("extends"));
-        assert_eq!(fixed("\"OpenAI Caht\"", "OpenAI Chat").as_deref(), Some("\"OpenAI Chat\""));
-        assert_eq!(fixed("'OpenAI Caht'", "OpenAI Chat").as_deref(), Some("'OpenAI Chat'"));
-        assert_eq!(fixed("\"OpenAI Caht\"", "OpenAI \"Chat").as_deref(), Some("\"OpenAI \\\"Chat\""));
-        assert_eq!(fixed("msg.contnet", "content").as_deref(), Some("msg.content"));
-        for (written, name) in [("{{ x }}", "y"), ("\"\"\"contnet\"\"\"", "content"), ("model", "contexts"), ("", "a")]
-        {
+        assert_eq!(
+            fixed("\"OpenAI Caht\"", "OpenAI Chat").as_deref(),
+            Some("\"OpenAI Chat\"")
+        );
+        assert_eq!(
+            fixed("'OpenAI Caht'", "OpenAI Chat").as_deref(),
+            Some("'OpenAI Chat'")
+        );
+        assert_eq!(
+            fixed("\"OpenAI Caht\"", "OpenAI \"Chat").as_deref(),
+            Some("\"OpenAI \\\"Chat\"")
+        );
+        assert_eq!(
+            fixed("msg.contnet", "content").as_deref(),
+            Some("msg.content")
+        );
+        for (written, name) in [
+            ("{{ x }}", "y"),
+            ("\"\"\"contnet\"\"\"", "content"),
+            ("model", "contexts"),
+            ("", "a"),
+        ] {
             assert_eq!(fixed(written, name), None, "{written}");
         }
     }

@@ -18,13 +18,21 @@ pub struct CausedGroup {
     pub cause: Option<String>,
 }
 
-/// The key of groups that are about the same kind of change at the same place, because of the same line.
+/// The key of groups that are about the same kind of change at the same place, because of the same
+/// line.
 type Likeness = (Discriminant<ChangeKind>, bool, Option<String>, String);
 
 impl CausedGroup {
     fn likeness(&self) -> Likeness {
-        let Group { change, is_request, .. } = &self.group;
-        (discriminant(&change.kind), *is_request, self.cause.clone(), self.group.pattern())
+        let Group {
+            change, is_request, ..
+        } = &self.group;
+        (
+            discriminant(&change.kind),
+            *is_request,
+            self.cause.clone(),
+            self.group.pattern(),
+        )
     }
 
     fn absorb(&mut self, other: CausedGroup) {
@@ -32,23 +40,48 @@ impl CausedGroup {
     }
 }
 
-/// All changes of some files, equal ones as one. `cause` tells `path:line` of what caused a change; it is asked once for each
-/// change of each agent.
-pub fn grouped(files: &[ChangedFile], mut cause: impl FnMut(&BodyId, &Change) -> Option<String>) -> Vec<CausedGroup> {
-    let changes = files.iter().flat_map(|file| file.changes().into_iter().map(|change| (file.subject.clone(), change)));
-    merged(group(changes).into_iter().flat_map(|group| by_cause(&mut cause, group)).collect())
+/// All changes of some files, equal ones as one. `cause` tells `path:line` of what caused a change;
+/// it is asked once for each change of each agent.
+pub fn grouped(
+    files: &[ChangedFile],
+    mut cause: impl FnMut(&BodyId, &Change) -> Option<String>,
+) -> Vec<CausedGroup> {
+    let changes = files.iter().flat_map(|file| {
+        file.changes()
+            .into_iter()
+            .map(|change| (file.subject.clone(), change))
+    });
+    merged(
+        group(changes)
+            .into_iter()
+            .flat_map(|group| by_cause(&mut cause, group))
+            .collect(),
+    )
 }
 
 /// How many changes of one kind at one place stay apart if their values differ.
 const MOST_APART: usize = 3;
 
-/// All changes of some files of one cause, equal ones as one, and so are many at one place whose values differ from body to body.
+/// All changes of some files of one cause, equal ones as one, and so are many at one place whose
+/// values differ from body to body.
 pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
-    let changes = files.iter().flat_map(|file| file.changes().into_iter().map(|change| (file.subject.clone(), change)));
-    let likeness = |group: &Group| (discriminant(&group.change.kind), group.is_request, group.pattern());
+    let changes = files.iter().flat_map(|file| {
+        file.changes()
+            .into_iter()
+            .map(|change| (file.subject.clone(), change))
+    });
+    let likeness = |group: &Group| {
+        (
+            discriminant(&group.change.kind),
+            group.is_request,
+            group.pattern(),
+        )
+    };
     let groups = group(changes);
     let mut known: HashMap<_, (usize, usize)> = HashMap::new();
-    groups.iter().for_each(|group| known.entry(likeness(group)).or_insert((0, usize::MAX)).0 += 1);
+    groups
+        .iter()
+        .for_each(|group| known.entry(likeness(group)).or_insert((0, usize::MAX)).0 += 1);
     let mut alike: Vec<Group> = Vec::new();
     for group in groups {
         let (count, first) = known.get_mut(&likeness(&group)).expect("it was counted");
@@ -64,13 +97,25 @@ pub fn alike(files: &[ChangedFile]) -> Vec<Group> {
 }
 
 /// A group of equal changes as one for each line that caused them.
-fn by_cause(cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>, group: Group) -> Vec<CausedGroup> {
+fn by_cause(
+    cause: &mut impl FnMut(&BodyId, &Change) -> Option<String>,
+    group: Group,
+) -> Vec<CausedGroup> {
     let mut known: BTreeMap<Arc<str>, Option<String>> = BTreeMap::new();
     let mut groups: IndexMap<Option<String>, CausedGroup> = IndexMap::new();
-    let Group { pointer, change, is_request, subjects, .. } = group;
+    let Group {
+        pointer,
+        change,
+        is_request,
+        subjects,
+        ..
+    } = group;
     for subject in subjects {
         let agent = Arc::clone(&subject.agent);
-        let cause = known.entry(agent).or_insert_with(|| cause(&subject, &change)).clone();
+        let cause = known
+            .entry(agent)
+            .or_insert_with(|| cause(&subject, &change))
+            .clone();
         groups
             .entry(cause.clone())
             .or_insert_with(|| CausedGroup {
@@ -96,7 +141,10 @@ fn merged(groups: Vec<CausedGroup>) -> Vec<CausedGroup> {
     let mut merged: Vec<CausedGroup> = Vec::new();
     let mut known: HashMap<Likeness, usize> = HashMap::new();
     for group in groups {
-        let same = group.cause.is_some().then(|| *known.entry(group.likeness()).or_insert(merged.len()));
+        let same = group
+            .cause
+            .is_some()
+            .then(|| *known.entry(group.likeness()).or_insert(merged.len()));
         match same.filter(|&at| at < merged.len()) {
             Some(at) => merged[at].absorb(group),
             None => merged.push(group),

@@ -24,11 +24,20 @@ impl ChangedFile {
         let (old, new) = match (&self.old, &self.new) {
             (None, _) => return file(FileChange::New),
             (_, None) => return file(FileChange::Gone),
-            (Some(old), Some(new)) => (serde_json::from_str::<Value>(old), serde_json::from_str::<Value>(new)),
+            (Some(old), Some(new)) => (
+                serde_json::from_str::<Value>(old),
+                serde_json::from_str::<Value>(new),
+            ),
         };
-        let (Ok(old), Ok(new)) = (old, new) else { return file(FileChange::Broken) };
+        let (Ok(old), Ok(new)) = (old, new) else {
+            return file(FileChange::Broken);
+        };
         let changes = structural(&old, &new);
-        if changes.is_empty() { file(FileChange::Reformatted) } else { changes }
+        if changes.is_empty() {
+            file(FileChange::Reformatted)
+        } else {
+            changes
+        }
     }
 
     /// A textual diff; see [`textual`].
@@ -39,5 +48,8 @@ impl ChangedFile {
 }
 
 fn file(change: FileChange) -> Vec<Change> {
-    vec![Change { pointer: Pointer::root(), kind: ChangeKind::File(change) }]
+    vec![Change {
+        pointer: Pointer::root(),
+        kind: ChangeKind::File(change),
+    }]
 }

@@ -46,18 +46,27 @@ impl Group {
     }
 }
 
-/// Marks members that are gone at one place and new at another of the same bodies, with the same value: the mark of a cache, for instance, when
-/// a tool is added behind the one that had it.
+/// Marks members that are gone at one place and new at another of the same bodies, with the same
+/// value: the mark of a cache, for instance, when a tool is added behind the one that had it.
 pub(crate) fn mark_moved(groups: &mut [Group]) {
     let moved: Vec<bool> = groups.iter().map(|group| is_moved(group, groups)).collect();
-    groups.iter_mut().zip(moved).for_each(|(group, is_moved)| group.is_moved = is_moved);
+    groups
+        .iter_mut()
+        .zip(moved)
+        .for_each(|(group, is_moved)| group.is_moved = is_moved);
 }
 
 fn is_moved(gone: &Group, groups: &[Group]) -> bool {
-    let ChangeKind::Removed(value) = &gone.change.kind else { return false };
+    let ChangeKind::Removed(value) = &gone.change.kind else {
+        return false;
+    };
     let name = gone.pointer.rsplit('/').next().unwrap_or_default();
     // An element of a list has no name of its own.
-    if gone.variants > 1 || name.is_empty() || name == "*" || name.bytes().all(|byte| byte.is_ascii_digit()) {
+    if gone.variants > 1
+        || name.is_empty()
+        || name == "*"
+        || name.bytes().all(|byte| byte.is_ascii_digit())
+    {
         return false;
     }
     let arrives = |group: &&Group| match &group.change.kind {
@@ -66,7 +75,11 @@ fn is_moved(gone: &Group, groups: &[Group]) -> bool {
         }
         _ => false,
     };
-    let new: BTreeSet<&BodyId> = groups.iter().filter(arrives).flat_map(|group| &group.subjects).collect();
+    let new: BTreeSet<&BodyId> = groups
+        .iter()
+        .filter(arrives)
+        .flat_map(|group| &group.subjects)
+        .collect();
     gone.subjects.iter().all(|subject| new.contains(subject))
 }
 
@@ -81,7 +94,8 @@ fn holds(value: &Value, name: &str, wanted: &Value) -> bool {
     }
 }
 
-/// Groups equal changes. Groups are ordered by their first appearance, the changes of one body by document order.
+/// Groups equal changes. Groups are ordered by their first appearance, the changes of one body by
+/// document order.
 pub fn group(changes: impl IntoIterator<Item = (BodyId, Change)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<(bool, String, Identity), usize> = HashMap::new();
@@ -130,13 +144,19 @@ impl Group {
 
 /// A pointer with `*` for every index.
 fn pattern(pointer: &Pointer) -> String {
-    let tokens = pointer.as_str().split('/').map(|token| if is_index(token) { "*" } else { token });
+    let tokens = pointer
+        .as_str()
+        .split('/')
+        .map(|token| if is_index(token) { "*" } else { token });
     tokens.collect::<Vec<_>>().join("/")
 }
 
 /// Two pointers of one pattern, with `*` where they differ.
 fn merge(a: &str, b: &str) -> String {
-    let tokens = a.split('/').zip(b.split('/')).map(|(a, b)| if a == b { a } else { "*" });
+    let tokens = a
+        .split('/')
+        .zip(b.split('/'))
+        .map(|(a, b)| if a == b { a } else { "*" });
     tokens.collect::<Vec<_>>().join("/")
 }
 
@@ -144,8 +164,8 @@ fn is_index(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The identity of changes: the kind, and the JSON text of both values. Values that are equal although their keys are in
-/// another order are two changes.
+/// The identity of changes: the kind, and the JSON text of both values. Values that are equal
+/// although their keys are in another order are two changes.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Identity {
     Added(String),
@@ -160,7 +180,10 @@ enum Identity {
 impl ChangeKind {
     /// Returns `true` if a text became another one.
     pub fn is_text(&self) -> bool {
-        matches!(self, ChangeKind::Replaced(Value::String(_), Value::String(_)))
+        matches!(
+            self,
+            ChangeKind::Replaced(Value::String(_), Value::String(_))
+        )
     }
 
     /// The lines that differ, of a text with several lines that became another one.
@@ -188,7 +211,8 @@ impl ChangeKind {
         }
     }
 
-    /// The change on one line: `0.7 → 1.0`, `+ "x"`, `- "x"`; long values are cut to `width` characters each.
+    /// The change on one line: `0.7 → 1.0`, `+ "x"`, `- "x"`; long values are cut to `width`
+    /// characters each.
     pub fn describe(&self, width: usize) -> String {
         match self {
             ChangeKind::File(FileChange::New) => "new".to_owned(),
@@ -205,7 +229,11 @@ impl ChangeKind {
             ChangeKind::Reordered(old, new) => {
                 let (old_range, new_range) = middles(old, new);
                 let (old, new) = (old[old_range].join(", "), new[new_range].join(", "));
-                format!("keys in another order: {} → {}", cut(&old, width), cut(&new, width))
+                format!(
+                    "keys in another order: {} → {}",
+                    cut(&old, width),
+                    cut(&new, width)
+                )
             }
         }
     }
@@ -221,14 +249,22 @@ fn around_difference(old: &str, new: &str, width: usize) -> (String, String) {
     if old.chars().count() <= width && new.chars().count() <= width {
         return (old.to_owned(), new.to_owned());
     }
-    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
+    let same = old
+        .chars()
+        .zip(new.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
     let skipped = same.saturating_sub(width / 3);
     (window(old, skipped, width), window(new, skipped, width))
 }
 
 fn window(text: &str, skipped: usize, width: usize) -> String {
     let rest: String = text.chars().skip(skipped).collect();
-    format!("{}{}", if skipped > 0 { "…" } else { "" }, cut(&rest, width))
+    format!(
+        "{}{}",
+        if skipped > 0 { "…" } else { "" },
+        cut(&rest, width)
+    )
 }
 
 #[cfg(test)]
@@ -238,15 +274,24 @@ mod tests {
     use serde_json::json;
 
     fn subject(agent: &str, context: &str) -> BodyId {
-        BodyId { agent: agent.into(), context: Some(context.into()) }
+        BodyId {
+            agent: agent.into(),
+            context: Some(context.into()),
+        }
     }
 
     #[test]
     fn equal_changes_become_one_group() {
-        let changes = [("a", "x"), ("a", "y"), ("b", "x")].into_iter().flat_map(|(agent, context)| {
-            let found = structural(&json!({"temperature": 0.7}), &json!({"temperature": 1.0}));
-            found.into_iter().map(move |change| (subject(agent, context), change))
-        });
+        let changes =
+            [("a", "x"), ("a", "y"), ("b", "x")]
+                .into_iter()
+                .flat_map(|(agent, context)| {
+                    let found =
+                        structural(&json!({"temperature": 0.7}), &json!({"temperature": 1.0}));
+                    found
+                        .into_iter()
+                        .map(move |change| (subject(agent, context), change))
+                });
         let groups = group(changes);
         assert_eq!(groups.len(), 1);
         assert_eq!(groups[0].subjects.len(), 3);
@@ -257,7 +302,10 @@ mod tests {
     #[test]
     fn places_that_differ_by_index_show_a_star() {
         let at = |index: usize| Change {
-            pointer: Pointer::root().member("messages").element(index).member("role"),
+            pointer: Pointer::root()
+                .member("messages")
+                .element(index)
+                .member("role"),
             kind: ChangeKind::Removed(json!("x")),
         };
         let groups = group([(subject("a", "x"), at(0)), (subject("a", "y"), at(3))]);
@@ -266,8 +314,14 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_to_what_differs() {
-        let (old, new) = (format!("{}a", "x".repeat(100)), format!("{}b", "x".repeat(100)));
+        let (old, new) = (
+            format!("{}a", "x".repeat(100)),
+            format!("{}b", "x".repeat(100)),
+        );
         let (old, new) = around_difference(&old, &new, 30);
-        assert_eq!((old.as_str(), new.as_str()), ("…xxxxxxxxxxa", "…xxxxxxxxxxb"));
+        assert_eq!(
+            (old.as_str(), new.as_str()),
+            ("…xxxxxxxxxxa", "…xxxxxxxxxxb")
+        );
     }
 }

@@ -17,9 +17,16 @@ pub struct TextHunk {
 /// The lines that differ, in order.
 pub(super) fn hunks(old: &str, new: &str) -> Vec<TextHunk> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
-    let operations = bounded::operations(&old, &new).into_iter().map(|operation| operation.as_tag_tuple());
+    let operations = bounded::operations(&old, &new)
+        .into_iter()
+        .map(|operation| operation.as_tag_tuple());
     let differing = operations.filter(|(tag, ..)| *tag != DiffTag::Equal);
-    differing.map(|(_, before, after)| TextHunk { removed: lines(&old[before]), added: lines(&new[after]) }).collect()
+    differing
+        .map(|(_, before, after)| TextHunk {
+            removed: lines(&old[before]),
+            added: lines(&new[after]),
+        })
+        .collect()
 }
 
 fn lines(lines: &[&str]) -> Vec<String> {

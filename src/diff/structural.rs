@@ -58,39 +58,69 @@ fn compare(at: &Pointer, old: &Value, new: &Value, changes: &mut Vec<Change>) {
         (Value::Array(old), Value::Array(new)) => compare_arrays(at, old, new, changes),
         (old, new) if old == new => {}
         (old, new) => {
-            changes.push(Change { pointer: at.clone(), kind: ChangeKind::Replaced(old.clone(), new.clone()) });
+            changes.push(Change {
+                pointer: at.clone(),
+                kind: ChangeKind::Replaced(old.clone(), new.clone()),
+            });
         }
     }
 }
 
-fn compare_objects(at: &Pointer, old: &Map<String, Value>, new: &Map<String, Value>, changes: &mut Vec<Change>) {
+fn compare_objects(
+    at: &Pointer,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    changes: &mut Vec<Change>,
+) {
     for (key, value) in old.iter().filter(|(key, _)| !new.contains_key(*key)) {
-        changes.push(Change { pointer: at.member(key), kind: ChangeKind::Removed(value.clone()) });
+        changes.push(Change {
+            pointer: at.member(key),
+            kind: ChangeKind::Removed(value.clone()),
+        });
     }
     for (key, value) in new {
         match old.get(key) {
             Some(before) => compare(&at.member(key), before, value, changes),
-            None => changes.push(Change { pointer: at.member(key), kind: ChangeKind::Added(value.clone()) }),
+            None => changes.push(Change {
+                pointer: at.member(key),
+                kind: ChangeKind::Added(value.clone()),
+            }),
         }
     }
     let (before, after) = (common(old, new), common(new, old));
     if before != after {
-        changes.push(Change { pointer: at.clone(), kind: ChangeKind::Reordered(before, after) });
+        changes.push(Change {
+            pointer: at.clone(),
+            kind: ChangeKind::Reordered(before, after),
+        });
     }
 }
 
 fn common(from: &Map<String, Value>, other: &Map<String, Value>) -> Vec<String> {
-    from.keys().filter(|key| other.contains_key(*key)).cloned().collect()
+    from.keys()
+        .filter(|key| other.contains_key(*key))
+        .cloned()
+        .collect()
 }
 
 fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<Change>) {
     for op in bounded::operations(&texts(old), &texts(new)) {
         match op {
             DiffOp::Equal { .. } => {}
-            DiffOp::Delete { old_index, old_len, .. } => removed(at, old, old_index..old_index + old_len, changes),
-            DiffOp::Insert { new_index, new_len, .. } => added(at, new, new_index..new_index + new_len, changes),
-            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
-                // Elements that stand in the same place of a replaced run are versions of each other.
+            DiffOp::Delete {
+                old_index, old_len, ..
+            } => removed(at, old, old_index..old_index + old_len, changes),
+            DiffOp::Insert {
+                new_index, new_len, ..
+            } => added(at, new, new_index..new_index + new_len, changes),
+            DiffOp::Replace {
+                old_index,
+                old_len,
+                new_index,
+                new_len,
+            } => {
+                // Elements that stand in the same place of a replaced run are versions of each
+                // other.
                 let paired = old_len.min(new_len);
                 for offset in 0..paired {
                     compare(
@@ -112,14 +142,17 @@ fn texts(values: &[Value]) -> Vec<String> {
 }
 
 fn removed(at: &Pointer, old: &[Value], range: std::ops::Range<usize>, changes: &mut Vec<Change>) {
-    changes.extend(
-        range.map(|index| Change { pointer: at.element(index), kind: ChangeKind::Removed(old[index].clone()) }),
-    );
+    changes.extend(range.map(|index| Change {
+        pointer: at.element(index),
+        kind: ChangeKind::Removed(old[index].clone()),
+    }));
 }
 
 fn added(at: &Pointer, new: &[Value], range: std::ops::Range<usize>, changes: &mut Vec<Change>) {
-    changes
-        .extend(range.map(|index| Change { pointer: at.element(index), kind: ChangeKind::Added(new[index].clone()) }));
+    changes.extend(range.map(|index| Change {
+        pointer: at.element(index),
+        kind: ChangeKind::Added(new[index].clone()),
+    }));
 }
 
 #[cfg(test)]
@@ -127,7 +160,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[expect(clippy::needless_pass_by_value, reason = "tests build the values in place")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tests build the values in place"
+    )]
     fn shown(old: Value, new: Value) -> Vec<String> {
         structural(&old, &new)
             .iter()
@@ -135,7 +171,8 @@ mod tests {
                 format!(
                     "{} {:?}",
                     change.pointer.as_str(),
-                    std::mem::discriminant(&change.kind) == std::mem::discriminant(&ChangeKind::Added(Value::Null))
+                    std::mem::discriminant(&change.kind)
+                        == std::mem::discriminant(&ChangeKind::Added(Value::Null))
                 )
             })
             .collect()
@@ -143,9 +180,26 @@ mod tests {
 
     #[test]
     fn scalars_members_and_elements() {
-        assert_eq!(shown(json!({"a": 1, "b": [1, 2]}), json!({"a": 2, "b": [1, 2, 3]})), ["/a false", "/b/2 true"]);
-        assert_eq!(structural(&json!({"a": 1}), &json!({"a": 1.0})).len(), 1, "1 and 1.0 are different bytes");
-        assert_eq!(structural(&json!([{"t": "x"}, {"t": "y"}]), &json!([{"t": "z"}, {"t": "y"}])).len(), 1);
+        assert_eq!(
+            shown(
+                json!({"a": 1, "b": [1, 2]}),
+                json!({"a": 2, "b": [1, 2, 3]})
+            ),
+            ["/a false", "/b/2 true"]
+        );
+        assert_eq!(
+            structural(&json!({"a": 1}), &json!({"a": 1.0})).len(),
+            1,
+            "1 and 1.0 are different bytes"
+        );
+        assert_eq!(
+            structural(
+                &json!([{"t": "x"}, {"t": "y"}]),
+                &json!([{"t": "z"}, {"t": "y"}])
+            )
+            .len(),
+            1
+        );
     }
 
     #[test]
@@ -162,6 +216,15 @@ mod tests {
     fn order_counts() {
         let (old, new) = (json!({"a": 1, "b": 2}), json!({"b": 2, "a": 1}));
         let changes = structural(&old, &new);
-        assert!(matches!(&changes[..], [Change { kind: ChangeKind::Reordered(..), .. }]), "{changes:?}");
+        assert!(
+            matches!(
+                &changes[..],
+                [Change {
+                    kind: ChangeKind::Reordered(..),
+                    ..
+                }]
+            ),
+            "{changes:?}"
+        );
     }
 }

@@ -15,7 +15,10 @@ pub struct Word {
 impl Word {
     /// A line of which nothing is known to stay.
     pub fn whole(line: &str) -> Word {
-        Word { text: line.to_owned(), is_changed: true }
+        Word {
+            text: line.to_owned(),
+            is_changed: true,
+        }
     }
 }
 
@@ -70,13 +73,22 @@ mod tests {
         let shown = |words: &[Word]| -> String {
             words
                 .iter()
-                .map(|word| if word.is_changed { format!("[{}]", word.text) } else { word.text.clone() })
+                .map(|word| {
+                    if word.is_changed {
+                        format!("[{}]", word.text)
+                    } else {
+                        word.text.clone()
+                    }
+                })
                 .collect()
         };
         let (old, new) = words("be kind, always be brief", "be kind, never be very brief");
         assert_eq!(
             (shown(&old).as_str(), shown(&new).as_str()),
-            ("be kind, [always] be brief", "be kind, [never] be [very ]brief")
+            (
+                "be kind, [always] be brief",
+                "be kind, [never] be [very ]brief"
+            )
         );
         assert_eq!(shown(&words("", "x").1), "[x]");
     }

@@ -10,12 +10,20 @@ use crate::provider::{Server, WireFormat};
 use crate::text::hex;
 
 /// The most requests and bytes of a file for OpenAI.
-const OPENAI: Limits = Limits { requests: 50_000, bytes: 200_000_000 };
+const OPENAI: Limits = Limits {
+    requests: 50_000,
+    bytes: 200_000_000,
+};
 /// The endpoints that OpenAI's batch service takes, by wire format.
-const OPENAI_ENDPOINTS: [(WireFormat, &str); 2] =
-    [(WireFormat::OpenAiChat, "/v1/chat/completions"), (WireFormat::OpenAiResponses, "/v1/responses")];
+const OPENAI_ENDPOINTS: [(WireFormat, &str); 2] = [
+    (WireFormat::OpenAiChat, "/v1/chat/completions"),
+    (WireFormat::OpenAiResponses, "/v1/responses"),
+];
 /// The same limits for Anthropic.
-const ANTHROPIC: Limits = Limits { requests: 100_000, bytes: 256_000_000 };
+const ANTHROPIC: Limits = Limits {
+    requests: 100_000,
+    bytes: 256_000_000,
+};
 /// The longest id of a request that Anthropic takes: letters, digits, `_` and `-`.
 const LONGEST_ID: usize = 64;
 
@@ -27,11 +35,19 @@ struct Limits {
 /// A line for each request; a file is for one endpoint and one model.
 pub(super) fn openai(requests: &[Request]) -> Exported {
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (request, endpoint) in requests.iter().filter_map(|request| Some((request, endpoint(request)?))) {
+    for (request, endpoint) in requests
+        .iter()
+        .filter_map(|request| Some((request, endpoint(request)?)))
+    {
         let body = batched(request);
         let model = body["model"].as_str().unwrap_or("no-model");
-        let name = format!("{}-{}", file_name(endpoint.trim_start_matches("/v1/")), file_name(model));
-        let item = json!({"custom_id": id(request), "method": "POST", "url": endpoint, "body": body});
+        let name = format!(
+            "{}-{}",
+            file_name(endpoint.trim_start_matches("/v1/")),
+            file_name(model)
+        );
+        let item =
+            json!({"custom_id": id(request), "method": "POST", "url": endpoint, "body": body});
         files.entry(name).or_default().push(line(&item));
     }
     exported(requests, files, &OPENAI, "jsonl", <[String]>::concat)
@@ -39,21 +55,30 @@ pub(super) fn openai(requests: &[Request]) -> Exported {
 
 /// Returns the endpoint of a request, if it is one of those that OpenAI's batch service takes.
 fn endpoint(request: &Request) -> Option<&'static str> {
-    let known = OPENAI_ENDPOINTS.iter().find(|(wire, _)| *wire == request.wire)?;
+    let known = OPENAI_ENDPOINTS
+        .iter()
+        .find(|(wire, _)| *wire == request.wire)?;
     (request.server == Server::OpenAi).then_some(known.1)
 }
 
 /// Bodies that create message batches.
 pub(super) fn anthropic(requests: &[Request]) -> Exported {
-    let is_theirs =
-        |request: &&Request| request.wire == WireFormat::AnthropicMessages && request.server == Server::Anthropic;
+    let is_theirs = |request: &&Request| {
+        request.wire == WireFormat::AnthropicMessages && request.server == Server::Anthropic
+    };
     let items: Vec<String> = requests
         .iter()
         .filter(is_theirs)
         .map(|request| json!({"custom_id": id(request), "params": batched(request)}).to_string())
         .collect();
-    let files = if items.is_empty() { BTreeMap::new() } else { BTreeMap::from([("messages".to_owned(), items)]) };
-    exported(requests, files, &ANTHROPIC, "json", |items| format!("{{\"requests\": [\n{}\n]}}\n", items.join(",\n")))
+    let files = if items.is_empty() {
+        BTreeMap::new()
+    } else {
+        BTreeMap::from([("messages".to_owned(), items)])
+    };
+    exported(requests, files, &ANTHROPIC, "json", |items| {
+        format!("{{\"requests\": [\n{}\n]}}\n", items.join(",\n"))
+    })
 }
 
 /// Files within the limits of a service.
@@ -67,9 +92,15 @@ fn exported(
     let mut exported = Exported::default();
     for (name, items) in files {
         for (at, part) in parts(&items, limits).into_iter().enumerate() {
-            let number = if at == 0 { String::new() } else { format!("-{}", at + 1) };
+            let number = if at == 0 {
+                String::new()
+            } else {
+                format!("-{}", at + 1)
+            };
             exported.requests += part.len();
-            exported.files.push((format!("{name}{number}.{ending}"), put_together(part)));
+            exported
+                .files
+                .push((format!("{name}{number}.{ending}"), put_together(part)));
         }
     }
     exported.left_out = requests.len() - exported.requests;
@@ -103,8 +134,20 @@ fn batched(request: &Request) -> Value {
 fn id(request: &Request) -> String {
     let name = request.path("");
     let name = name.trim_end_matches('.');
-    let fit: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-    let is_same = name.chars().filter(|c| !c.is_ascii_alphanumeric() && *c != '-').collect::<BTreeSet<_>>()
+    let fit: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let is_same = name
+        .chars()
+        .filter(|c| !c.is_ascii_alphanumeric() && *c != '-')
+        .collect::<BTreeSet<_>>()
         == BTreeSet::from(['/']);
     if is_same && fit.len() <= LONGEST_ID {
         return fit;

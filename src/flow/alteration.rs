@@ -16,9 +16,15 @@ pub(super) fn escaped(text: &str, candidates: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns how one of some texts was made of a text, if one was: "it is cut off behind 10 of 20 characters".
-pub(super) fn find<'t>(text: &str, candidates: impl IntoIterator<Item = &'t str>) -> Option<String> {
-    candidates.into_iter().find_map(|candidate| of(text, candidate))
+/// Returns how one of some texts was made of a text, if one was: "it is cut off behind 10 of 20
+/// characters".
+pub(super) fn find<'t>(
+    text: &str,
+    candidates: impl IntoIterator<Item = &'t str>,
+) -> Option<String> {
+    candidates
+        .into_iter()
+        .find_map(|candidate| of(text, candidate))
 }
 
 /// Returns how the arguments of a call were altered.
@@ -29,13 +35,17 @@ pub(super) fn of_arguments(arguments: &str, found: &str) -> String {
     }
 }
 
-/// Returns which number differs, if only digits do: large numbers lose them where something takes them for fractions.
+/// Returns which number differs, if only digits do: large numbers lose them where something takes
+/// them for fractions.
 fn digits(arguments: &str, found: &str) -> Option<String> {
     if rest(arguments) != rest(found) {
         return None;
     }
     let (before, after) = (words(arguments), words(found));
-    let (one, other) = before.iter().zip(&after).find(|(one, other)| one != other)?;
+    let (one, other) = before
+        .iter()
+        .zip(&after)
+        .find(|(one, other)| one != other)?;
     (is_number(one) && is_number(other)).then(|| format!("the number {one} became {other}"))
 }
 
@@ -44,11 +54,15 @@ fn is_number(word: &str) -> bool {
 }
 
 fn rest(text: &str) -> String {
-    text.chars().filter(|c| !c.is_ascii_digit() && !".+-eE".contains(*c)).collect::<String>()
+    text.chars()
+        .filter(|c| !c.is_ascii_digit() && !".+-eE".contains(*c))
+        .collect::<String>()
 }
 
 fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_ascii_digit() && !".+-eE".contains(c)).map(str::to_owned).collect::<Vec<_>>()
+    text.split(|c: char| !c.is_ascii_digit() && !".+-eE".contains(c))
+        .map(str::to_owned)
+        .collect::<Vec<_>>()
 }
 
 /// Returns a text as JSON.
@@ -64,9 +78,16 @@ fn of(text: &str, candidate: &str) -> Option<String> {
     let how = if trimmed != text && candidate.contains(trimmed) {
         "white space at its ends is cut off".to_owned()
     } else if let Some(length) = cut_behind(text, candidate) {
-        format!("it is cut off behind {length} of {} characters", text.chars().count())
+        format!(
+            "it is cut off behind {length} of {} characters",
+            text.chars().count()
+        )
     } else if is_tail(text, candidate) {
-        format!("only the last {} of its {} characters are left", candidate.chars().count(), text.chars().count())
+        format!(
+            "only the last {} of its {} characters are left",
+            candidate.chars().count(),
+            text.chars().count()
+        )
     } else if squeezed(candidate).contains(&squeezed(text)) {
         "its white space differs".to_owned()
     } else if candidate.to_lowercase() == text.to_lowercase() {
@@ -97,7 +118,13 @@ fn unescaped_html(text: &str) -> Option<String> {
         ("&amp;", "&"),
     ];
     let has_entity = ENTITIES.iter().any(|(entity, _)| text.contains(entity));
-    has_entity.then(|| ENTITIES.iter().fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, plain)))
+    has_entity.then(|| {
+        ENTITIES
+            .iter()
+            .fold(text.to_owned(), |text, (entity, plain)| {
+                text.replace(entity, plain)
+            })
+    })
 }
 
 /// Returns behind how many characters a text is cut off, if another one is its beginning.
@@ -106,12 +133,15 @@ fn cut_behind(text: &str, candidate: &str) -> Option<usize> {
     let head = candidate.trim_end().trim_end_matches(['…', '.']).trim_end();
     let length = head.chars().count();
     let is_enough = length >= SHORTEST || 3 * length >= text.chars().count();
-    (!head.is_empty() && is_enough && head.len() < text.len() && text.starts_with(head)).then_some(length)
+    (!head.is_empty() && is_enough && head.len() < text.len() && text.starts_with(head))
+        .then_some(length)
 }
 
 fn is_tail(text: &str, candidate: &str) -> bool {
     const SHORTEST: usize = 8;
-    candidate.chars().count() >= SHORTEST && candidate.len() < text.len() && text.ends_with(candidate)
+    candidate.chars().count() >= SHORTEST
+        && candidate.len() < text.len()
+        && text.ends_with(candidate)
 }
 
 fn squeezed(text: &str) -> String {
@@ -129,16 +159,40 @@ mod tests {
             let candidates = ["something else", found];
             escaped(text, &candidates).or_else(|| find(text, candidates))
         };
-        assert_eq!(how("Is &quot;a&quot; &lt; b?\nSay so. ").as_deref(), Some("it is escaped for HTML"));
-        assert_eq!(how("\"Is \\\"a\\\" < b?\\nSay so. \"").as_deref(), Some("it is encoded as JSON once more"));
-        assert_eq!(how("Is \"a\" < b?\nSay so.").as_deref(), Some("white space at its ends is cut off"));
-        assert_eq!(how("Is \"a\" < b?...").as_deref(), Some("it is cut off behind 11 of 20 characters"));
-        assert_eq!(how("b?\nSay so. ").as_deref(), Some("only the last 11 of its 20 characters are left"));
-        assert_eq!(how("Is \"a\" < b? Say so.").as_deref(), Some("its white space differs"));
-        assert_eq!(how("IS \"A\" < B?\nSAY SO. ").as_deref(), Some("its letters are of another case"));
+        assert_eq!(
+            how("Is &quot;a&quot; &lt; b?\nSay so. ").as_deref(),
+            Some("it is escaped for HTML")
+        );
+        assert_eq!(
+            how("\"Is \\\"a\\\" < b?\\nSay so. \"").as_deref(),
+            Some("it is encoded as JSON once more")
+        );
+        assert_eq!(
+            how("Is \"a\" < b?\nSay so.").as_deref(),
+            Some("white space at its ends is cut off")
+        );
+        assert_eq!(
+            how("Is \"a\" < b?...").as_deref(),
+            Some("it is cut off behind 11 of 20 characters")
+        );
+        assert_eq!(
+            how("b?\nSay so. ").as_deref(),
+            Some("only the last 11 of its 20 characters are left")
+        );
+        assert_eq!(
+            how("Is \"a\" < b? Say so.").as_deref(),
+            Some("its white space differs")
+        );
+        assert_eq!(
+            how("IS \"A\" < B?\nSAY SO. ").as_deref(),
+            Some("its letters are of another case")
+        );
         assert_eq!(how("ok"), None);
         assert_eq!(find("", ["part 1"]), None);
         let arguments = |found: &str| of_arguments(r#"{"id":9007199254740993}"#, found);
-        assert_eq!(arguments(r#"{"id":9007199254740992}"#), "the number 9007199254740993 became 9007199254740992");
+        assert_eq!(
+            arguments(r#"{"id":9007199254740992}"#),
+            "the number 9007199254740993 became 9007199254740992"
+        );
     }
 }

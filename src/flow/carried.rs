@@ -10,7 +10,8 @@ use super::{Fate, Judged, Loss};
 use crate::check::history::Role;
 use crate::compare::{Content, Piece, canonical, pieces_of};
 use crate::conversation::{
-    Block, ContentKind as Kind, Conversation, Document, DocumentSource, Image, Message, Role as Speaker, Task,
+    Block, ContentKind as Kind, Conversation, Document, DocumentSource, Image, Message,
+    Role as Speaker, Task,
 };
 use crate::json::Pointer;
 use crate::provider::WireFormat;
@@ -27,7 +28,8 @@ pub(crate) struct Expected<'c> {
     pub(crate) offers_tools: bool,
 }
 
-/// The most bytes of a body that are searched for content which is no value of its own: what is not looked for counts as there.
+/// The most bytes of a body that are searched for content which is no value of its own: what is not
+/// looked for counts as there.
 const MAX_SEARCH: usize = 256 << 20;
 
 /// The most losses of a kind that are told of one body.
@@ -38,11 +40,19 @@ pub(crate) type Members<'b> = [(&'b str, &'b Value)];
 
 /// Judges which content a body carries.
 pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected<'_>) -> Judged {
-    let pieces = pieces_of(wire, &|name| members.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
+    let pieces = pieces_of(wire, &|name| {
+        members
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| *value)
+    });
     let taken = vec![false; pieces.len()];
     let mut texts: HashMap<String, Vec<usize>> = HashMap::default();
     for (number, piece) in pieces.iter().enumerate() {
-        if let Some(text) = piece.text_of_message().filter(|text| !text.trim().is_empty()) {
+        if let Some(text) = piece
+            .text_of_message()
+            .filter(|text| !text.trim().is_empty())
+        {
             texts.entry(text.to_owned()).or_default().push(number);
         }
     }
@@ -51,7 +61,9 @@ pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected
         pieces,
         taken,
         texts,
-        system_prompt: expected.system_prompt.filter(|prompt| !prompt.trim().is_empty()),
+        system_prompt: expected
+            .system_prompt
+            .filter(|prompt| !prompt.trim().is_empty()),
         leaves: OnceCell::new(),
         searched: Cell::new(0),
         calls: HashMap::default(),
@@ -87,14 +99,16 @@ struct Judge<'b, 'c> {
     /// The pieces that are texts of messages, by what they say.
     texts: HashMap<String, Vec<usize>>,
     system_prompt: Option<&'c str>,
-    /// All texts of the body, without the system prompt in them: what stands there by chance is nobody's content.
+    /// All texts of the body, without the system prompt in them: what stands there by chance is
+    /// nobody's content.
     leaves: OnceCell<Leaves<'b>>,
     /// How many bytes were searched so far.
     searched: Cell<usize>,
     /// The call in the body, by the id of the call in the conversation.
     calls: HashMap<&'c str, Called>,
     said: Vec<Said<'c>>,
-    /// The pieces that are whole texts, calls or results of messages, with the number of the message.
+    /// The pieces that are whole texts, calls or results of messages, with the number of the
+    /// message.
     order: Vec<(usize, usize, Kind, Pointer)>,
     judged: Judged,
 }
@@ -109,12 +123,15 @@ impl<'b, 'c> Judge<'b, 'c> {
     }
 
     fn tell(&mut self, kind: Kind, fate: Fate, at: &Pointer, shown: &str) {
-        self.judged.losses.push(Loss::new(kind, fate, at.clone(), shown));
+        self.judged
+            .losses
+            .push(Loss::new(kind, fate, at.clone(), shown));
     }
 
     /// Takes the first piece that is free and fits.
     fn take(&mut self, fits: impl Fn(&Piece<'b>) -> bool) -> Option<usize> {
-        let found = (0..self.pieces.len()).find(|at| !self.taken[*at] && fits(&self.pieces[*at]))?;
+        let found =
+            (0..self.pieces.len()).find(|at| !self.taken[*at] && fits(&self.pieces[*at]))?;
         self.taken[found] = true;
         Some(found)
     }
@@ -122,7 +139,10 @@ impl<'b, 'c> Judge<'b, 'c> {
     /// Takes the first text of a message that is free, says just that, and fits.
     fn take_text(&mut self, text: &str, fits: impl Fn(Role) -> bool) -> Option<usize> {
         let numbers = self.texts.get(text)?;
-        let found = numbers.iter().copied().find(|at| !self.taken[*at] && fits(self.pieces[*at].role))?;
+        let found = numbers
+            .iter()
+            .copied()
+            .find(|at| !self.taken[*at] && fits(self.pieces[*at].role))?;
         self.taken[found] = true;
         Some(found)
     }
@@ -130,10 +150,15 @@ impl<'b, 'c> Judge<'b, 'c> {
     fn leaves(&self) -> &Leaves<'b> {
         self.leaves.get_or_init(|| {
             let mut leaves = Vec::new();
-            self.members.iter().for_each(|(_, value)| collect(value, &mut leaves));
+            self.members
+                .iter()
+                .for_each(|(_, value)| collect(value, &mut leaves));
             if let Some(prompt) = self.system_prompt {
                 // It begins the text that holds it; short ones are in many a text by chance.
-                leaves = leaves.into_iter().map(|leaf| leaf.strip_prefix(prompt).unwrap_or(leaf)).collect();
+                leaves = leaves
+                    .into_iter()
+                    .map(|leaf| leaf.strip_prefix(prompt).unwrap_or(leaf))
+                    .collect();
             }
             Leaves {
                 bytes: leaves.iter().map(|leaf| leaf.len()).sum(),
@@ -156,7 +181,9 @@ impl<'b, 'c> Judge<'b, 'c> {
 
     fn is_in_a_leaf(&self, text: &str) -> bool {
         let leaves = self.leaves();
-        leaves.whole.contains(text) || !self.may_search() || leaves.in_order.iter().any(|leaf| says(leaf, text))
+        leaves.whole.contains(text)
+            || !self.may_search()
+            || leaves.in_order.iter().any(|leaf| says(leaf, text))
     }
 
     /// Judges a text that may stand anywhere.
@@ -172,7 +199,12 @@ impl<'b, 'c> Judge<'b, 'c> {
 
     /// Tells of a text that is nowhere as it is.
     fn lost_text(&mut self, kind: Kind, at: &Pointer, text: &str) {
-        let told = self.judged.losses.iter().filter(|loss| loss.kind == kind).count();
+        let told = self
+            .judged
+            .losses
+            .iter()
+            .filter(|loss| loss.kind == kind)
+            .count();
         if told < MAX_LOSSES {
             let fate = self.altered(text).map_or(Fate::Dropped, Fate::Altered);
             self.tell(kind, fate, at, text);
@@ -198,12 +230,18 @@ impl<'b, 'c> Judge<'b, 'c> {
         if let Some(prompt) = self.system_prompt {
             let at = Pointer::root().member("system_prompt");
             let mut leaves = Vec::new();
-            self.members.iter().for_each(|(_, value)| collect(value, &mut leaves));
+            self.members
+                .iter()
+                .for_each(|(_, value)| collect(value, &mut leaves));
             match leaves.iter().any(|leaf| leaf.contains(prompt)) {
                 true => self.hold(Kind::SystemPrompt),
                 false => self.lost_text(Kind::SystemPrompt, &at, prompt),
             }
-            self.said.push(Said { kind: Kind::SystemPrompt, text: prompt, at });
+            self.said.push(Said {
+                kind: Kind::SystemPrompt,
+                text: prompt,
+                at,
+            });
             self.take_text(prompt, |role| role == Role::System);
         }
         for (number, file) in expected.conversation.files.iter().enumerate() {
@@ -211,7 +249,13 @@ impl<'b, 'c> Judge<'b, 'c> {
             self.anywhere(Kind::Files, &at.member("file_path"), &file.file_path);
             self.anywhere(Kind::Files, &at.member("content"), &file.content);
         }
-        for (number, tool) in expected.conversation.tools.iter().enumerate().filter(|_| expected.offers_tools) {
+        for (number, tool) in expected
+            .conversation
+            .tools
+            .iter()
+            .enumerate()
+            .filter(|_| expected.offers_tools)
+        {
             let at = Pointer::root().member("tools").element(number);
             self.anywhere(Kind::Tools, &at.member("name"), &tool.name);
             self.anywhere(Kind::Tools, &at.member("description"), &tool.description);
@@ -229,7 +273,13 @@ impl<'b, 'c> Judge<'b, 'c> {
                 if let Block::ToolUse { id, name, .. } = block {
                     names.insert(id, name);
                 }
-                self.block(said, message, block, &blocks(message, &at).element(number), &names);
+                self.block(
+                    said,
+                    message,
+                    block,
+                    &blocks(message, &at).element(number),
+                    &names,
+                );
             }
         }
     }
@@ -244,7 +294,11 @@ impl<'b, 'c> Judge<'b, 'c> {
     ) {
         match block {
             Block::Text(text) => self.text(said, message, text, &at.member("text")),
-            Block::Thinking { text, signature, origin } => {
+            Block::Thinking {
+                text,
+                signature,
+                origin,
+            } => {
                 let also = origin.is_none().then_some(Kind::UnknownThinking);
                 self.thought(Kind::Thinking, also, &at.member("thinking"), text);
                 self.thought(Kind::Signatures, also, &at.member("signature"), signature);
@@ -253,27 +307,52 @@ impl<'b, 'c> Judge<'b, 'c> {
                 let also = origin.is_none().then_some(Kind::UnknownThinking);
                 self.thought(Kind::RedactedThinking, also, &at.member("data"), data);
             }
-            Block::ToolResult { id, content, is_error, images } => {
+            Block::ToolResult {
+                id,
+                content,
+                is_error,
+                images,
+            } => {
                 let name = names.get(&**id).copied().unwrap_or_default();
-                let result = Outcome { id, content, is_error: *is_error, name };
+                let result = Outcome {
+                    id,
+                    content,
+                    is_error: *is_error,
+                    name,
+                };
                 self.result(&result, message, at);
                 for (number, image) in images.iter().enumerate() {
-                    self.image(Kind::ResultImages, image, &at.member("images").element(number));
+                    self.image(
+                        Kind::ResultImages,
+                        image,
+                        &at.member("images").element(number),
+                    );
                 }
             }
             Block::Image(image) => {
-                let kind = if image.is_url { Kind::ImageUrls } else { Kind::Images };
+                let kind = if image.is_url {
+                    Kind::ImageUrls
+                } else {
+                    Kind::Images
+                };
                 self.image(kind, image, at);
             }
             Block::Document(document) => self.document(document, at),
             Block::Audio(audio) => {
                 if self.data(Kind::Audio, &at.member("data"), &audio.data) {
-                    self.media_type(&audio.data, &audio.media_type, false, &at.member("media_type"));
+                    self.media_type(
+                        &audio.data,
+                        &audio.media_type,
+                        false,
+                        &at.member("media_type"),
+                    );
                 }
             }
             // Calls are judged before: results refer to them.
             Block::ToolUse { .. } | Block::Stored(_) => {}
-            Block::Provider(own) => self.own_block(&own.data, own.text.as_deref(), &at.member("data")),
+            Block::Provider(own) => {
+                self.own_block(&own.data, own.text.as_deref(), &at.member("data"));
+            }
         }
     }
 
@@ -286,20 +365,35 @@ impl<'b, 'c> Judge<'b, 'c> {
             (false, Speaker::Assistant) => Kind::AssistantText,
             (true, _) | (false, Speaker::System) => Kind::SystemItems,
         };
-        self.said.push(Said { kind, text, at: at.clone() });
+        self.said.push(Said {
+            kind,
+            text,
+            at: at.clone(),
+        });
         if let Some(piece) = self.take_text(text, |role| may_say(role, kind)) {
             self.order.push((piece, number, kind, at.clone()));
             return self.hold_with_role(kind);
         }
-        if self.take_text(&alteration::as_json(text), |_| true).is_some() {
-            return self.tell(kind, Fate::Altered(alteration::ENCODED.to_owned()), at, text);
+        if self
+            .take_text(&alteration::as_json(text), |_| true)
+            .is_some()
+        {
+            return self.tell(
+                kind,
+                Fate::Altered(alteration::ENCODED.to_owned()),
+                at,
+                text,
+            );
         }
         if !self.may_search() || self.is_part_of_message(text, kind) {
             return self.hold_with_role(kind);
         }
         if self.take_text(text, |_| true).is_some() {
             self.hold(kind);
-            let message = at.parent().and_then(|block| block.parent()?.parent()).unwrap_or_else(Pointer::root);
+            let message = at
+                .parent()
+                .and_then(|block| block.parent()?.parent())
+                .unwrap_or_else(Pointer::root);
             return self.lose(Kind::Roles, &message.member("role"), text);
         }
         match self.is_in_a_leaf(text) {
@@ -317,26 +411,42 @@ impl<'b, 'c> Judge<'b, 'c> {
     fn thought(&mut self, kind: Kind, also: Option<Kind>, at: &Pointer, text: &str) {
         let told = self.judged.losses.len();
         self.anywhere(kind, at, text);
-        self.judged.losses[told..].iter_mut().for_each(|loss| loss.also = also);
+        self.judged.losses[told..]
+            .iter_mut()
+            .for_each(|loss| loss.also = also);
     }
 
     /// Returns `true` if a message of a fitting role holds a text among others.
     fn is_part_of_message(&self, text: &str, kind: Kind) -> bool {
         let mut messages = self.pieces.iter().filter(|piece| may_say(piece.role, kind));
-        messages.any(|piece| piece.text_of_message().is_some_and(|whole| says(whole, text)))
+        messages.any(|piece| {
+            piece
+                .text_of_message()
+                .is_some_and(|whole| says(whole, text))
+        })
     }
 
-    /// The calls of a message. Equal ones come first, so that one that differs takes none of theirs.
+    /// The calls of a message. Equal ones come first, so that one that differs takes none of
+    /// theirs.
     fn calls_of(&mut self, said: &'c Message, message: usize, at: &Pointer) {
         let mut others = Vec::new();
         for (number, block) in said.blocks.iter().enumerate() {
-            let Block::ToolUse { id, name, input } = block else { continue };
+            let Block::ToolUse { id, name, input } = block else {
+                continue;
+            };
             let (at, arguments) = (at.element(number), canonical(input));
-            let equal =
-                self.take(|piece| tool_of(piece) == Some(name) && arguments_of(piece) == Some(arguments.as_str()));
+            let equal = self.take(|piece| {
+                tool_of(piece) == Some(name) && arguments_of(piece) == Some(arguments.as_str())
+            });
             match equal {
                 Some(piece) => self.called(id, piece, message, &at),
-                None => others.push(OtherCall { id, name, input, arguments, at }),
+                None => others.push(OtherCall {
+                    id,
+                    name,
+                    input,
+                    arguments,
+                    at,
+                }),
             }
         }
         for call in &others {
@@ -347,16 +457,31 @@ impl<'b, 'c> Judge<'b, 'c> {
     fn called(&mut self, id: &'c str, piece: usize, message: usize, at: &Pointer) {
         if let Content::Call(call) = &self.pieces[piece].content {
             let has_id = has_id(self.pieces[piece].value);
-            self.calls.insert(id, Called { number: call.number, at: at.clone(), has_id });
+            self.calls.insert(
+                id,
+                Called {
+                    number: call.number,
+                    at: at.clone(),
+                    has_id,
+                },
+            );
         }
-        self.order.push((piece, message, Kind::ToolCalls, at.clone()));
+        self.order
+            .push((piece, message, Kind::ToolCalls, at.clone()));
         self.hold(Kind::ToolCalls);
         self.hold(Kind::ToolArguments);
     }
 
-    /// Judges a call that the body does not hold as it is: it may have other arguments or another name there, or stand in a text.
+    /// Judges a call that the body does not hold as it is: it may have other arguments or another
+    /// name there, or stand in a text.
     fn other_call(&mut self, said: &OtherCall<'c>, message: usize) {
-        let OtherCall { id, name, input, arguments, at } = said;
+        let OtherCall {
+            id,
+            name,
+            input,
+            arguments,
+            at,
+        } = said;
         if let Some(piece) = self.take(|piece| tool_of(piece) == Some(name)) {
             self.called(id, piece, message, at);
             let found = arguments_of(&self.pieces[piece]).unwrap_or_default();
@@ -366,7 +491,8 @@ impl<'b, 'c> Judge<'b, 'c> {
             };
             return self.tell(Kind::ToolArguments, fate, &at.member("input"), arguments);
         }
-        let renamed = self.take(|piece| arguments_of(piece) == Some(arguments.as_str()) && arguments != "{}");
+        let renamed =
+            self.take(|piece| arguments_of(piece) == Some(arguments.as_str()) && arguments != "{}");
         if let Some(piece) = renamed {
             self.called(id, piece, message, at);
             let called = tool_of(&self.pieces[piece]).unwrap_or_default();
@@ -379,7 +505,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         let mut leaves = Vec::new();
         collect(input, &mut leaves);
         let is_told = self.is_in_a_leaf(name)
-            && (self.is_in_a_leaf(&input.to_string()) || leaves.iter().all(|leaf| self.is_in_a_leaf(leaf)));
+            && (self.is_in_a_leaf(&input.to_string())
+                || leaves.iter().all(|leaf| self.is_in_a_leaf(leaf)));
         match is_told && !leaves.is_empty() {
             true => self.hold(Kind::ToolCalls),
             false => self.lose(Kind::ToolCalls, at, name),
@@ -394,7 +521,10 @@ impl<'b, 'c> Judge<'b, 'c> {
                 self.hold(Kind::CallIds);
                 Some(found)
             }
-            None => match self.take(|piece| reports(piece, content)).filter(|_| !content.trim().is_empty()) {
+            None => match self
+                .take(|piece| reports(piece, content))
+                .filter(|_| !content.trim().is_empty())
+            {
                 Some(found) => {
                     let without_id = self.calls.get(result.id).map(|call| match call.has_id {
                         true => at.member("tool_use_id"),
@@ -414,14 +544,18 @@ impl<'b, 'c> Judge<'b, 'c> {
                 return self.tell(Kind::ToolResults, fate, &at.member("content"), content);
             }
             self.hold(Kind::ToolResults);
-            self.order.push((piece, message, Kind::ToolResults, at.clone()));
+            self.order
+                .push((piece, message, Kind::ToolResults, at.clone()));
             return self.marks(result, piece, at);
         }
         if let Some(piece) = self.take(|piece| answers(piece, partner)) {
             self.hold(Kind::CallIds);
-            let Content::Result(answer) = &self.pieces[piece].content else { return };
+            let Content::Result(answer) = &self.pieces[piece].content else {
+                return;
+            };
             let answer = answer.text.clone();
-            let found = alteration::escaped(content, &[&answer]).or_else(|| alteration::find(content, [&*answer]));
+            let found = alteration::escaped(content, &[&answer])
+                .or_else(|| alteration::find(content, [&*answer]));
             let fate = found.map_or(Fate::Dropped, Fate::Altered);
             return self.tell(Kind::ToolResults, fate, &at.member("content"), content);
         }
@@ -431,11 +565,21 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Looks for what a result says beside its text: that the tool failed, and the name of the tool.
+    /// Looks for what a result says beside its text: that the tool failed, and the name of the
+    /// tool.
     fn marks(&mut self, result: &Outcome<'_>, piece: usize, at: &Pointer) {
-        let Piece { content: Content::Result(answer), value, .. } = &self.pieces[piece] else { return };
+        let Piece {
+            content: Content::Result(answer),
+            value,
+            ..
+        } = &self.pieces[piece]
+        else {
+            return;
+        };
         let is_marked = answer.is_error || answer.text.trim() != result.content.trim();
-        let inner = ["functionResponse", "function_response"].into_iter().find_map(|name| value.get(name));
+        let inner = ["functionResponse", "function_response"]
+            .into_iter()
+            .find_map(|name| value.get(name));
         let is_named = result.name.is_empty() || names_tool(inner.unwrap_or(value), result.name);
         if result.is_error {
             match is_marked {
@@ -449,12 +593,17 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Data of an image, a document or a recording: a text of its own, or one behind the head of a data URL.
+    /// Data of an image, a document or a recording: a text of its own, or one behind the head of a
+    /// data URL.
     fn data(&mut self, kind: Kind, at: &Pointer, data: &str) -> bool {
-        let is_data =
-            |leaf: &&str| leaf.strip_suffix(data).is_some_and(|head| head.ends_with("base64,") || head.ends_with('/'));
+        let is_data = |leaf: &&str| {
+            leaf.strip_suffix(data)
+                .is_some_and(|head| head.ends_with("base64,") || head.ends_with('/'))
+        };
         let leaves = self.leaves();
-        let is_held = data.trim().is_empty() || leaves.whole.contains(data) || leaves.in_order.iter().any(is_data);
+        let is_held = data.trim().is_empty()
+            || leaves.whole.contains(data)
+            || leaves.in_order.iter().any(is_data);
         match is_held {
             true => self.hold(kind),
             false => self.lose(kind, at, data),
@@ -466,20 +615,37 @@ impl<'b, 'c> Judge<'b, 'c> {
         let told = self.judged.losses.len();
         if !self.data(kind, &at.member("data"), &image.data) {
             let also = image.is_url.then_some(Kind::ImageUrls);
-            return self.judged.losses[told..].iter_mut().for_each(|loss| loss.also = also);
+            return self.judged.losses[told..]
+                .iter_mut()
+                .for_each(|loss| loss.also = also);
         }
-        self.media_type(&image.data, &image.media_type, !image.is_url, &at.member("media_type"));
+        self.media_type(
+            &image.data,
+            &image.media_type,
+            !image.is_url,
+            &at.member("media_type"),
+        );
     }
 
-    /// Looks for the media type of some data. Data in base64 needs one; an address does not, but a wrong one is none.
+    /// Looks for the media type of some data. Data in base64 needs one; an address does not, but a
+    /// wrong one is none.
     fn media_type(&mut self, data: &str, media_type: &str, is_needed: bool, at: &Pointer) {
         if !self.may_search() {
             return;
         }
-        let holders = self.members.iter().flat_map(|(_, value)| holders_of(value, data));
+        let holders = self
+            .members
+            .iter()
+            .flat_map(|(_, value)| holders_of(value, data));
         let stated: Vec<Option<&str>> = holders.map(stated_type).collect();
-        let is_right = stated.iter().flatten().any(|stated| is_same_type(stated, media_type));
-        let is_wrong = stated.iter().flatten().any(|stated| !is_same_type(stated, media_type));
+        let is_right = stated
+            .iter()
+            .flatten()
+            .any(|stated| is_same_type(stated, media_type));
+        let is_wrong = stated
+            .iter()
+            .flatten()
+            .any(|stated| !is_same_type(stated, media_type));
         let is_silent = is_needed && !stated.is_empty() && stated.iter().all(Option::is_none);
         if is_right {
             self.hold(Kind::MediaTypes);
@@ -497,14 +663,23 @@ impl<'b, 'c> Judge<'b, 'c> {
                 losses == self.judged.losses.len()
             }
             DocumentSource::Url => self.data(Kind::DocumentUrls, &data, &document.data),
-            DocumentSource::File => self.data(Kind::DocumentFiles, &data, document.data.trim_start_matches("files/")),
+            DocumentSource::File => self.data(
+                Kind::DocumentFiles,
+                &data,
+                document.data.trim_start_matches("files/"),
+            ),
             DocumentSource::Base64 if document.media_type.as_ref() == "application/pdf" => {
                 self.data(Kind::PdfDocuments, &data, &document.data)
             }
             DocumentSource::Base64 => self.data(Kind::OtherDocuments, &data, &document.data),
         };
         if is_held && document.source != DocumentSource::Text {
-            self.media_type(&document.data, &document.media_type, false, &at.member("media_type"));
+            self.media_type(
+                &document.data,
+                &document.media_type,
+                false,
+                &at.member("media_type"),
+            );
         }
         let kind = match document.source {
             DocumentSource::Text | DocumentSource::Base64 => Kind::DocumentTitles,
@@ -515,15 +690,18 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// A block in the provider's own form: as a whole, as members of something else, or what stands for it in words.
+    /// A block in the provider's own form: as a whole, as members of something else, or what stands
+    /// for it in words.
     fn own_block(&mut self, data: &Value, text: Option<&str>, at: &Pointer) {
         let mut leaves = Vec::new();
         collect_telling(data, &mut leaves);
         // A spoken answer goes back by its id alone.
         let spoken = data.pointer("/audio/id").and_then(Value::as_str);
-        // Members of a message are joined with those of other blocks; what has a type stands by itself.
-        let is_joined =
-            data.get("type").is_none() && !leaves.is_empty() && leaves.iter().all(|leaf| self.is_a_leaf(leaf));
+        // Members of a message are joined with those of other blocks; what has a type stands by
+        // itself.
+        let is_joined = data.get("type").is_none()
+            && !leaves.is_empty()
+            && leaves.iter().all(|leaf| self.is_a_leaf(leaf));
         let is_held = is_joined
             || spoken.is_some_and(|id| self.is_a_leaf(id))
             || !self.may_search()
@@ -543,7 +721,10 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
         let mut told: Vec<usize> = Vec::new();
         for (text, (first, times)) in times {
-            let is_more = self.texts.get(text).is_some_and(|pieces| pieces.len() > times);
+            let is_more = self
+                .texts
+                .get(text)
+                .is_some_and(|pieces| pieces.len() > times);
             told.extend(is_more.then_some(first));
         }
         told.sort_unstable();
@@ -561,7 +742,10 @@ impl<'b, 'c> Judge<'b, 'c> {
         let order = std::mem::take(&mut self.order);
         for (piece, message, kind, at) in order {
             if message < latest {
-                let shown = self.pieces[piece].text_of_message().unwrap_or_default().to_owned();
+                let shown = self.pieces[piece]
+                    .text_of_message()
+                    .unwrap_or_default()
+                    .to_owned();
                 // Where results come before their calls, nothing else is wrong with their ids.
                 self.judged.losses.retain(|loss| loss.kind != Kind::CallIds);
                 return self.tell(kind, Fate::Reordered, &at, &shown);
@@ -612,7 +796,9 @@ fn reports(piece: &Piece<'_>, content: &str) -> bool {
 
 /// Returns `true` if a result in the body names this tool.
 fn names_tool(result: &Value, name: &str) -> bool {
-    ["name", "tool_name"].into_iter().any(|key| result.get(key).and_then(Value::as_str) == Some(name))
+    ["name", "tool_name"]
+        .into_iter()
+        .any(|key| result.get(key).and_then(Value::as_str) == Some(name))
 }
 
 /// A call in the conversation that the body does not hold as it is.
@@ -669,13 +855,16 @@ impl Piece<'_> {
     }
 }
 
-/// Returns `true` if a text holds another one. A short one must stand by itself: the letters of "ok" are in many words.
+/// Returns `true` if a text holds another one. A short one must stand by itself: the letters of
+/// "ok" are in many words.
 fn says(whole: &str, text: &str) -> bool {
     const SHORT: usize = 8;
     if text.len() >= SHORT {
         return whole.contains(text);
     }
-    whole.match_indices(text).any(|(at, _)| is_apart(at, whole, text))
+    whole
+        .match_indices(text)
+        .any(|(at, _)| is_apart(at, whole, text))
 }
 
 fn is_apart(at: usize, whole: &str, text: &str) -> bool {
@@ -700,7 +889,9 @@ fn collect_telling<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
     const COMMON: [&str; 4] = ["type", "role", "status", "name"];
     match value {
         Value::String(text) if text.len() >= SHORTEST => leaves.push(text),
-        Value::Array(elements) => elements.iter().for_each(|element| collect_telling(element, leaves)),
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|element| collect_telling(element, leaves)),
         Value::Object(members) => members
             .iter()
             .filter(|(name, _)| !COMMON.contains(&name.as_str()))
@@ -713,7 +904,10 @@ fn collect_telling<'v>(value: &'v Value, leaves: &mut Vec<&'v str>) {
 fn holds(value: &Value, wanted: &Value) -> bool {
     let has_all = match (value, wanted) {
         (Value::Object(members), Value::Object(wanted)) => {
-            !wanted.is_empty() && wanted.iter().all(|(name, value)| members.get(name) == Some(value))
+            !wanted.is_empty()
+                && wanted
+                    .iter()
+                    .all(|(name, value)| members.get(name) == Some(value))
         }
         (value, wanted) => value == wanted,
     };
@@ -727,22 +921,37 @@ fn holds(value: &Value, wanted: &Value) -> bool {
 
 /// Returns `true` if a call has an id, under any of its names.
 fn has_id(call: &Value) -> bool {
-    let inner = ["functionCall", "function_call"].into_iter().find_map(|name| call.get(name)).unwrap_or(call);
-    let ids = ["id", "call_id"].into_iter().filter_map(|name| inner.get(name)?.as_str());
+    let inner = ["functionCall", "function_call"]
+        .into_iter()
+        .find_map(|name| call.get(name))
+        .unwrap_or(call);
+    let ids = ["id", "call_id"]
+        .into_iter()
+        .filter_map(|name| inner.get(name)?.as_str());
     ids.into_iter().any(|id| !id.is_empty())
 }
 
-/// Returns the objects that hold some data, alone or behind the head of a data URL; of a text that is no member, the text.
+/// Returns the objects that hold some data, alone or behind the head of a data URL; of a text that
+/// is no member, the text.
 fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
     match value {
         Value::Array(elements) => {
-            let inner = elements
-                .iter()
-                .flat_map(|element| if is_data(element, data) { vec![element] } else { holders_of(element, data) });
+            let inner = elements.iter().flat_map(|element| {
+                if is_data(element, data) {
+                    vec![element]
+                } else {
+                    holders_of(element, data)
+                }
+            });
             inner.collect()
         }
-        Value::Object(members) if members.values().any(|member| is_data(member, data)) => vec![value],
-        Value::Object(members) => members.values().flat_map(|member| holders_of(member, data)).collect(),
+        Value::Object(members) if members.values().any(|member| is_data(member, data)) => {
+            vec![value]
+        }
+        Value::Object(members) => members
+            .values()
+            .flat_map(|member| holders_of(member, data))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -756,17 +965,30 @@ fn is_data(value: &Value, data: &str) -> bool {
 fn stated_type(holder: &Value) -> Option<&str> {
     const NAMES: [&str; 4] = ["mimeType", "mime_type", "media_type", "format"];
     fn of_url(value: &Value) -> Option<&str> {
-        Some(value.as_str()?.strip_prefix("data:")?.split_once(";base64,")?.0)
+        Some(
+            value
+                .as_str()?
+                .strip_prefix("data:")?
+                .split_once(";base64,")?
+                .0,
+        )
     }
-    let Some(members) = holder.as_object() else { return of_url(holder) };
-    let named = NAMES.into_iter().find_map(|name| members.get(name)?.as_str());
+    let Some(members) = holder.as_object() else {
+        return of_url(holder);
+    };
+    let named = NAMES
+        .into_iter()
+        .find_map(|name| members.get(name)?.as_str());
     named.or_else(|| members.values().find_map(of_url))
 }
 
-/// Returns `true` if a media type is stated, in full or as the name of a format: `wav` for `audio/x-wav`, `mp3` for `audio/mpeg`.
+/// Returns `true` if a media type is stated, in full or as the name of a format: `wav` for
+/// `audio/x-wav`, `mp3` for `audio/mpeg`.
 fn is_same_type(stated: &str, media_type: &str) -> bool {
     const OTHER_NAMES: [(&str, &str); 2] = [("mp3", "mpeg"), ("jpg", "jpeg")];
-    let Some((_, kind)) = media_type.split_once('/') else { return stated == media_type };
+    let Some((_, kind)) = media_type.split_once('/') else {
+        return stated == media_type;
+    };
     let kind = kind.strip_prefix("x-").unwrap_or(kind);
     stated == media_type || stated == kind || OTHER_NAMES.contains(&(stated, kind))
 }

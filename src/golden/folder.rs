@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::manifest::Lines;
 use super::rules::{DRIFT, FOREIGN};
-use super::{Drift, FOLDER, GoldenFile, Manifest, Proof, Surplus, apply, compare, orphans, surplus};
+use super::{
+    Drift, FOLDER, GoldenFile, Manifest, Proof, Surplus, apply, compare, orphans, surplus,
+};
 use crate::diag::Diagnostic;
 use crate::profile::slug;
 use crate::source::{SourceText, Sources, Span};
@@ -23,12 +25,22 @@ pub struct GoldenFolder {
 impl GoldenFolder {
     /// The folder `golden/` of a repository.
     pub fn of_repository(output: Arc<dyn Output>) -> GoldenFolder {
-        GoldenFolder { output, folder: FOLDER, shown: format!("{FOLDER}/").into(), proof: Proof::Names }
+        GoldenFolder {
+            output,
+            folder: FOLDER,
+            shown: format!("{FOLDER}/").into(),
+            proof: Proof::Names,
+        }
     }
 
     /// The whole of a folder that somebody named, where anything may lie.
     pub fn named(output: Arc<dyn Output>, shown: impl Into<Arc<str>>) -> GoldenFolder {
-        GoldenFolder { output, folder: "", shown: shown.into(), proof: Proof::Contents }
+        GoldenFolder {
+            output,
+            folder: "",
+            shown: shown.into(),
+            proof: Proof::Contents,
+        }
     }
 
     /// The folder, as people call it.
@@ -64,8 +76,17 @@ impl<'t> Comparer<'t> {
         contexts: impl Iterator<Item = &'c str>,
         is_all: bool,
     ) -> Result<Comparer<'t>, AccessError> {
-        let manifest = Manifest::read(golden.output.as_ref(), golden.folder, golden.proof, contexts)?;
-        Ok(Comparer { golden, manifest, is_all })
+        let manifest = Manifest::read(
+            golden.output.as_ref(),
+            golden.folder,
+            golden.proof,
+            contexts,
+        )?;
+        Ok(Comparer {
+            golden,
+            manifest,
+            is_all,
+        })
     }
 
     /// Returns `true` if an agent's whole folder is ours to look at.
@@ -74,24 +95,33 @@ impl<'t> Comparer<'t> {
     }
 
     /// Compares the files of one agent.
-    pub(crate) fn agent(&self, name: &Arc<str>, files: Vec<GoldenFile>) -> Result<AgentFiles, AccessError> {
+    pub(crate) fn agent(
+        &self,
+        name: &Arc<str>,
+        files: Vec<GoldenFile>,
+    ) -> Result<AgentFiles, AccessError> {
         let (output, folder) = (self.golden.output.as_ref(), self.golden.folder);
         let lines = Manifest::lines(self.golden.proof, &files);
         let surplus = match self.lists_folders() {
             true => surplus(output, folder, &slug(name), &files, &self.manifest)?,
             false => Surplus::default(),
         };
-        Ok(AgentFiles { drifts: compare(output, folder, name, files)?, lines, surplus })
+        Ok(AgentFiles {
+            drifts: compare(output, folder, name, files)?,
+            lines,
+            surplus,
+        })
     }
 
-    /// Puts the agents together, in their order; `None` stands for one whose files are left alone. `names` are those of all
-    /// agents there are.
+    /// Puts the agents together, in their order; `None` stands for one whose files are left alone.
+    /// `names` are those of all agents there are.
     pub(crate) fn finish<'n>(
         self,
         agents: Vec<Option<AgentFiles>>,
         names: impl ExactSizeIterator<Item = &'n Arc<str>>,
     ) -> Result<Comparison, AccessError> {
-        let is_all = self.is_all && agents.len() == names.len() && agents.iter().all(Option::is_some);
+        let is_all =
+            self.is_all && agents.len() == names.len() && agents.iter().all(Option::is_some);
         let (output, folder) = (self.golden.output.as_ref(), self.golden.folder);
         let orphans = match self.lists_folders() {
             true => orphans(output, folder, names, &self.manifest)?,
@@ -110,7 +140,15 @@ impl<'t> Comparer<'t> {
             drifts.extend(self.manifest.unasked(output, folder, &expected)?);
         }
         let (golden, manifest, bundled) = (self.golden.clone(), self.manifest, BTreeMap::new());
-        Ok(Comparison { golden, drifts, foreign, manifest, lines, is_all, bundled })
+        Ok(Comparison {
+            golden,
+            drifts,
+            foreign,
+            manifest,
+            lines,
+            is_all,
+            bundled,
+        })
     }
 }
 
@@ -136,7 +174,8 @@ impl Comparison {
         &self.drifts
     }
 
-    /// The bundled files that hold something else than when golden files were written from them: another version of reqc did that.
+    /// The bundled files that hold something else than when golden files were written from them:
+    /// another version of reqc did that.
     pub fn altered_bundled(&self) -> Vec<String> {
         self.manifest.altered(&self.bundled)
     }
@@ -160,25 +199,34 @@ impl Comparison {
     ///
     /// A phrase that names the first of them.
     pub fn check(&self) -> Result<(), AccessError> {
-        self.manifest.check(&self.drifts).map_err(|why| format!("{}: {why}", self.golden.shown).into())
+        self.manifest
+            .check(&self.drifts)
+            .map_err(|why| format!("{}: {why}", self.golden.shown).into())
     }
 
-    /// Makes what is there what should be there. The manifest lists a file before it is there and until it is gone.
+    /// Makes what is there what should be there. The manifest lists a file before it is there and
+    /// until it is gone.
     ///
     /// # Errors
     ///
     /// As [`Comparison::check`]; or a phrase that names the file that cannot be written.
     pub fn write(mut self) -> Result<(), AccessError> {
         self.check()?;
-        let GoldenFolder { output, folder, proof, .. } = &self.golden;
+        let GoldenFolder {
+            output,
+            folder,
+            proof,
+            ..
+        } = &self.golden;
         let (drifts, lines) = (&self.drifts, &self.lines);
         self.manifest.note_bundled(&self.bundled, self.is_all);
         self.manifest.extend(output.as_ref(), folder, lines)?;
         apply(output.as_ref(), folder, drifts)?;
-        self.manifest.retain(output.as_ref(), folder, |line| match proof {
-            Proof::Names => !self.is_all || lines.contains_key(line),
-            Proof::Contents => lines.contains_key(line) || !removed(line, drifts),
-        })
+        self.manifest
+            .retain(output.as_ref(), folder, |line| match proof {
+                Proof::Names => !self.is_all || lines.contains_key(line),
+                Proof::Contents => lines.contains_key(line) || !removed(line, drifts),
+            })
     }
 
     /// One finding for all files that were not written here, if there are any.
@@ -188,7 +236,10 @@ impl Comparison {
             1 => String::new(),
             all => format!(", and neither were {} others", all - 1),
         };
-        let message = format!("`{}{first}` was not written by reqc{others}", self.golden.shown);
+        let message = format!(
+            "`{}{first}` was not written by reqc{others}",
+            self.golden.shown
+        );
         let finding = Diagnostic::new(&FOREIGN, self.golden.source(sources, first, b""), message);
         Some(finding.help("it is left alone: delete it if it is the body of a context that was removed, else move it"))
     }
@@ -196,22 +247,44 @@ impl Comparison {
     /// One finding for all files that differ, if any do.
     pub(crate) fn drift_finding(&self, sources: &mut Sources) -> Option<Diagnostic> {
         let first = self.drifts.first()?;
-        let count = |keep: fn(&Drift) -> bool| self.drifts.iter().filter(|drift| keep(drift)).count();
+        let count =
+            |keep: fn(&Drift) -> bool| self.drifts.iter().filter(|drift| keep(drift)).count();
         let changed = count(|drift| drift.old.is_some() && drift.new.is_some());
-        let (missing, orphaned) = (count(|drift| drift.old.is_none()), count(|drift| drift.new.is_none()));
-        let parts = [(changed, "differ"), (missing, "missing"), (orphaned, "no longer needed")];
-        let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        let (missing, orphaned) = (
+            count(|drift| drift.old.is_none()),
+            count(|drift| drift.new.is_none()),
+        );
+        let parts = [
+            (changed, "differ"),
+            (missing, "missing"),
+            (orphaned, "no longer needed"),
+        ];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}"))
+            .collect();
         let message = format!("golden files are out of date: {}", parts.join(", "));
-        let span = self.golden.source(sources, &first.path, first.old.as_deref().unwrap_or_default());
+        let span = self.golden.source(
+            sources,
+            &first.path,
+            first.old.as_deref().unwrap_or_default(),
+        );
         let finding = Diagnostic::new(&DRIFT, span, message)
             .help("`reqc compile --diff` shows what changed; `reqc compile` writes the files");
-        Some(self.drifts.iter().fold(finding, |finding, drift| match &drift.agent {
-            Some(agent) => finding.reaching(agent, drift.context.as_ref()),
-            None => finding,
-        }))
+        Some(
+            self.drifts
+                .iter()
+                .fold(finding, |finding, drift| match &drift.agent {
+                    Some(agent) => finding.reaching(agent, drift.context.as_ref()),
+                    None => finding,
+                }),
+        )
     }
 }
 
 fn removed(line: &str, drifts: &[Drift]) -> bool {
-    drifts.iter().any(|drift| drift.new.is_none() && drift.path == line)
+    drifts
+        .iter()
+        .any(|drift| drift.new.is_none() && drift.path == line)
 }

@@ -1,11 +1,12 @@
 //! The proof that files were written by reqc, so that it may replace or remove them.
 //!
-//! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed and merged, it lists the names
-//! of bodies, one per context: it changes when a context does, and two branches seldom touch the same line. Fingerprints of the bundled
-//! files that bodies were made from follow: they tell what another version of reqc changed. In a folder that
-//! somebody named, where anything may lie, it lists each file with a fingerprint of its bytes: nobody can claim a file there
-//! without knowing what it holds. Who knows it can: so a file must also have the form of those that are written here, and lie
-//! beside the request line of an agent of its folder's name.
+//! A manifest lies beside the files and is made of sorted lines. In `golden/`, which is committed
+//! and merged, it lists the names of bodies, one per context: it changes when a context does, and
+//! two branches seldom touch the same line. Fingerprints of the bundled files that bodies were made
+//! from follow: they tell what another version of reqc changed. In a folder that somebody named,
+//! where anything may lie, it lists each file with a fingerprint of its bytes: nobody can claim a
+//! file there without knowing what it holds. Who knows it can: so a file must also have the form of
+//! those that are written here, and lie beside the request line of an agent of its folder's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -64,8 +65,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a folder. In a folder of golden files that older versions wrote there is none: then the names of
-    /// `contexts` count.
+    /// The manifest of a folder. In a folder of golden files that older versions wrote there is
+    /// none: then the names of `contexts` count.
     ///
     /// # Errors
     ///
@@ -76,14 +77,27 @@ impl Manifest {
         proof: Proof,
         contexts: impl Iterator<Item = &'c str>,
     ) -> Result<Manifest, AccessError> {
-        let text = output.current(&join(folder, MANIFEST))?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let text = output
+            .current(&join(folder, MANIFEST))?
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let lines = match (&text, proof) {
             (Some(text), _) => text.lines().filter_map(|line| parse(proof, line)).collect(),
-            (None, Proof::Names) => contexts.map(|name| (name.to_owned(), String::new())).collect(),
+            (None, Proof::Names) => contexts
+                .map(|name| (name.to_owned(), String::new()))
+                .collect(),
             (None, Proof::Contents) => BTreeMap::new(),
         };
-        let bundled = text.iter().flat_map(|text| text.lines()).filter_map(bundled_line).collect();
-        Ok(Manifest { proof, lines, bundled, text })
+        let bundled = text
+            .iter()
+            .flat_map(|text| text.lines())
+            .filter_map(bundled_line)
+            .collect();
+        Ok(Manifest {
+            proof,
+            lines,
+            bundled,
+            text,
+        })
     }
 
     /// How files are proved to have been written here.
@@ -91,10 +105,14 @@ impl Manifest {
         self.proof
     }
 
-    /// Returns `true` if a path of the form `<slug>/<name>.json` may have been written here, judged by its name.
+    /// Returns `true` if a path of the form `<slug>/<name>.json` may have been written here, judged
+    /// by its name.
     pub(super) fn names_file(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
-        name == REQUEST || name.strip_suffix(".json").is_some_and(|name| self.lines.contains_key(name))
+        name == REQUEST
+            || name
+                .strip_suffix(".json")
+                .is_some_and(|name| self.lines.contains_key(name))
     }
 
     /// The files that were written here, still hold what was written, and are not `expected`.
@@ -110,7 +128,11 @@ impl Manifest {
     ) -> Result<Vec<Drift>, AccessError> {
         let mut drifts = Vec::new();
         let mut ours: BTreeMap<&str, bool> = BTreeMap::new();
-        for path in self.lines.keys().filter(|path| !expected.contains(path.as_str())) {
+        for path in self
+            .lines
+            .keys()
+            .filter(|path| !expected.contains(path.as_str()))
+        {
             let slug = path.split('/').next().unwrap_or_default();
             if !ours.contains_key(slug) {
                 ours.insert(slug, has_our_request(output, folder, slug)?);
@@ -120,7 +142,13 @@ impl Manifest {
             }
             let old = output.current(&join(folder, path))?;
             if old.as_ref().is_some_and(|bytes| self.wrote(path, bytes)) {
-                drifts.push(Drift { path: path.clone(), agent: None, context: None, old, new: None });
+                drifts.push(Drift {
+                    path: path.clone(),
+                    agent: None,
+                    context: None,
+                    old,
+                    new: None,
+                });
             }
         }
         Ok(drifts)
@@ -132,11 +160,23 @@ impl Manifest {
     ///
     /// A phrase that names the first of them.
     pub fn check(&self, drifts: &[Drift]) -> Result<(), AccessError> {
-        let foreign = |drift: &&Drift| drift.old.as_ref().is_some_and(|bytes| !self.wrote(&drift.path, bytes));
-        match drifts.iter().find(foreign).filter(|_| self.proof == Proof::Contents) {
+        let foreign = |drift: &&Drift| {
+            drift
+                .old
+                .as_ref()
+                .is_some_and(|bytes| !self.wrote(&drift.path, bytes))
+        };
+        match drifts
+            .iter()
+            .find(foreign)
+            .filter(|_| self.proof == Proof::Contents)
+        {
             Some(drift) => {
                 let path = &drift.path;
-                Err(format!("`{path}` was not written by reqc, or was changed since: it is not replaced").into())
+                Err(format!(
+                    "`{path}` was not written by reqc, or was changed since: it is not replaced"
+                )
+                .into())
             }
             None => Ok(()),
         }
@@ -144,26 +184,42 @@ impl Manifest {
 
     /// Returns `true` if a file is listed, holds what is listed, and that can be ours.
     fn wrote(&self, path: &str, bytes: &[u8]) -> bool {
-        self.lines.get(path).is_some_and(|known| *known == fingerprint(bytes)) && has_our_form(path, bytes)
+        self.lines
+            .get(path)
+            .is_some_and(|known| *known == fingerprint(bytes))
+            && has_our_form(path, bytes)
     }
 
     /// Returns what a manifest lists of the files of one agent.
     pub(super) fn lines(proof: Proof, files: &[GoldenFile]) -> Lines {
         match proof {
-            Proof::Names => Lines::Names(files.iter().filter_map(|file| file.context.clone()).collect()),
-            Proof::Contents => {
-                Lines::Prints(files.iter().map(|file| (file.path.clone(), fingerprint(file.text.as_bytes()))).collect())
-            }
+            Proof::Names => Lines::Names(
+                files
+                    .iter()
+                    .filter_map(|file| file.context.clone())
+                    .collect(),
+            ),
+            Proof::Contents => Lines::Prints(
+                files
+                    .iter()
+                    .map(|file| (file.path.clone(), fingerprint(file.text.as_bytes())))
+                    .collect(),
+            ),
         }
     }
 
-    /// The bundled files that hold something else than when bodies were made from them. `now` are their fingerprints.
+    /// The bundled files that hold something else than when bodies were made from them. `now` are
+    /// their fingerprints.
     pub(super) fn altered(&self, now: &BTreeMap<String, String>) -> Vec<String> {
-        let altered = self.bundled.iter().filter(|(path, print)| now.get(*path).is_some_and(|it| it != *print));
+        let altered = self
+            .bundled
+            .iter()
+            .filter(|(path, print)| now.get(*path).is_some_and(|it| it != *print));
         altered.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Notes which bundled files bodies are made from. If some bodies stay as they are, so does what is known of their files.
+    /// Notes which bundled files bodies are made from. If some bodies stay as they are, so does
+    /// what is known of their files.
     pub(super) fn note_bundled(&mut self, now: &BTreeMap<String, String>, is_all: bool) {
         if self.proof == Proof::Contents {
             return;
@@ -171,7 +227,9 @@ impl Manifest {
         match is_all {
             true => self.bundled.clone_from(now),
             false => now.iter().for_each(|(path, print)| {
-                self.bundled.entry(path.clone()).or_insert_with(|| print.clone());
+                self.bundled
+                    .entry(path.clone())
+                    .or_insert_with(|| print.clone());
             }),
         }
     }
@@ -229,7 +287,8 @@ fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
         Proof::Contents => {
             let (print, path) = line.split_once(' ')?;
             let (slug, name) = path.split_once('/')?;
-            let is_ours = is_name(slug) && is_name(name) && name.ends_with(".json") && print.len() == 16;
+            let is_ours =
+                is_name(slug) && is_name(name) && name.ends_with(".json") && print.len() == 16;
             is_ours.then(|| (path.to_owned(), print.to_owned()))
         }
     }
@@ -238,22 +297,28 @@ fn parse(proof: Proof, line: &str) -> Option<(String, String)> {
 fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('.')
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 /// A line about a bundled file.
 fn bundled_line(line: &str) -> Option<(String, String)> {
     let (print, path) = line.split_once(' ')?;
-    let is_ours = path.starts_with("bundled:") && print.len() == 16 && print.bytes().all(|it| it.is_ascii_hexdigit());
+    let is_ours = path.starts_with("bundled:")
+        && print.len() == 16
+        && print.bytes().all(|it| it.is_ascii_hexdigit());
     is_ours.then(|| (path.to_owned(), print.to_owned()))
 }
 
-/// 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): it tells files apart whose bytes are not known to whoever
-/// writes a manifest, and hides nothing.
+/// 64 bits of FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): it tells files apart whose
+/// bytes are not known to whoever writes a manifest, and hides nothing.
 pub fn fingerprint(bytes: &[u8]) -> String {
     format!(
         "{:016x}",
-        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash
+            ^ u64::from(*byte))
+        .wrapping_mul(0x0100_0000_01b3))
     )
 }
 
@@ -269,7 +334,15 @@ mod tests {
 
     #[test]
     fn what_a_merge_leaves_behind_is_no_line() {
-        for line in ["<<<<<<< HEAD", "=======", ">>>>>>> x", HEADER, "", "../x", "a b"] {
+        for line in [
+            "<<<<<<< HEAD",
+            "=======",
+            ">>>>>>> x",
+            HEADER,
+            "",
+            "../x",
+            "a b",
+        ] {
             assert_eq!(parse(Proof::Names, line), None, "{line}");
         }
         assert!(parse(Proof::Names, "plain-turn").is_some());

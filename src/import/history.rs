@@ -20,24 +20,47 @@ pub(super) struct Messages<'b> {
 
 /// Reads turns behind the system prompt.
 pub(super) fn read<'b>(wire: WireFormat, turns: &[Entry<'b>], lost: &mut Lost<'b>) -> Messages<'b> {
-    let said = Messages { messages: Vec::new(), values: Vec::new() };
+    let said = Messages {
+        messages: Vec::new(),
+        values: Vec::new(),
+    };
     let provider = Provider::of(wire, turns);
-    let mut reader = Reader { wire, provider, lost, said, pairs: Pairs::default(), last: None };
+    let mut reader = Reader {
+        wire,
+        provider,
+        lost,
+        said,
+        pairs: Pairs::default(),
+        last: None,
+    };
     turns.iter().for_each(|turn| reader.turn(turn));
     reader.said
 }
 
 /// The one question of a body that has no history: text and images.
 pub(super) fn question<'b>(body: &'b Value, lost: &mut Lost<'b>) -> Option<Message> {
-    let mut blocks: Vec<Block> =
-        body.get("prompt").and_then(Value::as_str).map(|text| Block::Text(text.into())).into_iter().collect();
-    for value in body.get("images").and_then(Value::as_array).into_iter().flatten() {
+    let mut blocks: Vec<Block> = body
+        .get("prompt")
+        .and_then(Value::as_str)
+        .map(|text| Block::Text(text.into()))
+        .into_iter()
+        .collect();
+    for value in body
+        .get("images")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         match media::image(value) {
             Some(image) => blocks.push(Block::Image(image)),
             None => lost.tell(value, NO_IMAGE),
         }
     }
-    (!blocks.is_empty()).then_some(Message { role: Role::User, blocks, item: None })
+    (!blocks.is_empty()).then_some(Message {
+        role: Role::User,
+        blocks,
+        item: None,
+    })
 }
 
 const NO_MEMBER: &str = "no context holds it";
@@ -60,22 +83,44 @@ impl<'b> Reader<'b, '_> {
         let speaker = self.provider.speaker(turn);
         match speaker {
             Speaker::System => self.system_item(turn),
-            Speaker::Other => self.lost.tell(turn.value, "contexts hold no turn of this kind"),
+            Speaker::Other => self
+                .lost
+                .tell(turn.value, "contexts hold no turn of this kind"),
             Speaker::User | Speaker::Assistant | Speaker::Tool => self.message(speaker, turn),
         }
         self.last = Some(speaker);
     }
 
     fn system_item(&mut self, turn: &Entry<'b>) {
-        let Some(text) = prompt::text_of(turn, self.lost) else { return };
-        self.lost.tell(turn.value, "a system message among others: it is now an item of kind `notification`");
+        let Some(text) = prompt::text_of(turn, self.lost) else {
+            return;
+        };
+        self.lost.tell(
+            turn.value,
+            "a system message among others: it is now an item of kind `notification`",
+        );
         let blocks = vec![Block::Text(text.into())];
-        self.push(turn, Message { role: Role::System, blocks, item: Some(ItemKind::Notification) });
+        self.push(
+            turn,
+            Message {
+                role: Role::System,
+                blocks,
+                item: Some(ItemKind::Notification),
+            },
+        );
     }
 
     fn message(&mut self, speaker: Speaker, turn: &Entry<'b>) {
-        let role = if speaker == Speaker::Assistant { Role::Assistant } else { Role::User };
-        let own = if self.provider.is_own_message(turn.value) { self.own(turn.value) } else { None };
+        let role = if speaker == Speaker::Assistant {
+            Role::Assistant
+        } else {
+            Role::User
+        };
+        let own = if self.provider.is_own_message(turn.value) {
+            self.own(turn.value)
+        } else {
+            None
+        };
         let blocks = match own {
             Some(block) => vec![block],
             None => self.blocks(role, turn),
@@ -86,25 +131,58 @@ impl<'b> Reader<'b, '_> {
             Speaker::Assistant => self.wire == WireFormat::OpenAiResponses,
             _ => false,
         };
-        match self.said.messages.last_mut().filter(|_| goes_on && self.last == Some(speaker)) {
+        match self
+            .said
+            .messages
+            .last_mut()
+            .filter(|_| goes_on && self.last == Some(speaker))
+        {
             Some(message) => message.blocks.extend(blocks),
-            None => self.push(turn, Message { role, blocks, item: None }),
+            None => self.push(
+                turn,
+                Message {
+                    role,
+                    blocks,
+                    item: None,
+                },
+            ),
         }
     }
 
     fn blocks(&mut self, role: Role, turn: &Entry<'b>) -> Vec<Block> {
         let is_answer = role == Role::Assistant;
-        let mut blocks = if is_answer { thinking::beside(turn.value) } else { Vec::new() };
-        let own = if is_answer { self.provider.members(turn.value) } else { Vec::new() };
+        let mut blocks = if is_answer {
+            thinking::beside(turn.value)
+        } else {
+            Vec::new()
+        };
+        let own = if is_answer {
+            self.provider.members(turn.value)
+        } else {
+            Vec::new()
+        };
         let (mut read, own): (Vec<&str>, Vec<Block>) = own.into_iter().unzip();
-        let images = elements(turn.value.get("images").filter(|_| read.contains(&"images")));
-        for part in turn.parts.iter().filter(|part| !images.iter().any(|image| std::ptr::eq(image, part.value))) {
+        let images = elements(
+            turn.value
+                .get("images")
+                .filter(|_| read.contains(&"images")),
+        );
+        for part in turn
+            .parts
+            .iter()
+            .filter(|part| !images.iter().any(|image| std::ptr::eq(image, part.value)))
+        {
             self.part(role, turn, part, &mut blocks);
         }
         blocks.extend(own);
         // Items of Responses are read as parts.
-        if turn.parts.iter().all(|part| !std::ptr::eq(part.value, turn.value)) {
-            self.lost.shape(turn.value, &["content", "parts", "images", "tool_calls"]);
+        if turn
+            .parts
+            .iter()
+            .all(|part| !std::ptr::eq(part.value, turn.value))
+        {
+            self.lost
+                .shape(turn.value, &["content", "parts", "images", "tool_calls"]);
             read.extend(self.of_message(turn));
             self.lost.rest(turn.value, &read, NO_MEMBER);
         }
@@ -127,15 +205,21 @@ impl<'b> Reader<'b, '_> {
             (WireFormat::GoogleGenerateContent, _) => vec!["role", "parts"],
             (WireFormat::OpenAiResponses, _) => vec!["type", "role", "content"],
             (WireFormat::AnthropicMessages, _) => vec!["role", "content"],
-            (_, Speaker::Assistant) => {
-                [&["role", "content", "images", "tool_calls", "function_call"], &thinking::BESIDE[..]].concat()
-            }
+            (_, Speaker::Assistant) => [
+                &["role", "content", "images", "tool_calls", "function_call"],
+                &thinking::BESIDE[..],
+            ]
+            .concat(),
             _ => vec!["role", "content", "images"],
         }
     }
 
     fn part(&mut self, role: Role, turn: &Entry<'b>, part: &Part<'b>, blocks: &mut Vec<Block>) {
-        let own = if self.provider.is_own(role, part) { self.own(part.value) } else { None };
+        let own = if self.provider.is_own(role, part) {
+            self.own(part.value)
+        } else {
+            None
+        };
         match own {
             Some(own) => blocks.push(own),
             None => self.common_part(role, turn, part, blocks),
@@ -143,11 +227,20 @@ impl<'b> Reader<'b, '_> {
     }
 
     /// A part of a kind that all formats have.
-    fn common_part(&mut self, role: Role, turn: &Entry<'b>, part: &Part<'b>, blocks: &mut Vec<Block>) {
+    fn common_part(
+        &mut self,
+        role: Role,
+        turn: &Entry<'b>,
+        part: &Part<'b>,
+        blocks: &mut Vec<Block>,
+    ) {
         match (part.kind, role) {
             (Kind::Text(text), _) => self.text(role, part.value, text, blocks),
             (Kind::Call(call), Role::Assistant) => match unknown_call(self.wire, part.value) {
-                Some(kind) => self.lost.tell(part.value, format!("contexts hold no call of kind `{kind}`")),
+                Some(kind) => self.lost.tell(
+                    part.value,
+                    format!("contexts hold no call of kind `{kind}`"),
+                ),
                 None => {
                     signed(part.value, blocks);
                     let block = self.call(part.value, &call);
@@ -163,7 +256,13 @@ impl<'b> Reader<'b, '_> {
                 None => self.own_part(role, turn, part, NO_MEDIA, blocks),
             },
             (Kind::Other(name), _) if !name.is_empty() => {
-                self.own_part(role, turn, part, &format!("contexts hold no part of kind `{name}`"), blocks);
+                self.own_part(
+                    role,
+                    turn,
+                    part,
+                    &format!("contexts hold no part of kind `{name}`"),
+                    blocks,
+                );
             }
             (Kind::Media | Kind::Other(_), _) => self.own_part(role, turn, part, NO_SUCH, blocks),
             _ => self.lost.tell(part.value, NO_SUCH),
@@ -171,7 +270,14 @@ impl<'b> Reader<'b, '_> {
     }
 
     /// A part of a kind that this provider alone has; where there is no place for one it is lost.
-    fn own_part(&mut self, role: Role, turn: &Entry<'b>, part: &Part<'b>, why: &str, blocks: &mut Vec<Block>) {
+    fn own_part(
+        &mut self,
+        role: Role,
+        turn: &Entry<'b>,
+        part: &Part<'b>,
+        why: &str,
+        blocks: &mut Vec<Block>,
+    ) {
         let is_taken = self.provider.takes_parts(role, turn, part);
         match is_taken.then(|| self.own(part.value)).flatten() {
             Some(own) => blocks.push(own),
@@ -186,7 +292,11 @@ impl<'b> Reader<'b, '_> {
         }
         blocks.push(Block::Text(text.into()));
         let of_signature: &[&str] = if is_signed { &thinking::SIGNATURE } else { &[] };
-        self.lost.rest(value, &[&["type", "text", "refusal"], of_signature].concat(), NO_MEMBER);
+        self.lost.rest(
+            value,
+            &[&["type", "text", "refusal"], of_signature].concat(),
+            NO_MEMBER,
+        );
     }
 
     /// An image, a document or a recording.
@@ -201,11 +311,23 @@ impl<'b> Reader<'b, '_> {
     }
 
     fn image_rest(&mut self, value: &'b Value) {
-        const READ: [&str; 7] = ["type", "source", "image_url", "inlineData", "inline_data", "fileData", "file_data"];
+        const READ: [&str; 7] = [
+            "type",
+            "source",
+            "image_url",
+            "inlineData",
+            "inline_data",
+            "fileData",
+            "file_data",
+        ];
         // What is the default need not be said.
-        let detail: &[&str] =
-            if value.get("detail").is_some_and(|detail| detail == "auto") { &["detail"] } else { &[] };
-        self.lost.rest(value, &[&READ[..], detail].concat(), NO_MEMBER);
+        let detail: &[&str] = if value.get("detail").is_some_and(|detail| detail == "auto") {
+            &["detail"]
+        } else {
+            &[]
+        };
+        self.lost
+            .rest(value, &[&READ[..], detail].concat(), NO_MEMBER);
         if let Some(inner) = value.get("image_url") {
             self.lost.rest(inner, &["url"], NO_MEMBER);
         }
@@ -239,26 +361,42 @@ impl<'b> Reader<'b, '_> {
         let of_part: &[&str] = match self.wire {
             WireFormat::AnthropicMessages => &["type", "id", "name", "input"],
             WireFormat::OpenAiResponses => &["type", "call_id", "name", "arguments", "input"],
-            WireFormat::GoogleGenerateContent => {
-                &["functionCall", "function_call", "thoughtSignature", "thought_signature"]
-            }
+            WireFormat::GoogleGenerateContent => &[
+                "functionCall",
+                "function_call",
+                "thoughtSignature",
+                "thought_signature",
+            ],
             // The older form is the function itself.
             _ => &["type", "id", "function", "custom", "name", "arguments"],
         };
         self.lost.rest(value, of_part, NO_MEMBER);
-        let inner = ["function", "custom"].into_iter().find_map(|name| value.get(name)).unwrap_or(call.identified);
+        let inner = ["function", "custom"]
+            .into_iter()
+            .find_map(|name| value.get(name))
+            .unwrap_or(call.identified);
         if !std::ptr::eq(inner, value) {
-            self.lost.rest(inner, &["id", "name", "arguments", "args", "input"], NO_MEMBER);
+            self.lost.rest(
+                inner,
+                &["id", "name", "arguments", "args", "input"],
+                NO_MEMBER,
+            );
         }
         let name = call.name.unwrap_or_default();
         let free = inner.get("input").filter(|_| call.arguments.is_none());
         let input = self.arguments(call.arguments.or(free));
-        Block::ToolUse { id: self.pairs.called(call.id, name).into(), name: name.into(), input }
+        Block::ToolUse {
+            id: self.pairs.called(call.id, name).into(),
+            name: name.into(),
+            input,
+        }
     }
 
     /// Arguments as an object: in some formats they are a text.
     fn arguments(&mut self, arguments: Option<&'b Value>) -> Value {
-        let Some(arguments) = arguments else { return empty() };
+        let Some(arguments) = arguments else {
+            return empty();
+        };
         let parsed = match arguments {
             Value::String(text) if text.trim().is_empty() => Some(empty()),
             Value::String(text) => json::parse(text).ok(),
@@ -268,11 +406,15 @@ impl<'b> Reader<'b, '_> {
             Some(object @ Value::Object(_)) if depth(&object) <= MAX_INPUT_DEPTH => object,
             Some(Value::Null) => empty(),
             Some(other) if depth(&other) > MAX_INPUT_DEPTH => {
-                self.lost.tell(arguments, "arguments that are nested too deeply");
+                self.lost
+                    .tell(arguments, "arguments that are nested too deeply");
                 empty()
             }
             _ => {
-                self.lost.tell(arguments, "arguments that are no JSON object: they are now one, with a member `input`");
+                self.lost.tell(
+                    arguments,
+                    "arguments that are no JSON object: they are now one, with a member `input`",
+                );
                 Value::Object(Map::from_iter([("input".to_owned(), arguments.clone())]))
             }
         }
@@ -284,16 +426,28 @@ impl<'b> Reader<'b, '_> {
             WireFormat::GoogleGenerateContent => self.response(value, outcome.identified),
             WireFormat::AnthropicMessages => {
                 self.lost.shape(value, &["content"]);
-                self.lost.rest(value, &["type", "tool_use_id", "content", "is_error"], NO_MEMBER);
+                self.lost.rest(
+                    value,
+                    &["type", "tool_use_id", "content", "is_error"],
+                    NO_MEMBER,
+                );
                 self.content(value.get("content"))
             }
             WireFormat::OpenAiResponses => {
                 self.lost.shape(value, &["output"]);
-                self.lost.rest(value, &["type", "call_id", "output"], NO_MEMBER);
+                self.lost
+                    .rest(value, &["type", "call_id", "output"], NO_MEMBER);
                 self.content(value.get("output"))
             }
             _ => {
-                const READ: [&str; 6] = ["role", "content", "tool_call_id", "tool_name", "name", "images"];
+                const READ: [&str; 6] = [
+                    "role",
+                    "content",
+                    "tool_call_id",
+                    "tool_name",
+                    "name",
+                    "images",
+                ];
                 self.lost.shape(value, &["content", "images"]);
                 self.lost.rest(value, &READ, NO_MEMBER);
                 let (text, mut images) = self.content(value.get("content"));
@@ -301,7 +455,12 @@ impl<'b> Reader<'b, '_> {
                 (text, images)
             }
         };
-        Block::ToolResult { id, content: content.into(), is_error: outcome.is_error, images }
+        Block::ToolResult {
+            id,
+            content: content.into(),
+            is_error: outcome.is_error,
+            images,
+        }
     }
 
     /// The text and images of a result: a text, or parts.
@@ -332,10 +491,13 @@ impl<'b> Reader<'b, '_> {
         (texts.join("\n"), images)
     }
 
-    /// The response of Gemini's functions is an object: the text that it holds, or all of it as JSON.
+    /// The response of Gemini's functions is an object: the text that it holds, or all of it as
+    /// JSON.
     fn response(&mut self, part: &'b Value, function: &'b Value) -> (String, Vec<Image>) {
-        self.lost.rest(part, &["functionResponse", "function_response"], NO_MEMBER);
-        self.lost.rest(function, &["id", "name", "response", "parts"], NO_MEMBER);
+        self.lost
+            .rest(part, &["functionResponse", "function_response"], NO_MEMBER);
+        self.lost
+            .rest(function, &["id", "name", "response", "parts"], NO_MEMBER);
         let text = match function.get("response") {
             Some(response @ Value::Object(members)) => match members.iter().next() {
                 Some((name, Value::String(text)))
@@ -344,7 +506,8 @@ impl<'b> Reader<'b, '_> {
                     text.clone()
                 }
                 _ => {
-                    self.lost.tell(response, "a result is a text: it is now the JSON of this");
+                    self.lost
+                        .tell(response, "a result is a text: it is now the JSON of this");
                     response.to_string()
                 }
             },
@@ -358,18 +521,25 @@ fn empty() -> Value {
     Value::Object(Map::new())
 }
 
-/// Returns what a call of Chat Completions is that is neither a function's nor a custom tool's: nothing tells where its name and arguments are.
+/// Returns what a call of Chat Completions is that is neither a function's nor a custom tool's:
+/// nothing tells where its name and arguments are.
 fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let kind = call.get("type")?.as_str()?;
-    let is_read = ["function", "custom", "name"].iter().any(|name| call.get(name).is_some());
+    let is_read = ["function", "custom", "name"]
+        .iter()
+        .any(|name| call.get(name).is_some());
     (wire == WireFormat::OpenAiChat && !is_read).then_some(kind)
 }
 
 /// Gemini's signature on a call or text is that of the thought before it.
 fn signed(value: &Value, blocks: &mut Vec<Block>) {
-    let Some(signed) = thinking::signature(value) else { return };
+    let Some(signed) = thinking::signature(value) else {
+        return;
+    };
     match blocks.last_mut() {
-        Some(Block::Thinking { signature, .. }) if signature.is_empty() => *signature = signed.into(),
+        Some(Block::Thinking { signature, .. }) if signature.is_empty() => {
+            *signature = signed.into();
+        }
         _ => blocks.push(thinking::thought("", signed)),
     }
 }

@@ -17,17 +17,21 @@ impl<'b> Lost<'b> {
         self.told.push((value, why.into()));
     }
 
-    /// Tells of all members of an object that nothing read. `null` says no more than a member that is left out.
+    /// Tells of all members of an object that nothing read. `null` says no more than a member that
+    /// is left out.
     pub(super) fn rest(&mut self, object: &'b Value, read: &[&str], why: &str) {
         let members = object.as_object().into_iter().flatten();
-        let lost = members.filter(|(name, value)| !value.is_null() && !read.contains(&name.as_str()));
+        let lost =
+            members.filter(|(name, value)| !value.is_null() && !read.contains(&name.as_str()));
         lost.for_each(|(_, value)| self.tell(value, why));
     }
 
-    /// Tells of a member that should be a list or a text and is neither: nothing can be read from it.
+    /// Tells of a member that should be a list or a text and is neither: nothing can be read from
+    /// it.
     pub(super) fn shape(&mut self, object: &'b Value, names: &[&str]) {
         let members = names.iter().filter_map(|name| object.get(*name));
-        let odd = members.filter(|value| !value.is_array() && !value.is_string() && !value.is_null());
+        let odd =
+            members.filter(|value| !value.is_array() && !value.is_string() && !value.is_null());
         odd.for_each(|value| self.tell(value, "it is neither a list nor a text"));
     }
 

@@ -22,16 +22,25 @@ pub(super) fn image(part: &Value) -> Option<Image> {
 
 fn of_gemini(part: &Value) -> Option<Image> {
     let either = |camel: &str, snake: &str| part.get(camel).or_else(|| part.get(snake));
-    let kind = |value: &Value| member(value, "mimeType", "mime_type").filter(|kind| kind.starts_with("image/"));
+    let kind = |value: &Value| {
+        member(value, "mimeType", "mime_type").filter(|kind| kind.starts_with("image/"))
+    };
     if let Some(data) = either("inlineData", "inline_data") {
         return Some(inline(&member(data, "data", "data")?, Some(&kind(data)?)));
     }
     let file = either("fileData", "file_data")?;
-    Some(at_url(&member(file, "fileUri", "file_uri")?, Some(&kind(file)?)))
+    Some(at_url(
+        &member(file, "fileUri", "file_uri")?,
+        Some(&kind(file)?),
+    ))
 }
 
 fn member(value: &'_ Value, camel: &str, snake: &str) -> Option<String> {
-    value.get(camel).or_else(|| value.get(snake)).and_then(Value::as_str).map(str::to_owned)
+    value
+        .get(camel)
+        .or_else(|| value.get(snake))
+        .and_then(Value::as_str)
+        .map(str::to_owned)
 }
 
 /// A URL, or data in one.
@@ -49,22 +58,36 @@ pub(super) fn data_of(url: &str) -> Option<(&str, &str)> {
 
 fn inline(data: &str, media_type: Option<&str>) -> Image {
     let media_type = media_type.unwrap_or_else(|| kind(data).unwrap_or("image/png"));
-    Image { data: data.into(), media_type: media_type.into(), is_url: false }
+    Image {
+        data: data.into(),
+        media_type: media_type.into(),
+        is_url: false,
+    }
 }
 
-/// An image that nobody has looked at: if nothing says its kind, the name in the URL does, else it is taken for a JPEG.
+/// An image that nobody has looked at: if nothing says its kind, the name in the URL does, else it
+/// is taken for a JPEG.
 fn at_url(url: &str, media_type: Option<&str>) -> Image {
-    let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let path = url
+        .split(['?', '#'])
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     let by_name = match path.rsplit('.').next() {
         Some("png") => "image/png",
         Some("gif") => "image/gif",
         Some("webp") => "image/webp",
         _ => "image/jpeg",
     };
-    Image { data: url.into(), media_type: media_type.unwrap_or(by_name).into(), is_url: true }
+    Image {
+        data: url.into(),
+        media_type: media_type.unwrap_or(by_name).into(),
+        is_url: true,
+    }
 }
 
-/// The first bytes of each kind as base64 (WHATWG MIME Sniffing, 6.1), and how much of an image's beginning names its kind.
+/// The first bytes of each kind as base64 (WHATWG MIME Sniffing, 6.1), and how much of an image's
+/// beginning names its kind.
 const KINDS: [(&str, usize, &str); 4] = [
     ("iVBORw0KGgo", 12, "image/png"),
     ("/9j/", 4, "image/jpeg"),
@@ -73,12 +96,18 @@ const KINDS: [(&str, usize, &str); 4] = [
 ];
 
 fn kind(data: &str) -> Option<&'static str> {
-    KINDS.into_iter().find(|(start, ..)| data.starts_with(start)).map(|(.., kind)| kind)
+    KINDS
+        .into_iter()
+        .find(|(start, ..)| data.starts_with(start))
+        .map(|(.., kind)| kind)
 }
 
 /// How many letters of base64 tell the kind of an image; none if its kind is not known.
 pub(super) fn length_of_kind(data: &str) -> usize {
-    KINDS.into_iter().find(|(start, ..)| data.starts_with(start)).map_or(0, |(_, length, _)| length.min(data.len()))
+    KINDS
+        .into_iter()
+        .find(|(start, ..)| data.starts_with(start))
+        .map_or(0, |(_, length, _)| length.min(data.len()))
 }
 
 #[cfg(test)]
@@ -89,7 +118,11 @@ mod tests {
     #[test]
     fn every_form_is_read() {
         let png = "iVBORw0KGgoAAAAN";
-        let data = Image { data: png.into(), media_type: "image/png".into(), is_url: false };
+        let data = Image {
+            data: png.into(),
+            media_type: "image/png".into(),
+            is_url: false,
+        };
         for part in [
             json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png}}),
             json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{png}")}}),
@@ -101,9 +134,22 @@ mod tests {
         ] {
             assert_eq!(image(&part).as_ref(), Some(&data), "{part}");
         }
-        let named = Image { data: "https://a.b/c.gif?d".into(), media_type: "image/gif".into(), is_url: true };
-        assert_eq!(image(&json!({"type": "image_url", "image_url": {"url": "https://a.b/c.gif?d"}})), Some(named));
-        assert_eq!(image(&json!({"inlineData": {"mimeType": "audio/wav", "data": "UklGR"}})), None);
-        assert_eq!(image(&json!({"type": "document", "source": {"type": "url", "url": "https://a.b"}})), None);
+        let named = Image {
+            data: "https://a.b/c.gif?d".into(),
+            media_type: "image/gif".into(),
+            is_url: true,
+        };
+        assert_eq!(
+            image(&json!({"type": "image_url", "image_url": {"url": "https://a.b/c.gif?d"}})),
+            Some(named)
+        );
+        assert_eq!(
+            image(&json!({"inlineData": {"mimeType": "audio/wav", "data": "UklGR"}})),
+            None
+        );
+        assert_eq!(
+            image(&json!({"type": "document", "source": {"type": "url", "url": "https://a.b"}})),
+            None
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Content that only the provider understands: parts, items and members that go back to it unchanged.
+//! Content that only the provider understands: parts, items and members that go back to it
+//! unchanged.
 
 use std::sync::Arc;
 
@@ -22,21 +23,35 @@ impl Provider {
     pub(super) fn of(wire: WireFormat, turns: &[Entry<'_>]) -> Provider {
         let is_router = |turn: &Entry<'_>| {
             let images = turn.role == Speaker::Assistant && turn.value.get("images").is_some();
-            wire == WireFormat::OpenAiChat && (images || turn.value.get("reasoning_details").is_some())
+            wire == WireFormat::OpenAiChat
+                && (images || turn.value.get("reasoning_details").is_some())
         };
-        let api = if turns.iter().any(is_router) { Some(ClientApi::OpenRouter) } else { own(wire) };
-        Provider { wire, origin: api.map_or("", ClientApi::name).into() }
+        let api = if turns.iter().any(is_router) {
+            Some(ClientApi::OpenRouter)
+        } else {
+            own(wire)
+        };
+        Provider {
+            wire,
+            origin: api.map_or("", ClientApi::name).into(),
+        }
     }
 
-    /// Who speaks. Items of Responses that are no messages say it by their kind: the host says results, the model all others.
+    /// Who speaks. Items of Responses that are no messages say it by their kind: the host says
+    /// results, the model all others.
     pub(super) fn speaker(&self, turn: &Entry<'_>) -> Speaker {
-        let is_item = turn.parts.iter().any(|part| std::ptr::eq(part.value, turn.value));
+        let is_item = turn
+            .parts
+            .iter()
+            .any(|part| std::ptr::eq(part.value, turn.value));
         match turn.role {
-            Speaker::Other if self.wire == WireFormat::OpenAiResponses && is_item => match self.kind(turn.value) {
-                ProviderBlockKind::Result(_) => Speaker::Tool,
-                _ if text_of(turn.value, "type") == Some("item_reference") => Speaker::Other,
-                _ => Speaker::Assistant,
-            },
+            Speaker::Other if self.wire == WireFormat::OpenAiResponses && is_item => {
+                match self.kind(turn.value) {
+                    ProviderBlockKind::Result(_) => Speaker::Tool,
+                    _ if text_of(turn.value, "type") == Some("item_reference") => Speaker::Other,
+                    _ => Speaker::Assistant,
+                }
+            }
             role => role,
         }
     }
@@ -45,7 +60,8 @@ impl Provider {
         self.wire.own_blocks().of(data)
     }
 
-    /// Returns `true` if a part is in the provider's own form, though it is of a kind that all have.
+    /// Returns `true` if a part is in the provider's own form, though it is of a kind that all
+    /// have.
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
         match (self.wire, part.kind) {
             (WireFormat::AnthropicMessages, Kind::Text(_)) => has("citations", part.value),
@@ -63,7 +79,8 @@ impl Provider {
         }
     }
 
-    /// Returns `true` if parts of any kind are in the messages of this role: elsewhere there is a place for items or members alone.
+    /// Returns `true` if parts of any kind are in the messages of this role: elsewhere there is a
+    /// place for items or members alone.
     pub(super) fn takes_parts(&self, role: Role, turn: &Entry<'_>, part: &Part<'_>) -> bool {
         match self.wire {
             WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent => true,
@@ -77,7 +94,8 @@ impl Provider {
         }
     }
 
-    /// A part or item as it came; `None` if requests have no place for it, or it is nested too deeply.
+    /// A part or item as it came; `None` if requests have no place for it, or it is nested too
+    /// deeply.
     pub(super) fn block<'b>(&self, value: &'b Value, lost: &mut Lost<'b>) -> Option<Block> {
         let mut data = value.clone();
         for (name, why) in self.not_sent(value) {
@@ -94,8 +112,13 @@ impl Provider {
         const TIED: [&str; 3] = ["message", "web_search_call", "custom_tool_call"];
         match self.wire {
             WireFormat::AnthropicMessages => vec![("cache_control", super::OF_AGENTS)],
-            WireFormat::OpenAiResponses if text_of(value, "type").is_none_or(|kind| TIED.contains(&kind)) => {
-                vec![("id", "it ties the item to reasoning, whose id no context holds")]
+            WireFormat::OpenAiResponses
+                if text_of(value, "type").is_none_or(|kind| TIED.contains(&kind)) =>
+            {
+                vec![(
+                    "id",
+                    "it ties the item to reasoning, whose id no context holds",
+                )]
             }
             _ => Vec::new(),
         }
@@ -103,23 +126,37 @@ impl Provider {
 
     fn holding(&self, data: Value) -> Option<Block> {
         let is_sent = self.kind(&data) != ProviderBlockKind::Kept;
-        let fits = data.as_object().is_some_and(|it| !it.is_empty()) && depth(&data) <= MAX_INPUT_DEPTH;
+        let fits =
+            data.as_object().is_some_and(|it| !it.is_empty()) && depth(&data) <= MAX_INPUT_DEPTH;
         let text = words(&data);
-        (is_sent && fits).then(|| Block::Provider(ProviderBlock { origin: Arc::clone(&self.origin), data, text }))
+        (is_sent && fits).then(|| {
+            Block::Provider(ProviderBlock {
+                origin: Arc::clone(&self.origin),
+                data,
+                text,
+            })
+        })
     }
 
     /// Members of an assistant's message that are the provider's own, by name.
     pub(super) fn members<'b>(&self, message: &'b Value) -> Vec<(&'b str, Block)> {
         let members = message.as_object().into_iter().flatten();
-        let own = members.filter(|(_, value)| self.wire == WireFormat::OpenAiChat && !is_nothing(value));
-        own.filter_map(|(name, value)| Some((name.as_str(), self.holding(json!({ name: value }))?))).collect()
+        let own =
+            members.filter(|(_, value)| self.wire == WireFormat::OpenAiChat && !is_nothing(value));
+        own.filter_map(|(name, value)| Some((name.as_str(), self.holding(json!({ name: value }))?)))
+            .collect()
     }
 
     /// Returns `true` if an item is an answer with sources or a phase, which goes back as it came.
     pub(super) fn is_own_message(&self, value: &Value) -> bool {
-        let is_answer = self.wire == WireFormat::OpenAiResponses && text_of(value, "role") == Some("assistant");
+        let is_answer =
+            self.wire == WireFormat::OpenAiResponses && text_of(value, "role") == Some("assistant");
         let has = |value: &Value, name: &str| value.get(name).is_some_and(|it| !is_nothing(it));
-        let cites = || elements(value.get("content")).iter().any(|part| has(part, "annotations"));
+        let cites = || {
+            elements(value.get("content"))
+                .iter()
+                .any(|part| has(part, "annotations"))
+        };
         is_answer && (has(value, "phase") || cites())
     }
 }
@@ -149,7 +186,10 @@ fn words(data: &Value) -> Option<Arc<str>> {
         Some("compaction") => text_of(data, "content").unwrap_or_default().to_owned(),
         _ => {
             let spoken = data.pointer("/audio/transcript").and_then(Value::as_str);
-            text_of(data, "text").or(spoken).unwrap_or_default().to_owned()
+            text_of(data, "text")
+                .or(spoken)
+                .unwrap_or_default()
+                .to_owned()
         }
     };
     (!said.is_empty()).then(|| said.into())
@@ -160,7 +200,11 @@ fn said(content: &Value) -> String {
         Value::String(text) => text.clone(),
         parts => elements(Some(parts))
             .iter()
-            .filter_map(|part| text_of(part, "text").or_else(|| text_of(part, "refusal")).map(str::to_owned))
+            .filter_map(|part| {
+                text_of(part, "text")
+                    .or_else(|| text_of(part, "refusal"))
+                    .map(str::to_owned)
+            })
             .collect(),
     }
 }

@@ -19,7 +19,10 @@ impl Pairs {
             return id.to_owned();
         }
         self.made += 1;
-        self.of_tool.entry(name.to_owned()).or_default().push_back(self.made);
+        self.of_tool
+            .entry(name.to_owned())
+            .or_default()
+            .push_back(self.made);
         self.of_all.push_back(self.made);
         Pairs::id(self.made)
     }

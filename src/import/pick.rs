@@ -29,22 +29,38 @@ pub struct Picked {
     pub bodies: usize,
 }
 
-/// Finds a body in a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is its format, if somebody said so.
+/// Finds a body in a file: JSON, JSON Lines, a batch, a log or a HAR file. `wire` is its format, if
+/// somebody said so.
 ///
 /// # Errors
 ///
 /// It cannot be read, holds no such body, or the wire format is not certain.
-pub fn pick(reader: impl Read, wire: Option<WireFormat>, choice: Choice) -> Result<Picked, PickError> {
-    let mut search = Search { wire, choice, bodies: 0, found: None, broken: None, is_session: false };
+pub fn pick(
+    reader: impl Read,
+    wire: Option<WireFormat>,
+    choice: Choice,
+) -> Result<Picked, PickError> {
+    let mut search = Search {
+        wire,
+        choice,
+        bodies: 0,
+        found: None,
+        broken: None,
+        is_session: false,
+    };
     match Input::open(reader)? {
-        Input::Document(bytes) if choice.line.is_none_or(|line| line == 1) => search.document(1, &bytes),
+        Input::Document(bytes) if choice.line.is_none_or(|line| line == 1) => {
+            search.document(1, &bytes);
+        }
         Input::Document(_) => return Err(PickError::NoLines),
         Input::Lines(mut lines) => loop {
             let chunk = lines.chunk()?;
             if chunk.is_empty() {
                 break;
             }
-            let wanted = chunk.iter().filter(|line| choice.line.is_none_or(|number| number == line.number));
+            let wanted = chunk
+                .iter()
+                .filter(|line| choice.line.is_none_or(|number| number == line.number));
             wanted.for_each(|line| search.document(line.number, &line.bytes));
         },
     }
@@ -153,16 +169,31 @@ impl Search {
         if self.is_session {
             return Err(PickError::Session);
         }
-        let Some(FoundBody { value, endpoint, .. }) = self.found else { return Err(self.nothing()) };
-        let wire = self.wire.or(endpoint.as_ref().map(|endpoint| endpoint.wire)).map_or_else(|| recognise(&value), Ok);
+        let Some(FoundBody {
+            value, endpoint, ..
+        }) = self.found
+        else {
+            return Err(self.nothing());
+        };
+        let wire = self
+            .wire
+            .or(endpoint.as_ref().map(|endpoint| endpoint.wire))
+            .map_or_else(|| recognise(&value), Ok);
         let wire = wire.map_err(PickError::Format)?;
-        Ok(Picked { value, wire, bodies: self.bodies })
+        Ok(Picked {
+            value,
+            wire,
+            bodies: self.bodies,
+        })
     }
 
     fn nothing(self) -> PickError {
         match (self.bodies, self.broken) {
             (0, Some((line, why))) => PickError::Broken { line, why },
-            (bodies, _) => PickError::NoSuchBody { choice: self.choice, bodies },
+            (bodies, _) => PickError::NoSuchBody {
+                choice: self.choice,
+                bodies,
+            },
         }
     }
 }

@@ -21,7 +21,8 @@ pub(super) fn members(wire: WireFormat) -> &'static [&'static str] {
     }
 }
 
-/// The layers: a layer for each text of the member, and for each system message that the history begins with.
+/// The layers: a layer for each text of the member, and for each system message that the history
+/// begins with.
 pub(super) fn layers<'b>(
     body: &'b Value,
     wire: WireFormat,
@@ -33,7 +34,8 @@ pub(super) fn layers<'b>(
         member_texts(member, &mut texts, lost);
     }
     for (index, entry) in leading.iter().enumerate() {
-        // A format that has the prompt beside the history, or a prompt before: then the text was apart from it.
+        // A format that has the prompt beside the history, or a prompt before: then the text was
+        // apart from it.
         if index > 0 || !members(wire).is_empty() {
             lost.tell(
                 entry.value,
@@ -52,8 +54,16 @@ pub(super) fn named(texts: Vec<String>) -> Vec<SystemLayer> {
         .into_iter()
         .enumerate()
         .map(|(index, text)| {
-            let name = if is_alone { "system".to_owned() } else { format!("system-{}", index + 1) };
-            SystemLayer { name: name.into(), priority: 100, text: text.into() }
+            let name = if is_alone {
+                "system".to_owned()
+            } else {
+                format!("system-{}", index + 1)
+            };
+            SystemLayer {
+                name: name.into(),
+                priority: 100,
+                text: text.into(),
+            }
         })
         .collect()
 }
@@ -62,13 +72,17 @@ pub(super) fn named(texts: Vec<String>) -> Vec<SystemLayer> {
 fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<'b>) {
     match member {
         Value::String(text) => texts.push(text.clone()),
-        Value::Array(blocks) => blocks.iter().for_each(|block| match block.get("text").and_then(Value::as_str) {
-            Some(text) => {
-                texts.push(text.to_owned());
-                lost.rest(block, &["type", "text"], "no context holds it");
-            }
-            None => lost.tell(block, "a system prompt is text alone"),
-        }),
+        Value::Array(blocks) => {
+            blocks
+                .iter()
+                .for_each(|block| match block.get("text").and_then(Value::as_str) {
+                    Some(text) => {
+                        texts.push(text.to_owned());
+                        lost.rest(block, &["type", "text"], "no context holds it");
+                    }
+                    None => lost.tell(block, "a system prompt is text alone"),
+                });
+        }
         Value::Object(_) => {
             if let Some(parts) = member.get("parts") {
                 member_texts(parts, texts, lost);
@@ -81,13 +95,21 @@ fn member_texts<'b>(member: &'b Value, texts: &mut Vec<String>, lost: &mut Lost<
 
 /// The text of a system message; `None` if it has none.
 pub(super) fn text_of<'b>(entry: &Entry<'b>, lost: &mut Lost<'b>) -> Option<String> {
-    lost.rest(entry.value, &["type", "role", "content"], "no context holds it");
+    lost.rest(
+        entry.value,
+        &["type", "role", "content"],
+        "no context holds it",
+    );
     let mut texts = Vec::new();
     for part in &entry.parts {
         match part.kind {
             Kind::Text(text) => {
                 texts.push(text);
-                lost.rest(part.value, &["type", "text", "refusal"], "no context holds it");
+                lost.rest(
+                    part.value,
+                    &["type", "text", "refusal"],
+                    "no context holds it",
+                );
             }
             _ => lost.tell(part.value, "a system message is text alone"),
         }

@@ -1,7 +1,9 @@
-//! Texts that say nothing: each character becomes another of its class, so that lengths and structure stay.
+//! Texts that say nothing: each character becomes another of its class, so that lengths and
+//! structure stay.
 //!
-//! What stays as it is: roles, names of tools, keys of objects, media types, in schemas what is no prose, and in a provider's own blocks
-//! the words of its format. Ids become `call_1`, `call_2` and so on, each wherever it stands.
+//! What stays as it is: roles, names of tools, keys of objects, media types, in schemas what is no
+//! prose, and in a provider's own blocks the words of its format. Ids become `call_1`, `call_2` and
+//! so on, each wherever it stands.
 
 mod own;
 mod schema;
@@ -18,11 +20,19 @@ pub(super) fn conversation(conversation: &mut Conversation) {
     match &mut conversation.task {
         Task::Chat(history) => {
             let mut ids = Ids::default();
-            history.iter_mut().flat_map(|message| &mut message.blocks).for_each(|it| block(it, &mut ids));
+            history
+                .iter_mut()
+                .flat_map(|message| &mut message.blocks)
+                .for_each(|it| block(it, &mut ids));
         }
-        Task::Completion { prefix, suffix } => [prefix, suffix].into_iter().for_each(|it| *it = text(it)),
+        Task::Completion { prefix, suffix } => {
+            [prefix, suffix].into_iter().for_each(|it| *it = text(it));
+        }
     }
-    conversation.system_layers.iter_mut().for_each(|layer| shared(&mut layer.text));
+    conversation
+        .system_layers
+        .iter_mut()
+        .for_each(|layer| shared(&mut layer.text));
     for file in &mut conversation.files {
         shared(&mut file.file_path);
         shared(&mut file.content);
@@ -36,7 +46,9 @@ pub(super) fn conversation(conversation: &mut Conversation) {
 fn block(block: &mut Block, ids: &mut Ids) {
     match block {
         Block::Text(it) => shared(it),
-        Block::Thinking { text, signature, .. } => {
+        Block::Thinking {
+            text, signature, ..
+        } => {
             shared(text);
             *signature = opaque(signature).into();
         }
@@ -45,7 +57,12 @@ fn block(block: &mut Block, ids: &mut Ids) {
             *id = ids.of(id);
             value(input);
         }
-        Block::ToolResult { id, content, images, .. } => {
+        Block::ToolResult {
+            id,
+            content,
+            images,
+            ..
+        } => {
             *id = ids.of(id);
             shared(content);
             images.iter_mut().for_each(image);
@@ -122,7 +139,10 @@ fn like(number: &Number) -> Number {
         '0'..='9' => '0',
         other => other,
     });
-    digits.collect::<String>().parse().unwrap_or_else(|_| Number::from(0))
+    digits
+        .collect::<String>()
+        .parse()
+        .unwrap_or_else(|_| Number::from(0))
 }
 
 fn image(image: &mut Image) {
@@ -140,7 +160,10 @@ fn image(image: &mut Image) {
 /// A URL of the same scheme, if it is a common one.
 fn url(original: &str) -> String {
     const SCHEMES: [&str; 3] = ["https", "http", "gs"];
-    match original.split_once("://").filter(|(scheme, _)| SCHEMES.contains(scheme)) {
+    match original
+        .split_once("://")
+        .filter(|(scheme, _)| SCHEMES.contains(scheme))
+    {
         Some((scheme, rest)) => format!("{scheme}://{}", text(rest)),
         None => text(original),
     }
@@ -149,13 +172,22 @@ fn url(original: &str) -> String {
 /// Signatures and encrypted thinking are base64 most of the time.
 fn opaque(original: &str) -> String {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    if original.bytes().all(is_base64) { base64(original) } else { text(original) }
+    if original.bytes().all(is_base64) {
+        base64(original)
+    } else {
+        text(original)
+    }
 }
 
 /// Base64 of as many zeros.
 fn base64(original: &str) -> String {
-    let zero =
-        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') { 'A' } else { character(c) };
+    let zero = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') {
+            'A'
+        } else {
+            character(c)
+        }
+    };
     original.chars().map(zero).collect()
 }
 
@@ -167,13 +199,20 @@ impl Ids {
     /// Another id for one in a provider's own block. A prefix that the provider asks for stays.
     fn in_own(&mut self, id: &str) -> String {
         const PREFIXES: [&str; 2] = ["srvtoolu_", "mcptoolu_"];
-        let prefix = PREFIXES.into_iter().find(|prefix| id.starts_with(prefix)).unwrap_or_default();
+        let prefix = PREFIXES
+            .into_iter()
+            .find(|prefix| id.starts_with(prefix))
+            .unwrap_or_default();
         format!("{prefix}{}", self.of(&id.into()))
     }
 
     fn of(&mut self, id: &Arc<str>) -> Arc<str> {
         let next = self.0.len() + 1;
-        Arc::clone(self.0.entry(Arc::clone(id)).or_insert_with(|| format!("call_{next}").into()))
+        Arc::clone(
+            self.0
+                .entry(Arc::clone(id))
+                .or_insert_with(|| format!("call_{next}").into()),
+        )
     }
 }
 
@@ -188,13 +227,23 @@ mod tests {
         assert_eq!(text("Ab-9, é字𝒜٣!\n😀"), "Xx-0, é字𝐱٠!\n😀");
         let mut input = json!({"path": "a/B.rs", "lines": [-417, 0, 2.75], "all": true});
         value(&mut input);
-        assert_eq!(input, json!({"path": "x/X.xx", "lines": [-100, 0, 1.0], "all": true}));
-        assert_eq!(url("https://example.com/a?b=C1"), "https://xxxxxxx.xxx/x?x=X0");
+        assert_eq!(
+            input,
+            json!({"path": "x/X.xx", "lines": [-100, 0, 1.0], "all": true})
+        );
+        assert_eq!(
+            url("https://example.com/a?b=C1"),
+            "https://xxxxxxx.xxx/x?x=X0"
+        );
     }
 
     #[test]
     fn images_keep_their_kind() {
-        let mut shot = Image { data: "iVBORw0KGgoAAAANSUhEUg==".into(), media_type: "image/png".into(), is_url: false };
+        let mut shot = Image {
+            data: "iVBORw0KGgoAAAANSUhEUg==".into(),
+            media_type: "image/png".into(),
+            is_url: false,
+        };
         image(&mut shot);
         assert_eq!(&*shot.data, "iVBORw0KGgoAAAAAAAAAAA==");
     }

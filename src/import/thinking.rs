@@ -12,7 +12,10 @@ const BETWEEN: &str = "\n\n";
 pub(super) fn block(part: &Value) -> Option<Block> {
     let text = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
-        "redacted_thinking" => Some(Block::RedactedThinking { data: text("data").into(), origin: None }),
+        "redacted_thinking" => Some(Block::RedactedThinking {
+            data: text("data").into(),
+            origin: None,
+        }),
         "reasoning" => item(part),
         "thinking" => Some(thought(&words(part.get("thinking")), text("signature"))),
         _ => match part.as_str() {
@@ -24,23 +27,40 @@ pub(super) fn block(part: &Value) -> Option<Block> {
 
 /// A thought that nothing says the origin of.
 pub(super) fn thought(text: &str, signature: &str) -> Block {
-    Block::Thinking { text: text.into(), signature: signature.into(), origin: None }
+    Block::Thinking {
+        text: text.into(),
+        signature: signature.into(),
+        origin: None,
+    }
 }
 
 /// The names of Gemini's signature on a part.
 pub(super) const SIGNATURE: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
-/// Gemini's signature on a part. The documented placeholder of calls that another model made is none.
+/// Gemini's signature on a part. The documented placeholder of calls that another model made is
+/// none.
 pub(super) fn signature(part: &Value) -> Option<&str> {
-    let signature = SIGNATURE.into_iter().find_map(|name| part.get(name)?.as_str())?;
+    let signature = SIGNATURE
+        .into_iter()
+        .find_map(|name| part.get(name)?.as_str())?;
     (signature != "skip_thought_signature_validator").then_some(signature)
 }
 
 /// An item of the Responses API; `None` if it only names what the server keeps.
 fn item(item: &Value) -> Option<Block> {
-    let said: Vec<String> = ["summary", "content"].into_iter().map(|name| words(item.get(name))).collect();
-    let text = said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(BETWEEN);
-    let signature = item.get("encrypted_content").and_then(Value::as_str).unwrap_or_default();
+    let said: Vec<String> = ["summary", "content"]
+        .into_iter()
+        .map(|name| words(item.get(name)))
+        .collect();
+    let text = said
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join(BETWEEN);
+    let signature = item
+        .get("encrypted_content")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     (!text.is_empty() || !signature.is_empty()).then(|| thought(&text, signature))
 }
 
@@ -56,16 +76,28 @@ fn words(value: Option<&Value>) -> String {
     }
 }
 
-/// The members beside the content of a message that hold reasoning, as servers of Chat Completions and Ollama name them.
-pub(crate) const BESIDE: [&str; 4] = ["thinking", "reasoning_content", "reasoning", "reasoning_details"];
+/// The members beside the content of a message that hold reasoning, as servers of Chat Completions
+/// and Ollama name them.
+pub(crate) const BESIDE: [&str; 4] = [
+    "thinking",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+];
 
-/// The reasoning beside the content of a message. Details say the same as the text beside them, and more.
+/// The reasoning beside the content of a message. Details say the same as the text beside them, and
+/// more.
 pub(super) fn beside(message: &Value) -> Vec<Block> {
     if let Some(details) = message.get("reasoning_details").and_then(Value::as_array) {
         return details.iter().filter_map(detail).collect();
     }
-    let text = BESIDE.into_iter().find_map(|name| message.get(name)?.as_str());
-    text.filter(|text| !text.is_empty()).map(|text| thought(text, "")).into_iter().collect()
+    let text = BESIDE
+        .into_iter()
+        .find_map(|name| message.get(name)?.as_str());
+    text.filter(|text| !text.is_empty())
+        .map(|text| thought(text, ""))
+        .into_iter()
+        .collect()
 }
 
 /// A detail as `OpenRouter` has it, which takes back only what came from there.
@@ -73,7 +105,10 @@ fn detail(detail: &Value) -> Option<Block> {
     let text = |name: &str| detail.get(name).and_then(Value::as_str);
     let origin = Some(ClientApi::OpenRouter.name().into());
     match text("type")? {
-        "reasoning.encrypted" => Some(Block::RedactedThinking { data: text("data")?.into(), origin }),
+        "reasoning.encrypted" => Some(Block::RedactedThinking {
+            data: text("data")?.into(),
+            origin,
+        }),
         _ => Some(Block::Thinking {
             text: text("text").or_else(|| text("summary"))?.into(),
             signature: text("signature").unwrap_or_default().into(),

@@ -7,13 +7,21 @@ use crate::conversation::log::block_json;
 use crate::conversation::{Block, Conversation, Message, Task};
 use crate::text::Text;
 
-/// The file, in which characters that cannot be seen are escapes: the keys in the order of `docs/contexts.md`, one value in a line.
+/// The file, in which characters that cannot be seen are escapes: the keys in the order of
+/// `docs/contexts.md`, one value in a line.
 pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> String {
     let mut members = Map::new();
     let mut set = |key: &str, value: Value| drop(members.insert(key.to_owned(), value));
     let redacted = if request.redact { ", redacted" } else { "" };
     set("name", request.name.into());
-    set("why", format!("Imported from a body of `{}`{redacted}.", request.wire.name()).into());
+    set(
+        "why",
+        format!(
+            "Imported from a body of `{}`{redacted}.",
+            request.wire.name()
+        )
+        .into(),
+    );
     set("kind", conversation.kind().name().into());
     if !conversation.tools.is_empty() {
         let tools = conversation.tools.iter();
@@ -24,11 +32,21 @@ pub(super) fn context(request: &Request<'_>, conversation: &Conversation) -> Str
     }
     if !conversation.files.is_empty() {
         let files = conversation.files.iter();
-        set("files", files.map(|it| json!({"file_path": *it.file_path, "content": *it.content})).collect());
+        set(
+            "files",
+            files
+                .map(|it| json!({"file_path": *it.file_path, "content": *it.content}))
+                .collect(),
+        );
     }
     if !conversation.system_layers.is_empty() {
         let layers = conversation.system_layers.iter();
-        set("system_layers", layers.map(|it| json!({"name": *it.name, "text": *it.text})).collect());
+        set(
+            "system_layers",
+            layers
+                .map(|it| json!({"name": *it.name, "text": *it.text}))
+                .collect(),
+        );
     }
     set("system_prompt", "omit".into());
     match &conversation.task {

@@ -4,8 +4,9 @@ use memchr::{memchr2, memchr3};
 
 /// Replaces each trailing comma by a space, so that every offset stays true.
 ///
-/// A trailing comma follows a value and is followed, after white space, by `}` or `]`. Commas inside strings,
-/// doubled commas and leading commas are left alone: the last two are mistakes that the parser reports.
+/// A trailing comma follows a value and is followed, after white space, by `}` or `]`. Commas
+/// inside strings, doubled commas and leading commas are left alone: the last two are mistakes that
+/// the parser reports.
 pub fn blank_trailing_commas(text: String) -> String {
     let bytes = text.as_bytes();
     let (mut commas, mut at) = (Vec::new(), 0);
@@ -34,10 +35,13 @@ fn trailing_comma(before: &[u8]) -> Option<usize> {
 }
 
 fn last(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
+    bytes
+        .iter()
+        .rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
-/// One past the closing quote of the string that starts at `at`; the end of the text if there is none.
+/// One past the closing quote of the string that starts at `at`; the end of the text if there is
+/// none.
 fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {

@@ -17,7 +17,11 @@ impl Pointer {
     #[must_use]
     pub fn member(&self, key: &str) -> Pointer {
         match key.bytes().any(|byte| byte == b'~' || byte == b'/') {
-            true => Pointer(format!("{}/{}", self.0, key.replace('~', "~0").replace('/', "~1"))),
+            true => Pointer(format!(
+                "{}/{}",
+                self.0,
+                key.replace('~', "~0").replace('/', "~1")
+            )),
             false => Pointer([&self.0, "/", key].concat()),
         }
     }
@@ -41,10 +45,13 @@ impl Pointer {
 
     /// The unescaped tokens, outermost first.
     pub fn tokens(&self) -> impl Iterator<Item = String> + '_ {
-        self.0.split('/').skip(1).map(|token| match token.contains('~') {
-            true => token.replace("~1", "/").replace("~0", "~"),
-            false => token.to_owned(),
-        })
+        self.0
+            .split('/')
+            .skip(1)
+            .map(|token| match token.contains('~') {
+                true => token.replace("~1", "/").replace("~0", "~"),
+                false => token.to_owned(),
+            })
     }
 
     /// This pointer as seen from a value that contains it; `None` if that value does not.
@@ -55,7 +62,9 @@ impl Pointer {
 
     /// The pointer that leads here when `inner` follows it; `None` if this one ends otherwise.
     pub(crate) fn without_end(&self, inner: &Pointer) -> Option<Pointer> {
-        self.0.strip_suffix(&inner.0).map(|start| Pointer(start.to_owned()))
+        self.0
+            .strip_suffix(&inner.0)
+            .map(|start| Pointer(start.to_owned()))
     }
 
     /// Reads a pointer as people write it: `/a/0`; a leading `/` may be missing.
@@ -72,10 +81,14 @@ impl Pointer {
     }
 }
 
-/// Pointers are sorted token by token, elements of lists by their number: `/messages/2` stands before `/messages/10`.
+/// Pointers are sorted token by token, elements of lists by their number: `/messages/2` stands
+/// before `/messages/10`.
 impl Ord for Pointer {
     fn cmp(&self, other: &Pointer) -> Ordering {
-        let (mine, others) = (self.0.split('/').map(sort_key), other.0.split('/').map(sort_key));
+        let (mine, others) = (
+            self.0.split('/').map(sort_key),
+            other.0.split('/').map(sort_key),
+        );
         mine.cmp(others)
     }
 }
@@ -97,7 +110,11 @@ fn sort_key(token: &str) -> (bool, usize, &str) {
 
 impl fmt::Display for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "(the whole body)" } else { &self.0 })
+        f.write_str(if self.0.is_empty() {
+            "(the whole body)"
+        } else {
+            &self.0
+        })
     }
 }
 
@@ -107,7 +124,8 @@ mod tests {
 
     #[test]
     fn elements_are_sorted_by_their_number() {
-        let mut pointers = ["/m/10", "/m/2/a", "/m", "/m/2", "", "/m/x", "/m/02", "/a/1"].map(Pointer::parse);
+        let mut pointers =
+            ["/m/10", "/m/2/a", "/m", "/m/2", "", "/m/x", "/m/02", "/a/1"].map(Pointer::parse);
         pointers.sort();
         let sorted = ["", "/a/1", "/m", "/m/2", "/m/2/a", "/m/10", "/m/02", "/m/x"];
         assert_eq!(pointers, sorted.map(Pointer::parse));

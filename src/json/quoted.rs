@@ -2,7 +2,8 @@
 
 use crate::source::OffsetMap;
 
-/// The map from the text of a string to the file: `literal` is the string with its quotes, valid, and stands at `start`.
+/// The map from the text of a string to the file: `literal` is the string with its quotes, valid,
+/// and stands at `start`.
 pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     let mut map = OffsetMap::default();
     let (mut at, end) = (1, literal.len().saturating_sub(1));
@@ -29,7 +30,8 @@ fn escape(text: &str) -> (usize, usize) {
 }
 
 fn unit(at: usize, text: &str) -> Option<u32> {
-    text.get(at + 2..at + 6).and_then(|hex| u32::from_str_radix(hex, 16).ok())
+    text.get(at + 2..at + 6)
+        .and_then(|hex| u32::from_str_radix(hex, 16).ok())
 }
 
 #[cfg(test)]
@@ -43,7 +45,10 @@ mod tests {
         assert_eq!(map.derived_len(), "aé😀\n€b".len());
         assert_eq!(map.to_source_range(1..3), 12..18);
         assert_eq!(map.to_source_range(3..7), 18..30);
-        assert_eq!(map.to_source_range("aé😀\n€".len().."aé😀\n€b".len()), 35..36);
+        assert_eq!(
+            map.to_source_range("aé😀\n€".len().."aé😀\n€b".len()),
+            35..36
+        );
     }
 
     proptest! {

@@ -1,5 +1,5 @@
-//! A scanner that keeps places and can say what is wrong. Slower than the parser: used when something is wrong
-//! and where places are asked for.
+//! A scanner that keeps places and can say what is wrong. Slower than the parser: used when
+//! something is wrong and where places are asked for.
 
 use std::ops::Range;
 
@@ -35,21 +35,29 @@ pub enum TreeKind {
 impl Tree {
     /// The value that a pointer points to.
     pub fn locate(&self, pointer: &Pointer) -> Option<&Tree> {
-        pointer.tokens().try_fold(self, |tree, token| match &tree.kind {
-            TreeKind::Scalar => None,
-            TreeKind::Array(elements) => elements.get(token.parse::<usize>().ok()?),
-            TreeKind::Object(members) => members.get(&token).map(|(_, value)| value),
-        })
+        pointer
+            .tokens()
+            .try_fold(self, |tree, token| match &tree.kind {
+                TreeKind::Scalar => None,
+                TreeKind::Array(elements) => elements.get(token.parse::<usize>().ok()?),
+                TreeKind::Object(members) => members.get(&token).map(|(_, value)| value),
+            })
     }
 
-    /// Collects the bytes of lists and objects that are in none of their parts: brackets, commas, keys and the white space around them.
+    /// Collects the bytes of lists and objects that are in none of their parts: brackets, commas,
+    /// keys and the white space around them.
     pub(crate) fn gaps(&self, at: &Pointer, found: &mut Vec<(Pointer, Range<usize>)>) {
         let parts: Vec<(Pointer, &Tree)> = match &self.kind {
             TreeKind::Scalar => return,
-            TreeKind::Array(elements) => {
-                elements.iter().enumerate().map(|(index, tree)| (at.element(index), tree)).collect()
-            }
-            TreeKind::Object(members) => members.iter().map(|(name, (_, tree))| (at.member(name), tree)).collect(),
+            TreeKind::Array(elements) => elements
+                .iter()
+                .enumerate()
+                .map(|(index, tree)| (at.element(index), tree))
+                .collect(),
+            TreeKind::Object(members) => members
+                .iter()
+                .map(|(name, (_, tree))| (at.member(name), tree))
+                .collect(),
         };
         let mut from = self.span.start;
         for (inner, tree) in parts {
@@ -66,11 +74,15 @@ impl Tree {
         loop {
             (path, tree) = match &tree.kind {
                 TreeKind::Array(elements) if !elements.is_empty() => {
-                    let index = elements.iter().position(|element| element.span.contains(&byte))?;
+                    let index = elements
+                        .iter()
+                        .position(|element| element.span.contains(&byte))?;
                     (path.element(index), &elements[index])
                 }
                 TreeKind::Object(members) if !members.is_empty() => {
-                    let (key, (_, value)) = members.iter().find(|(_, (_, value))| value.span.contains(&byte))?;
+                    let (key, (_, value)) = members
+                        .iter()
+                        .find(|(_, (_, value))| value.span.contains(&byte))?;
                     (path.member(key), value)
                 }
                 TreeKind::Scalar | TreeKind::Array(_) | TreeKind::Object(_) => {
@@ -91,7 +103,12 @@ impl Tree {
 
 /// Scans a text that must be exactly one JSON value.
 pub(super) fn scan(text: &str) -> Result<Tree, JsonError> {
-    let mut scanner = Scanner { text, bytes: text.as_bytes(), at: 0, open: Vec::new() };
+    let mut scanner = Scanner {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        open: Vec::new(),
+    };
     scanner.skip_space();
     if scanner.peek().is_none() {
         return Err(fail(Problem::Empty, 0..text.len()));
@@ -100,13 +117,19 @@ pub(super) fn scan(text: &str) -> Result<Tree, JsonError> {
     scanner.skip_space();
     match scanner.peek() {
         None => Ok(value),
-        Some(found @ (b']' | b'}')) => Err(fail(Problem::ClosesNothing(found as char), scanner.here())),
+        Some(found @ (b']' | b'}')) => {
+            Err(fail(Problem::ClosesNothing(found as char), scanner.here()))
+        }
         Some(_) => Err(fail(Problem::SecondValue, scanner.here())),
     }
 }
 
 fn fail(problem: Problem, range: Range<usize>) -> JsonError {
-    JsonError { problem, range, met: None }
+    JsonError {
+        problem,
+        range,
+        met: None,
+    }
 }
 
 struct Scanner<'a> {
@@ -128,18 +151,28 @@ impl Scanner<'_> {
         }
     }
 
-    /// The mistake of a bracket that is still open where something stands that cannot be inside of it. It is the bracket's,
-    /// wherever that shows.
+    /// The mistake of a bracket that is still open where something stands that cannot be inside of
+    /// it. It is the bracket's, wherever that shows.
     fn not_closed(&self, open: usize) -> JsonError {
         let here = self.here();
         let met = self.text[here.clone()].chars().next().unwrap_or_default();
-        let problem = Problem::NotClosed { open: self.bytes[open] as char, met };
-        JsonError { problem, range: open..open + 1, met: Some(here) }
+        let problem = Problem::NotClosed {
+            open: self.bytes[open] as char,
+            met,
+        };
+        JsonError {
+            problem,
+            range: open..open + 1,
+            met: Some(here),
+        }
     }
 
     /// The character at the cursor; empty at the end.
     fn here(&self) -> Range<usize> {
-        let len = self.text[self.at..].chars().next().map_or(0, char::len_utf8);
+        let len = self.text[self.at..]
+            .chars()
+            .next()
+            .map_or(0, char::len_utf8);
         self.at..self.at + len
     }
 
@@ -147,7 +180,12 @@ impl Scanner<'_> {
     fn token_here(&self) -> Range<usize> {
         match self.peek() {
             Some(b'"') => {
-                let mut probe = Scanner { text: self.text, bytes: self.bytes, at: self.at, open: Vec::new() };
+                let mut probe = Scanner {
+                    text: self.text,
+                    bytes: self.bytes,
+                    at: self.at,
+                    open: Vec::new(),
+                };
                 match probe.string() {
                     Ok(_) => self.at..probe.at,
                     Err(_) => self.here(),
@@ -161,20 +199,29 @@ impl Scanner<'_> {
     /// Everything up to the next structural character or line end.
     fn word(&self) -> Range<usize> {
         let rest = &self.text[self.at..];
-        let len = rest.find(['{', '}', '[', ']', ',', ':', '"', '\n']).unwrap_or(rest.len());
+        let len = rest
+            .find(['{', '}', '[', ']', ',', ':', '"', '\n'])
+            .unwrap_or(rest.len());
         self.at..self.at + rest[..len].trim_end().len().max(1)
     }
 
     /// Returns `true` if only white space stands before this place in its line.
     fn begins_line(&self) -> bool {
-        self.text[..self.at].lines().next_back().is_none_or(|line| line.trim().is_empty())
+        self.text[..self.at]
+            .lines()
+            .next_back()
+            .is_none_or(|line| line.trim().is_empty())
     }
 
-    /// Returns an error for a comment that begins here: JSON has none. A `#` begins one only before a space or at the start of a line.
+    /// Returns an error for a comment that begins here: JSON has none. A `#` begins one only before
+    /// a space or at the start of a line.
     fn comment(&self) -> Option<JsonError> {
         let rest = &self.text[self.at..];
-        let mark = ["//", "/*", "#"].into_iter().find(|mark| rest.starts_with(mark))?;
-        let is_comment = mark != "#" || rest[1..].starts_with([' ', '\t', '#', '\n']) || self.begins_line();
+        let mark = ["//", "/*", "#"]
+            .into_iter()
+            .find(|mark| rest.starts_with(mark))?;
+        let is_comment =
+            mark != "#" || rest[1..].starts_with([' ', '\t', '#', '\n']) || self.begins_line();
         let line = rest.lines().next().unwrap_or_default().trim_end();
         let range = self.at..self.at + line.len();
         is_comment.then(|| fail(Problem::Comment(mark), self.clamp(&range)))
@@ -195,14 +242,18 @@ impl Scanner<'_> {
             }
             Some(b',') => Err(fail(Problem::MissingValue, self.here())),
             Some(found @ (b']' | b'}')) => Err(match self.open.last() {
-                Some(&open) if pair(self.bytes[open]) == found => fail(Problem::MissingValue, self.here()),
+                Some(&open) if pair(self.bytes[open]) == found => {
+                    fail(Problem::MissingValue, self.here())
+                }
                 Some(&open) => self.not_closed(open),
                 None => fail(Problem::ClosesNothing(found as char), self.here()),
             }),
             Some(_) => {
                 for literal in ["true", "false", "null"] {
                     let rest = &self.text[self.at..];
-                    if rest.starts_with(literal) && !rest[literal.len()..].bytes().next().is_some_and(is_word) {
+                    if rest.starts_with(literal)
+                        && !rest[literal.len()..].bytes().next().is_some_and(is_word)
+                    {
                         self.at += literal.len();
                         return Ok(self.scalar(start));
                     }
@@ -211,7 +262,10 @@ impl Scanner<'_> {
                     return Err(comment);
                 }
                 let word = self.word();
-                Err(fail(Problem::Unquoted(cut(&self.text[self.clamp(&word)], 41).into_owned()), self.clamp(&word)))
+                Err(fail(
+                    Problem::Unquoted(cut(&self.text[self.clamp(&word)], 41).into_owned()),
+                    self.clamp(&word),
+                ))
             }
             None => Err(match self.open.last() {
                 Some(&open) => fail(Problem::Unclosed(self.bytes[open] as char), open..open + 1),
@@ -226,7 +280,10 @@ impl Scanner<'_> {
     }
 
     fn scalar(&self, start: usize) -> Tree {
-        Tree { span: start..self.at, kind: TreeKind::Scalar }
+        Tree {
+            span: start..self.at,
+            kind: TreeKind::Scalar,
+        }
     }
 
     fn enter(&mut self) -> Result<usize, JsonError> {
@@ -286,7 +343,10 @@ impl Scanner<'_> {
     fn leave(&mut self, start: usize, kind: TreeKind) -> Tree {
         self.at += 1;
         self.open.pop();
-        Tree { span: start..self.at, kind }
+        Tree {
+            span: start..self.at,
+            kind,
+        }
     }
 
     fn closes(&self, close: u8) -> bool {
@@ -305,13 +365,16 @@ impl Scanner<'_> {
         match self.peek() {
             Some(b'"') => {}
             Some(b']' | b'}') | None => drop(self.value()?),
-            // Behind a comma the object was to end before; as the first of an object it is meant as a key.
+            // Behind a comma the object was to end before; as the first of an object it is meant as
+            // a key.
             Some(b'{' | b'[') if !self.text[..self.at].trim_end().ends_with('{') => {
                 return Err(self.not_closed(*self.open.last().expect("a key stands in an object")));
             }
             Some(_) => {
                 let token = self.token_here();
-                return Err(self.comment().unwrap_or_else(|| fail(Problem::KeyNotString, self.clamp(&token))));
+                return Err(self
+                    .comment()
+                    .unwrap_or_else(|| fail(Problem::KeyNotString, self.clamp(&token))));
             }
         }
         let key = self.string()?;
@@ -337,9 +400,15 @@ impl Scanner<'_> {
             Some(byte) if byte == close => return Ok(true),
             Some(b',') => {}
             Some(b']' | b'}') | None => {
-                return Err(self.value().expect_err("neither a closing bracket nor the end is a value"));
+                return Err(self
+                    .value()
+                    .expect_err("neither a closing bracket nor the end is a value"));
             }
-            Some(_) => return Err(self.comment().unwrap_or_else(|| fail(Problem::MissingComma, last))),
+            Some(_) => {
+                return Err(self
+                    .comment()
+                    .unwrap_or_else(|| fail(Problem::MissingComma, last)));
+            }
         }
         let comma = self.at;
         self.at += 1;
@@ -359,7 +428,9 @@ impl Scanner<'_> {
                 None => return Err(fail(Problem::UnterminatedString, start..start + 1)),
                 Some(b'"') => break,
                 Some(b'\\') => self.escape(start)?,
-                Some(byte) if byte < 0x20 => return Err(fail(Problem::ControlCharacter(byte), self.here())),
+                Some(byte) if byte < 0x20 => {
+                    return Err(fail(Problem::ControlCharacter(byte), self.here()));
+                }
                 Some(_) => self.at += 1,
             }
         }
@@ -373,7 +444,9 @@ impl Scanner<'_> {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
             Some(b'u') => match self.unit(start)? {
                 0xD800..=0xDBFF => match self.bytes.get(start + 6..start + 8) {
-                    Some(b"\\u") if (0xDC00..=0xDFFF).contains(&self.unit(start + 6)?) => self.at += 12,
+                    Some(b"\\u") if (0xDC00..=0xDFFF).contains(&self.unit(start + 6)?) => {
+                        self.at += 12;
+                    }
                     _ => return Err(fail(Problem::LoneSurrogate, start..start + 6)),
                 },
                 0xDC00..=0xDFFF => return Err(fail(Problem::LoneSurrogate, start..start + 6)),
@@ -390,14 +463,20 @@ impl Scanner<'_> {
 
     /// The UTF-16 unit of a `\uXXXX` at `at`.
     fn unit(&self, at: usize) -> Result<u32, JsonError> {
-        let hex = self.text.get(at + 2..at + 6).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let hex = self
+            .text
+            .get(at + 2..at + 6)
+            .filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
         hex.and_then(|hex| u32::from_str_radix(hex, 16).ok())
             .ok_or_else(|| fail(Problem::BadEscape, at..self.text.len().min(at + 2)))
     }
 
     fn number(&mut self) -> Result<(), JsonError> {
         let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')) {
+        while self
+            .peek()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        {
             self.at += 1;
         }
         let text = &self.text[start..self.at];
@@ -409,7 +488,11 @@ impl Scanner<'_> {
             true => text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok(),
             false => text.parse::<f64>().is_ok_and(f64::is_finite),
         };
-        if fits { Ok(()) } else { Err(fail(Problem::NumberOutOfRange, start..self.at)) }
+        if fits {
+            Ok(())
+        } else {
+            Err(fail(Problem::NumberOutOfRange, start..self.at))
+        }
     }
 }
 
@@ -417,7 +500,10 @@ impl Scanner<'_> {
 fn is_number(text: &str) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
+        Some((mantissa, exponent)) => (
+            mantissa,
+            Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)),
+        ),
         None => (text, None),
     };
     let (whole, fraction) = match mantissa.split_once('.') {
@@ -451,7 +537,10 @@ mod tests {
         let text = r#"{"a/b": [1, {"c": "x"}]}"#;
         let tree = scan(text).expect("valid");
         let pointer = Pointer::root().member("a/b").element(1).member("c");
-        assert_eq!(&text[tree.locate(&pointer).expect("there").span.clone()], "\"x\"");
+        assert_eq!(
+            &text[tree.locate(&pointer).expect("there").span.clone()],
+            "\"x\""
+        );
         assert_eq!(tree.locate(&Pointer::root().member("none")), None);
     }
 }

@@ -69,25 +69,43 @@ impl Address {
         let parts = UrlParts::of(url);
         let path = parts.path().trim_end_matches('/');
         // Messages of an assistant's thread are no requests to a model.
-        let known = PATHS.iter().find(|(end, _)| path.ends_with(end) && !path.contains("/threads/"));
+        let known = PATHS
+            .iter()
+            .find(|(end, _)| path.ends_with(end) && !path.contains("/threads/"));
         let Some((_, wire)) = known else {
-            return if OTHERS.iter().any(|end| path.ends_with(end)) { Address::Other } else { Address::Unknown };
+            return if OTHERS.iter().any(|end| path.ends_with(end)) {
+                Address::Other
+            } else {
+                Address::Unknown
+            };
         };
-        let host = if url.contains("://") { parts.host() } else { "" };
+        let host = if url.contains("://") {
+            parts.host()
+        } else {
+            ""
+        };
         let server = Server::by_host(host);
         let wire = match (wire, server) {
             (WireFormat::OpenAiChat, Some(Server::Mistral)) => WireFormat::MistralChat,
             (wire, _) => *wire,
         };
-        Address::Known(Endpoint { wire, host: host.to_owned(), server, model: model(path).map(str::to_owned) })
+        Address::Known(Endpoint {
+            wire,
+            host: host.to_owned(),
+            server,
+            model: model(path).map(str::to_owned),
+        })
     }
 }
 
-/// The model that a path names: `models/NAME:generateContent` at Google, `deployments/NAME/chat/completions` at Azure.
+/// The model that a path names: `models/NAME:generateContent` at Google,
+/// `deployments/NAME/chat/completions` at Azure.
 fn model(path: &str) -> Option<&str> {
     let name = match path.rsplit_once("/deployments/") {
         Some((_, rest)) => rest.split('/').next(),
-        None => path.rsplit_once("/models/").and_then(|(_, rest)| rest.split(':').next()),
+        None => path
+            .rsplit_once("/models/")
+            .and_then(|(_, rest)| rest.split(':').next()),
     };
     name.filter(|name| !name.is_empty())
 }
@@ -105,24 +123,59 @@ mod tests {
 
     #[test]
     fn urls_tell_wire_format_server_and_model() {
-        let gemini =
-            "https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse";
+        let gemini = "https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse";
         let model = Some("gemini-3-pro".to_owned());
-        assert_eq!(known(gemini), (WireFormat::GoogleGenerateContent, Some(Server::Google), model));
-        let azure = "https://x.openai.azure.com/openai/deployments/ours/chat/completions?api-version=1";
-        assert_eq!(known(azure), (WireFormat::OpenAiChat, Some(Server::OpenAi), Some("ours".to_owned())));
-        assert_eq!(known("/v1/chat/completions"), (WireFormat::OpenAiChat, None, None));
-        assert_eq!(known("https://api.mistral.ai/v1/chat/completions").0, WireFormat::MistralChat);
-        assert_eq!(known("https://codestral.mistral.ai/v1/fim/completions").0, WireFormat::MistralFim);
-        assert_eq!(known("http://localhost:11434/api/chat/").0, WireFormat::OllamaChat);
-        assert_eq!(known("https://api.anthropic.com/v1/messages").1, Some(Server::Anthropic));
+        assert_eq!(
+            known(gemini),
+            (
+                WireFormat::GoogleGenerateContent,
+                Some(Server::Google),
+                model
+            )
+        );
+        let azure =
+            "https://x.openai.azure.com/openai/deployments/ours/chat/completions?api-version=1";
+        assert_eq!(
+            known(azure),
+            (
+                WireFormat::OpenAiChat,
+                Some(Server::OpenAi),
+                Some("ours".to_owned())
+            )
+        );
+        assert_eq!(
+            known("/v1/chat/completions"),
+            (WireFormat::OpenAiChat, None, None)
+        );
+        assert_eq!(
+            known("https://api.mistral.ai/v1/chat/completions").0,
+            WireFormat::MistralChat
+        );
+        assert_eq!(
+            known("https://codestral.mistral.ai/v1/fim/completions").0,
+            WireFormat::MistralFim
+        );
+        assert_eq!(
+            known("http://localhost:11434/api/chat/").0,
+            WireFormat::OllamaChat
+        );
+        assert_eq!(
+            known("https://api.anthropic.com/v1/messages").1,
+            Some(Server::Anthropic)
+        );
     }
 
     #[test]
     fn other_endpoints_and_unknown_ones() {
         assert_eq!(Address::of("/v1/embeddings"), Address::Other);
-        assert_eq!(Address::of("https://api.anthropic.com/v1/messages/count_tokens"), Address::Other);
-        assert_eq!(Address::of("https://api.openai.com/v1/threads/t/messages"), Address::Unknown);
+        assert_eq!(
+            Address::of("https://api.anthropic.com/v1/messages/count_tokens"),
+            Address::Other
+        );
+        assert_eq!(
+            Address::of("https://api.openai.com/v1/threads/t/messages"),
+            Address::Unknown
+        );
         assert_eq!(Address::of("https://example.com/"), Address::Unknown);
         assert_eq!(Address::of(""), Address::Unknown);
     }

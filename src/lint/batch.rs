@@ -1,7 +1,9 @@
-//! The demands of batch services on the lines around request bodies: their ids, addresses and methods, and of a file as a whole.
+//! The demands of batch services on the lines around request bodies: their ids, addresses and
+//! methods, and of a file as a whole.
 //!
-//! Input: an object that may be a line of a batch. Output: an [`Envelope`], what is wrong with it alone (`line`), and what is
-//! wrong with it beside the lines before it ([`Batch`]). Bodies are judged elsewhere.
+//! Input: an object that may be a line of a batch. Output: an [`Envelope`], what is wrong with it
+//! alone (`line`), and what is wrong with it beside the lines before it ([`Batch`]). Bodies are
+//! judged elsewhere.
 
 pub(crate) mod rules;
 mod file;
@@ -63,7 +65,8 @@ pub(crate) struct Envelope {
     /// Where it stands in the document.
     pub(crate) at: Pointer,
     pub(crate) form: Form,
-    /// `true` if it is a line of a batch whatever the other lines are: a log has methods and addresses too.
+    /// `true` if it is a line of a batch whatever the other lines are: a log has methods and
+    /// addresses too.
     pub(crate) is_certain: bool,
     id: Option<Value>,
     /// A key that is almost that of the id.
@@ -108,7 +111,8 @@ impl Form {
         }
     }
 
-    /// Returns the form of an object, `None` if it is no line of a batch. `is_listed` says that it stands in a list of `requests`.
+    /// Returns the form of an object, `None` if it is no line of a batch. `is_listed` says that it
+    /// stands in a list of `requests`.
     fn of(members: &Map<String, Value>, is_listed: bool) -> Option<Form> {
         let has_id = members.contains_key("custom_id");
         let is_http = has_any(members, &["method", "url"]);
@@ -122,7 +126,11 @@ impl Form {
             return Some(Form::Keyed);
         }
         if members.contains_key("body") && !has_any(members, &RESULTS) {
-            return if is_http { Some(Form::Http) } else { Some(Form::Plain).filter(|_| has_id || is_listed) };
+            return if is_http {
+                Some(Form::Http)
+            } else {
+                Some(Form::Plain).filter(|_| has_id || is_listed)
+            };
         }
         let is_empty = has_id && !has_any(members, &RESULTS) && wrapper(members).is_none();
         is_empty.then_some(if is_http { Form::Http } else { Form::Params })
@@ -139,18 +147,29 @@ fn has_any(members: &Map<String, Value>, names: &[&str]) -> bool {
 /// Returns `true` if an object is a line of Gemini's: a log keeps more beside `request`.
 fn is_keyed(members: &Map<String, Value>) -> bool {
     let request = members.get("request").and_then(Value::as_object);
-    let is_of_gemini = request.is_some_and(|it| has_any(it, begins_with(WireFormat::GoogleGenerateContent)));
-    is_of_gemini && members.keys().all(|name| matches!(name.as_str(), "key" | "request" | "metadata"))
+    let is_of_gemini =
+        request.is_some_and(|it| has_any(it, begins_with(WireFormat::GoogleGenerateContent)));
+    is_of_gemini
+        && members
+            .keys()
+            .all(|name| matches!(name.as_str(), "key" | "request" | "metadata"))
         || members.len() == 2 && members.contains_key("key") && members.contains_key("request")
 }
 
 impl Envelope {
     /// Returns an object as a line of a batch, `None` if it is none.
-    pub(super) fn of(members: &Map<String, Value>, at: &Pointer, is_listed: bool) -> Option<Envelope> {
+    pub(super) fn of(
+        members: &Map<String, Value>,
+        at: &Pointer,
+        is_listed: bool,
+    ) -> Option<Envelope> {
         let almost_id = almost_id(members);
-        let form = Form::of(members, is_listed).or(almost_id.as_ref().and_then(|_| Form::of_almost(members)))?;
+        let form = Form::of(members, is_listed)
+            .or(almost_id.as_ref().and_then(|_| Form::of_almost(members)))?;
         let request = members.get(form.request_key());
-        let model = request.and_then(|request| request.get("model")).and_then(Value::as_str);
+        let model = request
+            .and_then(|request| request.get("model"))
+            .and_then(Value::as_str);
         let id = members.get(form.id_key()).cloned();
         Some(Envelope {
             at: at.clone(),
@@ -162,23 +181,27 @@ impl Envelope {
             url: members.get("url").cloned(),
             held: held(members, request),
             model: model.map(str::to_owned),
-            streams: request.is_some_and(|request| request.get("stream") == Some(&Value::Bool(true))),
+            streams: request
+                .is_some_and(|request| request.get("stream") == Some(&Value::Bool(true))),
         })
     }
 
-    /// Returns `true` if there is no body in it to be judged: none at all, or one that no wire format is known of.
+    /// Returns `true` if there is no body in it to be judged: none at all, or one that no wire
+    /// format is known of.
     pub(super) fn is_without_body(&self) -> bool {
         self.is_certain && (self.held != Held::Object || self.is_of_bedrock())
     }
 
-    /// Returns `true` if it is a line of Amazon Bedrock's, whose requests differ from those of the models' own providers.
+    /// Returns `true` if it is a line of Amazon Bedrock's, whose requests differ from those of the
+    /// models' own providers.
     pub(super) fn is_of_bedrock(&self) -> bool {
         self.form == Form::Record
     }
 
     /// Returns whose service takes it; `named` is the server that somebody named.
     fn service(&self, named: Option<Server>) -> Service {
-        let is_openai = named == Some(Server::OpenAi) || self.model.as_deref().is_some_and(is_openai_model);
+        let is_openai =
+            named == Some(Server::OpenAi) || self.model.as_deref().is_some_and(is_openai_model);
         match self.form {
             Form::Params => Service::Anthropic,
             Form::Keyed => Service::Gemini,
@@ -217,29 +240,53 @@ impl Form {
 
 /// Returns `true` if a path is one of Azure's: without the version that OpenAI's begin with.
 fn is_azure(path: &str) -> bool {
-    ["/chat/completions", "/responses", "/embeddings", "/completions"].contains(&path)
+    [
+        "/chat/completions",
+        "/responses",
+        "/embeddings",
+        "/completions",
+    ]
+    .contains(&path)
         || UrlParts::of(path).path().starts_with("/openai/")
 }
 
 /// A key that differs from `custom_id` in case, in `_`, `-` and spaces alone.
 fn almost_id(members: &Map<String, Value>) -> Option<String> {
-    members.keys().find(|name| is_almost_id(name)).filter(|_| !members.contains_key("custom_id")).cloned()
+    members
+        .keys()
+        .find(|name| is_almost_id(name))
+        .filter(|_| !members.contains_key("custom_id"))
+        .cloned()
 }
 
 fn is_almost_id(name: &str) -> bool {
-    let letters = name.chars().filter(char::is_ascii_alphanumeric).flat_map(char::to_lowercase);
+    let letters = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .flat_map(char::to_lowercase);
     name != "custom_id" && letters.eq("customid".chars())
 }
 
-/// Returns `true` if a line of the form of HTTP has nothing but what a batch has, and an address that a batch has: a log keeps whole ones.
+/// Returns `true` if a line of the form of HTTP has nothing but what a batch has, and an address
+/// that a batch has: a log keeps whole ones.
 fn is_bare(members: &Map<String, Value>, form: Form) -> bool {
-    let is_short = members.get("url").and_then(Value::as_str).is_some_and(|url| url.starts_with('/'));
-    form == Form::Http && is_short && members.keys().all(|name| matches!(name.as_str(), "method" | "url" | "body"))
+    let is_short = members
+        .get("url")
+        .and_then(Value::as_str)
+        .is_some_and(|url| url.starts_with('/'));
+    form == Form::Http
+        && is_short
+        && members
+            .keys()
+            .all(|name| matches!(name.as_str(), "method" | "url" | "body"))
         || form == Form::Record
 }
 
 fn held(members: &Map<String, Value>, request: Option<&Value>) -> Held {
-    let begins = WireFormat::ALL.into_iter().flat_map(begins_with).any(|name| members.contains_key(*name));
+    let begins = WireFormat::ALL
+        .into_iter()
+        .flat_map(begins_with)
+        .any(|name| members.contains_key(*name));
     match request {
         Some(Value::Object(_)) => Held::Object,
         Some(_) => Held::Other,

@@ -1,5 +1,5 @@
-//! Which request bodies a document holds: the document itself, the elements of a list, what batches and logs wrap around a body, the
-//! entries of a HAR file.
+//! Which request bodies a document holds: the document itself, the elements of a list, what batches
+//! and logs wrap around a body, the entries of a HAR file.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,8 @@ use crate::provider::{ApiHeaders, WireFormat};
 pub struct FoundBody {
     /// The body.
     pub value: Value,
-    /// The string that it is written in, as a pointer into the document, if it is: HAR files and logs hold bodies as text.
+    /// The string that it is written in, as a pointer into the document, if it is: HAR files and
+    /// logs hold bodies as text.
     pub string: Option<Pointer>,
     /// Where it stands, in that text or in the document.
     pub at: Pointer,
@@ -51,7 +52,10 @@ pub struct Harvest {
 /// assert_eq!(found.bodies[0].at.as_str(), "/body");
 /// ```
 pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
-    let mut finder = Finder { wire, harvest: Harvest::default() };
+    let mut finder = Finder {
+        wire,
+        harvest: Harvest::default(),
+    };
     let here = Here::default();
     match document {
         Value::Array(elements) => finder.each(elements, &here),
@@ -90,7 +94,11 @@ enum Within {
 
 impl Here {
     fn below(&self, name: &str) -> Here {
-        Here { at: self.at.member(name), depth: self.depth + 1, ..self.clone() }
+        Here {
+            at: self.at.member(name),
+            depth: self.depth + 1,
+            ..self.clone()
+        }
     }
 }
 
@@ -100,7 +108,8 @@ const DEEPEST: usize = 6;
 /// The members of batches that hold requests: Anthropic's and Gemini's, and xAI's.
 const LISTS: [&str; 2] = ["requests", "batch_requests"];
 
-/// The members that wrap a body: the members of batches (`body`, `params`, and xAI's), logs and captures that hold one.
+/// The members that wrap a body: the members of batches (`body`, `params`, and xAI's), logs and
+/// captures that hold one.
 const WRAPPERS: [&str; 15] = [
     "body",
     "params",
@@ -127,14 +136,23 @@ struct Finder {
 impl Finder {
     fn each(&mut self, elements: Vec<Value>, here: &Here) {
         for (index, element) in elements.into_iter().enumerate() {
-            self.look(element, Here { at: here.at.element(index), depth: here.depth + 1, ..here.clone() });
+            self.look(
+                element,
+                Here {
+                    at: here.at.element(index),
+                    depth: here.depth + 1,
+                    ..here.clone()
+                },
+            );
         }
     }
 
     fn look(&mut self, value: Value, here: Here) {
         match value {
             Value::Object(members) => self.object(members, here),
-            Value::String(text) if here.depth > 0 && here.string.is_none() => self.text(&text, here),
+            Value::String(text) if here.depth > 0 && here.string.is_none() => {
+                self.text(&text, here);
+            }
             _ => self.stranger(here),
         }
     }
@@ -143,9 +161,18 @@ impl Finder {
         if is_capture(&members) {
             return self.capture(&mut members, &here);
         }
-        let list = LISTS.into_iter().find(|name| members.get(*name).is_some_and(Value::is_array));
-        if let Some((name, Value::Array(requests))) = list.and_then(|name| Some((name, members.remove(name)?))) {
-            let here = Here { address: Address::Unknown, has_url: false, within: Within::Requests, ..here.below(name) };
+        let list = LISTS
+            .into_iter()
+            .find(|name| members.get(*name).is_some_and(Value::is_array));
+        if let Some((name, Value::Array(requests))) =
+            list.and_then(|name| Some((name, members.remove(name)?)))
+        {
+            let here = Here {
+                address: Address::Unknown,
+                has_url: false,
+                within: Within::Requests,
+                ..here.below(name)
+            };
             return self.each(requests, &here);
         }
         if self.is_empty_envelope(&members, &here) {
@@ -158,7 +185,9 @@ impl Finder {
                 let inner = members.remove(name).unwrap_or_default();
                 self.look(inner, here);
             }
-            None if self.is_body(&members) || self.wire.is_some() && !here.is_captured => self.body(members, here),
+            None if self.is_body(&members) || self.wire.is_some() && !here.is_captured => {
+                self.body(members, here);
+            }
             None => self.stranger(here),
         }
     }
@@ -168,7 +197,10 @@ impl Finder {
         if here.within == Within::Wrapper || here.is_captured || here.string.is_some() {
             return false;
         }
-        let Some(envelope) = Envelope::of(members, &here.at, here.within == Within::Requests) else { return false };
+        let Some(envelope) = Envelope::of(members, &here.at, here.within == Within::Requests)
+        else {
+            return false;
+        };
         let is_empty = envelope.is_without_body();
         self.harvest.passed_over += usize::from(is_empty && envelope.is_of_bedrock());
         self.harvest.envelopes.push(envelope);
@@ -177,17 +209,28 @@ impl Finder {
 
     /// Returns `true` if a value begins as a body does: of the format that was named, or of any.
     fn is_body(&self, members: &Map<String, Value>) -> bool {
-        let formats = self.wire.map_or(WireFormat::ALL.to_vec(), |wire| vec![wire]);
-        formats.into_iter().flat_map(begins_with).any(|name| match members.get(*name) {
-            // Logs keep what went in under this name.
-            Some(Value::Object(_)) => *name != "input",
-            value => value.is_some(),
-        })
+        let formats = self
+            .wire
+            .map_or(WireFormat::ALL.to_vec(), |wire| vec![wire]);
+        formats
+            .into_iter()
+            .flat_map(begins_with)
+            .any(|name| match members.get(*name) {
+                // Logs keep what went in under this name.
+                Some(Value::Object(_)) => *name != "input",
+                value => value.is_some(),
+            })
     }
 
     fn capture(&mut self, members: &mut Map<String, Value>, here: &Here) {
-        let entries = members.get_mut("log").and_then(|log| log.get_mut("entries")).map(Value::take);
-        let here = Here { is_captured: true, ..here.below("log").below("entries") };
+        let entries = members
+            .get_mut("log")
+            .and_then(|log| log.get_mut("entries"))
+            .map(Value::take);
+        let here = Here {
+            is_captured: true,
+            ..here.below("log").below("entries")
+        };
         if let Some(Value::Array(entries)) = entries {
             self.each(entries, &Here { depth: 0, ..here });
         }
@@ -197,9 +240,18 @@ impl Finder {
     fn text(&mut self, text: &str, here: Here) {
         match json::parse(text) {
             Ok(value @ Value::Object(_)) => {
-                self.look(value, Here { string: Some(here.at.clone()), at: Pointer::root(), ..here });
+                self.look(
+                    value,
+                    Here {
+                        string: Some(here.at.clone()),
+                        at: Pointer::root(),
+                        ..here
+                    },
+                );
             }
-            Err(error) if matches!(here.address, Address::Known(_)) => self.harvest.broken.push((here.at, error)),
+            Err(error) if matches!(here.address, Address::Known(_)) => {
+                self.harvest.broken.push((here.at, error));
+            }
             _ => self.stranger(here),
         }
     }
@@ -209,10 +261,16 @@ impl Finder {
             Address::Known(endpoint) => Some(endpoint),
             Address::Other => return self.harvest.passed_over += 1,
             // A request of a browser to somebody's own server says nothing of wire formats.
-            Address::Unknown if here.is_captured && self.wire.is_none() => return self.harvest.passed_over += 1,
+            Address::Unknown if here.is_captured && self.wire.is_none() => {
+                return self.harvest.passed_over += 1;
+            }
             Address::Unknown => None,
         };
-        if here.is_captured && endpoint.as_ref().is_some_and(|endpoint| !starts(endpoint.wire, &members)) {
+        if here.is_captured
+            && endpoint
+                .as_ref()
+                .is_some_and(|endpoint| !starts(endpoint.wire, &members))
+        {
             self.harvest.passed_over += 1;
             return;
         }
@@ -236,12 +294,17 @@ impl Finder {
 
 /// Returns `true` if an object has one of the members that bodies of a wire format begin with.
 fn starts(wire: WireFormat, members: &Map<String, Value>) -> bool {
-    begins_with(wire).iter().any(|name| members.contains_key(*name))
+    begins_with(wire)
+        .iter()
+        .any(|name| members.contains_key(*name))
 }
 
 /// Returns `true` if an object is a HAR file.
 fn is_capture(members: &Map<String, Value>) -> bool {
-    members.get("log").and_then(|log| log.get("entries")).is_some_and(Value::is_array)
+    members
+        .get("log")
+        .and_then(|log| log.get("entries"))
+        .is_some_and(Value::is_array)
 }
 
 /// The member that holds the body, if one may.
@@ -255,29 +318,42 @@ pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
 
 /// Returns what an object says of the body that it wraps.
 fn around(members: &Map<String, Value>, here: &Here) -> Here {
-    let url = ["url", "path", "endpoint", "uri"].into_iter().find_map(|name| members.get(name)?.as_str());
+    let url = ["url", "path", "endpoint", "uri"]
+        .into_iter()
+        .find_map(|name| members.get(name)?.as_str());
     let address = url.map_or_else(|| here.address.clone(), Address::of);
     Here {
         has_url: here.has_url || url.is_some(),
         within: Within::Wrapper,
         // A line of Anthropic's batches wraps the body as `params`, with its model.
-        is_of_batch: here.is_of_batch || members.contains_key("custom_id") && members.contains_key("body"),
+        is_of_batch: here.is_of_batch
+            || members.contains_key("custom_id") && members.contains_key("body"),
         address,
         headers: headers(members).unwrap_or_else(|| here.headers.clone()),
         ..here.clone()
     }
 }
 
-/// The headers of a request, in the forms of logs: an object of texts or of lists of texts, or a list of objects with
-/// `name` and `value`, as HAR files have it. `None` if they say neither version nor beta features.
+/// The headers of a request, in the forms of logs: an object of texts or of lists of texts, or a
+/// list of objects with `name` and `value`, as HAR files have it. `None` if they say neither
+/// version nor beta features.
 fn headers(members: &Map<String, Value>) -> Option<ApiHeaders> {
-    let found = ["headers", "request_headers", "requestHeaders"].into_iter().find_map(|name| members.get(name))?;
+    let found = ["headers", "request_headers", "requestHeaders"]
+        .into_iter()
+        .find_map(|name| members.get(name))?;
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     match found {
         Value::Object(headers) => {
             for (name, value) in headers {
-                let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-                pairs.extend(values.iter().filter_map(Value::as_str).map(|value| (name.as_str(), value)));
+                let values = value
+                    .as_array()
+                    .map_or(std::slice::from_ref(value), Vec::as_slice);
+                pairs.extend(
+                    values
+                        .iter()
+                        .filter_map(Value::as_str)
+                        .map(|value| (name.as_str(), value)),
+                );
             }
         }
         Value::Array(headers) => {
@@ -290,7 +366,10 @@ fn headers(members: &Map<String, Value>) -> Option<ApiHeaders> {
 
 /// The name and the value of a header of a HAR file.
 fn named_header(header: &Value) -> Option<(&str, &str)> {
-    Some((header.get("name")?.as_str()?, header.get("value")?.as_str()?))
+    Some((
+        header.get("name")?.as_str()?,
+        header.get("value")?.as_str()?,
+    ))
 }
 
 #[cfg(test)]
@@ -314,12 +393,27 @@ mod tests {
         let body = json!({"model": "m", "messages": []});
         assert_eq!(places(body.clone()), [""]);
         assert_eq!(places(json!([body, body])), ["/0", "/1"]);
-        assert_eq!(places(json!({"custom_id": "a", "params": body})), ["/params"]);
-        assert_eq!(places(json!({"requests": [{"custom_id": "a", "params": body}]})), ["/requests/0/params"]);
+        assert_eq!(
+            places(json!({"custom_id": "a", "params": body})),
+            ["/params"]
+        );
+        assert_eq!(
+            places(json!({"requests": [{"custom_id": "a", "params": body}]})),
+            ["/requests/0/params"]
+        );
         let of_xai = json!({"batch_requests": [{"batch_request_id": "0", "batch_request": {"responses": body}}]});
-        assert_eq!(places(of_xai), ["/batch_requests/0/batch_request/responses"]);
-        assert_eq!(places(json!({"key": "a", "request": {"contents": []}})), ["/request"]);
-        assert_eq!(places(json!({"request": {"url": "/v1/messages", "body": body.to_string()}})), ["/request/body"]);
+        assert_eq!(
+            places(of_xai),
+            ["/batch_requests/0/batch_request/responses"]
+        );
+        assert_eq!(
+            places(json!({"key": "a", "request": {"contents": []}})),
+            ["/request"]
+        );
+        assert_eq!(
+            places(json!({"request": {"url": "/v1/messages", "body": body.to_string()}})),
+            ["/request/body"]
+        );
         assert_eq!(places(json!({"input": body, "output": {}})), ["/input"]);
     }
 
@@ -331,17 +425,25 @@ mod tests {
             find(line, None).bodies[0].headers.version.clone()
         };
         let expected = Some("2023-06-01".to_owned());
-        assert_eq!(version(json!({"anthropic-version": "2023-06-01"})), expected);
-        assert_eq!(version(json!({"Anthropic-Version": ["2023-06-01"]})), expected);
-        assert_eq!(version(json!([{"name": "anthropic-version", "value": "2023-06-01"}])), expected);
+        assert_eq!(
+            version(json!({"anthropic-version": "2023-06-01"})),
+            expected
+        );
+        assert_eq!(
+            version(json!({"Anthropic-Version": ["2023-06-01"]})),
+            expected
+        );
+        assert_eq!(
+            version(json!([{"name": "anthropic-version", "value": "2023-06-01"}])),
+            expected
+        );
         assert_eq!(version(json!({"x-api-key": "k"})), None);
         assert_eq!(version(json!(null)), None);
     }
 
     #[test]
     fn captures_are_read_by_url() {
-        let entry =
-            |url: &str, text: &str| json!({"request": {"method": "POST", "url": url, "postData": {"text": text}}});
+        let entry = |url: &str, text: &str| json!({"request": {"method": "POST", "url": url, "postData": {"text": text}}});
         let body = r#"{"model":"m","messages":[]}"#;
         let document = json!({"log": {"entries": [
             entry("https://api.openai.com/v1/chat/completions", body),
@@ -351,8 +453,14 @@ mod tests {
             entry("https://api.anthropic.com/v1/messages", "{"),
         ]}});
         let found = find(document, None);
-        assert_eq!((found.bodies.len(), found.passed_over, found.broken.len()), (1, 3, 1));
-        assert_eq!(found.bodies[0].string.as_ref().expect("a string").as_str(), "/log/entries/0/request/postData/text");
+        assert_eq!(
+            (found.bodies.len(), found.passed_over, found.broken.len()),
+            (1, 3, 1)
+        );
+        assert_eq!(
+            found.bodies[0].string.as_ref().expect("a string").as_str(),
+            "/log/entries/0/request/postData/text"
+        );
         assert!(found.strangers.is_empty());
     }
 
@@ -364,6 +472,11 @@ mod tests {
         let mistral = json!({"custom_id": "a", "body": {"messages": []}});
         assert!(find(mistral, None).bodies[0].has_model_elsewhere);
         assert_eq!(find(json!({"choices": []}), None).strangers.len(), 1);
-        assert_eq!(find(json!({"choices": []}), Some(WireFormat::OpenAiChat)).bodies.len(), 1);
+        assert_eq!(
+            find(json!({"choices": []}), Some(WireFormat::OpenAiChat))
+                .bodies
+                .len(),
+            1
+        );
     }
 }

@@ -49,9 +49,19 @@ impl std::fmt::Display for InputError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             InputError::Failed(error) => {
-                write!(f, "cannot be read: {}", error.to_string().split(" (os error").next().unwrap_or_default())
+                write!(
+                    f,
+                    "cannot be read: {}",
+                    error
+                        .to_string()
+                        .split(" (os error")
+                        .next()
+                        .unwrap_or_default()
+                )
             }
-            InputError::Document(limit) => write!(f, "holds a document of more than {} MiB", limit >> 20),
+            InputError::Document(limit) => {
+                write!(f, "holds a document of more than {} MiB", limit >> 20)
+            }
             InputError::Lines(limit) => write!(f, "is larger than {} GiB", limit >> 30),
         }
     }
@@ -67,16 +77,25 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: Read> Input<R> {
-    /// Finds out what a file is by its first lines: a document ends with the first line if another begins after it.
+    /// Finds out what a file is by its first lines: a document ends with the first line if another
+    /// begins after it.
     pub(crate) fn open(reader: R) -> Result<Input<R>, InputError> {
-        let mut lines =
-            Lines { reader: BufReader::with_capacity(1 << 16, reader), read: 0, number: 0, ahead: [].into() };
+        let mut lines = Lines {
+            reader: BufReader::with_capacity(1 << 16, reader),
+            read: 0,
+            number: 0,
+            ahead: [].into(),
+        };
         let mut head = Vec::new();
-        let (Some(first), Some(second)) = (lines.not_blank(&mut head)?, lines.not_blank(&mut head)?) else {
+        let (Some(first), Some(second)) =
+            (lines.not_blank(&mut head)?, lines.not_blank(&mut head)?)
+        else {
             return Ok(Input::Document(head));
         };
         let mut ahead = vec![first, second];
-        if are_lines(&ahead[0].bytes, &ahead[1].bytes) || lines.begin_with_text(&mut ahead, &mut head)? {
+        if are_lines(&ahead[0].bytes, &ahead[1].bytes)
+            || lines.begin_with_text(&mut ahead, &mut head)?
+        {
             lines.ahead = ahead.into();
             return Ok(Input::Lines(lines));
         }
@@ -94,7 +113,10 @@ impl<R: Read> Input<R> {
 
 /// Returns `true` if two lines that follow each other are documents of their own.
 fn are_lines(first: &[u8], second: &[u8]) -> bool {
-    let is_open = first.trim_ascii_end().last().is_none_or(|last| b"{[,:".contains(last));
+    let is_open = first
+        .trim_ascii_end()
+        .last()
+        .is_none_or(|last| b"{[,:".contains(last));
     is_whole(first) || begins(first) && begins(second) && !is_open
 }
 
@@ -115,7 +137,8 @@ const MOST_AHEAD: usize = 200;
 pub(crate) enum Content {
     /// A document, or what was meant as one.
     Document,
-    /// Text, and from an offset on an object of JSON that goes to the line's end: `2027-01-31 INFO {"model": …}`.
+    /// Text, and from an offset on an object of JSON that goes to the line's end:
+    /// `2027-01-31 INFO {"model": …}`.
     DocumentFrom(usize),
     /// Text alone.
     Text,
@@ -131,7 +154,9 @@ pub(crate) fn content(line: &str) -> Content {
         return Content::Document;
     }
     let starts = memchr::memchr_iter(b'{', line.as_bytes()).take(MOST_STARTS);
-    let whole = starts.into_iter().find(|start| is_json(&line.as_bytes()[*start..]));
+    let whole = starts
+        .into_iter()
+        .find(|start| is_json(&line.as_bytes()[*start..]));
     whole.map_or(Content::Text, Content::DocumentFrom)
 }
 
@@ -145,11 +170,18 @@ fn is_json(bytes: &[u8]) -> bool {
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
 impl<R: Read> Lines<R> {
-    /// Returns whether a file begins with lines of text, and one with a document follows. What is read for that is kept.
-    fn begin_with_text(&mut self, ahead: &mut Vec<Line>, head: &mut Vec<u8>) -> Result<bool, InputError> {
+    /// Returns whether a file begins with lines of text, and one with a document follows. What is
+    /// read for that is kept.
+    fn begin_with_text(
+        &mut self,
+        ahead: &mut Vec<Line>,
+        head: &mut Vec<u8>,
+    ) -> Result<bool, InputError> {
         for at in 0..MOST_AHEAD {
             if at == ahead.len() {
-                let Some(line) = self.not_blank(head)? else { return Ok(false) };
+                let Some(line) = self.not_blank(head)? else {
+                    return Ok(false);
+                };
                 ahead.push(line);
             }
             let text = String::from_utf8_lossy(&ahead[at].bytes);
@@ -202,9 +234,13 @@ impl<R: Read> Lines<R> {
             }
             let line = head[start..].strip_suffix(b"\n").unwrap_or(&head[start..]);
             if !line.trim_ascii().is_empty() {
-                return Ok(Some(Line { number: self.number, bytes: line.to_vec() }));
+                return Ok(Some(Line {
+                    number: self.number,
+                    bytes: line.to_vec(),
+                }));
             }
-            // Many blank lines are not kept; those before a document are, so that its lines keep their numbers.
+            // Many blank lines are not kept; those before a document are, so that its lines keep
+            // their numbers.
             if head.len() as u64 > MAX_FILE_BYTES {
                 return Err(InputError::Document(MAX_FILE_BYTES));
             }
@@ -235,14 +271,31 @@ mod tests {
 
     #[test]
     fn documents_and_lines_are_told_apart() {
-        for document in ["", "\n\n", "{}", "\n{}\n", "{\n}\n", "[\n{}\n]", "{\"a\":\n{}}", "[1,\n2]", "\u{feff}{\n}"] {
+        for document in [
+            "",
+            "\n\n",
+            "{}",
+            "\n{}\n",
+            "{\n}\n",
+            "[\n{}\n]",
+            "{\"a\":\n{}}",
+            "[1,\n2]",
+            "\u{feff}{\n}",
+        ] {
             assert_eq!(lines(document), None, "{document:?}");
         }
         let all = [(1, "{}".to_owned()), (3, "{".to_owned())];
         assert_eq!(lines("{}\n\n{\n").as_deref(), Some(&all[..]));
         assert!(lines("\u{feff}{}\n{}").is_some());
-        assert!(lines("{\"a\": x}\n{\"a\": 1}\n").is_some(), "a first line that is broken");
-        for log in ["started\n{}\n", "[INFO] up\nready\n\n12:00 {\"a\": 1}\n", "10:00 a {x} {\"a\": 1}\nb\n"] {
+        assert!(
+            lines("{\"a\": x}\n{\"a\": 1}\n").is_some(),
+            "a first line that is broken"
+        );
+        for log in [
+            "started\n{}\n",
+            "[INFO] up\nready\n\n12:00 {\"a\": 1}\n",
+            "10:00 a {x} {\"a\": 1}\nb\n",
+        ] {
             assert!(lines(log).is_some(), "{log:?}");
         }
         for text in ["a\nb\n", "a\n{\n}\n", "a: 1\nb: {\n"] {
@@ -252,9 +305,21 @@ mod tests {
 
     #[test]
     fn text_before_a_document_is_none_of_it() {
-        assert_eq!(content("2027-01-31 INFO {\"a\": {}} "), Content::DocumentFrom(16));
-        assert_eq!(content("[12:00] {x} é {\"a\": 1}"), Content::DocumentFrom(15));
-        assert_eq!(["{\"a\":", "[{", "\u{feff}{}", "null", "7"].map(content), [Content::Document; 5]);
-        assert_eq!(["started", "[INFO] up", "a {\"b\": 1} c", "12:00"].map(content), [Content::Text; 4]);
+        assert_eq!(
+            content("2027-01-31 INFO {\"a\": {}} "),
+            Content::DocumentFrom(16)
+        );
+        assert_eq!(
+            content("[12:00] {x} é {\"a\": 1}"),
+            Content::DocumentFrom(15)
+        );
+        assert_eq!(
+            ["{\"a\":", "[{", "\u{feff}{}", "null", "7"].map(content),
+            [Content::Document; 5]
+        );
+        assert_eq!(
+            ["started", "[INFO] up", "a {\"b\": 1} c", "12:00"].map(content),
+            [Content::Text; 4]
+        );
     }
 }

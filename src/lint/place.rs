@@ -19,14 +19,26 @@ pub(crate) struct Places<'t> {
 
 impl<'t> Places<'t> {
     pub(crate) fn new(text: &'t str) -> Places<'t> {
-        Places { text, tree: json::parse_tree(text).ok(), strings: HashMap::new() }
+        Places {
+            text,
+            tree: json::parse_tree(text).ok(),
+            strings: HashMap::new(),
+        }
     }
 
-    /// The place of a value, or of its key: of one that is missing that of the nearest value around it. What holds others is
-    /// shown by its bracket, and a long text by its beginning.
-    pub(crate) fn of(&mut self, string: Option<&Pointer>, at: &Pointer, is_key: bool) -> Range<usize> {
+    /// The place of a value, or of its key: of one that is missing that of the nearest value around
+    /// it. What holds others is shown by its bracket, and a long text by its beginning.
+    pub(crate) fn of(
+        &mut self,
+        string: Option<&Pointer>,
+        at: &Pointer,
+        is_key: bool,
+    ) -> Range<usize> {
         let Some(string) = string else {
-            return self.tree.as_ref().map_or(0..0, |tree| place(tree, at, is_key));
+            return self
+                .tree
+                .as_ref()
+                .map_or(0..0, |tree| place(tree, at, is_key));
         };
         match self.within(string) {
             Some((tree, map)) => map.to_source_range(place(tree, at, is_key)),
@@ -36,8 +48,13 @@ impl<'t> Places<'t> {
 
     /// The place of a mistake in a string that holds something that should be JSON.
     pub(crate) fn of_mistake(&self, string: &Pointer, range: Range<usize>) -> Range<usize> {
-        let literal = self.tree.as_ref().and_then(|tree| tree.locate(string)).map_or(0..0, |tree| tree.span.clone());
-        let range = json::decode_map(&self.text[literal.clone()], literal.start).to_source_range(range);
+        let literal = self
+            .tree
+            .as_ref()
+            .and_then(|tree| tree.locate(string))
+            .map_or(0..0, |tree| tree.span.clone());
+        let range =
+            json::decode_map(&self.text[literal.clone()], literal.start).to_source_range(range);
         range.start..range.end.min(range.start + LONGEST)
     }
 
@@ -51,7 +68,10 @@ impl<'t> Places<'t> {
             let read = self.literal(string).and_then(|literal| {
                 let text: String = serde_json::from_str(&self.text[literal.clone()]).ok()?;
                 let tree = json::parse_tree(&text).ok()?;
-                Some((tree, json::decode_map(&self.text[literal.clone()], literal.start)))
+                Some((
+                    tree,
+                    json::decode_map(&self.text[literal.clone()], literal.start),
+                ))
             });
             self.strings.insert(string.clone(), read);
         }
@@ -106,8 +126,17 @@ mod tests {
         let text = r#"{"text": "{\"a\":\u0020[\"\u00e9\", 1]}"}"#;
         let mut places = Places::new(text);
         let string = pointer("/text");
-        assert_eq!(&text[places.of(Some(&string), &pointer("/a/0"), false)], r#"\"\u00e9\""#);
-        assert_eq!(&text[places.of(Some(&string), &pointer("/a/1"), false)], "1");
-        assert_eq!(&text[places.of(Some(&string), &pointer("/a"), true)], r#"\"a\""#);
+        assert_eq!(
+            &text[places.of(Some(&string), &pointer("/a/0"), false)],
+            r#"\"\u00e9\""#
+        );
+        assert_eq!(
+            &text[places.of(Some(&string), &pointer("/a/1"), false)],
+            "1"
+        );
+        assert_eq!(
+            &text[places.of(Some(&string), &pointer("/a"), true)],
+            r#"\"a\""#
+        );
     }
 }

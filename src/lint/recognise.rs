@@ -1,14 +1,15 @@
 //! The wire format of a body, by its shape.
 //!
-//! What a body begins with leaves one format, or a few that share it. Among those, members, roles, blocks, tools and the model's name are
-//! evidence: each counts for the formats that have it. The most evidence wins; a draw is told as one.
+//! What a body begins with leaves one format, or a few that share it. Among those, members, roles,
+//! blocks, tools and the model's name are evidence: each counts for the formats that have it. The
+//! most evidence wins; a draw is told as one.
 
 use serde_json::{Map, Value};
 
 use crate::provider::WireFormat;
 use WireFormat::{
-    AnthropicMessages, GoogleGenerateContent, LlamaCppInfill, MistralChat, MistralFim, OllamaChat, OllamaGenerate,
-    OpenAiChat, OpenAiResponses,
+    AnthropicMessages, GoogleGenerateContent, LlamaCppInfill, MistralChat, MistralFim, OllamaChat,
+    OllamaGenerate, OpenAiChat, OpenAiResponses,
 };
 
 /// Why a body's wire format is not known.
@@ -26,8 +27,13 @@ impl std::fmt::Display for Unrecognised {
         match self {
             Unrecognised::NoBody => f.write_str("this is no request body of a known wire format"),
             Unrecognised::Ambiguous(formats) => {
-                let names: Vec<String> = formats.iter().map(|wire| format!("`{}`", wire.name())).collect();
-                let (last, first) = names.split_last().map_or(("", &[][..]), |(last, first)| (last.as_str(), first));
+                let names: Vec<String> = formats
+                    .iter()
+                    .map(|wire| format!("`{}`", wire.name()))
+                    .collect();
+                let (last, first) = names
+                    .split_last()
+                    .map_or(("", &[][..]), |(last, first)| (last.as_str(), first));
                 write!(f, "this body may be {} or {last}", first.join(", "))
             }
         }
@@ -67,7 +73,10 @@ pub fn recognise(body: &Value) -> Result<WireFormat, Unrecognised> {
 }
 
 /// The same where only some formats can be meant: if it is one, that is it.
-pub(crate) fn recognise_among(body: &Value, among: &[WireFormat]) -> Result<WireFormat, Unrecognised> {
+pub(crate) fn recognise_among(
+    body: &Value,
+    among: &[WireFormat],
+) -> Result<WireFormat, Unrecognised> {
     if let [only] = among {
         return Ok(*only);
     }
@@ -79,9 +88,18 @@ pub(crate) fn recognise_among(body: &Value, among: &[WireFormat]) -> Result<Wire
     if votes.iter().any(|(wire, _)| among.contains(wire)) {
         votes.retain(|(wire, _)| among.contains(wire));
     }
-    let most = votes.iter().map(|(_, votes)| *votes).max().unwrap_or_default();
-    let mut best: Vec<WireFormat> = votes.iter().filter(|(_, votes)| *votes == most).map(|(wire, _)| *wire).collect();
-    // Mistral's format differs from OpenAI's in a few members and names: without one of those it is OpenAI's.
+    let most = votes
+        .iter()
+        .map(|(_, votes)| *votes)
+        .max()
+        .unwrap_or_default();
+    let mut best: Vec<WireFormat> = votes
+        .iter()
+        .filter(|(_, votes)| *votes == most)
+        .map(|(wire, _)| *wire)
+        .collect();
+    // Mistral's format differs from OpenAI's in a few members and names: without one of those it is
+    // OpenAI's.
     if best.contains(&OpenAiChat) {
         best.retain(|wire| *wire != MistralChat);
     }
@@ -100,7 +118,10 @@ fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
         return vec![(LlamaCppInfill, 0)];
     }
     if body.contains_key("messages") {
-        return counted(&[AnthropicMessages, OpenAiChat, MistralChat, OllamaChat], &chat_evidence(body));
+        return counted(
+            &[AnthropicMessages, OpenAiChat, MistralChat, OllamaChat],
+            &chat_evidence(body),
+        );
     }
     match body.get("prompt") {
         Some(Value::Object(_)) => return vec![(OpenAiResponses, 0)],
@@ -115,7 +136,9 @@ fn candidates(body: &Map<String, Value>) -> Vec<(WireFormat, u32)> {
 }
 
 fn begins(wire: WireFormat, body: &Map<String, Value>) -> bool {
-    begins_with(wire).iter().any(|name| body.contains_key(*name))
+    begins_with(wire)
+        .iter()
+        .any(|name| body.contains_key(*name))
 }
 
 /// Something that some formats have, and others do not; and how much it counts.
@@ -124,7 +147,16 @@ type Evidence = (&'static [WireFormat], u32);
 fn counted(formats: &[WireFormat], evidence: &[Evidence]) -> Vec<(WireFormat, u32)> {
     formats
         .iter()
-        .map(|wire| (*wire, evidence.iter().filter(|(of, _)| of.contains(wire)).map(|(_, votes)| votes).sum()))
+        .map(|wire| {
+            (
+                *wire,
+                evidence
+                    .iter()
+                    .filter(|(of, _)| of.contains(wire))
+                    .map(|(_, votes)| votes)
+                    .sum(),
+            )
+        })
         .collect()
 }
 
@@ -192,8 +224,28 @@ const CHAT_MEMBERS: &[(&[WireFormat], &[&str])] = &[
         ],
     ),
     (TAGGED, &["logprobs", "top_logprobs"]),
-    (MISTRAL, &["random_seed", "safe_prompt", "prompt_mode", "document_image_limit", "document_page_limit"]),
-    (OLLAMA, &["options", "keep_alive", "think", "format", "num_ctx", "truncate", "shift"]),
+    (
+        MISTRAL,
+        &[
+            "random_seed",
+            "safe_prompt",
+            "prompt_mode",
+            "document_image_limit",
+            "document_page_limit",
+        ],
+    ),
+    (
+        OLLAMA,
+        &[
+            "options",
+            "keep_alive",
+            "think",
+            "format",
+            "num_ctx",
+            "truncate",
+            "shift",
+        ],
+    ),
     (
         OPENAI_LIKE,
         &[
@@ -207,7 +259,16 @@ const CHAT_MEMBERS: &[(&[WireFormat], &[&str])] = &[
             "reasoning_effort",
         ],
     ),
-    (NOT_OLLAMA, &["max_tokens", "temperature", "top_p", "tool_choice", "metadata"]),
+    (
+        NOT_OLLAMA,
+        &[
+            "max_tokens",
+            "temperature",
+            "top_p",
+            "tool_choice",
+            "metadata",
+        ],
+    ),
 ];
 
 /// How many messages and tools are looked at.
@@ -216,9 +277,18 @@ const LOOKED_AT: usize = 500;
 fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (formats, names) in CHAT_MEMBERS {
-        evidence.extend(names.iter().filter(|name| body.contains_key(**name)).map(|_| (*formats, 1)));
+        evidence.extend(
+            names
+                .iter()
+                .filter(|name| body.contains_key(**name))
+                .map(|_| (*formats, 1)),
+        );
     }
-    evidence.extend(body.get("model").and_then(Value::as_str).and_then(model_evidence));
+    evidence.extend(
+        body.get("model")
+            .and_then(Value::as_str)
+            .and_then(model_evidence),
+    );
     for message in elements(body.get("messages")) {
         message_evidence(message, &mut evidence);
     }
@@ -228,16 +298,22 @@ fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
     }
     // A thing counts once, however often it is there.
     evidence.sort_unstable();
-    let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) = evidence.into_iter().partition(|(_, votes)| *votes == 1);
+    let (members, mut kinds): (Vec<Evidence>, Vec<Evidence>) =
+        evidence.into_iter().partition(|(_, votes)| *votes == 1);
     kinds.dedup();
     members.into_iter().chain(kinds).collect()
 }
 
 fn elements(value: Option<&Value>) -> impl Iterator<Item = &Value> {
-    value.and_then(Value::as_array).into_iter().flatten().take(LOOKED_AT)
+    value
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .take(LOOKED_AT)
 }
 
-/// Collects evidence from the members and blocks of a message. All of it counts more than a member of the body.
+/// Collects evidence from the members and blocks of a message. All of it counts more than a member
+/// of the body.
 fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     match message.get("role").and_then(Value::as_str) {
         Some("developer" | "function") => evidence.push((OPENAI, 2)),
@@ -250,13 +326,26 @@ fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     if has_any(message, &["tool_name", "images", "thinking"]) {
         evidence.push((OLLAMA, 3));
     }
-    let of_openai = ["refusal", "function_call", "reasoning", "reasoning_content", "reasoning_details", "partial"];
+    let of_openai = [
+        "refusal",
+        "function_call",
+        "reasoning",
+        "reasoning_content",
+        "reasoning_details",
+        "partial",
+    ];
     if has_any(message, &of_openai) {
         evidence.push((OPENAI, 2));
     }
     for call in elements(message.get("tool_calls")) {
-        let is_object = call.pointer("/function/arguments").is_some_and(Value::is_object);
-        evidence.push(if is_object { (OLLAMA, 3) } else { (OPENAI_LIKE, 3) });
+        let is_object = call
+            .pointer("/function/arguments")
+            .is_some_and(Value::is_object);
+        evidence.push(if is_object {
+            (OLLAMA, 3)
+        } else {
+            (OPENAI_LIKE, 3)
+        });
     }
     for block in elements(message.get("content")) {
         evidence.extend(block_evidence(block));
@@ -265,16 +354,17 @@ fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
 
 /// Returns `true` if a message has one of these members, with a value other than `null`.
 fn has_any(message: &Value, names: &[&str]) -> bool {
-    names.iter().any(|name| message.get(name).is_some_and(|value| !value.is_null()))
+    names
+        .iter()
+        .any(|name| message.get(name).is_some_and(|value| !value.is_null()))
 }
 
 fn block_evidence(block: &Value) -> Option<Evidence> {
     Some(match block.get("type").and_then(Value::as_str)? {
         "text" => (NOT_OLLAMA, 2),
         "thinking" if block.get("thinking").is_some_and(Value::is_array) => (MISTRAL, 4),
-        "thinking" | "redacted_thinking" | "tool_use" | "tool_result" | "image" | "document" | "server_tool_use" => {
-            (ANTHROPIC, 4)
-        }
+        "thinking" | "redacted_thinking" | "tool_use" | "tool_result" | "image" | "document"
+        | "server_tool_use" => (ANTHROPIC, 4),
         "document_url" | "reference" => (MISTRAL, 4),
         "file" if block.get("file_id").is_some() => (MISTRAL, 4),
         "image_url" if block.get("image_url").is_some_and(Value::is_string) => (MISTRAL, 4),
@@ -288,7 +378,13 @@ fn block_evidence(block: &Value) -> Option<Evidence> {
 /// Beginnings of the names of models that one provider serves by its own format.
 const MODELS: [(&[WireFormat], &[&str]); 3] = [
     (ANTHROPIC, &["claude"]),
-    (OPENAI, &["gpt-", "chatgpt-", "ft:", "deepseek", "grok-", "gemini", "o1", "o3", "o4", "kimi", "glm-", "qwen-"]),
+    (
+        OPENAI,
+        &[
+            "gpt-", "chatgpt-", "ft:", "deepseek", "grok-", "gemini", "o1", "o3", "o4", "kimi",
+            "glm-", "qwen-",
+        ],
+    ),
     (
         &[MistralChat, MistralFim],
         &[
@@ -306,10 +402,22 @@ const MODELS: [(&[WireFormat], &[&str]); 3] = [
 ];
 
 /// Beginnings of the names of models that anybody can run.
-const OPEN: [&str; 9] = ["llama", "qwen", "gemma", "phi", "codellama", "starcoder", "granite", "smollm", "gpt-oss"];
+const OPEN: [&str; 9] = [
+    "llama",
+    "qwen",
+    "gemma",
+    "phi",
+    "codellama",
+    "starcoder",
+    "granite",
+    "smollm",
+    "gpt-oss",
+];
 
 fn model_evidence(model: &str) -> Option<Evidence> {
-    let known = MODELS.iter().find(|(_, names)| names.iter().any(|name| model.starts_with(name)));
+    let known = MODELS
+        .iter()
+        .find(|(_, names)| names.iter().any(|name| model.starts_with(name)));
     match known {
         Some((formats, _))
             if !model.starts_with("gpt-oss")
@@ -320,40 +428,89 @@ fn model_evidence(model: &str) -> Option<Evidence> {
         }
         // `provider/model` is how gateways and local servers of OpenAI's format name models.
         _ if model.contains('/') => Some((OPENAI, 3)),
-        // `model:tag` is Ollama's, by either of its two formats, and so are models that everybody can run.
-        _ if model.contains(':') || OPEN.iter().any(|name| model.starts_with(name)) => Some((TAGGED, 3)),
+        // `model:tag` is Ollama's, by either of its two formats, and so are models that everybody
+        // can run.
+        _ if model.contains(':') || OPEN.iter().any(|name| model.starts_with(name)) => {
+            Some((TAGGED, 3))
+        }
         _ => None,
     }
 }
 
 fn completion_evidence(body: &Map<String, Value>) -> Vec<Evidence> {
-    const FIM: &[&str] = &["max_tokens", "min_tokens", "random_seed", "stop", "temperature", "top_p"];
-    const GENERATE: &[&str] =
-        &["options", "keep_alive", "raw", "template", "context", "images", "format", "system", "think"];
+    const FIM: &[&str] = &[
+        "max_tokens",
+        "min_tokens",
+        "random_seed",
+        "stop",
+        "temperature",
+        "top_p",
+    ];
+    const GENERATE: &[&str] = &[
+        "options",
+        "keep_alive",
+        "raw",
+        "template",
+        "context",
+        "images",
+        "format",
+        "system",
+        "think",
+    ];
     let mut evidence: Vec<Evidence> = vec![(&[MistralFim], 1); named(FIM, body)];
-    evidence.extend(vec![(&[OllamaGenerate] as &[WireFormat], 2); named(GENERATE, body)]);
-    evidence.extend(body.get("model").and_then(Value::as_str).and_then(model_evidence));
+    evidence.extend(vec![
+        (&[OllamaGenerate] as &[WireFormat], 2);
+        named(GENERATE, body)
+    ]);
+    evidence.extend(
+        body.get("model")
+            .and_then(Value::as_str)
+            .and_then(model_evidence),
+    );
     evidence
 }
 
 fn named(names: &[&str], body: &Map<String, Value>) -> usize {
-    names.iter().filter(|name| body.contains_key(**name)).count()
+    names
+        .iter()
+        .filter(|name| body.contains_key(**name))
+        .count()
 }
 
 /// Returns `true` if a body is for the endpoint of text completions that came before chats.
 fn is_text_completion(body: &Map<String, Value>) -> bool {
-    let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
-    let names = ["echo", "best_of", "n", "logit_bias", "frequency_penalty", "presence_penalty", "n_predict"];
+    let model = body
+        .get("model")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let names = [
+        "echo",
+        "best_of",
+        "n",
+        "logit_bias",
+        "frequency_penalty",
+        "presence_penalty",
+        "n_predict",
+    ];
     names.iter().any(|name| body.contains_key(*name))
         || body.get("logprobs").is_some_and(Value::is_number)
-        || ["gpt-3", "davinci", "babbage"].iter().any(|name| model.starts_with(name))
+        || ["gpt-3", "davinci", "babbage"]
+            .iter()
+            .any(|name| model.starts_with(name))
 }
 
 /// Returns `true` if a body with `input` is for embeddings, moderation or speech.
 fn is_for_other_models(body: &Map<String, Value>) -> bool {
-    let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
-    ["encoding_format", "dimensions", "voice", "input_type"].iter().any(|name| body.contains_key(*name))
-        || ["embed", "moderation", "tts-", "whisper", "rerank"].iter().any(|word| model.contains(word))
+    let model = body
+        .get("model")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    ["encoding_format", "dimensions", "voice", "input_type"]
+        .iter()
+        .any(|name| body.contains_key(*name))
+        || ["embed", "moderation", "tts-", "whisper", "rerank"]
+            .iter()
+            .any(|word| model.contains(word))
         || body.get("input").is_some_and(Value::is_object)
 }
 
@@ -374,21 +531,63 @@ mod tests {
         let user = json!([{"role": "user", "content": "Hello"}]);
         let known = [
             (json!({"contents": []}), GoogleGenerateContent),
-            (json!({"model": "gpt-5.6-luna", "input": "Hello"}), OpenAiResponses),
-            (json!({"model": "claude-x", "messages": [{"role": "system", "content": "a"}]}), AnthropicMessages),
-            (json!({"model": "ours", "system": "a", "max_tokens": 1, "messages": user}), AnthropicMessages),
-            (json!({"model": "gpt-5.6-luna", "messages": user}), OpenAiChat),
-            (json!({"model": "anthropic/claude-x", "messages": user}), OpenAiChat),
-            (json!({"model": "ours", "max_tokens": 1, "messages": [{"role": "system", "content": ""}]}), OpenAiChat),
-            (json!({"model": "mistral-small-latest", "messages": user}), MistralChat),
-            (json!({"model": "llama3.2:3b", "options": {}, "messages": user}), OllamaChat),
-            (json!({"model": "llama3.2:3b", "max_tokens": 9, "messages": user}), OpenAiChat),
+            (
+                json!({"model": "gpt-5.6-luna", "input": "Hello"}),
+                OpenAiResponses,
+            ),
+            (
+                json!({"model": "claude-x", "messages": [{"role": "system", "content": "a"}]}),
+                AnthropicMessages,
+            ),
+            (
+                json!({"model": "ours", "system": "a", "max_tokens": 1, "messages": user}),
+                AnthropicMessages,
+            ),
+            (
+                json!({"model": "gpt-5.6-luna", "messages": user}),
+                OpenAiChat,
+            ),
+            (
+                json!({"model": "anthropic/claude-x", "messages": user}),
+                OpenAiChat,
+            ),
+            (
+                json!({"model": "ours", "max_tokens": 1, "messages": [{"role": "system", "content": ""}]}),
+                OpenAiChat,
+            ),
+            (
+                json!({"model": "mistral-small-latest", "messages": user}),
+                MistralChat,
+            ),
+            (
+                json!({"model": "llama3.2:3b", "options": {}, "messages": user}),
+                OllamaChat,
+            ),
+            (
+                json!({"model": "llama3.2:3b", "max_tokens": 9, "messages": user}),
+                OpenAiChat,
+            ),
             (json!({"model": "llama3.2", "prompt": "a"}), OllamaGenerate),
-            (json!({"model": "gpt-oss:20b", "prompt": "a", "think": "low", "logprobs": true}), OllamaGenerate),
-            (json!({"messages": user, "grammar": "root ::= \"a\""}), OpenAiChat),
-            (json!({"model": "codestral-latest", "prompt": "a", "suffix": "b"}), MistralFim),
-            (json!({"model": "codestral:22b", "prompt": "a", "suffix": "b"}), OllamaGenerate),
-            (json!({"input_prefix": "a", "input_suffix": "b"}), LlamaCppInfill),
+            (
+                json!({"model": "gpt-oss:20b", "prompt": "a", "think": "low", "logprobs": true}),
+                OllamaGenerate,
+            ),
+            (
+                json!({"messages": user, "grammar": "root ::= \"a\""}),
+                OpenAiChat,
+            ),
+            (
+                json!({"model": "codestral-latest", "prompt": "a", "suffix": "b"}),
+                MistralFim,
+            ),
+            (
+                json!({"model": "codestral:22b", "prompt": "a", "suffix": "b"}),
+                OllamaGenerate,
+            ),
+            (
+                json!({"input_prefix": "a", "input_suffix": "b"}),
+                LlamaCppInfill,
+            ),
         ];
         for (body, wire) in known {
             assert_eq!(recognise(&body), Ok(wire), "{body}");
@@ -398,12 +597,18 @@ mod tests {
     #[test]
     fn a_draw_is_told() {
         let user = json!([{"role": "user", "content": "Hello"}]);
-        assert_eq!(ambiguous(&json!({"model": "llama3.2:3b", "messages": user})), [OpenAiChat, OllamaChat]);
+        assert_eq!(
+            ambiguous(&json!({"model": "llama3.2:3b", "messages": user})),
+            [OpenAiChat, OllamaChat]
+        );
         assert_eq!(
             ambiguous(&json!({"model": "ours", "max_tokens": 1, "messages": user})),
             [AnthropicMessages, OpenAiChat]
         );
-        assert_eq!(ambiguous(&json!({"model": "ours", "prompt": "a"})), [MistralFim, OllamaGenerate]);
+        assert_eq!(
+            ambiguous(&json!({"model": "ours", "prompt": "a"})),
+            [MistralFim, OllamaGenerate]
+        );
     }
 
     #[test]

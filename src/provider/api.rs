@@ -96,17 +96,25 @@ impl ClientApi {
 
     /// The wire format of a request to `endpoint`.
     pub fn wire(self, endpoint: &str) -> WireFormat {
-        let path = endpoint.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+        let path = endpoint
+            .split(['?', '#'])
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('/');
         match self {
             ClientApi::Claude => WireFormat::AnthropicMessages,
             ClientApi::GoogleAi => WireFormat::GoogleGenerateContent,
-            ClientApi::OpenAiResponses | ClientApi::LmStudioResponses => WireFormat::OpenAiResponses,
+            ClientApi::OpenAiResponses | ClientApi::LmStudioResponses => {
+                WireFormat::OpenAiResponses
+            }
             ClientApi::Mistral if path.contains("fim/") => WireFormat::MistralFim,
             ClientApi::Codestral if !path.ends_with("chat/completions") => WireFormat::MistralFim,
             ClientApi::Mistral | ClientApi::Codestral => WireFormat::MistralChat,
             ClientApi::OllamaNative if path.ends_with("api/generate") => WireFormat::OllamaGenerate,
             ClientApi::OllamaNative => WireFormat::OllamaChat,
-            ClientApi::LlamaCpp if path == "infill" || path.ends_with("/infill") => WireFormat::LlamaCppInfill,
+            ClientApi::LlamaCpp if path == "infill" || path.ends_with("/infill") => {
+                WireFormat::LlamaCppInfill
+            }
             ClientApi::OpenAiChat
             | ClientApi::OpenAiCompatible
             | ClientApi::OpenRouter
@@ -141,15 +149,21 @@ impl ClientApi {
 
     /// Returns `true` if one of its endpoints takes a wire format.
     pub fn speaks(self, wire: WireFormat) -> bool {
-        const ENDPOINTS: [&str; 5] =
-            ["v1/chat/completions", "v1/fim/completions", "api/chat", "api/generate", "infill"];
+        const ENDPOINTS: [&str; 5] = [
+            "v1/chat/completions",
+            "v1/fim/completions",
+            "api/chat",
+            "api/generate",
+            "infill",
+        ];
         ENDPOINTS.iter().any(|endpoint| self.wire(endpoint) == wire)
     }
 
     /// How requests authenticate, if a key is configured.
     ///
-    /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a bearer token. Ollama wants none on
-    /// one's own machine; ollama.com and proxies before it do: <https://docs.ollama.com/api/authentication>.
+    /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a
+    /// bearer token. Ollama wants none on one's own machine; ollama.com and proxies before it do:
+    /// <https://docs.ollama.com/api/authentication>.
     pub fn auth(self) -> Auth {
         match self {
             ClientApi::Claude => Auth::Header("x-api-key"),
@@ -171,8 +185,9 @@ impl ClientApi {
     /// Headers that every request carries, beside `content-type`.
     pub fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            // What the SDKs send since October 2026: https://platform.claude.com/docs/en/api/versioning. It takes less than
-            // 2023-06-01, which an instance or a profile may still ask for.
+            // What the SDKs send since October 2026:
+            // https://platform.claude.com/docs/en/api/versioning. It takes less than 2023-06-01,
+            // which an instance or a profile may still ask for.
             ClientApi::Claude => &[("anthropic-version", "2026-10-21")],
             ClientApi::GoogleAi
             | ClientApi::OpenAiChat
@@ -189,8 +204,8 @@ impl ClientApi {
         }
     }
 
-    /// The version and the beta features that requests of an instance, and of a profile with headers of its own, ask for;
-    /// nothing is known where an API has neither.
+    /// The version and the beta features that requests of an instance, and of a profile with
+    /// headers of its own, ask for; nothing is known where an API has neither.
     pub fn api_headers<'h>(
         self,
         instance: &'h Instance,
@@ -200,7 +215,10 @@ impl ClientApi {
         if !usual.iter().any(|(name, _)| *name == "anthropic-version") {
             return ApiHeaders::default();
         }
-        let of_instance = instance.headers.iter().map(|(name, value)| (&**name, &**value));
+        let of_instance = instance
+            .headers
+            .iter()
+            .map(|(name, value)| (&**name, &**value));
         ApiHeaders::read(usual.iter().copied().chain(of_instance).chain(own))
     }
 
@@ -249,22 +267,55 @@ mod tests {
 
     #[test]
     fn endpoints_pick_the_wire_format() {
-        assert_eq!(ClientApi::Mistral.wire("/v1/fim/completions"), WireFormat::MistralFim);
-        assert_eq!(ClientApi::Mistral.wire("v1/chat/completions"), WireFormat::MistralChat);
-        assert_eq!(ClientApi::Codestral.wire("v1/fim/completions"), WireFormat::MistralFim);
-        assert_eq!(ClientApi::Codestral.wire("v1/chat/completions"), WireFormat::MistralChat);
-        assert_eq!(ClientApi::LlamaCpp.wire("/infill"), WireFormat::LlamaCppInfill);
-        assert_eq!(ClientApi::LlamaCpp.wire("/v1/chat/completions"), WireFormat::OpenAiChat);
-        assert_eq!(ClientApi::OllamaNative.wire("api/generate"), WireFormat::OllamaGenerate);
-        assert!(ClientApi::ALL.iter().all(|api| ClientApi::from_name(api.name()) == Some(*api)));
+        assert_eq!(
+            ClientApi::Mistral.wire("/v1/fim/completions"),
+            WireFormat::MistralFim
+        );
+        assert_eq!(
+            ClientApi::Mistral.wire("v1/chat/completions"),
+            WireFormat::MistralChat
+        );
+        assert_eq!(
+            ClientApi::Codestral.wire("v1/fim/completions"),
+            WireFormat::MistralFim
+        );
+        assert_eq!(
+            ClientApi::Codestral.wire("v1/chat/completions"),
+            WireFormat::MistralChat
+        );
+        assert_eq!(
+            ClientApi::LlamaCpp.wire("/infill"),
+            WireFormat::LlamaCppInfill
+        );
+        assert_eq!(
+            ClientApi::LlamaCpp.wire("/v1/chat/completions"),
+            WireFormat::OpenAiChat
+        );
+        assert_eq!(
+            ClientApi::OllamaNative.wire("api/generate"),
+            WireFormat::OllamaGenerate
+        );
+        assert!(
+            ClientApi::ALL
+                .iter()
+                .all(|api| ClientApi::from_name(api.name()) == Some(*api))
+        );
     }
 
     #[test]
     fn some_speak_several_wire_formats() {
-        let spoken = |api: ClientApi| WireFormat::ALL.into_iter().filter(move |wire| api.speaks(*wire));
-        assert_eq!(spoken(ClientApi::Claude).collect::<Vec<_>>(), [WireFormat::AnthropicMessages]);
+        let spoken = |api: ClientApi| {
+            WireFormat::ALL
+                .into_iter()
+                .filter(move |wire| api.speaks(*wire))
+        };
+        assert_eq!(
+            spoken(ClientApi::Claude).collect::<Vec<_>>(),
+            [WireFormat::AnthropicMessages]
+        );
         assert_eq!(spoken(ClientApi::Codestral).count(), 2);
-        let all: std::collections::BTreeSet<_> = ClientApi::ALL.into_iter().flat_map(spoken).collect();
+        let all: std::collections::BTreeSet<_> =
+            ClientApi::ALL.into_iter().flat_map(spoken).collect();
         assert_eq!(all.len(), WireFormat::ALL.len());
     }
 

@@ -1,9 +1,12 @@
-//! The facts of each wire format about its own blocks: which go back in the next request, and which only in pairs.
+//! The facts of each wire format about its own blocks: which go back in the next request, and which
+//! only in pairs.
 //!
-//! Anthropic: `anthropic` 2.12, `types/content_block_param.py`; a server's call without its result is refused, unless the
-//! turn was paused. Responses: `openai` 3.54, `types/responses/response_input_item_param.py`; *No tool output found*. Chat
-//! Completions: `types/chat/chat_completion_assistant_message_param.py`, which has no place for annotations; OpenRouter takes
-//! `images` and `reasoning_details` back (its API document, `ChatAssistantMessage`). Gemini: `google-genai` 3.4, `types.py`, `Part` and `Candidate`.
+//! Anthropic: `anthropic` 2.12, `types/content_block_param.py`; a server's call without its result
+//! is refused, unless the turn was paused. Responses: `openai` 3.54,
+//! `types/responses/response_input_item_param.py`; *No tool output found*. Chat Completions:
+//! `types/chat/chat_completion_assistant_message_param.py`, which has no place for annotations;
+//! OpenRouter takes `images` and `reasoning_details` back (its API document,
+//! `ChatAssistantMessage`). Gemini: `google-genai` 3.4, `types.py`, `Part` and `Candidate`.
 //! Mistral: `mistralai` 3.7, `assistantmessage.py`.
 
 use super::WireFormat;
@@ -23,7 +26,10 @@ const ANTHROPIC: Kinds = &[
     ("web_fetch_tool_result", Result("tool_use_id")),
     ("code_execution_tool_result", Result("tool_use_id")),
     ("bash_code_execution_tool_result", Result("tool_use_id")),
-    ("text_editor_code_execution_tool_result", Result("tool_use_id")),
+    (
+        "text_editor_code_execution_tool_result",
+        Result("tool_use_id"),
+    ),
     ("tool_search_tool_result", Result("tool_use_id")),
     ("advisor_tool_result", Result("tool_use_id")),
     ("mcp_tool_result", Result("tool_use_id")),
@@ -48,7 +54,12 @@ const RESPONSES: Kinds = &[
     ("moderation", Kept),
 ];
 
-const CHAT: Kinds = &[("custom", Call("id")), ("audio", Sent), ("images", Sent), ("reasoning_details", Sent)];
+const CHAT: Kinds = &[
+    ("custom", Call("id")),
+    ("audio", Sent),
+    ("images", Sent),
+    ("reasoning_details", Sent),
+];
 
 const GEMINI: Kinds = &[
     ("groundingMetadata", Kept),
@@ -63,18 +74,27 @@ const GEMINI: Kinds = &[
 const MISTRAL: Kinds = &[("reference", Sent), ("tool_reference", Sent)];
 
 impl WireFormat {
-    /// The result of one of the format's own calls that says why there is none; `None` if the format has no such result: a
-    /// computer's is always a picture.
+    /// The result of one of the format's own calls that says why there is none; `None` if the
+    /// format has no such result: a computer's is always a picture.
     #[cfg(feature = "runtime")]
     pub(crate) fn own_error(self, call: &ProviderBlock, why: &str) -> Option<Block> {
-        let Call(name) = self.own_blocks().of(&call.data) else { return None };
+        let Call(name) = self.own_blocks().of(&call.data) else {
+            return None;
+        };
         let id = call.data.get(name)?.as_str()?;
         let data = match call.data.get("type")?.as_str()? {
             "custom" => {
                 let (id, content) = (id.into(), why.into());
-                return Some(Block::ToolResult { id, content, is_error: true, images: Vec::new() });
+                return Some(Block::ToolResult {
+                    id,
+                    content,
+                    is_error: true,
+                    images: Vec::new(),
+                });
             }
-            "custom_tool_call" => json!({"type": "custom_tool_call_output", "call_id": id, "output": why}),
+            "custom_tool_call" => {
+                json!({"type": "custom_tool_call_output", "call_id": id, "output": why})
+            }
             "apply_patch_call" => {
                 json!({"type": "apply_patch_call_output", "call_id": id, "status": "failed", "output": why})
             }
@@ -82,13 +102,19 @@ impl WireFormat {
                 let output = json!([{"stdout": "", "stderr": why, "outcome": {"type": "exit", "exit_code": 1}}]);
                 json!({"type": "shell_call_output", "call_id": id, "output": output})
             }
-            "local_shell_call" => json!({"type": "local_shell_call_output", "id": id, "output": why}),
+            "local_shell_call" => {
+                json!({"type": "local_shell_call_output", "id": id, "output": why})
+            }
             "mcp_approval_request" => {
                 json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": false, "reason": why})
             }
             _ => return None,
         };
-        Some(Block::Provider(ProviderBlock { origin: call.origin.clone(), data, text: None }))
+        Some(Block::Provider(ProviderBlock {
+            origin: call.origin.clone(),
+            data,
+            text: None,
+        }))
     }
 
     /// Returns what goes back of the format's own blocks.
@@ -104,6 +130,9 @@ impl WireFormat {
             | WireFormat::OllamaGenerate
             | WireFormat::LlamaCppInfill => (&[][..], true),
         };
-        ProviderBlockKinds { known, keeps_unknown }
+        ProviderBlockKinds {
+            known,
+            keeps_unknown,
+        }
     }
 }

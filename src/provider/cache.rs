@@ -11,8 +11,9 @@ use crate::profile::Breakpoint;
 /// Source: <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.
 const MAX_BREAKPOINTS: usize = 4;
 
-/// How many blocks the API looks back from a breakpoint for what an earlier request kept, the breakpoint's own among them.
-/// Source: the same page; <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
+/// How many blocks the API looks back from a breakpoint for what an earlier request kept, the
+/// breakpoint's own among them. Source: the same page;
+/// <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
 pub(crate) const LOOKBACK: usize = 20;
 
 /// The cache settings of a profile.
@@ -39,7 +40,8 @@ pub enum CacheTtl {
 pub(crate) enum CachePlace {
     /// A breakpoint that the profile asks for.
     Asked(Breakpoint),
-    /// The messages up to where the request before had its breakpoint, if that is out of reach from the one of this request.
+    /// The messages up to where the request before had its breakpoint, if that is out of reach from
+    /// the one of this request.
     RequestBefore,
 }
 
@@ -53,7 +55,10 @@ impl CachePlace {
 
     /// All places, the most important first.
     fn all() -> impl Iterator<Item = CachePlace> {
-        Breakpoint::ALL.into_iter().map(CachePlace::Asked).chain([CachePlace::RequestBefore])
+        Breakpoint::ALL
+            .into_iter()
+            .map(CachePlace::Asked)
+            .chain([CachePlace::RequestBefore])
     }
 }
 
@@ -117,16 +122,24 @@ pub(crate) trait Cacheable {
     fn mark(&mut self, place: CachePlace, ttl: CacheTtl) -> Option<CacheMark>;
 }
 
-/// Marks up to four breakpoints; those that the body already has count, and history gives way first.
-/// Says which it added.
-pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], plan: &CachePlan) -> Vec<CacheMark> {
-    let authored = members.iter().map(|(name, member)| member.authored(name)).sum();
+/// Marks up to four breakpoints; those that the body already has count, and history gives way
+/// first. Says which it added.
+pub(crate) fn add_cache_control<M: Cacheable>(
+    members: &mut [(Arc<str>, M)],
+    plan: &CachePlan,
+) -> Vec<CacheMark> {
+    let authored = members
+        .iter()
+        .map(|(name, member)| member.authored(name))
+        .sum();
     let mut free = MAX_BREAKPOINTS.saturating_sub(authored);
     let mut marks = Vec::new();
     for place in CachePlace::all() {
         let breakpoint = place.breakpoint();
         let wanted = plan.breakpoints.is_empty() || plan.breakpoints.contains(&breakpoint);
-        let member = members.iter_mut().find(|(name, _)| **name == *member_of(breakpoint));
+        let member = members
+            .iter_mut()
+            .find(|(name, _)| **name == *member_of(breakpoint));
         if let Some((_, member)) = member.filter(|_| wanted && free > 0)
             && let Some(mark) = member.mark(place, plan.ttl)
         {
@@ -137,12 +150,16 @@ pub(crate) fn add_cache_control<M: Cacheable>(members: &mut [(Arc<str>, M)], pla
     marks
 }
 
-/// The breakpoints that a body has: its own, those of its system blocks and tools, and those of its messages' blocks, at any depth.
-/// Arguments and schemas of tools are data, whatever their members are called.
+/// The breakpoints that a body has: its own, those of its system blocks and tools, and those of its
+/// messages' blocks, at any depth. Arguments and schemas of tools are data, whatever their members
+/// are called.
 #[cfg(feature = "runtime")]
 pub(crate) fn breakpoints_of(body: &Value) -> Vec<&Value> {
     let mut found: Vec<&Value> = body.get("cache_control").into_iter().collect();
-    for list in ["system", "tools", "messages"].iter().filter_map(|member| body.get(member)) {
+    for list in ["system", "tools", "messages"]
+        .iter()
+        .filter_map(|member| body.get(member))
+    {
         collect_breakpoints(list, &mut found);
     }
     found.retain(|mark| !mark.is_null());
@@ -153,7 +170,10 @@ pub(crate) fn breakpoints_of(body: &Value) -> Vec<&Value> {
 fn collect_breakpoints<'v>(list: &'v Value, found: &mut Vec<&'v Value>) {
     for element in elements(list) {
         found.extend(element.get("cache_control"));
-        for inner in ["/content", "/source/content"].iter().filter_map(|inner| element.pointer(inner)) {
+        for inner in ["/content", "/source/content"]
+            .iter()
+            .filter_map(|inner| element.pointer(inner))
+        {
             collect_breakpoints(inner, found);
         }
     }
@@ -164,7 +184,11 @@ impl Cacheable for Value {
         match name {
             "cache_control" => usize::from(!self.is_null()),
             "system" | "tools" => count(self),
-            "messages" => elements(self).iter().filter_map(|message| message.get("content")).map(count).sum(),
+            "messages" => elements(self)
+                .iter()
+                .filter_map(|message| message.get("content"))
+                .map(count)
+                .sum(),
             _ => 0,
         }
     }
@@ -184,7 +208,14 @@ impl Cacheable for Value {
 }
 
 fn count(list: &Value) -> usize {
-    elements(list).iter().filter(|value| value.get("cache_control").is_some_and(|mark| !mark.is_null())).count()
+    elements(list)
+        .iter()
+        .filter(|value| {
+            value
+                .get("cache_control")
+                .is_some_and(|mark| !mark.is_null())
+        })
+        .count()
 }
 
 /// The elements of an array; none of anything else.
@@ -194,7 +225,12 @@ fn elements(value: &Value) -> &[Value] {
 
 /// Returns what a breakpoint is put on.
 fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Value>, CacheMark)> {
-    let mark = CacheMark { breakpoint: place.breakpoint(), message: 0, block: 0, was_text: false };
+    let mark = CacheMark {
+        breakpoint: place.breakpoint(),
+        message: 0,
+        block: 0,
+        was_text: false,
+    };
     match place {
         CachePlace::Asked(Breakpoint::System) => last_block(member, mark),
         CachePlace::Asked(Breakpoint::Tools) => {
@@ -205,24 +241,41 @@ fn target(member: &mut Value, place: CachePlace) -> Option<(&mut Map<String, Val
         CachePlace::Asked(Breakpoint::History) => {
             let messages = member.as_array_mut()?;
             let message = messages.len().checked_sub(2)?;
-            last_block(messages[message].get_mut("content")?, CacheMark { message, ..mark })
+            last_block(
+                messages[message].get_mut("content")?,
+                CacheMark { message, ..mark },
+            )
         }
         CachePlace::RequestBefore => {
             let message = before_out_of_reach(elements(member))?;
-            last_block(member.as_array_mut()?[message].get_mut("content")?, CacheMark { message, ..mark })
+            last_block(
+                member.as_array_mut()?[message].get_mut("content")?,
+                CacheMark { message, ..mark },
+            )
         }
     }
 }
 
-/// The message in which the request before had its breakpoint, if that of this request does not reach it.
+/// The message in which the request before had its breakpoint, if that of this request does not
+/// reach it.
 fn before_out_of_reach(messages: &[Value]) -> Option<usize> {
-    let answer = messages.iter().rposition(|message| message.get("role").is_some_and(|role| role == "assistant"))?;
+    let answer = messages
+        .iter()
+        .rposition(|message| message.get("role").is_some_and(|role| role == "assistant"))?;
     let (before, now) = (answer.checked_sub(2)?, messages.len().checked_sub(2)?);
     let between = messages.get(before + 1..now)?;
     // A text is one block.
-    let (first, last) = (block(before, messages).unwrap_or(0), block(now, messages).unwrap_or(0));
+    let (first, last) = (
+        block(before, messages).unwrap_or(0),
+        block(now, messages).unwrap_or(0),
+    );
     let behind = content(&messages[before]).len().max(1) - first;
-    let distance = behind + between.iter().map(|message| content(message).len().max(1)).sum::<usize>() + last;
+    let distance = behind
+        + between
+            .iter()
+            .map(|message| content(message).len().max(1))
+            .sum::<usize>()
+        + last;
     (distance >= LOOKBACK).then_some(before)
 }
 
@@ -235,8 +288,12 @@ fn content(message: &Value) -> &[Value] {
     message.get("content").map_or(&[], elements)
 }
 
-/// The last block that can carry a mark: a string becomes a block, thinking and empty blocks are stepped over.
-fn last_block(content: &mut Value, mark: CacheMark) -> Option<(&mut Map<String, Value>, CacheMark)> {
+/// The last block that can carry a mark: a string becomes a block, thinking and empty blocks are
+/// stepped over.
+fn last_block(
+    content: &mut Value,
+    mark: CacheMark,
+) -> Option<(&mut Map<String, Value>, CacheMark)> {
     let was_text = content.is_string();
     if let Value::String(text) = content {
         if text.is_empty() {
@@ -246,13 +303,23 @@ fn last_block(content: &mut Value, mark: CacheMark) -> Option<(&mut Map<String, 
     }
     let blocks = content.as_array_mut()?.iter_mut().enumerate().rev();
     let (block, found) = { blocks }.find(|(_, block)| can_carry(block))?;
-    Some((found.as_object_mut()?, CacheMark { block, was_text, ..mark }))
+    Some((
+        found.as_object_mut()?,
+        CacheMark {
+            block,
+            was_text,
+            ..mark
+        },
+    ))
 }
 
 fn can_carry(block: &Value) -> bool {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking" | "redacted_thinking") | None => false,
-        Some("text") => block.get("text").and_then(Value::as_str).is_some_and(|text| !text.is_empty()),
+        Some("text") => block
+            .get("text")
+            .and_then(Value::as_str)
+            .is_some_and(|text| !text.is_empty()),
         Some(_) => true,
     }
 }
@@ -262,10 +329,24 @@ mod tests {
     use super::*;
 
     fn cached(body: Value, breakpoints: &[Breakpoint]) -> Value {
-        let Value::Object(body) = body else { panic!("an object") };
-        let mut members: Vec<(Arc<str>, Value)> = body.into_iter().map(|(name, value)| (name.into(), value)).collect();
-        add_cache_control(&mut members, &CachePlan { breakpoints: breakpoints.to_vec(), ttl: CacheTtl::FiveMinutes });
-        members.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+        let Value::Object(body) = body else {
+            panic!("an object")
+        };
+        let mut members: Vec<(Arc<str>, Value)> = body
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect();
+        add_cache_control(
+            &mut members,
+            &CachePlan {
+                breakpoints: breakpoints.to_vec(),
+                ttl: CacheTtl::FiveMinutes,
+            },
+        );
+        members
+            .into_iter()
+            .map(|(name, value)| (name.to_string(), value))
+            .collect()
     }
 
     #[test]
@@ -282,9 +363,18 @@ mod tests {
             }),
             &[],
         );
-        assert_eq!(body["system"], json!([{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}]));
-        assert_eq!(body["tools"][1]["cache_control"], json!({"type": "ephemeral"}));
-        assert_eq!(body["messages"][1]["content"][0]["cache_control"], json!({"type": "ephemeral"}));
+        assert_eq!(
+            body["system"],
+            json!([{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}])
+        );
+        assert_eq!(
+            body["tools"][1]["cache_control"],
+            json!({"type": "ephemeral"})
+        );
+        assert_eq!(
+            body["messages"][1]["content"][0]["cache_control"],
+            json!({"type": "ephemeral"})
+        );
         assert_eq!(body["messages"][0]["content"], "q");
     }
 
@@ -323,8 +413,16 @@ mod tests {
 
     fn marks(body: &Value) -> Vec<(usize, usize)> {
         let messages = elements(&body["messages"]).iter().enumerate();
-        let blocks = messages.flat_map(|(at, it)| content(it).iter().enumerate().map(move |(n, block)| (at, n, block)));
-        blocks.filter(|(.., block)| block.get("cache_control").is_some()).map(|(at, block, _)| (at, block)).collect()
+        let blocks = messages.flat_map(|(at, it)| {
+            content(it)
+                .iter()
+                .enumerate()
+                .map(move |(n, block)| (at, n, block))
+        });
+        blocks
+            .filter(|(.., block)| block.get("cache_control").is_some())
+            .map(|(at, block, _)| (at, block))
+            .collect()
     }
 
     #[test]
@@ -336,7 +434,10 @@ mod tests {
 
     #[test]
     fn a_subset_marks_only_that() {
-        let body = cached(json!({"system": "s", "tools": [{"name": "a"}]}), &[Breakpoint::Tools]);
+        let body = cached(
+            json!({"system": "s", "tools": [{"name": "a"}]}),
+            &[Breakpoint::Tools],
+        );
         assert_eq!(body["system"], "s");
         assert!(body["tools"][0].get("cache_control").is_some());
     }

@@ -2,7 +2,8 @@
 
 /// The version and the beta features that a request asks for, as far as its headers are known.
 ///
-/// Anthropic alone has both: <https://platform.claude.com/docs/en/api/versioning>, <https://platform.claude.com/docs/en/api/beta-headers>.
+/// Anthropic alone has both: <https://platform.claude.com/docs/en/api/versioning>,
+/// <https://platform.claude.com/docs/en/api/beta-headers>.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ApiHeaders {
@@ -14,19 +15,28 @@ pub struct ApiHeaders {
 
 impl ApiHeaders {
     /// The headers of a request of which nothing is known.
-    pub const UNKNOWN: ApiHeaders = ApiHeaders { version: None, betas: None };
+    pub const UNKNOWN: ApiHeaders = ApiHeaders {
+        version: None,
+        betas: None,
+    };
 
-    /// Reads headers by name and value; names in any case. Of a header that is there twice the last one counts, and a list
-    /// of beta features goes on. Headers with a version are taken as complete: without `anthropic-beta` they ask for no beta
-    /// feature. Logs that leave out headers leave out both.
+    /// Reads headers by name and value; names in any case. Of a header that is there twice the last
+    /// one counts, and a list of beta features goes on. Headers with a version are taken as
+    /// complete: without `anthropic-beta` they ask for no beta feature. Logs that leave out headers
+    /// leave out both.
     pub fn read<'h>(headers: impl IntoIterator<Item = (&'h str, &'h str)>) -> ApiHeaders {
         let mut read = ApiHeaders::default();
         for (name, value) in headers {
             if name.eq_ignore_ascii_case("anthropic-version") && is_date(value.trim()) {
                 read.version = Some(value.trim().to_owned());
             } else if name.eq_ignore_ascii_case("anthropic-beta") {
-                let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
-                read.betas.get_or_insert_default().extend(names.map(str::to_owned));
+                let names = value
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|name| !name.is_empty());
+                read.betas
+                    .get_or_insert_default()
+                    .extend(names.map(str::to_owned));
             }
         }
         if read.version.is_some() {
@@ -42,7 +52,9 @@ impl ApiHeaders {
 
     /// Returns whether the request asks for a beta feature; `None` if that is not known.
     pub fn has_beta(&self, name: &str) -> Option<bool> {
-        self.betas.as_ref().map(|betas| betas.iter().any(|beta| beta == name))
+        self.betas
+            .as_ref()
+            .map(|betas| betas.iter().any(|beta| beta == name))
     }
 }
 
@@ -75,7 +87,10 @@ mod tests {
     fn what_is_not_there_is_unknown_unless_the_version_is() {
         assert!(ApiHeaders::read([("content-type", "application/json")]).is_unknown());
         assert!(ApiHeaders::read([("anthropic-version", "**REDACTED**")]).is_unknown());
-        assert_eq!(ApiHeaders::read([("anthropic-version", "2023-06-01")]).has_beta("x"), Some(false));
+        assert_eq!(
+            ApiHeaders::read([("anthropic-version", "2023-06-01")]).has_beta("x"),
+            Some(false)
+        );
         assert_eq!(ApiHeaders::read([("anthropic-beta", "x")]).version, None);
     }
 }

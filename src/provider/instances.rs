@@ -15,29 +15,41 @@ pub fn check_instances(repo: &Repo) -> Vec<Diagnostic> {
         .map(unknown_api)
         .chain(
             instances
-                .filter(|instance| instance.api_key_ref.is_some() && is_in_the_clear(&instance.url.value))
+                .filter(|instance| {
+                    instance.api_key_ref.is_some() && is_in_the_clear(&instance.url.value)
+                })
                 .map(plain_http),
         )
         .collect()
 }
 
-/// The client APIs, which contexts name as origins of blocks, and the instances of a repository, which they should not.
+/// The client APIs, which contexts name as origins of blocks, and the instances of a repository,
+/// which they should not.
 pub fn origins<'i>(instances: impl IntoIterator<Item = &'i Instance>) -> Origins {
-    let apis = ClientApi::ALL.into_iter().map(|api| (api.name(), api.chat_wire().own_blocks()));
-    let known = instances.into_iter().filter(|instance| ClientApi::from_name(&instance.client_api.value).is_some());
+    let apis = ClientApi::ALL
+        .into_iter()
+        .map(|api| (api.name(), api.chat_wire().own_blocks()));
+    let known = instances
+        .into_iter()
+        .filter(|instance| ClientApi::from_name(&instance.client_api.value).is_some());
     let instances = known.map(|it| (Arc::clone(&it.name.value), Arc::clone(&it.client_api.value)));
     Origins::new(apis.collect(), instances.collect())
 }
 
 fn plain_http(instance: &Instance) -> Diagnostic {
-    let message = format!("the key of `{}` would travel in the clear", instance.name.value);
-    Diagnostic::new(&rules::PLAIN_HTTP, instance.url.span, message).help("write `https://`, or remove `api_key_ref`")
+    let message = format!(
+        "the key of `{}` would travel in the clear",
+        instance.name.value
+    );
+    Diagnostic::new(&rules::PLAIN_HTTP, instance.url.span, message)
+        .help("write `https://`, or remove `api_key_ref`")
 }
 
 fn unknown_api(instance: &Instance) -> Diagnostic {
     let name = &instance.client_api.value;
     let known = ClientApi::ALL.map(ClientApi::name);
-    let help = did_you_mean(name, known).unwrap_or_else(|| format!("known are: {}", known.join(", ")));
+    let help =
+        did_you_mean(name, known).unwrap_or_else(|| format!("known are: {}", known.join(", ")));
     let message = format!("there is no client API `{name}`");
     Diagnostic::new(&rules::UNKNOWN_API, instance.client_api.span, message).help(help)
 }

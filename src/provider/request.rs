@@ -51,8 +51,8 @@ impl fmt::Display for HeaderValue {
     }
 }
 
-/// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced. The profile's headers, with names in lower
-/// case, go over those of the instance.
+/// The request line for an instance and an endpoint; `${MODEL}` in the endpoint is replaced. The
+/// profile's headers, with names in lower case, go over those of the instance.
 pub fn request_line<'h>(
     instance: &'h Instance,
     api: ClientApi,
@@ -61,35 +61,59 @@ pub fn request_line<'h>(
     own: impl IntoIterator<Item = (&'h str, &'h str)>,
 ) -> RequestLine {
     let endpoint = endpoint.replace(MODEL_PLACEHOLDER, model);
-    let url = format!("{}/{}", instance.url.value.trim_end_matches('/'), endpoint.trim_start_matches('/'));
+    let url = format!(
+        "{}/{}",
+        instance.url.value.trim_end_matches('/'),
+        endpoint.trim_start_matches('/')
+    );
     let mut headers = vec![plain("content-type", "application/json")];
     if let Some(secret) = &instance.api_key_ref {
         let (name, prefix) = match api.auth() {
             Auth::Bearer => ("authorization", "Bearer "),
             Auth::Header(name) => (name, ""),
         };
-        headers.push(Header { name: name.to_owned(), value: HeaderValue::Key { prefix, key: secret.value.clone() } });
+        headers.push(Header {
+            name: name.to_owned(),
+            value: HeaderValue::Key {
+                prefix,
+                key: secret.value.clone(),
+            },
+        });
     }
     headers.extend(api.headers().iter().map(|(name, value)| plain(name, value)));
-    for (name, value) in instance.headers.iter().map(|(name, value)| (&**name, &**value)).chain(own) {
+    for (name, value) in instance
+        .headers
+        .iter()
+        .map(|(name, value)| (&**name, &**value))
+        .chain(own)
+    {
         match headers.iter_mut().find(|known| *known.name == *name) {
             Some(known) => known.value = HeaderValue::Plain(value.to_owned()),
             None => headers.push(plain(name, value)),
         }
     }
-    RequestLine { method: "POST", url, headers }
+    RequestLine {
+        method: "POST",
+        url,
+        headers,
+    }
 }
 
 fn plain(name: &str, value: &str) -> Header {
-    Header { name: name.to_owned(), value: HeaderValue::Plain(value.to_owned()) }
+    Header {
+        name: name.to_owned(),
+        value: HeaderValue::Plain(value.to_owned()),
+    }
 }
 
-/// Returns `true` if what is sent to a URL travels in the clear: plain HTTP to a host that is not this machine.
+/// Returns `true` if what is sent to a URL travels in the clear: plain HTTP to a host that is not
+/// this machine.
 pub(crate) fn is_in_the_clear(url: &str) -> bool {
     url.starts_with("http://") && !is_loopback(UrlParts::of(url).host())
 }
 
-/// The parts of a URL that may be told, whether or not it is one: without a login, query or fragment.
+/// The parts of a URL that may be told, whether or not it is one: without a login, query or
+/// fragment.
 pub(crate) struct UrlParts<'u> {
     scheme: Option<&'u str>,
     /// The host, in brackets if it is an IPv6 address, and the port.
@@ -100,9 +124,15 @@ pub(crate) struct UrlParts<'u> {
 impl<'u> UrlParts<'u> {
     pub(crate) fn of(url: &'u str) -> UrlParts<'u> {
         let url = url.split(['?', '#']).next().unwrap_or_default();
-        let (scheme, rest) = url.split_once("://").map_or((None, url), |(scheme, rest)| (Some(scheme), rest));
+        let (scheme, rest) = url
+            .split_once("://")
+            .map_or((None, url), |(scheme, rest)| (Some(scheme), rest));
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        UrlParts { scheme, server: authority.rsplit('@').next().unwrap_or_default(), path }
+        UrlParts {
+            scheme,
+            server: authority.rsplit('@').next().unwrap_or_default(),
+            path,
+        }
     }
 
     /// The host, without a port.
@@ -121,7 +151,11 @@ impl<'u> UrlParts<'u> {
 
 impl fmt::Display for UrlParts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let UrlParts { scheme, server, path } = self;
+        let UrlParts {
+            scheme,
+            server,
+            path,
+        } = self;
         match scheme {
             Some(scheme) => write!(f, "{scheme}://{server}{path}"),
             None => write!(f, "{server}{path}"),
@@ -132,7 +166,9 @@ impl fmt::Display for UrlParts<'_> {
 /// Returns `true` if a host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let is_address = host
+        .parse::<std::net::IpAddr>()
+        .is_ok_and(|address| address.is_loopback());
     is_address || host == "localhost" || host.ends_with(".localhost")
 }
 
@@ -152,19 +188,26 @@ mod tests {
     #[test]
     fn hosts_of_urls() {
         assert_eq!(UrlParts::of("http://user:pw@[::1]:8080/v1").host(), "::1");
-        assert_eq!(UrlParts::of("https://api.example.com:443/x?y").host(), "api.example.com");
+        assert_eq!(
+            UrlParts::of("https://api.example.com:443/x?y").host(),
+            "api.example.com"
+        );
         assert!(is_loopback(UrlParts::of("http://127.0.0.1:1/").host()));
         assert!(is_loopback("localhost"));
         assert!(!is_loopback("localhost.example.com"));
     }
 
     fn instance(api: ClientApi, headers: &[(&str, &str)]) -> Instance {
-        let file = crate::source::Sources::default().add("p.toml", crate::source::SourceText::salvage(b""));
+        let file = crate::source::Sources::default()
+            .add("p.toml", crate::source::SourceText::salvage(b""));
         let spanned = |text: &str| crate::source::Spanned {
             value: std::sync::Arc::from(text),
             span: crate::source::Span::file_start(file),
         };
-        let key = crate::source::Spanned { value: SecretRef::Env("KEY".into()), span: spanned("").span };
+        let key = crate::source::Spanned {
+            value: SecretRef::Env("KEY".into()),
+            span: spanned("").span,
+        };
         Instance {
             name: spanned("P"),
             bases: Vec::new(),
@@ -173,7 +216,10 @@ mod tests {
             url: spanned("https://p.example"),
             api_key_ref: Some(key),
             description: None,
-            headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect(),
             header_spans: Vec::new(),
         }
     }
@@ -182,17 +228,28 @@ mod tests {
     fn a_key_counts_for_every_client_api() {
         for api in ClientApi::ALL {
             let line = request_line(&instance(api, &[]), api, "x", "m", []);
-            let keys = line.headers.iter().filter(|header| matches!(header.value, HeaderValue::Key { .. })).count();
+            let keys = line
+                .headers
+                .iter()
+                .filter(|header| matches!(header.value, HeaderValue::Key { .. }))
+                .count();
             assert_eq!(keys, 1, "{}", api.name());
         }
     }
 
     #[test]
     fn headers_of_the_profile_go_over_those_of_the_instance_and_of_the_api() {
-        let instance = instance(ClientApi::Claude, &[("anthropic-version", "2023-06-01"), ("x-team", "a")]);
+        let instance = instance(
+            ClientApi::Claude,
+            &[("anthropic-version", "2023-06-01"), ("x-team", "a")],
+        );
         let own = [("x-team", "b"), ("anthropic-beta", "c")];
         let line = request_line(&instance, ClientApi::Claude, "x", "m", own);
-        let told: Vec<String> = line.headers.iter().map(|it| format!("{}: {}", it.name, it.value)).collect();
+        let told: Vec<String> = line
+            .headers
+            .iter()
+            .map(|it| format!("{}: {}", it.name, it.value))
+            .collect();
         assert_eq!(
             told,
             [
@@ -204,8 +261,12 @@ mod tests {
             ]
         );
         let headers = ClientApi::Claude.api_headers(&instance, own);
-        assert_eq!((headers.version.as_deref(), headers.has_beta("c")), (Some("2023-06-01"), Some(true)));
-        let headers = ClientApi::Claude.api_headers(&instance, [("anthropic-version", "2026-10-21")]);
+        assert_eq!(
+            (headers.version.as_deref(), headers.has_beta("c")),
+            (Some("2023-06-01"), Some(true))
+        );
+        let headers =
+            ClientApi::Claude.api_headers(&instance, [("anthropic-version", "2026-10-21")]);
         assert_eq!(headers.version.as_deref(), Some("2026-10-21"));
     }
 }

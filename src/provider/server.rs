@@ -93,13 +93,16 @@ impl Server {
         }
     }
 
-    /// Returns `true` if it refuses a request with a field that it does not know. Others pass over such a field, so that what it says is
-    /// lost, or read more than anybody wrote down.
+    /// Returns `true` if it refuses a request with a field that it does not know. Others pass over
+    /// such a field, so that what it says is lost, or read more than anybody wrote down.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
-            Server::Anthropic | Server::OpenAi | Server::Google | Server::Vertex | Server::Mistral | Server::Groq => {
-                true
-            }
+            Server::Anthropic
+            | Server::OpenAi
+            | Server::Google
+            | Server::Vertex
+            | Server::Mistral
+            | Server::Groq => true,
             Server::OpenRouter
             | Server::DeepSeek
             | Server::Qwen
@@ -115,7 +118,8 @@ impl Server {
 
     /// The server behind a provider instance: by the host of its URL, else by its client API.
     pub fn of(instance: &Instance, api: ClientApi) -> Server {
-        Server::by_host(UrlParts::of(&instance.url.value).host()).unwrap_or_else(|| Server::by_api(api))
+        Server::by_host(UrlParts::of(&instance.url.value).host())
+            .unwrap_or_else(|| Server::by_api(api))
     }
 
     /// The server of a public host.
@@ -136,7 +140,8 @@ impl Server {
             ("kimi.com", Server::Moonshot),
             ("z.ai", Server::ZAi),
             ("bigmodel.cn", Server::ZAi),
-            // Azure OpenAI answers as OpenAI does. What Foundry serves at its other hosts, the model says.
+            // Azure OpenAI answers as OpenAI does. What Foundry serves at its other hosts, the
+            // model says.
             ("openai.azure.com", Server::OpenAi),
             ("cognitiveservices.azure.com", Server::OpenAi),
         ];
@@ -144,9 +149,14 @@ impl Server {
         if host.ends_with("-aiplatform.googleapis.com") {
             return Some(Server::Vertex);
         }
-        let is_below =
-            |domain: &str| host.strip_suffix(domain).is_some_and(|before| before.is_empty() || before.ends_with('.'));
-        known.into_iter().find(|(domain, _)| is_below(domain)).map(|(_, server)| server)
+        let is_below = |domain: &str| {
+            host.strip_suffix(domain)
+                .is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        known
+            .into_iter()
+            .find(|(domain, _)| is_below(domain))
+            .map(|(_, server)| server)
     }
 
     /// The server that a client API is made for, whatever its address.
@@ -168,7 +178,9 @@ impl Server {
 /// Returns `true` if a name is that of a model which OpenAI alone serves, or was tuned there.
 pub(crate) fn is_openai_model(name: &str) -> bool {
     let name = name.strip_prefix("ft:").unwrap_or(name);
-    let is_numbered = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_numbered = name
+        .strip_prefix('o')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let is_gpt = name.starts_with("gpt-") || name.starts_with("chatgpt-");
     is_numbered || is_gpt && !name.starts_with("gpt-oss")
 }
@@ -180,16 +192,37 @@ mod tests {
     #[test]
     fn hosts_tell_the_server() {
         assert_eq!(Server::by_host("api.openai.com"), Some(Server::OpenAi));
-        assert_eq!(Server::by_host("dashscope-intl.aliyuncs.com"), Some(Server::Qwen));
+        assert_eq!(
+            Server::by_host("dashscope-intl.aliyuncs.com"),
+            Some(Server::Qwen)
+        );
         assert_eq!(Server::by_host("notopenai.com"), None);
         assert_eq!(Server::by_host("open.bigmodel.cn"), Some(Server::ZAi));
         assert_eq!(Server::by_host("api.z.ai"), Some(Server::ZAi));
-        assert_eq!(Server::by_host("my-resource.openai.azure.com"), Some(Server::OpenAi));
+        assert_eq!(
+            Server::by_host("my-resource.openai.azure.com"),
+            Some(Server::OpenAi)
+        );
         assert_eq!(Server::by_host("my-resource.services.ai.azure.com"), None);
-        assert_eq!(Server::by_host("europe-west4-aiplatform.googleapis.com"), Some(Server::Vertex));
-        assert_eq!(Server::by_host("aiplatform.googleapis.com"), Some(Server::Vertex));
-        assert_eq!(Server::by_host("generativelanguage.googleapis.com"), Some(Server::Google));
-        assert_eq!(Server::by_host(UrlParts::of("https://user@api.x.ai:443/v1?a").host()), Some(Server::XAi));
-        assert_eq!(Server::by_host(UrlParts::of("http://localhost:8080/v1").host()), None);
+        assert_eq!(
+            Server::by_host("europe-west4-aiplatform.googleapis.com"),
+            Some(Server::Vertex)
+        );
+        assert_eq!(
+            Server::by_host("aiplatform.googleapis.com"),
+            Some(Server::Vertex)
+        );
+        assert_eq!(
+            Server::by_host("generativelanguage.googleapis.com"),
+            Some(Server::Google)
+        );
+        assert_eq!(
+            Server::by_host(UrlParts::of("https://user@api.x.ai:443/v1?a").host()),
+            Some(Server::XAi)
+        );
+        assert_eq!(
+            Server::by_host(UrlParts::of("http://localhost:8080/v1").host()),
+            None
+        );
     }
 }

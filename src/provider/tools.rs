@@ -8,13 +8,16 @@ use crate::json::Pointer;
 
 /// The tool definitions in the wire format's own shape; `None` if there are no tools.
 ///
-/// Sources: Anthropic `tools[].input_schema`; OpenAI Chat and Mistral `tools[].function.parameters`; Responses
-/// flat, with `strict: false` so that the schema is taken as it is; Gemini `functionDeclarations` with
-/// `parametersJsonSchema`, which takes JSON Schema unchanged.
+/// Sources: Anthropic `tools[].input_schema`; OpenAI Chat and Mistral
+/// `tools[].function.parameters`; Responses flat, with `strict: false` so that the schema is taken
+/// as it is; Gemini `functionDeclarations` with `parametersJsonSchema`, which takes JSON Schema
+/// unchanged.
 pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
     let definitions = tools.iter().map(|tool| definition(wire, tool));
     (!tools.is_empty()).then(|| match wire {
-        WireFormat::GoogleGenerateContent => json!([{"functionDeclarations": definitions.collect::<Vec<_>>()}]),
+        WireFormat::GoogleGenerateContent => {
+            json!([{"functionDeclarations": definitions.collect::<Vec<_>>()}])
+        }
         WireFormat::AnthropicMessages
         | WireFormat::OpenAiChat
         | WireFormat::OpenAiResponses
@@ -52,52 +55,81 @@ impl<T> Tools<T> {
     }
 }
 
-/// Puts the definitions of a request's tools behind those that the body has of its own. What the body has instead of a list
-/// stays as it is.
-pub(crate) fn with_own_tools(wire: WireFormat, own: Option<&Value>, tools: &[Tool]) -> Tools<Value> {
+/// Puts the definitions of a request's tools behind those that the body has of its own. What the
+/// body has instead of a list stays as it is.
+pub(crate) fn with_own_tools(
+    wire: WireFormat,
+    own: Option<&Value>,
+    tools: &[Tool],
+) -> Tools<Value> {
     let definitions = tool_definitions(wire, tools);
     let (own, definitions) = match (own, definitions) {
-        (None | Some(Value::Null), definitions) => return definitions.map_or(Tools::None, Tools::All),
+        (None | Some(Value::Null), definitions) => {
+            return definitions.map_or(Tools::None, Tools::All);
+        }
         (Some(Value::Array(own)), Some(Value::Array(definitions))) => (own, definitions),
         (Some(own), _) => return Tools::All(own.clone()),
     };
     let is_injected = |name: &str| tools.iter().any(|tool| *tool.name == *name);
     if let Some((at, name)) = own_names(wire, own).find(|(_, name)| is_injected(name)) {
-        return Tools::Twice { at, name: name.to_owned() };
+        return Tools::Twice {
+            at,
+            name: name.to_owned(),
+        };
     }
     Tools::All(own.iter().cloned().chain(definitions).collect())
 }
 
 /// The names of the tools that a body has of its own, and where they stand.
 fn own_names(wire: WireFormat, own: &[Value]) -> impl Iterator<Item = (Pointer, &str)> {
-    own.iter().enumerate().flat_map(move |(index, tool)| named(wire, tool, &Pointer::root().element(index)))
+    own.iter()
+        .enumerate()
+        .flat_map(move |(index, tool)| named(wire, tool, &Pointer::root().element(index)))
 }
 
 fn named<'v>(wire: WireFormat, tool: &'v Value, at: &Pointer) -> Vec<(Pointer, &'v str)> {
-    let name = |object: &'v Value, at: Pointer| Some((at.member("name"), object.get("name")?.as_str()?));
+    let name =
+        |object: &'v Value, at: Pointer| Some((at.member("name"), object.get("name")?.as_str()?));
     match envelope(wire) {
         Envelope::None => name(tool, at.clone()).into_iter().collect(),
         Envelope::Function => {
-            let kind = tool.get("type").and_then(Value::as_str).unwrap_or("function");
-            tool.get(kind).and_then(|inner| name(inner, at.member(kind))).into_iter().collect()
+            let kind = tool
+                .get("type")
+                .and_then(Value::as_str)
+                .unwrap_or("function");
+            tool.get(kind)
+                .and_then(|inner| name(inner, at.member(kind)))
+                .into_iter()
+                .collect()
         }
         Envelope::Declarations => ["functionDeclarations", "function_declarations"]
             .into_iter()
             .filter_map(|member| Some((at.member(member), tool.get(member)?.as_array()?)))
-            .flat_map(|(at, list)| list.iter().enumerate().map(move |(index, it)| (at.element(index), it)))
+            .flat_map(|(at, list)| {
+                list.iter()
+                    .enumerate()
+                    .map(move |(index, it)| (at.element(index), it))
+            })
             .filter_map(|(at, declaration)| name(declaration, at))
             .collect(),
     }
 }
 
 fn definition(wire: WireFormat, tool: &Tool) -> Value {
-    shaped(wire, &tool.name, &tool.description, &Value::Object(tool.schema.clone()))
+    shaped(
+        wire,
+        &tool.name,
+        &tool.description,
+        &Value::Object(tool.schema.clone()),
+    )
 }
 
 /// A tool in the wire format's own shape, whatever its schema is.
 pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &Value) -> Value {
     match wire {
-        WireFormat::AnthropicMessages => json!({"name": name, "description": description, "input_schema": schema}),
+        WireFormat::AnthropicMessages => {
+            json!({"name": name, "description": description, "input_schema": schema})
+        }
         WireFormat::OpenAiResponses => {
             json!({"type": "function", "name": name, "description": description, "parameters": schema, "strict": false})
         }
@@ -138,22 +170,27 @@ fn envelope(wire: WireFormat) -> Envelope {
     }
 }
 
-/// Returns `true` if a place below the member `tools` is one of the request's tools, if the body has some of its own before them.
+/// Returns `true` if a place below the member `tools` is one of the request's tools, if the body
+/// has some of its own before them.
 pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
-    let index = inner.tokens().next().and_then(|token| token.parse::<usize>().ok());
+    let index = inner
+        .tokens()
+        .next()
+        .and_then(|token| token.parse::<usize>().ok());
     index.map_or(own == 0, |index| index >= own)
 }
 
-/// The place in a context that a value of the tool definitions comes from, behind some tools of the body's own; `None` for what
-/// a wire format adds.
+/// The place in a context that a value of the tool definitions comes from, behind some tools of the
+/// body's own; `None` for what a wire format adds.
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
     let (index, rest) = match (envelope(wire), tokens.as_slice()) {
-        (Envelope::Declarations, [_, "functionDeclarations", index, rest @ ..]) => (index.parse().ok()?, rest),
-        (Envelope::None, [index, rest @ ..]) | (Envelope::Function, [index, "function", rest @ ..]) => {
-            (behind_own(index, own)?, rest)
+        (Envelope::Declarations, [_, "functionDeclarations", index, rest @ ..]) => {
+            (index.parse().ok()?, rest)
         }
+        (Envelope::None, [index, rest @ ..])
+        | (Envelope::Function, [index, "function", rest @ ..]) => (behind_own(index, own)?, rest),
         (Envelope::Function, [index]) => (behind_own(index, own)?, &[][..]),
         (Envelope::Declarations | Envelope::None | Envelope::Function, _) => return None,
     };
@@ -162,10 +199,16 @@ pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Opti
         [] => return Some(tool),
         ["name", rest @ ..] => ("name", rest),
         ["description", rest @ ..] => ("description", rest),
-        ["input_schema" | "parameters" | "parametersJsonSchema", rest @ ..] => ("schema", rest),
+        [
+            "input_schema" | "parameters" | "parametersJsonSchema",
+            rest @ ..,
+        ] => ("schema", rest),
         _ => return None,
     };
-    Some(rest.iter().fold(tool.member(member), |at, token| at.member(token)))
+    Some(
+        rest.iter()
+            .fold(tool.member(member), |at, token| at.member(token)),
+    )
 }
 
 fn behind_own(index: &str, own: usize) -> Option<usize> {
@@ -179,9 +222,20 @@ mod tests {
 
     #[test]
     fn tools_are_defined_in_each_formats_shape() {
-        let tool = Tool { name: "ls".into(), description: "list".into(), schema: Map::new() };
-        let text = |wire| tool_definitions(wire, std::slice::from_ref(&tool)).expect("one tool").to_string();
-        assert_eq!(text(WireFormat::AnthropicMessages), r#"[{"name":"ls","description":"list","input_schema":{}}]"#);
+        let tool = Tool {
+            name: "ls".into(),
+            description: "list".into(),
+            schema: Map::new(),
+        };
+        let text = |wire| {
+            tool_definitions(wire, std::slice::from_ref(&tool))
+                .expect("one tool")
+                .to_string()
+        };
+        assert_eq!(
+            text(WireFormat::AnthropicMessages),
+            r#"[{"name":"ls","description":"list","input_schema":{}}]"#
+        );
         assert_eq!(
             text(WireFormat::GoogleGenerateContent),
             r#"[{"functionDeclarations":[{"name":"ls","description":"list","parametersJsonSchema":{}}]}]"#
@@ -192,7 +246,11 @@ mod tests {
     }
     #[test]
     fn they_follow_what_the_body_says() {
-        let tool = |name: &str| Tool { name: name.into(), description: "d".into(), schema: Map::new() };
+        let tool = |name: &str| Tool {
+            name: name.into(),
+            description: "d".into(),
+            schema: Map::new(),
+        };
         let merged = |wire, own: Value, names: &[&str]| {
             let tools: Vec<Tool> = names.iter().map(|name| tool(name)).collect();
             match with_own_tools(wire, Some(&own), &tools) {
@@ -206,32 +264,64 @@ mod tests {
             merged(WireFormat::AnthropicMessages, search(), &["ls"]),
             r#"[{"type":"web_search_20260209","name":"web_search"},{"name":"ls","description":"d","input_schema":{}}]"#
         );
-        assert_eq!(merged(WireFormat::AnthropicMessages, search(), &["ls", "web_search"]), "web_search at /0/name");
+        assert_eq!(
+            merged(
+                WireFormat::AnthropicMessages,
+                search(),
+                &["ls", "web_search"]
+            ),
+            "web_search at /0/name"
+        );
         let search = || json!([{"googleSearch": {}}, {"functionDeclarations": [{"name": "a"}, {"name": "b"}]}]);
-        assert_eq!(merged(WireFormat::GoogleGenerateContent, search(), &["b"]), "b at /1/functionDeclarations/1/name");
+        assert_eq!(
+            merged(WireFormat::GoogleGenerateContent, search(), &["b"]),
+            "b at /1/functionDeclarations/1/name"
+        );
         assert!(
             merged(WireFormat::GoogleGenerateContent, search(), &["ls"])
                 .ends_with(r#"{"functionDeclarations":[{"name":"ls","description":"d","parametersJsonSchema":{}}]}]"#)
         );
         let own = |kind: &str| json!([{"type": kind, kind: {"name": "x"}}]);
-        assert_eq!(merged(WireFormat::OpenAiChat, own("custom"), &["x"]), "x at /0/custom/name");
-        assert_eq!(merged(WireFormat::OllamaChat, own("function"), &["x"]), "x at /0/function/name");
         assert_eq!(
-            merged(WireFormat::OpenAiResponses, json!([{"type": "web_search"}]), &[]),
+            merged(WireFormat::OpenAiChat, own("custom"), &["x"]),
+            "x at /0/custom/name"
+        );
+        assert_eq!(
+            merged(WireFormat::OllamaChat, own("function"), &["x"]),
+            "x at /0/function/name"
+        );
+        assert_eq!(
+            merged(
+                WireFormat::OpenAiResponses,
+                json!([{"type": "web_search"}]),
+                &[]
+            ),
             r#"[{"type":"web_search"}]"#
         );
-        assert_eq!(merged(WireFormat::OpenAiChat, json!("all"), &["x"]), r#""all""#);
+        assert_eq!(
+            merged(WireFormat::OpenAiChat, json!("all"), &["x"]),
+            r#""all""#
+        );
         assert_eq!(merged(WireFormat::OpenAiChat, Value::Null, &[]), "none");
     }
 
     #[test]
     fn a_place_behind_the_bodys_own_tools_leads_to_the_request() {
-        let source =
-            |wire, own, inner: &str| tool_source(wire, own, &Pointer::parse(inner)).map(|at| at.as_str().to_owned());
-        assert_eq!(source(WireFormat::AnthropicMessages, 1, "/2/input_schema/x").as_deref(), Some("/tools/1/schema/x"));
+        let source = |wire, own, inner: &str| {
+            tool_source(wire, own, &Pointer::parse(inner)).map(|at| at.as_str().to_owned())
+        };
+        assert_eq!(
+            source(WireFormat::AnthropicMessages, 1, "/2/input_schema/x").as_deref(),
+            Some("/tools/1/schema/x")
+        );
         assert_eq!(source(WireFormat::AnthropicMessages, 1, "/0/name"), None);
         assert_eq!(
-            source(WireFormat::GoogleGenerateContent, 2, "/2/functionDeclarations/0/name").as_deref(),
+            source(
+                WireFormat::GoogleGenerateContent,
+                2,
+                "/2/functionDeclarations/0/name"
+            )
+            .as_deref(),
             Some("/tools/0/name")
         );
         assert!(!is_injected(1, &Pointer::root()) && !is_injected(1, &Pointer::parse("/0")));

@@ -61,7 +61,8 @@ impl WireFormat {
         WireFormat::ALL.into_iter().find(|wire| wire.name() == name)
     }
 
-    /// Returns `true` if the body carries the model. Gemini has it in the path; `/infill` serves what is loaded.
+    /// Returns `true` if the body carries the model. Gemini has it in the path; `/infill` serves
+    /// what is loaded.
     pub fn has_model_in_body(self) -> bool {
         match self {
             WireFormat::GoogleGenerateContent | WireFormat::LlamaCppInfill => false,
@@ -77,8 +78,9 @@ impl WireFormat {
 
     /// Returns what tool ids must look like.
     ///
-    /// Anthropic: `^[a-zA-Z0-9_-]+$`. OpenAI Chat: at most 40 characters. OpenAI Responses `call_id`: 1 to 64.
-    /// Mistral: exactly nine letters and digits (mistral-common, `validator.py`). The others take any string.
+    /// Anthropic: `^[a-zA-Z0-9_-]+$`. OpenAI Chat: at most 40 characters. OpenAI Responses
+    /// `call_id`: 1 to 64. Mistral: exactly nine letters and digits (mistral-common,
+    /// `validator.py`). The others take any string.
     pub fn ids(self) -> IdRule {
         match self {
             WireFormat::AnthropicMessages => IdRule::Word,
@@ -93,8 +95,9 @@ impl WireFormat {
         }
     }
 
-    /// Returns what names of tools must look like; the schemas say the same. Sources: Anthropic `^[a-zA-Z0-9_-]{1,128}$`; OpenAI's specification
-    /// (`FunctionObject`, `FunctionToolCall`), Mistral's likewise; Gemini `FunctionDeclaration.name`. Ollama takes any.
+    /// Returns what names of tools must look like; the schemas say the same. Sources: Anthropic
+    /// `^[a-zA-Z0-9_-]{1,128}$`; OpenAI's specification (`FunctionObject`, `FunctionToolCall`),
+    /// Mistral's likewise; Gemini `FunctionDeclaration.name`. Ollama takes any.
     fn names(self) -> NameRule {
         match self {
             WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => NameRule::Word(128),
@@ -107,9 +110,10 @@ impl WireFormat {
         }
     }
 
-    /// Returns what a history must be like for a client API with this name. Anthropic refuses unsigned thinking, and a
-    /// Responses reasoning item without its encrypted content refers to nothing. Both refuse a turn that ends with
-    /// reasoning (tailcallhq/forgecode#2107, vercel/ai#7099). No format takes a last message with open calls.
+    /// Returns what a history must be like for a client API with this name. Anthropic refuses
+    /// unsigned thinking, and a Responses reasoning item without its encrypted content refers to
+    /// nothing. Both refuse a turn that ends with reasoning (tailcallhq/forgecode#2107,
+    /// vercel/ai#7099). No format takes a last message with open calls.
     pub fn normal_form(self, client_api: &str) -> NormalFormRules {
         let reasoning_is_checked = match self {
             WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => true,
@@ -132,15 +136,19 @@ impl WireFormat {
         }
     }
 
-    /// Returns `true` if models of the format bind thinking to what stands before it: newer models of Anthropic's do.
+    /// Returns `true` if models of the format bind thinking to what stands before it: newer models
+    /// of Anthropic's do.
     pub(crate) fn binds_thinking(self) -> bool {
         self == WireFormat::AnthropicMessages
     }
 
-    /// Returns `true` if its requests are conversations; others ask for code to fill in, which may be nothing.
+    /// Returns `true` if its requests are conversations; others ask for code to fill in, which may
+    /// be nothing.
     pub(crate) fn is_chat(self) -> bool {
         match self {
-            WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => false,
+            WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => {
+                false
+            }
             WireFormat::AnthropicMessages
             | WireFormat::OpenAiChat
             | WireFormat::OpenAiResponses
@@ -169,7 +177,8 @@ impl WireFormat {
         }
     }
 
-    /// Returns `true` if answers are streamed as one JSON value a line; else they are server-sent events.
+    /// Returns `true` if answers are streamed as one JSON value a line; else they are server-sent
+    /// events.
     #[cfg(feature = "runtime")]
     pub(crate) fn streams_lines(self) -> bool {
         match self {

@@ -28,7 +28,8 @@ pub struct Refusal {
     /// The sentence as the provider writes it; `{name}` stands for what varies.
     pub sentence: String,
     pub(super) pattern: Pattern,
-    /// The sentence without the class of errors in front and without the advice behind, as far as it has them.
+    /// The sentence without the class of errors in front and without the advice behind, as far as
+    /// it has them.
     pub(super) shorter: Vec<Pattern>,
     /// The HTTP status, if it is known.
     pub status: Option<i64>,
@@ -115,7 +116,9 @@ impl Unruled {
             Unruled::Gap => "No rule finds this before you send.",
             Unruled::Auth => "No body shows this: it is about keys and permissions.",
             Unruled::Quota => "No body shows this: it is about the limits of your account.",
-            Unruled::Server => "No body shows this: it is about the server and the models that it has.",
+            Unruled::Server => {
+                "No body shows this: it is about the server and the models that it has."
+            }
             Unruled::Transport => "No body shows this: it is about how the request was sent.",
             Unruled::Content => "No rule finds this: it is about what the content says.",
             Unruled::Format => "No rule finds this: `reqc` does not read this wire format.",
@@ -132,8 +135,9 @@ pub(super) struct Hint {
     words: usize,
 }
 
-/// The names of files whose sentences count only where none of a provider is known, in the order in which they are looked at: what
-/// validators say that many servers share, and what types, codes and statuses say, whatever the sentence.
+/// The names of files whose sentences count only where none of a provider is known, in the order in
+/// which they are looked at: what validators say that many servers share, and what types, codes and
+/// statuses say, whatever the sentence.
 pub(super) const GENERAL: [&str; 2] = ["validators", "envelopes"];
 
 impl Provider {
@@ -144,11 +148,19 @@ impl Provider {
 
     /// Returns how well a text in lower case names the provider.
     pub(super) fn hint(&self, lower: &str) -> Hint {
-        let name = self.name.split(" (").next().unwrap_or_default().to_lowercase();
+        let name = self
+            .name
+            .split(" (")
+            .next()
+            .unwrap_or_default()
+            .to_lowercase();
         let words: Vec<&str> = name.split(' ').filter(|word| word.len() > 2).collect();
         let met = words.iter().filter(|word| lower.contains(*word)).count();
         let is_host = self.hosts.iter().any(|host| lower.contains(host.as_str()));
-        Hint { is_named: is_host || met > 0 && met == words.len(), words: met }
+        Hint {
+            is_named: is_host || met > 0 && met == words.len(),
+            words: met,
+        }
     }
 }
 
@@ -160,7 +172,10 @@ pub(super) fn bundled() -> Vec<Provider> {
         .iter()
         .map(|file| {
             let text = file.contents_utf8().expect("refusals are UTF-8");
-            provider(&toml::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.path().display())))
+            provider(
+                &toml::parse(text)
+                    .unwrap_or_else(|error| panic!("{}: {error}", file.path().display())),
+            )
         })
         .collect()
 }
@@ -175,19 +190,27 @@ fn provider(table: &Table) -> Provider {
 }
 
 fn refusal(node: &Node) -> Refusal {
-    let Kind::Table(table) = &node.kind else { panic!("a refusal is a table") };
+    let Kind::Table(table) = &node.kind else {
+        panic!("a refusal is a table")
+    };
     let sentence = required(table, "sentence");
     let reason = match text(table, "rule") {
         Some(code) => Reason::Rule(code),
         None => {
             let name = required(table, "unruled");
-            let known = Unruled::ALL.into_iter().find(|unruled| unruled.name() == name);
+            let known = Unruled::ALL
+                .into_iter()
+                .find(|unruled| unruled.name() == name);
             Reason::Unruled(known.unwrap_or_else(|| panic!("`{name}` is no reason")))
         }
     };
     Refusal {
         pattern: Pattern::parse(&sentence),
-        shorter: pattern::shorter(&sentence).into_iter().map(Pattern::parse).filter(Pattern::is_telling).collect(),
+        shorter: pattern::shorter(&sentence)
+            .into_iter()
+            .map(Pattern::parse)
+            .filter(Pattern::is_telling)
+            .collect(),
         sentence,
         status: match table.get("status").map(|node| &node.kind) {
             Some(Kind::Integer(status)) => Some(*status),

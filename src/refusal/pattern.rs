@@ -1,7 +1,8 @@
 //! Sentences with holes, and where they stand in a text.
 //!
-//! Texts are compared without white space, quotes and escapes, and without regard to the case of ASCII letters. So a sentence is found in
-//! JSON, in a Python dictionary, and in what a terminal wrapped in the middle of a word.
+//! Texts are compared without white space, quotes and escapes, and without regard to the case of
+//! ASCII letters. So a sentence is found in JSON, in a Python dictionary, and in what a terminal
+//! wrapped in the middle of a word.
 
 use std::ops::Range;
 
@@ -19,13 +20,20 @@ pub(super) struct Plain {
 impl Plain {
     pub(super) fn of(text: &str) -> Plain {
         let text = plain(text);
-        let (mut folded, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len() + 1));
+        let (mut folded, mut places) = (
+            String::with_capacity(text.len()),
+            Vec::with_capacity(text.len() + 1),
+        );
         for (at, c) in text.char_indices().filter(|(_, c)| is_compared(*c)) {
             folded.push(c.to_ascii_lowercase());
             places.extend(at..at + c.len_utf8());
         }
         places.push(text.len());
-        Plain { text, folded, places }
+        Plain {
+            text,
+            folded,
+            places,
+        }
     }
 
     /// Returns what is compared: without spaces and quotes, in lower case.
@@ -36,8 +44,13 @@ impl Plain {
     /// Returns what of the text stands between two places of what is compared.
     fn between(&self, start: usize, end: usize) -> Range<usize> {
         let start = self.places[start];
-        // Behind the last character, not in front of the next one: quotes and spaces may stand between.
-        let end = if end == 0 { start } else { self.places[end - 1] + 1 };
+        // Behind the last character, not in front of the next one: quotes and spaces may stand
+        // between.
+        let end = if end == 0 {
+            start
+        } else {
+            self.places[end - 1] + 1
+        };
         start.min(end)..end.max(start)
     }
 }
@@ -92,7 +105,8 @@ const WIDEST_HOLE: usize = 1_000;
 /// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
 const FEWEST_LETTERS: usize = 18;
 
-/// The classes of errors that stand in front of sentences: some servers and clients leave them out, or write others.
+/// The classes of errors that stand in front of sentences: some servers and clients leave them out,
+/// or write others.
 const CLASSES: [&str; 9] = [
     "<400> InternalError.Algo.InvalidParameter: ",
     "InternalError.Algo.InvalidParameter: ",
@@ -105,10 +119,12 @@ const CLASSES: [&str; 9] = [
     "Value error, ",
 ];
 
-/// Returns the parts of a sentence that suffice to recognise it: the sentence without the class of errors in front, and both of them
-/// without the advice behind the first full stop.
+/// Returns the parts of a sentence that suffice to recognise it: the sentence without the class of
+/// errors in front, and both of them without the advice behind the first full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
-    let bare = CLASSES.iter().find_map(|class| sentence.strip_prefix(class));
+    let bare = CLASSES
+        .iter()
+        .find_map(|class| sentence.strip_prefix(class));
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
         shorter.extend(without_advice(whole));
@@ -139,7 +155,9 @@ impl Pattern {
                 }
                 ('{', _) => {
                     push_words(&mut parts, &mut words);
-                    parts.push(Part::Hole(chars.by_ref().take_while(|c| *c != '}').collect()));
+                    parts.push(Part::Hole(
+                        chars.by_ref().take_while(|c| *c != '}').collect(),
+                    ));
                 }
                 (c, _) => words.push(c),
             }
@@ -149,7 +167,10 @@ impl Pattern {
             Part::Words(words) => words.chars().filter(|c| c.is_alphabetic()).count(),
             Part::Hole(_) => 0,
         });
-        Pattern { letters: letters.sum(), parts }
+        Pattern {
+            letters: letters.sum(),
+            parts,
+        }
     }
 
     /// Returns `true` if its words are enough to look for in a text when the sentence has more.
@@ -173,7 +194,9 @@ impl Pattern {
 
     /// Returns the longest words between its holes, as they are compared.
     pub(super) fn longest_words(&self) -> &str {
-        self.words().max_by_key(|words| words.len()).unwrap_or_default()
+        self.words()
+            .max_by_key(|words| words.len())
+            .unwrap_or_default()
     }
 
     fn words(&self) -> impl Iterator<Item = &str> {
@@ -198,17 +221,23 @@ impl Pattern {
         self.letters >= FEWEST_LETTERS || found.is_all(&plain.text) || self.is_of_path(plain, found)
     }
 
-    /// Returns `true` for a few words behind a path of several steps: `messages.0.content: Field required`.
+    /// Returns `true` for a few words behind a path of several steps:
+    /// `messages.0.content: Field required`.
     fn is_of_path(&self, plain: &Plain, found: &Found) -> bool {
-        let begins_with_path = matches!(self.parts.first(), Some(Part::Hole(name)) if name == "path");
-        let path = found.holes.first().map_or("", |(_, range)| &plain.text[range.clone()]);
-        begins_with_path && path.trim_matches('.').contains(['.', '[']) && ends_at(plain, found.range.end)
+        let begins_with_path =
+            matches!(self.parts.first(), Some(Part::Hole(name)) if name == "path");
+        let path = found
+            .holes
+            .first()
+            .map_or("", |(_, range)| &plain.text[range.clone()]);
+        begins_with_path
+            && path.trim_matches('.').contains(['.', '['])
+            && ends_at(plain, found.range.end)
     }
 
     /// Returns `true` if a sentence may begin at a place: not in the middle of a word or a path.
     fn may_begin(&self, plain: &Plain, start: usize) -> bool {
-        let begins_with_word =
-            matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
+        let begins_with_word = matches!(self.parts.first(), Some(Part::Words(words)) if words.starts_with(char::is_alphanumeric));
         let before = plain.text[..plain.places[start]].chars().next_back();
         !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
     }
@@ -228,7 +257,9 @@ impl Pattern {
                 }
                 Part::Hole(name) => open = Some(name),
                 Part::Words(words) => {
-                    let widest = plain.folded.floor_char_boundary(at + WIDEST_HOLE + words.len());
+                    let widest = plain
+                        .folded
+                        .floor_char_boundary(at + WIDEST_HOLE + words.len());
                     let found = at + plain.folded[at..widest.max(at)].find(words)?;
                     match open.take() {
                         Some(name) => holes.push((name.to_owned(), plain.between(at, found))),
@@ -245,10 +276,14 @@ impl Pattern {
             end = after(&plain.text, begin);
             holes.push((name.to_owned(), begin..end));
         }
-        Some(Found { range: from..end, holes })
+        Some(Found {
+            range: from..end,
+            holes,
+        })
     }
 
-    /// Returns how much of the sentence's words a text has in their order, in hundredths; 0 for sentences of few words.
+    /// Returns how much of the sentence's words a text has in their order, in hundredths; 0 for
+    /// sentences of few words.
     pub(super) fn nearness(&self, plain: &Plain) -> usize {
         let (mut all, mut met, mut at) = (0, 0, 0);
         for piece in self.words().flat_map(pieces) {
@@ -258,7 +293,11 @@ impl Pattern {
                 at += found + piece.len();
             }
         }
-        if all < FEWEST_NEAR { 0 } else { met * 100 / all }
+        if all < FEWEST_NEAR {
+            0
+        } else {
+            met * 100 / all
+        }
     }
 }
 
@@ -289,20 +328,32 @@ fn push_words(parts: &mut Vec<Part>, words: &mut String) {
 /// Returns where the word that ends at `end` begins.
 fn before(text: &str, end: usize) -> usize {
     let start = text.ceil_char_boundary(end.saturating_sub(WIDEST_HOLE));
-    start + text[start..end].trim_end().rfind([' ', '\'', '{', '(']).map_or(0, |at| at + 1)
+    start
+        + text[start..end]
+            .trim_end()
+            .rfind([' ', '\'', '{', '('])
+            .map_or(0, |at| at + 1)
 }
 
 /// Returns where what begins at `start` ends: at a quote, or at the end of a sentence.
 fn after(text: &str, start: usize) -> usize {
     let rest = &text[start..text.floor_char_boundary(start + WIDEST_HOLE)];
     let ends = [rest.find('\''), rest.find(". "), rest.find('}')];
-    start + ends.into_iter().flatten().filter(|end| *end > 0).min().unwrap_or(rest.len())
+    start
+        + ends
+            .into_iter()
+            .flatten()
+            .filter(|end| *end > 0)
+            .min()
+            .unwrap_or(rest.len())
 }
 
 /// Returns `true` if no further word of the same sentence follows a place.
 pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
     let rest = plain.text[end..].trim_start_matches([')', ']']);
-    rest.is_empty() || rest.starts_with(['.', ',', ';', ':', '\'', '(', '<', '}', '!']) || rest.starts_with(" (")
+    rest.is_empty()
+        || rest.starts_with(['.', ',', ';', ':', '\'', '(', '<', '}', '!'])
+        || rest.starts_with(" (")
 }
 
 /// Where a sentence stands in a text.
@@ -318,21 +369,35 @@ impl Found {
     fn is_all(&self, text: &str) -> bool {
         let before = text[..self.range.start].trim_end();
         let after = text[self.range.end..].trim_start_matches('.').trim_start();
-        (before.is_empty() || before.ends_with('\'')) && (after.is_empty() || after.starts_with('\''))
+        (before.is_empty() || before.ends_with('\''))
+            && (after.is_empty() || after.starts_with('\''))
     }
 
     /// Returns what stands in each hole.
     pub(super) fn named(&self, plain: &Plain) -> Vec<(String, String)> {
         self.holes
             .iter()
-            .map(|(name, range)| (name.clone(), plain.text[range.clone()].trim_matches([' ', '\'']).to_owned()))
+            .map(|(name, range)| {
+                (
+                    name.clone(),
+                    plain.text[range.clone()]
+                        .trim_matches([' ', '\''])
+                        .to_owned(),
+                )
+            })
             .collect()
     }
 
-    /// Returns the path that the sentence names: what stands in such a hole, with the words that touch it.
+    /// Returns the path that the sentence names: what stands in such a hole, with the words that
+    /// touch it.
     pub(super) fn path(&self, plain: &Plain) -> Option<String> {
-        let (_, range) = self.holes.iter().find(|(name, _)| name == "path" || name == "index")?;
-        let start = plain.text[..range.start].rfind(|c| !is_of_path(c)).map_or(0, |at| at + 1);
+        let (_, range) = self
+            .holes
+            .iter()
+            .find(|(name, _)| name == "path" || name == "index")?;
+        let start = plain.text[..range.start]
+            .rfind(|c| !is_of_path(c))
+            .map_or(0, |at| at + 1);
         let rest = &plain.text[range.end..];
         let end = range.end + rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
         let path = plain.text.get(start..end)?.trim_matches(['.', '/', '-']);
@@ -372,13 +437,24 @@ mod tests {
     fn holes_at_the_ends_and_braces() {
         let found = |sentence, text| holes(sentence, text).map(|mut holes| holes.remove(0).1);
         let text = "got: registry/llama3 does not support tools at all. Try another";
-        assert_eq!(found("{model} does not support tools at all", text).as_deref(), Some("registry/llama3"));
         assert_eq!(
-            found("this model is not known: {model}", "this model is not known: m-1. Bye").as_deref(),
+            found("{model} does not support tools at all", text).as_deref(),
+            Some("registry/llama3")
+        );
+        assert_eq!(
+            found(
+                "this model is not known: {model}",
+                "this model is not known: m-1. Bye"
+            )
+            .as_deref(),
             Some("m-1")
         );
         assert_eq!(
-            found("the value {{{name}}} is unknown here", "the value {x} is unknown here").as_deref(),
+            found(
+                "the value {{{name}}} is unknown here",
+                "the value {x} is unknown here"
+            )
+            .as_deref(),
             Some("x")
         );
     }
@@ -398,7 +474,11 @@ mod tests {
             "\u{258f} messages.1: thinking blo\n\u{258f} cks must not be changed by anybody",
             "messages.1: `thinking` blocks must not be changed by anybody",
         ] {
-            assert_eq!(holes(sentence, text), Some(vec![("path".to_owned(), "1".to_owned())]), "{text}");
+            assert_eq!(
+                holes(sentence, text),
+                Some(vec![("path".to_owned(), "1".to_owned())]),
+                "{text}"
+            );
         }
     }
 
@@ -406,7 +486,13 @@ mod tests {
     fn no_sentence_begins_in_the_middle_of_a_path() {
         let sentence = "cache_control: Extra inputs are not permitted";
         assert!(holes(sentence, "cache_control: Extra inputs are not permitted").is_some());
-        assert!(holes(sentence, "messages.1.content.0.cache_control: Extra inputs are not permitted").is_none());
+        assert!(
+            holes(
+                sentence,
+                "messages.1.content.0.cache_control: Extra inputs are not permitted"
+            )
+            .is_none()
+        );
     }
 
     #[test]
@@ -415,7 +501,9 @@ mod tests {
             "Expected a thinking block, but found {kind}. When thinking is on, the last message must start with one",
         );
         let near = |text| pattern.nearness(&Plain::of(text));
-        assert!(near("Expected a thinking block, but found text. When thinking is on, the last") > 60);
+        assert!(
+            near("Expected a thinking block, but found text. When thinking is on, the last") > 60
+        );
         assert!(near("The server has a thinking cap") < 30);
     }
 
@@ -423,11 +511,19 @@ mod tests {
     fn the_path_is_told_with_the_words_that_touch_it() {
         let path = |sentence, text| {
             let plain = Plain::of(text);
-            Pattern::parse(sentence).find(&plain).and_then(|found| found.path(&plain))
+            Pattern::parse(sentence)
+                .find(&plain)
+                .and_then(|found| found.path(&plain))
         };
         let text = "messages.3.content.0: tool_use ids were found";
-        assert_eq!(path("messages.{path}: tool_use ids were found", text).as_deref(), Some("messages.3.content.0"));
+        assert_eq!(
+            path("messages.{path}: tool_use ids were found", text).as_deref(),
+            Some("messages.3.content.0")
+        );
         let text = "Invalid value at 'input[2].content[0]' of this request";
-        assert_eq!(path("Invalid value at '{path}' of this request", text).as_deref(), Some("input[2].content[0]"));
+        assert_eq!(
+            path("Invalid value at '{path}' of this request", text).as_deref(),
+            Some("input[2].content[0]")
+        );
     }
 }

@@ -4,11 +4,15 @@ use serde_json::Value;
 
 use crate::json::Pointer;
 
-/// Returns the place that a path leads to: `messages.3.content.0`, `input[2].role`, `GenerateContentRequest.contents[0]`. Words that
-/// lead nowhere are passed over: providers put names of types between those of members.
+/// Returns the place that a path leads to: `messages.3.content.0`, `input[2].role`,
+/// `GenerateContentRequest.contents[0]`. Words that lead nowhere are passed over: providers put
+/// names of types between those of members.
 pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     let (mut at, mut value, mut steps) = (Pointer::root(), body, 0);
-    for word in path.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty()) {
+    for word in path
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+    {
         let next = match value {
             Value::Array(elements) => {
                 let index = word.parse().ok().filter(|index| *index < elements.len());
@@ -27,18 +31,24 @@ pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     (steps > 0).then_some(at)
 }
 
-/// Compares names without regard to case and underscores: Google writes `generation_config` for `generationConfig`.
+/// Compares names without regard to case and underscores: Google writes `generation_config` for
+/// `generationConfig`.
 fn is_same_name(name: &str, word: &str) -> bool {
     name == word || letters(name) == letters(word)
 }
 
 fn letters(text: &str) -> String {
-    text.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect::<String>()
+    text.chars()
+        .filter(|c| *c != '_')
+        .map(|c| c.to_ascii_lowercase())
+        .collect::<String>()
 }
 
 /// Returns the words of a list of ids or names.
 pub(super) fn words(list: &str) -> impl Iterator<Item = &str> {
-    list.split([',', ' ', '\'', '[', ']']).map(|word| word.trim_end_matches('.')).filter(|word| word.len() > 2)
+    list.split([',', ' ', '\'', '[', ']'])
+        .map(|word| word.trim_end_matches('.'))
+        .filter(|word| word.len() > 2)
 }
 
 /// Returns the first place at which a text stands as a value.
@@ -49,10 +59,13 @@ pub(super) fn of_value(body: &Value, text: &str) -> Option<Pointer> {
 fn below(value: &Value, text: &str, at: &Pointer) -> Option<Pointer> {
     match value {
         Value::String(found) if found == text => Some(at.clone()),
-        Value::Array(elements) => {
-            elements.iter().enumerate().find_map(|(index, element)| below(element, text, &at.element(index)))
-        }
-        Value::Object(members) => members.iter().find_map(|(name, inner)| below(inner, text, &at.member(name))),
+        Value::Array(elements) => elements
+            .iter()
+            .enumerate()
+            .find_map(|(index, element)| below(element, text, &at.element(index))),
+        Value::Object(members) => members
+            .iter()
+            .find_map(|(name, inner)| below(inner, text, &at.member(name))),
         _ => None,
     }
 }
@@ -70,11 +83,28 @@ mod tests {
             "generationConfig": {"topK": 1},
         });
         let place = |path| of_path(&body, path).map(|pointer| pointer.as_str().to_owned());
-        assert_eq!(place("messages.0.content.0.text.text").as_deref(), Some("/messages/0/content/0/text"));
-        assert_eq!(place("messages.[0].content").as_deref(), Some("/messages/0/content"));
-        assert_eq!(place("tools.0.custom.name").as_deref(), Some("/tools/0/name"));
-        assert_eq!(place("GenerateContentRequest.generation_config.top_k").as_deref(), Some("/generationConfig/topK"));
+        assert_eq!(
+            place("messages.0.content.0.text.text").as_deref(),
+            Some("/messages/0/content/0/text")
+        );
+        assert_eq!(
+            place("messages.[0].content").as_deref(),
+            Some("/messages/0/content")
+        );
+        assert_eq!(
+            place("tools.0.custom.name").as_deref(),
+            Some("/tools/0/name")
+        );
+        assert_eq!(
+            place("GenerateContentRequest.generation_config.top_k").as_deref(),
+            Some("/generationConfig/topK")
+        );
         assert_eq!(place("nowhere"), None);
-        assert_eq!(of_value(&body, "a b").map(|at| at.as_str().to_owned()).as_deref(), Some("/tools/0/name"));
+        assert_eq!(
+            of_value(&body, "a b")
+                .map(|at| at.as_str().to_owned())
+                .as_deref(),
+            Some("/tools/0/name")
+        );
     }
 }

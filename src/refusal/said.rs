@@ -19,7 +19,11 @@ pub struct Exchange {
 impl Exchange {
     /// An answer of which nothing else is known.
     pub fn of_answer(answer: String) -> Exchange {
-        Exchange { answer, url: None, request: None }
+        Exchange {
+            answer,
+            url: None,
+            request: None,
+        }
     }
 }
 
@@ -29,7 +33,8 @@ const MOST_OBJECTS: usize = 64;
 /// How deep strings of JSON may hold JSON.
 const DEEPEST: usize = 6;
 
-/// Returns the objects of JSON that stand in a text, in order: the text itself, or what a log line or a dump shows.
+/// Returns the objects of JSON that stand in a text, in order: the text itself, or what a log line
+/// or a dump shows.
 pub fn objects(text: &str) -> Vec<Value> {
     parts(text)
         .into_iter()
@@ -50,14 +55,21 @@ enum Part<'t> {
 fn parts(text: &str) -> Vec<Part<'_>> {
     let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
     let mut tries = 0;
-    while let Some(start) = text[at..].find('{').map(|offset| at + offset).filter(|_| tries < MOST_OBJECTS) {
+    while let Some(start) = text[at..]
+        .find('{')
+        .map(|offset| at + offset)
+        .filter(|_| tries < MOST_OBJECTS)
+    {
         tries += 1;
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         at = start + 1;
         if let Some(Ok(value)) = values.next() {
             parts.push(Part::Text(&text[from..start]));
             at = start + values.byte_offset();
-            parts.push(Part::Object { value, written: &text[start..at] });
+            parts.push(Part::Object {
+                value,
+                written: &text[start..at],
+            });
             from = at;
         }
     }
@@ -65,8 +77,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Returns the texts in which a sentence may stand: strings of JSON, lines, and the whole. Requests are left out: what
-/// somebody says in a conversation is no answer of a provider.
+/// Returns the texts in which a sentence may stand: strings of JSON, lines, and the whole. Requests
+/// are left out: what somebody says in a conversation is no answer of a provider.
 pub(super) fn candidates(text: &str) -> Vec<String> {
     let (mut candidates, mut between) = (Vec::new(), String::new());
     for part in parts(text) {
@@ -81,39 +93,74 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
             Part::Text(text) => between.push_str(text),
         }
     }
-    candidates.extend(between.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
+    candidates.extend(
+        between
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned),
+    );
     candidates.push(between);
     let mut known = HashSet::new();
     candidates.retain(|candidate| known.insert(candidate.trim().to_owned()));
     candidates
 }
 
-/// The texts that stand in front of a status, in the form in which they are compared: without spaces and quotes, in lower case.
-const BEFORE_STATUS: [&str; 8] =
-    ["errorcode:", "statuscode:", "code:", "status:", "apierror:", "error(", "http", "http/1.1"];
+/// The texts that stand in front of a status, in the form in which they are compared: without
+/// spaces and quotes, in lower case.
+const BEFORE_STATUS: [&str; 8] = [
+    "errorcode:",
+    "statuscode:",
+    "code:",
+    "status:",
+    "apierror:",
+    "error(",
+    "http",
+    "http/1.1",
+];
 
-/// Returns the HTTP status that a text names: at its beginning, or behind what SDKs write in front of one.
+/// Returns the HTTP status that a text names: at its beginning, or behind what SDKs write in front
+/// of one.
 pub(super) fn status(text: &str) -> Option<u16> {
-    let folded: String = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`')).collect();
+    let folded: String = text
+        .chars()
+        .filter(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`'))
+        .collect();
     let folded = folded.to_ascii_lowercase();
-    let first = text.split_whitespace().next().filter(|word| word.len() == 3).and_then(|word| word.parse().ok());
-    let named = BEFORE_STATUS.iter().find_map(|before| number_behind(&folded, before));
+    let first = text
+        .split_whitespace()
+        .next()
+        .filter(|word| word.len() == 3)
+        .and_then(|word| word.parse().ok());
+    let named = BEFORE_STATUS
+        .iter()
+        .find_map(|before| number_behind(&folded, before));
     first.or(named).filter(|status| (400..600).contains(status))
 }
 
 fn number_behind(folded: &str, before: &str) -> Option<u16> {
-    folded.match_indices(before).find_map(|(at, _)| number(&folded[at + before.len()..]))
+    folded
+        .match_indices(before)
+        .find_map(|(at, _)| number(&folded[at + before.len()..]))
 }
 
 /// The number of three digits that a text begins with.
 fn number(text: &str) -> Option<u16> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    if digits == 3 { text[..digits].parse().ok() } else { None }
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    if digits == 3 {
+        text[..digits].parse().ok()
+    } else {
+        None
+    }
 }
 
 /// Returns `true` for what begins as a request to a model.
 fn is_request(members: &serde_json::Map<String, Value>) -> bool {
-    ["messages", "contents", "input"].iter().any(|name| members.get(*name).is_some_and(Value::is_array))
+    ["messages", "contents", "input"]
+        .iter()
+        .any(|name| members.get(*name).is_some_and(Value::is_array))
 }
 
 fn holds_request(value: &Value) -> bool {
@@ -131,20 +178,31 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
         Value::String(text) => {
             found.push(text.clone());
             if depth < DEEPEST && text.contains('{') {
-                objects(text).iter().for_each(|inner| strings(inner, depth + 1, found));
+                objects(text)
+                    .iter()
+                    .for_each(|inner| strings(inner, depth + 1, found));
             }
         }
-        Value::Array(elements) => elements.iter().for_each(|element| strings(element, depth, found)),
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|element| strings(element, depth, found)),
         Value::Object(members) if is_request(members) => {}
-        Value::Object(members) => members.values().for_each(|member| strings(member, depth, found)),
+        Value::Object(members) => members
+            .values()
+            .for_each(|member| strings(member, depth, found)),
         _ => {}
     }
 }
 
-/// Returns the refused requests of a capture: entries of a HAR file, interactions of a cassette. None, if a document is no capture.
+/// Returns the refused requests of a capture: entries of a HAR file, interactions of a cassette.
+/// None, if a document is no capture.
 pub fn exchanges(document: &Value) -> Vec<Exchange> {
-    let entries = document.pointer("/log/entries").or_else(|| document.get("interactions"));
-    let entries = entries.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let entries = document
+        .pointer("/log/entries")
+        .or_else(|| document.get("interactions"));
+    let entries = entries
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
     entries.iter().filter_map(exchange).collect()
 }
 
@@ -163,7 +221,9 @@ fn exchange(entry: &Value) -> Option<Exchange> {
 }
 
 fn text(value: &Value, places: &[&str]) -> Option<String> {
-    places.iter().find_map(|place| as_text(value.pointer(place)?))
+    places
+        .iter()
+        .find_map(|place| as_text(value.pointer(place)?))
 }
 
 /// Returns a text, or a value as JSON; nothing for what is empty.
@@ -184,15 +244,21 @@ mod tests {
     #[test]
     fn objects_of_a_dump_are_found() {
         let dump = "> POST /v1/messages\n{\"model\": \"m\"}\n< HTTP/1.1 400\n{\"error\": {\"message\": \"no\"}}\n";
-        assert_eq!(objects(dump), [json!({"model": "m"}), json!({"error": {"message": "no"}})]);
+        assert_eq!(
+            objects(dump),
+            [json!({"model": "m"}), json!({"error": {"message": "no"}})]
+        );
         assert!(objects("{'error': {'message': 'no'}}").is_empty());
     }
 
     #[test]
     fn a_status_is_read_where_it_is_one() {
-        for text in
-            ["401 Authentication Failed", "Error code: 401 - {}", r#"{"error": {"code": 401}}"#, "API Error (401 {})"]
-        {
+        for text in [
+            "401 Authentication Failed",
+            "Error code: 401 - {}",
+            r#"{"error": {"code": 401}}"#,
+            "API Error (401 {})",
+        ] {
             assert_eq!(status(text), Some(401), "{text}");
         }
         assert_eq!(status("these are 401 tokens of code"), None);
@@ -215,6 +281,9 @@ mod tests {
         let cassette = json!({"interactions": [
             {"request": {"uri": "u", "body": {"a": 1}}, "response": {"status": {"code": 422}, "body": {"string": "no"}}}
         ]});
-        assert_eq!(exchanges(&cassette)[0].request.as_deref(), Some("{\"a\":1}"));
+        assert_eq!(
+            exchanges(&cassette)[0].request.as_deref(),
+            Some("{\"a\":1}")
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! The limits on the cost of rendering: one account per template, charged by the size of what an operation touches.
+//! The limits on the cost of rendering: one account per template, charged by the size of what an
+//! operation touches.
 //!
-//! The engine counts steps, and a step can touch a text of many megabytes. So whatever reads, makes or compares values
-//! charges for their size here, before it works where that is possible. Units are counted, never time: a template ends
-//! at the same operation on every machine.
+//! The engine counts steps, and a step can touch a text of many megabytes. So whatever reads, makes
+//! or compares values charges for their size here, before it works where that is possible. Units
+//! are counted, never time: a template ends at the same operation on every machine.
 
 use std::cell::Cell;
 
@@ -11,8 +12,9 @@ use minijinja::Error;
 use super::prompt::Refusal;
 use super::rules;
 
-/// Units that one template may spend; the templates of one body share as many. A byte that is read costs 1, one that
-/// is made 2: the memory that a template can hold on to stays below half of this, in bytes.
+/// Units that one template may spend; the templates of one body share as many. A byte that is read
+/// costs 1, one that is made 2: the memory that a template can hold on to stays below half of this,
+/// in bytes.
 pub(crate) const LIMIT: u64 = 400_000_000;
 /// A step of the engine.
 pub(super) const STEP: u64 = 16;
@@ -56,7 +58,8 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
     }
 }
 
-/// Charges for runs of bytes whose writers are followed. Whoever spends too much is told at the next charge.
+/// Charges for runs of bytes whose writers are followed. Whoever spends too much is told at the
+/// next charge.
 pub(super) fn follow(runs: usize) {
     let _ = charge(RUN.saturating_mul(runs as u64));
 }

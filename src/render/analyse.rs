@@ -56,7 +56,8 @@ pub(super) struct Include {
     pub(super) names: Vec<String>,
     pub(super) is_literal: bool,
     pub(super) ignore_missing: bool,
-    /// `true` if the text is written where the tag stands: outside of loops and macros, and no import.
+    /// `true` if the text is written where the tag stands: outside of loops and macros, and no
+    /// import.
     pub(super) is_plain: bool,
     pub(super) range: Range<usize>,
 }
@@ -80,9 +81,17 @@ pub(super) enum Callable {
 
 pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let tree = machinery::parse(text, name, SyntaxConfig::default())?;
-    let mut walker = Walker { found: Analysis::default(), loops: Vec::new(), macros: 0, scope: Scope::default() };
+    let mut walker = Walker {
+        found: Analysis::default(),
+        loops: Vec::new(),
+        macros: 0,
+        scope: Scope::default(),
+    };
     walker.statement(&tree);
-    let slips_of_data::Told { impossible, unescaped } = slips_of_data::find(&tree);
+    let slips_of_data::Told {
+        impossible,
+        unescaped,
+    } = slips_of_data::find(&tree);
     (walker.found.impossible, walker.found.unescaped) = (impossible, unescaped);
     Ok(walker.found)
 }
@@ -102,7 +111,9 @@ struct Walker {
 
 impl Walker {
     fn statements(&mut self, statements: &[Stmt<'_>]) {
-        statements.iter().for_each(|statement| self.statement(statement));
+        statements
+            .iter()
+            .for_each(|statement| self.statement(statement));
     }
 
     fn statement(&mut self, statement: &Stmt<'_>) {
@@ -119,7 +130,11 @@ impl Walker {
                 self.statements(&it.true_body);
                 self.statements(&it.false_body);
             }
-            Stmt::WithBlock(_) | Stmt::Set(_) | Stmt::SetBlock(_) | Stmt::Import(_) | Stmt::FromImport(_) => {
+            Stmt::WithBlock(_)
+            | Stmt::Set(_)
+            | Stmt::SetBlock(_)
+            | Stmt::Import(_)
+            | Stmt::FromImport(_) => {
                 self.assignment(statement);
             }
             Stmt::AutoEscape(it) => {
@@ -182,7 +197,9 @@ impl Walker {
             }
             Stmt::FromImport(it) => {
                 self.import(&it.expr);
-                it.names.iter().for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name), false));
+                it.names
+                    .iter()
+                    .for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name), false));
             }
             _ => {}
         }
@@ -191,7 +208,9 @@ impl Walker {
     fn for_loop(&mut self, it: &ForLoop<'_>, range: Range<usize>) {
         self.expression(&it.iter);
         self.assign(&it.target, false);
-        it.filter_expr.iter().for_each(|filter| self.expression(filter));
+        it.filter_expr
+            .iter()
+            .for_each(|filter| self.expression(filter));
         if self.loops.is_empty() {
             self.found.loops.push(range.clone());
         }
@@ -206,8 +225,12 @@ impl Walker {
     fn macro_body(&mut self, it: &Macro<'_>) {
         let was_block = std::mem::replace(&mut self.scope.is_block, false);
         self.macros += 1;
-        it.args.iter().for_each(|argument| self.assign(argument, false));
-        it.defaults.iter().for_each(|default| self.expression(default));
+        it.args
+            .iter()
+            .for_each(|argument| self.assign(argument, false));
+        it.defaults
+            .iter()
+            .for_each(|default| self.expression(default));
         self.statements(&it.body);
         self.macros -= 1;
         self.scope.is_block = was_block;
@@ -230,11 +253,16 @@ impl Walker {
             Expr::Var(var) => {
                 self.assigned(var.id);
                 if let Some(outermost) = self.loops.first().filter(|_| is_set) {
-                    self.found.set_in_loops.push((var.id.to_owned(), outermost.clone()));
+                    self.found
+                        .set_in_loops
+                        .push((var.id.to_owned(), outermost.clone()));
                 }
             }
             Expr::List(list) => list.items.iter().for_each(|item| self.assign(item, is_set)),
-            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.assign(item, is_set)),
+            Expr::Tuple(tuple) => tuple
+                .items
+                .iter()
+                .for_each(|item| self.assign(item, is_set)),
             // `ns.x = …`: a namespace outlives the loop on purpose.
             Expr::GetAttr(it) => drop(self.found.namespace_members.insert(it.name.to_owned())),
             _ => {}
@@ -273,7 +301,10 @@ impl Walker {
             Expr::Const(_) => {}
             Expr::Slice(it) => {
                 self.expression(&it.expr);
-                [&it.start, &it.stop, &it.step].into_iter().flatten().for_each(|bound| self.expression(bound));
+                [&it.start, &it.stop, &it.step]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|bound| self.expression(bound));
             }
             Expr::UnaryOp(it) => self.expression(&it.expr),
             Expr::BinOp(it) => {
@@ -282,11 +313,16 @@ impl Walker {
             }
             Expr::Compare(it) => {
                 self.expression(&it.expr);
-                it.ops.iter().for_each(|operand| self.expression(&operand.expr));
+                it.ops
+                    .iter()
+                    .for_each(|operand| self.expression(&operand.expr));
             }
             Expr::IfExpr(it) => {
                 let other = it.false_expr.iter();
-                [&it.test_expr, &it.true_expr].into_iter().chain(other).for_each(|part| self.expression(part));
+                [&it.test_expr, &it.true_expr]
+                    .into_iter()
+                    .chain(other)
+                    .for_each(|part| self.expression(part));
             }
             Expr::Filter(it) => {
                 self.called(Callable::Filter, it.name, range(it.span()));
@@ -309,7 +345,11 @@ impl Walker {
             Expr::Call(it) => self.call(it, range(it.span())),
             Expr::List(it) => it.items.iter().for_each(|item| self.expression(item)),
             Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Map(it) => it.keys.iter().chain(&it.values).for_each(|item| self.expression(item)),
+            Expr::Map(it) => it
+                .keys
+                .iter()
+                .chain(&it.values)
+                .for_each(|item| self.expression(item)),
         }
     }
 
@@ -353,7 +393,10 @@ impl Walker {
             [CallArg::Pos(path)] => literal_name(path),
             _ => None,
         };
-        let member = path.as_deref().and_then(|path| path.strip_prefix("ctx.")).and_then(|rest| rest.split('.').next());
+        let member = path
+            .as_deref()
+            .and_then(|path| path.strip_prefix("ctx."))
+            .and_then(|rest| rest.split('.').next());
         match member {
             Some(member) if crate::conversation::CTX_MEMBERS.contains(&member) => {
                 self.found.reads.insert(member.to_owned());
@@ -367,7 +410,10 @@ impl Walker {
     fn arguments(&mut self, arguments: &[CallArg<'_>]) {
         for argument in arguments {
             match argument {
-                CallArg::Pos(it) | CallArg::Kwarg(_, it) | CallArg::PosSplat(it) | CallArg::KwargSplat(it) => {
+                CallArg::Pos(it)
+                | CallArg::Kwarg(_, it)
+                | CallArg::PosSplat(it)
+                | CallArg::KwargSplat(it) => {
                     self.expression(it);
                 }
             }
@@ -375,7 +421,11 @@ impl Walker {
     }
 
     fn called(&mut self, what: Callable, name: &str, range: Range<usize>) {
-        self.found.calls.push(Called { what, name: name.to_owned(), range });
+        self.found.calls.push(Called {
+            what,
+            name: name.to_owned(),
+            range,
+        });
     }
 
     /// A read of one member: of `ctx` it is noted, of anything else the object counts.
@@ -386,10 +436,14 @@ impl Walker {
                 if crate::conversation::CTX_MEMBERS.contains(&name) {
                     self.found.reads.insert(name.to_owned());
                 }
-                self.found.variables.push((var.id.to_owned(), range(var.span())));
+                self.found
+                    .variables
+                    .push((var.id.to_owned(), range(var.span())));
             }
             Expr::Var(var) if var.id == "loop" => {
-                self.found.variables.push((var.id.to_owned(), range(var.span())));
+                self.found
+                    .variables
+                    .push((var.id.to_owned(), range(var.span())));
             }
             object => self.expression(object),
         }

@@ -1,7 +1,9 @@
-//! Filters, tests and functions that every template may use: this list is all there is, and each charges for what it does.
+//! Filters, tests and functions that every template may use: this list is all there is, and each
+//! charges for what it does.
 //!
-//! They mean what they mean in Jinja. What no request needs is left out, [`instead`] tells what to write. Each has one
-//! implementation, which gives the value and, where it keeps content, who wrote that.
+//! They mean what they mean in Jinja. What no request needs is left out, [`instead`] tells what to
+//! write. Each has one implementation, which gives the value and, where it keeps content, who wrote
+//! that.
 
 mod texts;
 mod tests;
@@ -37,15 +39,26 @@ pub(super) struct Test {
 }
 
 /// The functions, beside those of bodies and prompts.
-pub(super) const FUNCTIONS: [(&str, Apply); 3] =
-    [("range", lists::range), ("dict", lists::dict), ("namespace", lists::namespace)];
+pub(super) const FUNCTIONS: [(&str, Apply); 3] = [
+    ("range", lists::range),
+    ("dict", lists::dict),
+    ("namespace", lists::namespace),
+];
 
 const fn filter(name: &'static str, apply: Apply) -> Filter {
-    Filter { name, apply, passes_on: false }
+    Filter {
+        name,
+        apply,
+        passes_on: false,
+    }
 }
 
 const fn passing(name: &'static str, apply: Apply) -> Filter {
-    Filter { name, apply, passes_on: true }
+    Filter {
+        name,
+        apply,
+        passes_on: true,
+    }
 }
 
 /// The filters, by name.
@@ -87,11 +100,19 @@ pub(super) const FILTERS: [Filter; 34] = [
 ];
 
 const fn test(name: &'static str, ask: Ask) -> Test {
-    Test { name, ask, asks_kind: false }
+    Test {
+        name,
+        ask,
+        asks_kind: false,
+    }
 }
 
 const fn kind(name: &'static str, ask: Ask) -> Test {
-    Test { name, ask, asks_kind: true }
+    Test {
+        name,
+        ask,
+        asks_kind: true,
+    }
 }
 
 /// The tests, by name.
@@ -134,19 +155,23 @@ pub(super) const TESTS: [Test; 35] = [
 ];
 
 impl Filter {
-    /// Returns the filter of a name; one that fails if there is none, which the checks of names tell before.
+    /// Returns the filter of a name; one that fails if there is none, which the checks of names
+    /// tell before.
     pub(super) fn named(name: &str) -> Filter {
         Filter::find(name).unwrap_or(filter("", unknown_filter))
     }
 
     fn find(name: &str) -> Option<Filter> {
-        let at = FILTERS.binary_search_by(|filter| filter.name.cmp(name)).ok()?;
+        let at = FILTERS
+            .binary_search_by(|filter| filter.name.cmp(name))
+            .ok()?;
         Some(FILTERS[at])
     }
 }
 
 impl Test {
-    /// Returns the test of a name; one that fails if there is none, which the checks of names tell before.
+    /// Returns the test of a name; one that fails if there is none, which the checks of names tell
+    /// before.
     pub(super) fn named(name: &str) -> Test {
         Test::find(name).unwrap_or(test("", unknown_test))
     }
@@ -158,7 +183,10 @@ impl Test {
 }
 
 fn unknown_filter(_: &mut Native<'_, '_>) -> Result<Tracked, Error> {
-    Err(Error::new(ErrorKind::UnknownFilter, "there is no such filter"))
+    Err(Error::new(
+        ErrorKind::UnknownFilter,
+        "there is no such filter",
+    ))
 }
 
 fn unknown_test(_: &mut Native<'_, '_>) -> Result<bool, Error> {
@@ -212,7 +240,9 @@ fn instead_of_filter(name: &str) -> Option<&'static str> {
         "safe" | "e" | "escape" | "forceescape" => {
             "leave it out: nothing is escaped here; `tojson` writes a value as JSON"
         }
-        "pprint" | "format" | "filesizeformat" => "join texts with `~`, and write values with `tojson`",
+        "pprint" | "format" | "filesizeformat" => {
+            "join texts with `~`, and write values with `tojson`"
+        }
         "attr" => "write `value[name]`",
         "batch" | "slice" => "write a slice, such as `list[:10]`",
         "groupby" => "loop over the values that there are, with `selectattr` inside",
@@ -249,7 +279,9 @@ fn instead_of_function(name: &str) -> Option<&'static str> {
     Some(match name {
         "debug" => "write `tojson(value)`",
         "cycler" => "write `[\"a\", \"b\"][loop.index0 % 2]`",
-        "joiner" => "write `{% if not loop.first %},{% endif %}`; a comma before `]` or `}` is dropped anyway",
+        "joiner" => {
+            "write `{% if not loop.first %},{% endif %}`; a comma before `]` or `}` is dropped anyway"
+        }
         "raise_exception" => "what must not happen is best left to the checks of `reqc`",
         "strftime_now" => "a request must not depend on the clock",
         _ => return None,

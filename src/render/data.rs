@@ -20,9 +20,16 @@ impl ContextData {
     /// Converts a conversation's template data.
     pub fn new(conversation: &Conversation) -> ContextData {
         let data = conversation.template_data_in::<EngineValues>();
-        let members: Vec<(Arc<str>, Value)> = data.into_iter().map(|(key, value)| (Arc::from(key), value)).collect();
+        let members: Vec<(Arc<str>, Value)> = data
+            .into_iter()
+            .map(|(key, value)| (Arc::from(key), value))
+            .collect();
         let ctx = Value::from_pairs(members.iter().cloned());
-        ContextData { members, ctx, id: Identity::new() }
+        ContextData {
+            members,
+            ctx,
+            id: Identity::new(),
+        }
     }
 
     /// Tells the data apart in questions.
@@ -35,7 +42,10 @@ impl ContextData {
         match text {
             None => self.ctx.clone(),
             Some(text) => {
-                let prompt = (Arc::from("system_prompt"), Value::from(Arc::<str>::from(text)));
+                let prompt = (
+                    Arc::from("system_prompt"),
+                    Value::from(Arc::<str>::from(text)),
+                );
                 Value::from_pairs(std::iter::once(prompt).chain(self.members.iter().cloned()))
             }
         }
@@ -77,9 +87,11 @@ pub(super) fn to_value(json: &Json) -> Value {
         Json::Number(number) => number_value(number),
         Json::String(text) => Value::from(Arc::<str>::from(text.as_str())),
         Json::Array(elements) => elements.iter().map(to_value).collect(),
-        Json::Object(members) => {
-            Value::from_pairs(members.iter().map(|(key, value)| (Arc::<str>::from(key.as_str()), to_value(value))))
-        }
+        Json::Object(members) => Value::from_pairs(
+            members
+                .iter()
+                .map(|(key, value)| (Arc::<str>::from(key.as_str()), to_value(value))),
+        ),
     }
 }
 
@@ -97,9 +109,14 @@ mod tests {
 
     #[test]
     fn numbers_and_order_survive() {
-        let json: Json =
-            serde_json::from_str(r#"{"z":[9007199254740993,18446744073709551615,-1,1.0,null],"a":""}"#).expect("valid");
+        let json: Json = serde_json::from_str(
+            r#"{"z":[9007199254740993,18446744073709551615,-1,1.0,null],"a":""}"#,
+        )
+        .expect("valid");
         let value = to_value(&json);
-        assert_eq!(super::super::functions::to_json(&value).expect("serialises"), json.to_string());
+        assert_eq!(
+            super::super::functions::to_json(&value).expect("serialises"),
+            json.to_string()
+        );
     }
 }

@@ -30,7 +30,8 @@ pub(super) struct Rewritten {
     loop_index: Vec<Range<usize>>,
     /// Each `loop.parent`.
     loop_parent: Vec<Range<usize>>,
-    /// The values that `{% for key, value in … %}` goes through, where that is done by key and value.
+    /// The values that `{% for key, value in … %}` goes through, where that is done by key and
+    /// value.
     pub(super) pair_loops: Vec<Range<usize>>,
     /// How a prompt ends with a line end.
     final_line_end: Option<Range<usize>>,
@@ -38,15 +39,24 @@ pub(super) struct Rewritten {
     line_statements: Vec<Range<usize>>,
 }
 
-/// The variables of a prompt's own text and the names that stand for them: short enough to fit with braces.
-pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] =
-    [("${PROJECT_DIR}", "_p"), ("${CONFIG_DIR}", "_c"), ("${HOME}", "_h")];
+/// The variables of a prompt's own text and the names that stand for them: short enough to fit with
+/// braces.
+pub(super) const PROMPT_VARIABLES: [(&str, &str); 3] = [
+    ("${PROJECT_DIR}", "_p"),
+    ("${CONFIG_DIR}", "_c"),
+    ("${HOME}", "_h"),
+];
 
-/// Rewrites a template's source. A text that cannot be tokenised is rewritten up to there; the parser reports it.
+/// Rewrites a template's source. A text that cannot be tokenised is rewritten up to there; the
+/// parser reports it.
 pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewritten {
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     let mut rewritten = Rewritten::default();
-    let powers = if dialect == Dialect::Inja { powers(source) } else { Cow::Borrowed(source) };
+    let powers = if dialect == Dialect::Inja {
+        powers(source)
+    } else {
+        Cow::Borrowed(source)
+    };
     let source = &*powers;
     let mut pairs = Pairs::default();
     let mut recent: [Option<(Token<'_>, Range<usize>)>; 3] = [None, None, None];
@@ -55,11 +65,15 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
         let Ok((token, span)) = token else { break };
         let range = span.start_offset as usize..span.end_offset as usize;
         if let Token::TemplateData(text) = &token {
-            let (at, has_statements) =
-                (text.as_ptr() as usize - source.as_ptr() as usize, text.contains(LINE_STATEMENT));
+            let (at, has_statements) = (
+                text.as_ptr() as usize - source.as_ptr() as usize,
+                text.contains(LINE_STATEMENT),
+            );
             if (is_prompt || has_statements) && !after_raw_tag(&source[..at]) {
                 if has_statements {
-                    rewritten.line_statements.extend(line_statements(source, at..at + text.len()));
+                    rewritten
+                        .line_statements
+                        .extend(line_statements(source, at..at + text.len()));
                 }
                 if is_prompt {
                     expand_variables(text, at, &mut edits);
@@ -74,7 +88,8 @@ pub(super) fn rewrite(source: &str, dialect: Dialect, is_prompt: bool) -> Rewrit
         recent[2] = Some((token, range));
         rewritten.look_at(&recent, dialect, &mut edits);
     }
-    rewritten.final_line_end = (is_prompt && source.ends_with('\n')).then(|| source.len() - 1..source.len());
+    rewritten.final_line_end =
+        (is_prompt && source.ends_with('\n')).then(|| source.len() - 1..source.len());
     source.clone_into(&mut rewritten.text);
     rewritten.too_deep = depth.exceeded;
     rewritten.too_long = depth.too_long;
@@ -96,7 +111,14 @@ impl Rewritten {
         dialect: Dialect,
         edits: &mut Vec<(Range<usize>, String)>,
     ) {
-        let [Some((first, start)), Some((second, middle)), Some((third, end))] = recent else { return };
+        let [
+            Some((first, start)),
+            Some((second, middle)),
+            Some((third, end)),
+        ] = recent
+        else {
+            return;
+        };
         match (first, second, third) {
             (Token::BlockStart, Token::Ident("else"), Token::Ident("if")) => {
                 self.shows_inja = true;
@@ -128,7 +150,8 @@ impl Rewritten {
 /// How many `^` of a template are rewritten.
 const MOST_POWERS: usize = 100;
 
-/// A text in which `^` is `**`: with a blank beside it, so that no offset moves. The others are left to the parser.
+/// A text in which `^` is `**`: with a blank beside it, so that no offset moves. The others are
+/// left to the parser.
 fn powers(source: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(source);
     for _ in 0..MOST_POWERS {
@@ -204,7 +227,10 @@ impl Pairs {
 
 /// Returns `true` if a text ends with a `{% raw %}` tag.
 fn after_raw_tag(before: &str) -> bool {
-    let Some(tag) = before.trim_end().strip_suffix("%}").and_then(|text| text.rfind("{%").map(|at| &text[at + 2..]))
+    let Some(tag) = before
+        .trim_end()
+        .strip_suffix("%}")
+        .and_then(|text| text.rfind("{%").map(|at| &text[at + 2..]))
     else {
         return false;
     };
@@ -214,8 +240,8 @@ fn after_raw_tag(before: &str) -> bool {
 /// The beginning of a line statement of inja.
 const LINE_STATEMENT: &str = "##";
 
-/// Lines that begin in a part of a template's text with the sign of a line statement and one of inja's tags, from the sign on. Many a
-/// heading of Markdown is among them.
+/// Lines that begin in a part of a template's text with the sign of a line statement and one of
+/// inja's tags, from the sign on. Many a heading of Markdown is among them.
 fn line_statements(source: &str, part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let follows_tag = part.start > 0 && !source[..part.start].ends_with('\n');
     let mut end = part.start;
@@ -224,45 +250,68 @@ fn line_statements(source: &str, part: Range<usize>) -> impl Iterator<Item = Ran
         (line.trim(), end - line.trim_start().len())
     });
     let whole = lines.skip(usize::from(follows_tag));
-    let statements = whole.filter(|(line, _)| line.starts_with(LINE_STATEMENT) && INJA_TAGS.contains(&tag(line)));
+    let statements = whole
+        .filter(|(line, _)| line.starts_with(LINE_STATEMENT) && INJA_TAGS.contains(&tag(line)));
     statements.map(|(line, start)| start..start + line.len())
 }
 
 /// The tags of inja.
-const INJA_TAGS: [&str; 10] =
-    ["for", "endfor", "if", "else", "endif", "set", "include", "extends", "block", "endblock"];
+const INJA_TAGS: [&str; 10] = [
+    "for", "endfor", "if", "else", "endif", "set", "include", "extends", "block", "endblock",
+];
 
 /// The name of the tag that a line statement holds.
 fn tag(statement: &str) -> &str {
     let inner = statement.trim_start_matches(LINE_STATEMENT).trim_start();
-    &inner[..inner.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inner.len())]
+    &inner[..inner
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(inner.len())]
 }
 
-/// Returns `true` if a line is a statement beyond doubt: it ends a block, sets a variable, or names a file in quotes.
+/// Returns `true` if a line is a statement beyond doubt: it ends a block, sets a variable, or names
+/// a file in quotes.
 fn is_no_heading(statement: &str) -> bool {
     let inner = statement.trim_start_matches(LINE_STATEMENT).trim();
     let rest = inner[tag(statement).len()..].trim_start();
     match tag(statement) {
         "endfor" | "endif" | "endblock" => rest.is_empty(),
-        "set" => rest.split_once('=').is_some_and(|(name, _)| !name.trim().contains(char::is_whitespace)),
+        "set" => rest
+            .split_once('=')
+            .is_some_and(|(name, _)| !name.trim().contains(char::is_whitespace)),
         "include" | "extends" => rest.starts_with(['"', '\'']),
         _ => false,
     }
 }
 
 /// A template that is written with line statements: told once, at the first of them.
-fn with_line_statements(rewritten: &Rewritten, span: &impl Fn(Range<usize>) -> Span) -> Option<Diagnostic> {
+fn with_line_statements(
+    rewritten: &Rewritten,
+    span: &impl Fn(Range<usize>) -> Span,
+) -> Option<Diagnostic> {
     let statement = |range: &Range<usize>| &rewritten.text[range.clone()];
-    if !rewritten.line_statements.iter().any(|range| is_no_heading(statement(range))) {
+    if !rewritten
+        .line_statements
+        .iter()
+        .any(|range| is_no_heading(statement(range)))
+    {
         return None;
     }
     let (first, others) = rewritten.line_statements.split_first()?;
     let text = statement(first);
-    let message = format!("`{LINE_STATEMENT} {}` is text here: line statements are not read", tag(text));
-    let inner = cut(text.trim_start_matches(LINE_STATEMENT).trim(), LONGEST_STATEMENT);
+    let message = format!(
+        "`{LINE_STATEMENT} {}` is text here: line statements are not read",
+        tag(text)
+    );
+    let inner = cut(
+        text.trim_start_matches(LINE_STATEMENT).trim(),
+        LONGEST_STATEMENT,
+    );
     let help = match others.len() {
         0 => format!("write `{{% {inner} %}}`"),
-        others => format!("write `{{% {inner} %}}`, and tags on {} too", count(others, "other line")),
+        others => format!(
+            "write `{{% {inner} %}}`, and tags on {} too",
+            count(others, "other line")
+        ),
     };
     Some(Diagnostic::new(&rules::LINE_STATEMENT, span(first.clone()), message).help(help))
 }
@@ -274,7 +323,10 @@ fn expand_variables(text: &str, at: usize, edits: &mut Vec<(Range<usize>, String
     for (variable, name) in PROMPT_VARIABLES {
         for (found, _) in text.match_indices(variable) {
             let width = variable.len() - "{{}}".len();
-            edits.push((at + found..at + found + variable.len(), format!("{{{{{name:<width$}}}}}")));
+            edits.push((
+                at + found..at + found + variable.len(),
+                format!("{{{{{name:<width$}}}}}"),
+            ));
         }
     }
 }
@@ -288,9 +340,14 @@ pub(super) fn findings(
 ) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     for range in &rewritten.loop_parent {
-        let finding = Diagnostic::new(&rules::LOOP_PARENT, span(range.clone()), "`loop.parent` does not exist here");
-        findings
-            .push(finding.help("keep the outer loop in a variable: `{% set outer = loop %}` before the inner loop"));
+        let finding = Diagnostic::new(
+            &rules::LOOP_PARENT,
+            span(range.clone()),
+            "`loop.parent` does not exist here",
+        );
+        findings.push(finding.help(
+            "keep the outer loop in a variable: `{% set outer = loop %}` before the inner loop",
+        ));
     }
     findings.extend(with_line_statements(rewritten, &span));
     let inja = dialect == Dialect::Inja;
@@ -301,16 +358,18 @@ pub(super) fn findings(
         for range in &rewritten.loop_index {
             let message = "`loop.index` counts from 1 here, and from 0 in the dialect that this template is written in";
             let finding = Diagnostic::new(&rules::LOOP_INDEX, span(range.clone()), message);
-            findings
-                .push(finding.help("write `loop.index0` to count from 0, or set `dialect = \"inja\"` in reqc.toml"));
+            findings.push(finding.help(
+                "write `loop.index0` to count from 0, or set `dialect = \"inja\"` in reqc.toml",
+            ));
         }
     }
     if !inja {
         findings.extend(differing(rewritten, analysis, &span));
     }
     for (name, range) in outliving(analysis) {
-        let message =
-            format!("`{name}` is set in a loop and read after it: here the loop's value does not outlive the loop");
+        let message = format!(
+            "`{name}` is set in a loop and read after it: here the loop's value does not outlive the loop"
+        );
         let mut finding = Diagnostic::new(&rules::SET_IN_LOOP, span(range), message);
         finding = finding
             .help(format!("use a namespace: `{{% set ns = namespace({name}=…) %}}`, then `{{% set ns.{name} = … %}}`"));
@@ -323,18 +382,32 @@ pub(super) fn findings(
 }
 
 /// Returns what prompts get that is another text in the other dialect.
-fn differing(rewritten: &Rewritten, analysis: &Analysis, span: &impl Fn(Range<usize>) -> Span) -> Vec<Diagnostic> {
-    let functions = analysis.calls.iter().filter(|called| called.what == Callable::Function);
+fn differing(
+    rewritten: &Rewritten,
+    analysis: &Analysis,
+    span: &impl Fn(Range<usize>) -> Span,
+) -> Vec<Diagnostic> {
+    let functions = analysis
+        .calls
+        .iter()
+        .filter(|called| called.what == Callable::Function);
     let told = functions.filter_map(|called| {
         let (_, differs) = DIFFERING.iter().find(|(name, _)| *name == called.name)?;
         Some((
             called.range.clone(),
-            format!("`{}` {differs} in the dialect that this prompt is written in", called.name),
+            format!(
+                "`{}` {differs} in the dialect that this prompt is written in",
+                called.name
+            ),
         ))
     });
     let last = rewritten.final_line_end.clone();
-    let last =
-        last.map(|range| (range, "the dialect that this prompt is written in keeps its last line end".to_owned()));
+    let last = last.map(|range| {
+        (
+            range,
+            "the dialect that this prompt is written in keeps its last line end".to_owned(),
+        )
+    });
     told.chain(last)
         .map(|(range, message)| {
             let finding = Diagnostic::new(&rules::PROMPT_TEXT, span(range), message);
@@ -359,11 +432,21 @@ fn outliving(analysis: &Analysis) -> Vec<(&str, Range<usize>)> {
         return Vec::new();
     }
     let mut reads: HashMap<&str, Vec<&Range<usize>>> = HashMap::new();
-    analysis.variables.iter().for_each(|(name, at)| reads.entry(name).or_default().push(at));
-    reads.values_mut().for_each(|places| places.sort_unstable_by_key(|at| at.start));
+    analysis
+        .variables
+        .iter()
+        .for_each(|(name, at)| reads.entry(name).or_default().push(at));
+    reads
+        .values_mut()
+        .for_each(|places| places.sort_unstable_by_key(|at| at.start));
     let (mut found, mut names) = (Vec::new(), HashSet::new());
     for (name, around) in &analysis.set_in_loops {
-        let Some(places) = reads.get(name.as_str()).filter(|_| !names.contains(name.as_str())) else { continue };
+        let Some(places) = reads
+            .get(name.as_str())
+            .filter(|_| !names.contains(name.as_str()))
+        else {
+            continue;
+        };
         let first = places.partition_point(|at| at.start < around.end);
         if let Some(&at) = places.get(first) {
             names.insert(name.as_str());
@@ -389,19 +472,35 @@ mod tests {
         assert_eq!(rewritten("{%- else  if x %}"), "{%- elif     x %}");
         assert_eq!(rewritten("{% if loop.is_last %}"), "{% if loop.last    %}");
         assert_eq!(rewritten("{{ loop.index1 }}"), "{{ loop.index  }}");
-        assert_eq!(rewritten("else if {{ \"else if\" }} loop.is_last"), "else if {{ \"else if\" }} loop.is_last");
-        assert_eq!(rewritten("{% raw %}{% else if %}{% endraw %}"), "{% raw %}{% else if %}{% endraw %}");
-        assert_eq!(rewrite("{{ loop.index }}", Dialect::Inja, false).text, "{{ _i(loop)   }}");
+        assert_eq!(
+            rewritten("else if {{ \"else if\" }} loop.is_last"),
+            "else if {{ \"else if\" }} loop.is_last"
+        );
+        assert_eq!(
+            rewritten("{% raw %}{% else if %}{% endraw %}"),
+            "{% raw %}{% else if %}{% endraw %}"
+        );
+        assert_eq!(
+            rewrite("{{ loop.index }}", Dialect::Inja, false).text,
+            "{{ _i(loop)   }}"
+        );
     }
 
     #[test]
     fn powers_and_loops_by_key_and_value() {
         let inja = |source| rewrite(source, Dialect::Inja, false);
-        assert_eq!(inja("^{{ 2 ^ 3 }}{{ 2^ 3 }}^").text, "^{{ 2** 3 }}{{ 2**3 }}^");
+        assert_eq!(
+            inja("^{{ 2 ^ 3 }}{{ 2^ 3 }}^").text,
+            "^{{ 2** 3 }}{{ 2**3 }}^"
+        );
         assert_eq!(inja("{{ 2^3 }}").text, "{{ 2^3 }}");
         assert_eq!(inja("{{ \"^\" }}").text, "{{ \"^\" }}");
         let source = "{% for k, v in a.b(c) %}{% for x in y %}{%- for i,j in [1] -%}{% for k, v in a if v %}";
-        let loops: Vec<&str> = inja(source).pair_loops.into_iter().map(|range| &source[range]).collect();
+        let loops: Vec<&str> = inja(source)
+            .pair_loops
+            .into_iter()
+            .map(|range| &source[range])
+            .collect();
         assert_eq!(loops, ["a.b(c)", "[1]"]);
         assert!(rewrite(source, Dialect::Jinja, false).pair_loops.is_empty());
     }
@@ -411,7 +510,10 @@ mod tests {
         let source = "at ${PROJECT_DIR}, ${HOME} {{ f('${HOME}') }}{% raw %}${HOME}{% endraw %}";
         let text = rewrite(source, Dialect::Jinja, true).text;
         assert_eq!(text.len(), source.len());
-        assert_eq!(text, "at {{_p        }}, {{_h }} {{ f('${HOME}') }}{% raw %}${HOME}{% endraw %}");
+        assert_eq!(
+            text,
+            "at {{_p        }}, {{_h }} {{ f('${HOME}') }}{% raw %}${HOME}{% endraw %}"
+        );
     }
 
     #[test]

@@ -18,12 +18,25 @@ use crate::source::{SourceText, Sources, Span};
 use crate::text::cut;
 
 /// A template that does not parse.
-pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str, error: &Error) -> Diagnostic {
+pub(super) fn syntax(
+    engine: &Engine,
+    sources: &Sources,
+    name: &str,
+    text: &str,
+    error: &Error,
+) -> Diagnostic {
     let range = error.range().unwrap_or(text.len()..text.len());
     let detail = error.detail().unwrap_or("the template does not parse");
     let at = |range: Range<usize>| engine.span(sources, name, clamp(&range, text));
-    let finding = |range: &Range<usize>, message: String| Diagnostic::new(&rules::SYNTAX, at(range.clone()), message);
-    if let Some(Slip { range, message, help }) = slips::find(text, range.start) {
+    let finding = |range: &Range<usize>, message: String| {
+        Diagnostic::new(&rules::SYNTAX, at(range.clone()), message)
+    };
+    if let Some(Slip {
+        range,
+        message,
+        help,
+    }) = slips::find(text, range.start)
+    {
         return finding(&range, message.to_owned()).help(help);
     }
     if let Some(tag) = detail.strip_prefix("unknown statement ") {
@@ -37,7 +50,9 @@ pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str,
     if detail == "unexpected character" && text[range.start.min(text.len())..].starts_with('^') {
         let help = match engine.dialect {
             Dialect::Inja => "write it with a blank on each side: `a ^ b`",
-            Dialect::Jinja => "write `a ** b` for a power; `dialect = \"inja\"` in reqc.toml takes `a ^ b`",
+            Dialect::Jinja => {
+                "write `a ** b` for a power; `dialect = \"inja\"` in reqc.toml takes `a ^ b`"
+            }
         };
         return finding(&range, "`^` is no operator here".to_owned()).help(help);
     }
@@ -46,14 +61,20 @@ pub(super) fn syntax(engine: &Engine, sources: &Sources, name: &str, text: &str,
             .help("`{{ value }}` writes a value, `{% tag %}` is a tag, `{# … #}` a comment");
     }
     match unclosed::find(text, text.len()) {
-        Some(Unbalanced::Open(OpenTag { name, range })) => finding(&range, format!("this `{name}` is never closed"))
-            .help(format!("write `{{% end{name} %}}` where it ends")),
-        Some(Unbalanced::Delimiter { range, close }) => {
-            finding(&range, format!("this tag is never closed: `{close}` is missing"))
-                .help(format!("write `{close}` behind it"))
+        Some(Unbalanced::Open(OpenTag { name, range })) => {
+            finding(&range, format!("this `{name}` is never closed"))
+                .help(format!("write `{{% end{name} %}}` where it ends"))
         }
-        _ => finding(&range, "the template ends while something is still open".to_owned())
-            .help("look for a tag without its `{% end… %}`, or braces that are not closed"),
+        Some(Unbalanced::Delimiter { range, close }) => finding(
+            &range,
+            format!("this tag is never closed: `{close}` is missing"),
+        )
+        .help(format!("write `{close}` behind it")),
+        _ => finding(
+            &range,
+            "the template ends while something is still open".to_owned(),
+        )
+        .help("look for a tag without its `{% end… %}`, or braces that are not closed"),
     }
 }
 
@@ -67,23 +88,35 @@ fn misplaced_tag(
     match (TAGS.contains(&tag), unbalanced) {
         (true, Some(Unbalanced::WrongEnd { open } | Unbalanced::Open(open))) => {
             let OpenTag { name, range } = open;
-            reworded(format!("`{tag}` stands where `end{name}` is missing"), &finding)
-                .related(at(range), format!("this `{name}` is still open"))
-                .help(format!("write `{{% end{name} %}}` before it"))
+            reworded(
+                format!("`{tag}` stands where `end{name}` is missing"),
+                &finding,
+            )
+            .related(at(range), format!("this `{name}` is still open"))
+            .help(format!("write `{{% end{name} %}}` before it"))
         }
-        (true, _) if tag.starts_with("end") => reworded(format!("`{tag}` closes nothing"), &finding)
-            .help("remove it, or write the tag that it should close"),
-        (true, _) => reworded(format!("`{tag}` stands outside of what it divides"), &finding)
-            .help("write it between `{% if … %}` or `{% for … %}` and its end"),
+        (true, _) if tag.starts_with("end") => {
+            reworded(format!("`{tag}` closes nothing"), &finding)
+                .help("remove it, or write the tag that it should close")
+        }
+        (true, _) => reworded(
+            format!("`{tag}` stands outside of what it divides"),
+            &finding,
+        )
+        .help("write it between `{% if … %}` or `{% for … %}` and its end"),
         (false, _) => {
-            let help = did_you_mean(tag, TAGS).unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
+            let help = did_you_mean(tag, TAGS)
+                .unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
             finding.help(help)
         }
     }
 }
 
 fn reworded(message: String, finding: &Diagnostic) -> Diagnostic {
-    Diagnostic { message, ..finding.clone() }
+    Diagnostic {
+        message,
+        ..finding.clone()
+    }
 }
 
 /// The tags that open, divide and close.
@@ -119,23 +152,39 @@ const TAGS: [&str; 26] = [
 /// The parser's names for tokens, as they are written.
 fn in_symbols(detail: &str) -> String {
     let names = [("end of variable block", "`}}`"), ("end of block", "`%}`")];
-    names.iter().fold(detail.to_owned(), |text, (name, symbol)| text.replace(name, symbol))
+    names
+        .iter()
+        .fold(detail.to_owned(), |text, (name, symbol)| {
+            text.replace(name, symbol)
+        })
 }
 
 /// A template that failed while it was rendered.
-pub(super) fn runtime(engine: &Engine, sources: &Sources, kind: TemplateKind, failure: &Failure) -> Diagnostic {
+pub(super) fn runtime(
+    engine: &Engine,
+    sources: &Sources,
+    kind: TemplateKind,
+    failure: &Failure,
+) -> Diagnostic {
     let span = engine.place_span(sources, failure.at);
     if failure.error.kind() == ErrorKind::OutOfFuel {
         return endless(engine, sources, failure);
     }
-    let refusal = failure.error.source().and_then(|source| source.downcast_ref::<Refusal>());
-    if let Some((refusal, file)) = refusal.and_then(|refusal| Some((refusal, refusal.file.as_deref()?))) {
+    let refusal = failure
+        .error
+        .source()
+        .and_then(|source| source.downcast_ref::<Refusal>());
+    if let Some((refusal, file)) =
+        refusal.and_then(|refusal| Some((refusal, refusal.file.as_deref()?)))
+    {
         let id = sources.find_or_add(&file.path, || SourceText::salvage(&file.bytes));
         // What is no text stands for itself as one character.
         let text = sources.get(id).text();
         let wrong = clamp(&(file.at..file.at + 1), text);
         let finding = Diagnostic::new(refusal.rule, Span::new(id, wrong), refusal.message.clone());
-        return finding.related(span, "read here").maybe_help(refusal.help.clone());
+        return finding
+            .related(span, "read here")
+            .maybe_help(refusal.help.clone());
     }
     let finding = match refusal {
         Some(refusal) => Diagnostic::new(refusal.rule, span, refusal.message.clone())
@@ -143,7 +192,10 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, kind: TemplateKind, fa
             .caused_by(refusal.cause.clone()),
         None => describe(engine, sources, failure, kind),
     };
-    let steps = failure.steps.iter().filter_map(|step| Some((step.scope.kind()?, engine.place_span(sources, step.at))));
+    let steps = failure
+        .steps
+        .iter()
+        .filter_map(|step| Some((step.scope.kind()?, engine.place_span(sources, step.at))));
     let mut last = finding.primary.span;
     steps.fold(finding, |finding, (kind, place)| {
         // The text of a `call` block is in the macro that the block calls.
@@ -154,22 +206,43 @@ pub(super) fn runtime(engine: &Engine, sources: &Sources, kind: TemplateKind, fa
     })
 }
 
-/// A template that ran out of steps. Where exactly depends on the conversation; the outermost loop around does not.
+/// A template that ran out of steps. Where exactly depends on the conversation; the outermost loop
+/// around does not.
 fn endless(engine: &Engine, sources: &Sources, failure: &Failure) -> Diagnostic {
-    let places = failure.steps.iter().rev().map(|step| step.at).chain([failure.at]);
+    let places = failure
+        .steps
+        .iter()
+        .rev()
+        .map(|step| step.at)
+        .chain([failure.at]);
     let outermost = failure.steps.last().map_or(failure.at, |step| step.at);
     let span = { places }
         .find_map(|place| {
-            let loops = &engine.analyses.get(&engine.numbered[place.template as usize])?.loops;
-            let found = loops.iter().find(|range| range.contains(&place.range().start))?;
+            let loops = &engine
+                .analyses
+                .get(&engine.numbered[place.template as usize])?
+                .loops;
+            let found = loops
+                .iter()
+                .find(|range| range.contains(&place.range().start))?;
             Some(engine.place_span(sources, Place::new(place.template, found)))
         })
         .unwrap_or_else(|| engine.place_span(sources, Place::new(outermost.template, &(0..0))));
     let help = "look for a loop that grows with itself; a normal template needs a few hundred steps per message";
-    Diagnostic::new(&rules::TOO_MANY_STEPS, span, "the template takes too many steps").help(help)
+    Diagnostic::new(
+        &rules::TOO_MANY_STEPS,
+        span,
+        "the template takes too many steps",
+    )
+    .help(help)
 }
 
-fn describe(engine: &Engine, sources: &Sources, failure: &Failure, kind: TemplateKind) -> Diagnostic {
+fn describe(
+    engine: &Engine,
+    sources: &Sources,
+    failure: &Failure,
+    kind: TemplateKind,
+) -> Diagnostic {
     let (error, span) = (&failure.error, engine.place_span(sources, failure.at));
     let detail = error.detail().unwrap_or_default();
     // Whatever the template wanted to do with it.
@@ -179,22 +252,36 @@ fn describe(engine: &Engine, sources: &Sources, failure: &Failure, kind: Templat
     let called = failure.called.as_deref().unwrap_or_default();
     let (rule, message): (&'static Rule, String) = match error.kind() {
         ErrorKind::UndefinedError => {
-            let here = Absent { at: failure.at, kind: AbsentKind::Value };
+            let here = Absent {
+                at: failure.at,
+                kind: AbsentKind::Value,
+            };
             return undefined(engine, sources, (here, failure), kind);
         }
         ErrorKind::UnknownFunction => return unknown_function(called, span, kind),
-        ErrorKind::MissingArgument | ErrorKind::TooManyArguments => return wrong_arguments(called, error, span),
-        ErrorKind::WriteFailure if detail == functions::TOO_LARGE => {
-            (&rules::TOO_LARGE, "the template writes more than 32 MiB".into())
+        ErrorKind::MissingArgument | ErrorKind::TooManyArguments => {
+            return wrong_arguments(called, error, span);
         }
-        ErrorKind::InvalidOperation if detail.contains("recursion limit") => {
-            (&rules::TOO_DEEP, "macros or includes nest too deeply".into())
-        }
+        ErrorKind::WriteFailure if detail == functions::TOO_LARGE => (
+            &rules::TOO_LARGE,
+            "the template writes more than 32 MiB".into(),
+        ),
+        ErrorKind::InvalidOperation if detail.contains("recursion limit") => (
+            &rules::TOO_DEEP,
+            "macros or includes nest too deeply".into(),
+        ),
         ErrorKind::UnknownFilter | ErrorKind::UnknownTest | ErrorKind::UnknownMethod => {
             (&rules::UNKNOWN_NAME, detail.to_owned())
         }
         ErrorKind::TemplateNotFound => (&rules::INCLUDE_MISSING, detail.to_owned()),
-        kind => (&rules::FAILED, if detail.is_empty() { kind.to_string() } else { detail.to_owned() }),
+        kind => (
+            &rules::FAILED,
+            if detail.is_empty() {
+                kind.to_string()
+            } else {
+                detail.to_owned()
+            },
+        ),
     };
     let finding = Diagnostic::new(rule, span, message);
     match error.kind() {
@@ -218,28 +305,49 @@ fn describe(engine: &Engine, sources: &Sources, failure: &Failure, kind: Templat
     }
 }
 
-/// A call of something that is no function where it is called; elsewhere a template gives the name to a value.
+/// A call of something that is no function where it is called; elsewhere a template gives the name
+/// to a value.
 fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     let known = super::function_names(kind);
     let near = did_you_mean(name, known.iter().copied());
-    let holding =
-        || known.iter().find(|known| name.len() > 2 && known.contains(name)).map(|it| format!("did you mean `{it}`?"));
-    let help = near.or_else(holding).unwrap_or_else(|| format!("known functions: {}", known.join(", ")));
-    Diagnostic::new(&rules::UNKNOWN_NAME, span, format!("there is no function `{}`", cut(name, 60))).help(help)
+    let holding = || {
+        known
+            .iter()
+            .find(|known| name.len() > 2 && known.contains(name))
+            .map(|it| format!("did you mean `{it}`?"))
+    };
+    let help = near
+        .or_else(holding)
+        .unwrap_or_else(|| format!("known functions: {}", known.join(", ")));
+    Diagnostic::new(
+        &rules::UNKNOWN_NAME,
+        span,
+        format!("there is no function `{}`", cut(name, 60)),
+    )
+    .help(help)
 }
 
 /// Returns what templates can read: of a conversation, and of a loop.
 fn members() -> impl Iterator<Item = &'static str> {
-    let data = TEMPLATE_DATA.iter().flat_map(|(_, members)| members.iter().copied());
+    let data = TEMPLATE_DATA
+        .iter()
+        .flat_map(|(_, members)| members.iter().copied());
     data.chain(["first", "index", "index0", "last", "length", "revindex"])
 }
 
 /// Returns what to write for a variable that a template of a kind does not have.
 fn variable_help(name: &str, kind: TemplateKind) -> String {
-    const AS_TEXT: &str = "braces that are meant as text stand between `{% raw %}` and `{% endraw %}`";
+    const AS_TEXT: &str =
+        "braces that are meant as text stand between `{% raw %}` and `{% endraw %}`";
     let (known, about): (&[&str], _) = match kind {
-        TemplateKind::Prompt => (&["language", "project_name"], "a system prompt knows `language` and `project_name`"),
-        TemplateKind::Body => (&["ctx", "loop"], "everything about the conversation is a member of `ctx`"),
+        TemplateKind::Prompt => (
+            &["language", "project_name"],
+            "a system prompt knows `language` and `project_name`",
+        ),
+        TemplateKind::Body => (
+            &["ctx", "loop"],
+            "everything about the conversation is a member of `ctx`",
+        ),
     };
     did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{about}; {AS_TEXT}"))
 }
@@ -252,8 +360,14 @@ const CALLS: [(&str, &str); 17] = [
     ("existsIn", "existsIn(object, 'key')"),
     ("ext", "ext(path)"),
     ("file_exists", "file_exists('path')"),
-    ("filter_by_type", "filter_by_type(message.content_blocks, 'text')"),
-    ("filter_skip_role", "filter_skip_role(ctx.history, 'system')"),
+    (
+        "filter_by_type",
+        "filter_by_type(message.content_blocks, 'text')",
+    ),
+    (
+        "filter_skip_role",
+        "filter_skip_role(ctx.history, 'system')",
+    ),
     ("head_lines", "head_lines(text, 10)"),
     ("length", "length(value)"),
     ("lower", "lower(text)"),
@@ -271,7 +385,11 @@ fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
         ErrorKind::MissingArgument => "too few arguments",
         _ => "too many arguments",
     };
-    let message = if called.is_empty() { what.to_owned() } else { format!("`{called}` has {what}") };
+    let message = if called.is_empty() {
+        what.to_owned()
+    } else {
+        format!("`{called}` has {what}")
+    };
     let finding = Diagnostic::new(&rules::FAILED, span, message);
     match CALLS.iter().find(|(name, _)| *name == called) {
         Some((_, call)) => finding.help(format!("write `{call}`")),
@@ -286,13 +404,20 @@ fn undefined(
     (absent, failure): (Absent, &Failure),
     kind: TemplateKind,
 ) -> Diagnostic {
-    let (missing, at) = (engine.place_span(sources, absent.at), engine.place_span(sources, failure.at));
+    let (missing, at) = (
+        engine.place_span(sources, absent.at),
+        engine.place_span(sources, failure.at),
+    );
     let expression = sources.slice(missing).trim();
     match absent.kind {
         AbsentKind::Parameter => {
-            let message = format!("`{expression}` is a parameter, and the call of the macro gives it no value");
+            let message = format!(
+                "`{expression}` is a parameter, and the call of the macro gives it no value"
+            );
             let finding = Diagnostic::new(&rules::UNDEFINED, at, message);
-            finding.related(missing, "the parameter").help("give it in the call, or declare a default: `name=\"\"`")
+            finding
+                .related(missing, "the parameter")
+                .help("give it in the call, or declare a default: `name=\"\"`")
         }
         AbsentKind::Import => {
             let message = format!("the imported template has no `{expression}`");
@@ -303,9 +428,15 @@ fn undefined(
         }
         AbsentKind::Value => {
             // What gave it is the place, if it stands in the tag that uses it.
-            let is_here = failure.at.contains(absent.at) || engine.is_in_one_tag(absent.at, failure.at, sources);
+            let is_here = failure.at.contains(absent.at)
+                || engine.is_in_one_tag(absent.at, failure.at, sources);
             let (message, help) = absence(expression, failure.object.as_ref(), kind);
-            Diagnostic::new(&rules::UNDEFINED, if is_here { missing } else { at }, message).help(help)
+            Diagnostic::new(
+                &rules::UNDEFINED,
+                if is_here { missing } else { at },
+                message,
+            )
+            .help(help)
         }
     }
 }
@@ -314,36 +445,47 @@ fn undefined(
 fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (String, String) {
     const ASK: &str = "if it may be absent, ask first with `is defined`";
     if let Some((holder, member)) = member_of(expression) {
-        return (format!("`{holder}` has no `{member}`"), member_help(expression, &member, object));
+        return (
+            format!("`{holder}` has no `{member}`"),
+            member_help(expression, &member, object),
+        );
     }
     if expression == "ctx" {
-        let help =
-            "it is rendered before the conversation is: known are `language`, `project_name` and the file functions";
+        let help = "it is rendered before the conversation is: known are `language`, `project_name` and the file functions";
         return ("a system prompt sees no `ctx`".to_owned(), help.to_owned());
     }
     match (is_name(expression), is_path(expression)) {
-        (true, _) => (format!("there is no variable `{expression}`"), variable_help(expression, kind)),
-        (_, true) => (format!("`{}` is undefined", cut(expression, 61)), ASK.to_owned()),
+        (true, _) => (
+            format!("there is no variable `{expression}`"),
+            variable_help(expression, kind),
+        ),
+        (_, true) => (
+            format!("`{}` is undefined", cut(expression, 61)),
+            ASK.to_owned(),
+        ),
         _ => ("a value here is undefined".to_owned(), ASK.to_owned()),
     }
 }
 
 /// Returns what to write instead of a member that an object lacks.
 ///
-/// The members of `ctx`, messages, blocks and tools are known: what another kind of object has, this one never has, and asking for
-/// it first would only hide the slip.
+/// The members of `ctx`, messages, blocks and tools are known: what another kind of object has,
+/// this one never has, and asking for it first would only hide the slip.
 fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
     let ask = || format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
     let Some((name, known)) = object.and_then(kind_of_object) else {
         // A member that some conversations have is no slip.
         let is_known = members().any(|known| known == member);
-        return did_you_mean(member, members()).filter(|_| !is_known).unwrap_or_else(ask);
+        return did_you_mean(member, members())
+            .filter(|_| !is_known)
+            .unwrap_or_else(ask);
     };
     if known.contains(&member) {
         return ask();
     }
     let (article, listed) = (if name == "ctx" { "" } else { "a " }, known.join("`, `"));
-    did_you_mean(member, known.iter().copied()).unwrap_or_else(|| format!("{article}{name} has `{listed}`"))
+    did_you_mean(member, known.iter().copied())
+        .unwrap_or_else(|| format!("{article}{name} has `{listed}`"))
 }
 
 /// Returns what kind of template data an object is, and the members that such an object can have.
@@ -360,7 +502,9 @@ fn kind_of_object(object: &Value) -> Option<(&'static str, &'static [&'static st
 }
 
 fn has(member: &str, object: &Value) -> bool {
-    object.get_attr(member).is_ok_and(|member| !member.is_undefined())
+    object
+        .get_attr(member)
+        .is_ok_and(|member| !member.is_undefined())
 }
 
 impl Engine {
@@ -381,8 +525,13 @@ fn member_of(expression: &str) -> Option<(String, String)> {
     let (object, member) = match &tree {
         Expr::GetAttr(it) => (&expression[..expression.rfind('.')?], it.name.to_owned()),
         Expr::GetItem(it) => {
-            let Expr::Const(name) = &it.subscript_expr else { return None };
-            (&expression[..expression.rfind('[')?], name.value.as_str()?.to_owned())
+            let Expr::Const(name) = &it.subscript_expr else {
+                return None;
+            };
+            (
+                &expression[..expression.rfind('[')?],
+                name.value.as_str()?.to_owned(),
+            )
         }
         _ => return None,
     };
@@ -390,14 +539,19 @@ fn member_of(expression: &str) -> Option<(String, String)> {
     (is_path(object) && is_name(&member)).then(|| (object.to_owned(), member))
 }
 
-/// Returns `true` if a text is a variable, with members and elements behind it, or a literal: nothing that is open.
+/// Returns `true` if a text is a variable, with members and elements behind it, or a literal:
+/// nothing that is open.
 fn is_path(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-'))
+    text.chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-'))
         && text.matches('[').count() == text.matches(']').count()
 }
 
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 fn clamp(range: &Range<usize>, text: &str) -> Range<usize> {
@@ -412,8 +566,16 @@ mod tests {
 
     #[test]
     fn each_function_of_ours_shows_how_it_is_called() {
-        for name in [TemplateKind::Body, TemplateKind::Prompt].into_iter().flat_map(function_names) {
-            assert!(CALLS.iter().any(|(known, call)| known == name && call.starts_with(name)), "{name}");
+        for name in [TemplateKind::Body, TemplateKind::Prompt]
+            .into_iter()
+            .flat_map(function_names)
+        {
+            assert!(
+                CALLS
+                    .iter()
+                    .any(|(known, call)| known == name && call.starts_with(name)),
+                "{name}"
+            );
         }
     }
 }

@@ -1,36 +1,52 @@
 //! Evaluates templates: a walk over the engine's own syntax tree that can be watched.
 //!
-//! Input: a [`Template`], which [`lower`] makes of a text, the data, and a [`Watch`] that is told what happens. Output: the text,
-//! or a [`Failure`] that knows its place. Values, filters and arithmetic are minijinja's; what statements do is written here once,
-//! and a differential test holds it to the engine. Where a value came from travels beside it, as its [`Origin`].
+//! Input: a [`Template`], which [`lower`] makes of a text, the data, and a [`Watch`] that is told
+//! what happens. Output: the text, or a [`Failure`] that knows its place. Values, filters and
+//! arithmetic are minijinja's; what statements do is written here once, and a differential test
+//! holds it to the engine. Where a value came from travels beside it, as its [`Origin`].
 //!
 //! # How a byte of a body gets its writer
 //!
-//! 1. A body is first made without writers: a watch whose `FOLLOWS` is false costs no origins and no runs.
+//! 1. A body is first made without writers: a watch whose `FOLLOWS` is false costs no origins and
+//!    no runs.
 //! 2. When a finding asks for a place, `unit::record` looks up which splice of the body holds it.
-//! 3. A splice is the part of a body that one template wrote; all other parts are literals of profiles or provider steps, which
+//! 3. A splice is the part of a body that one template wrote; all other parts are literals of
+//!    profiles or provider steps, which
 //!    name their own places.
-//! 4. The template of the splice is evaluated again with the watch `Trace`; the record keeps the recording, and the memory keeps
+//! 4. The template of the splice is evaluated again with the watch `Trace`; the record keeps the
+//!    recording, and the memory keeps
 //!    places in templates that several agents share.
-//! 5. Each variable that the template is given starts with an origin: `ctx` with the root of the data, another with its own path.
-//! 6. A member or an element of data has the path of its object and its own name or index as origin.
+//! 5. Each variable that the template is given starts with an origin: `ctx` with the root of the
+//!    data, another with its own path.
+//! 6. A member or an element of data has the path of its object and its own name or index as
+//!    origin.
 //! 7. A captured text has the text itself with all of its writers as origin.
 //! 8. A list or an object that a template makes has the origins of its parts.
 //! 9. Nothing is known of any other value, and a text computed from it names no inputs.
-//! 10. Text with writers is a `Told`: the text, and runs that cover all of its bytes in order. A run says how many bytes it has, who
+//! 10. Text with writers is a `Told`: the text, and runs that cover all of its bytes in order. A
+//!     run says how many bytes it has, who
 //!     wrote them, how often they were escaped, by which tag and in which frame.
-//! 11. Literal text of a template, or a literal of an expression, makes a run whose writer is its place in the template.
-//! 12. `{{ value }}` makes a run of the value's origin: a path of the data, a file that a prompt read, or inputs it was computed
+//! 11. Literal text of a template, or a literal of an expression, makes a run whose writer is its
+//!     place in the template.
+//! 12. `{{ value }}` makes a run of the value's origin: a path of the data, a file that a prompt
+//!     read, or inputs it was computed
 //!     from.
-//! 13. JSON that a tag writes is cut into leaves with their own writers, and the quotes and brackets between them, which the tag wrote.
-//! 14. Escaping keeps the runs and counts itself, so that an offset in the output leads back to one in the source.
-//! 15. Filters that keep content hand the runs on; any other result is computed, from the inputs of its arguments.
-//! 16. The first tag that writes a run is noted in it with the frame; a later tag that writes the capture does not replace it.
-//! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and knows its parent: the frames of a run tell which steps led
+//! 13. JSON that a tag writes is cut into leaves with their own writers, and the quotes and
+//!     brackets between them, which the tag wrote.
+//! 14. Escaping keeps the runs and counts itself, so that an offset in the output leads back to one
+//!     in the source.
+//! 15. Filters that keep content hand the runs on; any other result is computed, from the inputs of
+//!     its arguments.
+//! 16. The first tag that writes a run is noted in it with the frame; a later tag that writes the
+//!     capture does not replace it.
+//! 17. A frame is an include, a macro, a `call`, `set` or `filter` block, and knows its parent: the
+//!     frames of a run tell which steps led
 //!     to it.
 //! 18. A text of too many runs becomes one run that was computed from its first inputs.
-//! 19. The system prompt has a recording of its own; runs that it wrote are marked, and their tags and frames looked up there.
-//! 20. To answer for a byte, `Recording::written` finds the run that covers it, and turns its place into a span of a file, or its
+//! 19. The system prompt has a recording of its own; runs that it wrote are marked, and their tags
+//!     and frames looked up there.
+//! 20. To answer for a byte, `Recording::written` finds the run that covers it, and turns its place
+//!     into a span of a file, or its
 //!     path into a value of the conversation.
 
 mod closure;
@@ -61,7 +77,9 @@ pub(super) use objects::{Function, Module, Namespace};
 pub(super) use reads::Reads;
 pub(super) use trace::{Frame, Trace};
 pub(super) use tree::{Place, Template};
-pub(super) use value::{Absent, AbsentKind, Arguments, Names, Native, Origin, Tracked, of_data, told_as};
+pub(super) use value::{
+    Absent, AbsentKind, Arguments, Names, Native, Origin, Tracked, of_data, told_as,
+};
 pub(super) use watch::Watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,12 +124,18 @@ pub(super) trait Library {
     /// Returns the template that a name in an include leads to.
     fn find(&self, name: &str) -> Option<&Template>;
 
-    /// Returns what a partial writes at its include in a template, and the steps that this takes, if that is known.
+    /// Returns what a partial writes at its include in a template, and the steps that this takes,
+    /// if that is known.
     ///
     /// # Errors
     ///
     /// If the work that it takes is too much.
-    fn known(&self, _template: &Template, _name: &str, _names: &dyn Names) -> Result<Option<Known>, Error> {
+    fn known(
+        &self,
+        _template: &Template,
+        _name: &str,
+        _names: &dyn Names,
+    ) -> Result<Option<Known>, Error> {
         Ok(None)
     }
 }
@@ -144,10 +168,19 @@ pub(super) struct Output<W> {
 }
 
 /// Evaluates a template.
-pub(super) fn run<'e, W: Watch>(template: &'e Template, input: Input<'e>, state: State<'e, 'e>, watch: W) -> Output<W> {
+pub(super) fn run<'e, W: Watch>(
+    template: &'e Template,
+    input: Input<'e>,
+    state: State<'e, 'e>,
+    watch: W,
+) -> Output<W> {
     let mut variables = Variables::new(input.globals);
     for (name, value) in input.data {
-        let origin = if W::FOLLOWS { origin_of(&name) } else { Origin::Unknown };
+        let origin = if W::FOLLOWS {
+            origin_of(&name)
+        } else {
+            Origin::Unknown
+        };
         variables.give(name, Tracked { value, origin });
     }
     let mut eval = Eval {
@@ -171,12 +204,18 @@ pub(super) fn run<'e, W: Watch>(template: &'e Template, input: Input<'e>, state:
         watch,
     };
     eval.add_blocks(template);
-    let outcome = eval.template(template).map_err(|failure| eval.with_object(failure));
+    let outcome = eval
+        .template(template)
+        .map_err(|failure| eval.with_object(failure));
     let text = match eval.out.into_iter().next() {
         Some(Sink::Text(text)) => text,
         _ => Told::new(W::FOLLOWS),
     };
-    Output { text, outcome, watch: eval.watch }
+    Output {
+        text,
+        outcome,
+        watch: eval.watch,
+    }
 }
 
 /// `ctx` is the data, others are members beside it.
@@ -239,7 +278,9 @@ struct Eval<'e, W> {
 impl<'e, W: Watch> Eval<'e, W> {
     /// Adds the object that lacks what a render failed for.
     fn with_object(&mut self, mut failure: Failure) -> Failure {
-        failure.object = failure.missing.and_then(|absent| self.lacking.remove(&absent.at));
+        failure.object = failure
+            .missing
+            .and_then(|absent| self.lacking.remove(&absent.at));
         failure
     }
 
@@ -249,7 +290,14 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn add_blocks(&mut self, template: &'e Template) {
         for block in &template.blocks {
-            self.blocks.entry(&block.name).or_insert(Blocks { all: Vec::new(), depth: 0 }).all.push(block);
+            self.blocks
+                .entry(&block.name)
+                .or_insert(Blocks {
+                    all: Vec::new(),
+                    depth: 0,
+                })
+                .all
+                .push(block);
         }
     }
 
@@ -290,7 +338,10 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn captured(&self, text: Told) -> Tracked {
         let text = Tracked::text(text);
         match (self.escapes, text.value.as_str()) {
-            (true, Some(safe)) => Tracked { value: Value::from_safe_string(safe.to_owned()), ..text },
+            (true, Some(safe)) => Tracked {
+                value: Value::from_safe_string(safe.to_owned()),
+                ..text
+            },
             _ => text,
         }
     }
@@ -320,7 +371,16 @@ pub(super) fn render_alone(text: &str, dialect: crate::repo::Dialect) -> Result<
     let template = lower(text, dialect, 0, &[]).map_err(|error| error.to_string())?;
     let globals = super::functions::globals(dialect).into_iter().collect();
     let environment = super::environment();
-    let input = Input { library: &Empty, globals: &globals, data: Vec::new(), prompt: None, most: usize::MAX };
+    let input = Input {
+        library: &Empty,
+        globals: &globals,
+        data: Vec::new(),
+        prompt: None,
+        most: usize::MAX,
+    };
     let output = run(&template, input, environment.empty_state(), ());
-    output.outcome.map(|()| output.text.text).map_err(|failure| failure.error.to_string())
+    output
+        .outcome
+        .map(|()| output.text.text)
+        .map_err(|failure| failure.error.to_string())
 }

@@ -11,10 +11,18 @@ use crate::repo::Dialect;
 use crate::text::stable_id;
 
 /// The functions that bodies and partials may call, beside those that every template may.
-pub(super) const BODY_FUNCTIONS: [&str; 7] =
-    ["tojson", "existsIn", "length", "filter_by_type", "filter_skip_role", "strip_signature_suffix", "tool_id"];
+pub(super) const BODY_FUNCTIONS: [&str; 7] = [
+    "tojson",
+    "existsIn",
+    "length",
+    "filter_by_type",
+    "filter_skip_role",
+    "strip_signature_suffix",
+    "tool_id",
+];
 
-/// The name that `loop.index` is rewritten to where it counts from 0: as long as the original, with padding.
+/// The name that `loop.index` is rewritten to where it counts from 0: as long as the original, with
+/// padding.
 pub(super) const INDEX_FROM_0: &str = "_i";
 
 /// Functions of bodies, but for `tool_id`, which depends on the wire format.
@@ -30,12 +38,15 @@ const OF_BODIES: [(&str, Apply); 6] = [
 /// Returns the functions that templates of a dialect may call, by name.
 pub(super) fn globals(dialect: Dialect) -> Vec<(&'static str, Value)> {
     let of_inja = inja::functions().filter(|_| dialect == Dialect::Inja);
-    let of_all = FUNCTIONS.into_iter().chain(OF_BODIES).map(|(name, apply)| (name, Function::of(name, apply)));
+    let of_all = FUNCTIONS
+        .into_iter()
+        .chain(OF_BODIES)
+        .map(|(name, apply)| (name, Function::of(name, apply)));
     of_all.chain(of_inja).collect()
 }
 
-/// Writes a value that a template emits. Booleans, lists and maps are JSON, as in the other dialect: the engine's own
-/// `True` and `{'a': 1}` are of no use to a request.
+/// Writes a value that a template emits. Booleans, lists and maps are JSON, as in the other
+/// dialect: the engine's own `True` and `{'a': 1}` are of no use to a request.
 ///
 /// # Errors
 ///
@@ -68,7 +79,8 @@ pub(super) fn charge_text(text: &str) -> Result<(), Error> {
     account::make(within_limit(text)?.len())
 }
 
-/// Refuses a text that is larger than all output may be: what is captured is not written yet, and could grow on.
+/// Refuses a text that is larger than all output may be: what is captured is not written yet, and
+/// could grow on.
 fn within_limit(text: &str) -> Result<&str, Error> {
     match text.len() > super::MAX_OUTPUT {
         true => Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE)),
@@ -79,12 +91,16 @@ fn within_limit(text: &str) -> Result<&str, Error> {
 /// The message of errors where [`MAX_OUTPUT`](super::MAX_OUTPUT) is passed.
 pub(super) const TOO_LARGE: &str = "the output is too large";
 
-/// Compact JSON, nothing escaped beyond what JSON needs. Indentation arguments are refused rather than ignored.
+/// Compact JSON, nothing escaped beyond what JSON needs. Indentation arguments are refused rather
+/// than ignored.
 pub(super) fn tojson(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (_, rest): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
     match rest.is_empty() {
         true => json(&native.arguments.get(0), native.follows).map(Tracked::text),
-        false => Err(Error::new(ErrorKind::TooManyArguments, "tojson takes one value and writes it compactly")),
+        false => Err(Error::new(
+            ErrorKind::TooManyArguments,
+            "tojson takes one value and writes it compactly",
+        )),
     }
 }
 
@@ -99,7 +115,10 @@ pub(super) fn to_json(value: &Value) -> Result<String, Error> {
 
 /// Returns a value as compact JSON, with its writers if they are followed.
 fn json(value: &Tracked, follows: bool) -> Result<Told, Error> {
-    let mut out = JsonWriter { out: Told::new(follows), follows };
+    let mut out = JsonWriter {
+        out: Told::new(follows),
+        follows,
+    };
     out.write(&value.value, &value.origin, 0)?;
     account::make(2 * out.out.text.len())?;
     Ok(out.out)
@@ -117,7 +136,10 @@ impl JsonWriter {
             return Err(Error::new(ErrorKind::WriteFailure, TOO_LARGE));
         }
         if depth > crate::json::MAX_DEPTH {
-            return Err(Error::new(ErrorKind::BadSerialization, "the value is nested too deeply"));
+            return Err(Error::new(
+                ErrorKind::BadSerialization,
+                "the value is nested too deeply",
+            ));
         }
         match value.kind() {
             ValueKind::Undefined => return Err(undefined()),
@@ -127,7 +149,12 @@ impl JsonWriter {
             ValueKind::String => self.string(value.as_str().unwrap_or_default(), origin),
             ValueKind::Seq | ValueKind::Iterable => self.list(value, origin, depth)?,
             ValueKind::Map => self.object(value, origin, depth)?,
-            kind => return Err(Error::new(ErrorKind::BadSerialization, format!("a {kind} has no JSON form"))),
+            kind => {
+                return Err(Error::new(
+                    ErrorKind::BadSerialization,
+                    format!("a {kind} has no JSON form"),
+                ));
+            }
         }
         Ok(())
     }
@@ -136,7 +163,12 @@ impl JsonWriter {
         match (self.follows, origin) {
             (false, _) => self.out.text.push_str(text),
             (true, Origin::Data(path)) => self.out.push(&of_data(text, path)),
-            (true, origin) => self.out.push_one(text, Writer::Computed { from: origin.inputs().into() }),
+            (true, origin) => self.out.push_one(
+                text,
+                Writer::Computed {
+                    from: origin.inputs().into(),
+                },
+            ),
         }
     }
 
@@ -147,7 +179,13 @@ impl JsonWriter {
         let told = match origin {
             Origin::Text(told) if told.text == text => told.escaped(),
             Origin::Data(path) => of_data(text, path).escaped(),
-            origin => Told::one(text, Writer::Computed { from: origin.inputs().into() }).escaped(),
+            origin => Told::one(
+                text,
+                Writer::Computed {
+                    from: origin.inputs().into(),
+                },
+            )
+            .escaped(),
         };
         self.out.push(&told);
     }
@@ -165,7 +203,11 @@ impl JsonWriter {
         for (index, element) in value.try_iter()?.enumerate() {
             self.sign(if is_empty { "[" } else { "," });
             is_empty = false;
-            let origin = if self.follows { origin.element(index) } else { Origin::Unknown };
+            let origin = if self.follows {
+                origin.element(index)
+            } else {
+                Origin::Unknown
+            };
             self.write(&element, &origin, depth + 1)?;
         }
         match is_empty {
@@ -184,7 +226,11 @@ impl JsonWriter {
             lead.push_json(&name);
             lead.text.push(':');
             self.sign(&lead.text);
-            let origin = if self.follows { origin.member(&name, || Some(index)) } else { Origin::Unknown };
+            let origin = if self.follows {
+                origin.member(&name, || Some(index))
+            } else {
+                Origin::Unknown
+            };
             self.write(&value.get_item(&key)?, &origin, depth + 1)?;
         }
         match is_empty {
@@ -207,15 +253,22 @@ fn number(value: &Value) -> Result<String, Error> {
     if value.is_integer() {
         let fits = i64::try_from(value.clone()).is_ok() || u64::try_from(value.clone()).is_ok();
         if !fits {
-            return Err(Error::new(ErrorKind::BadSerialization, format!("the integer {value} does not fit 64 bits")));
+            return Err(Error::new(
+                ErrorKind::BadSerialization,
+                format!("the integer {value} does not fit 64 bits"),
+            ));
         }
         return Ok(value.to_string());
     }
     let float = f64::try_from(value.clone())?;
     if !float.is_finite() {
-        return Err(Error::new(ErrorKind::BadSerialization, format!("{float} has no JSON form")));
+        return Err(Error::new(
+            ErrorKind::BadSerialization,
+            format!("{float} has no JSON form"),
+        ));
     }
-    serde_json::to_string(&float).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
+    serde_json::to_string(&float)
+        .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
 /// The error for an undefined value. Where the value came from says its origin.
@@ -264,10 +317,12 @@ pub(super) fn length(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
     match value.kind() {
         ValueKind::Undefined => Err(undefined()),
-        kind => value
-            .len()
-            .map(Tracked::plain)
-            .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no length"))),
+        kind => value.len().map(Tracked::plain).ok_or_else(|| {
+            Error::new(
+                ErrorKind::InvalidOperation,
+                format!("a {kind} has no length"),
+            )
+        }),
     }
 }
 
@@ -284,7 +339,11 @@ fn filter_skip_role(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 }
 
 /// Keeps the elements of the first argument whose member passes.
-fn filter(native: &Native<'_, '_>, member: &str, keep: impl Fn(&str) -> bool) -> Result<Tracked, Error> {
+fn filter(
+    native: &Native<'_, '_>,
+    member: &str,
+    keep: impl Fn(&str) -> bool,
+) -> Result<Tracked, Error> {
     let list = native.arguments.get(0);
     if list.value.is_undefined() {
         return Err(undefined());
@@ -295,8 +354,15 @@ fn filter(native: &Native<'_, '_>, member: &str, keep: impl Fn(&str) -> bool) ->
         let found = element.get_attr(member)?;
         account::read(found.as_bytes().map_or(0, <[u8]>::len))?;
         if keep(found.as_str().unwrap_or_default()) {
-            let origin = if native.follows { list.origin.element(index) } else { Origin::Unknown };
-            kept.push(Tracked { value: element, origin });
+            let origin = if native.follows {
+                list.origin.element(index)
+            } else {
+                Origin::Unknown
+            };
+            kept.push(Tracked {
+                value: element,
+                origin,
+            });
         }
     }
     Ok(Tracked::list(kept))
@@ -326,15 +392,26 @@ pub enum IdRule {
 impl IdRule {
     /// The id itself if it fits; else a stable one that fits, the same for a call and its result.
     pub fn apply(self, id: &str) -> String {
-        if self.fits(id) { id.to_owned() } else { stable_id(id) }
+        if self.fits(id) {
+            id.to_owned()
+        } else {
+            stable_id(id)
+        }
     }
 
     fn fits(self, id: &str) -> bool {
         match self {
             IdRule::Any => true,
             IdRule::AtMost(limit) => (1..=limit).contains(&id.chars().count()),
-            IdRule::Word => !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')),
-            IdRule::Alphanumeric(len) => id.len() == len && id.bytes().all(|b| b.is_ascii_alphanumeric()),
+            IdRule::Word => {
+                !id.is_empty()
+                    && id
+                        .bytes()
+                        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+            }
+            IdRule::Alphanumeric(len) => {
+                id.len() == len && id.bytes().all(|b| b.is_ascii_alphanumeric())
+            }
         }
     }
 
@@ -363,12 +440,23 @@ mod tests {
     #[test]
     fn tojson_is_compact_and_escapes_nothing_more_than_json_needs() {
         assert_eq!(
-            render(r#"{{ {"b": "<&>'é\u2028", "a": [1, 1.0, none, true]} | tojson }}"#).expect("renders"),
+            render(r#"{{ {"b": "<&>'é\u2028", "a": [1, 1.0, none, true]} | tojson }}"#)
+                .expect("renders"),
             "{\"b\":\"<&>'é\u{2028}\",\"a\":[1,1.0,null,true]}"
         );
-        assert_eq!(render("{{ tojson(tojson({})) }}").expect("renders"), "\"{}\"");
-        assert!(render("{{ tojson(18446744073709551616) }}").expect_err("too large").contains("64 bits"));
-        assert!(render("{{ tojson([none.x]) }}").is_err(), "undefined is strict inside lists too");
+        assert_eq!(
+            render("{{ tojson(tojson({})) }}").expect("renders"),
+            "\"{}\""
+        );
+        assert!(
+            render("{{ tojson(18446744073709551616) }}")
+                .expect_err("too large")
+                .contains("64 bits")
+        );
+        assert!(
+            render("{{ tojson([none.x]) }}").is_err(),
+            "undefined is strict inside lists too"
+        );
     }
 
     #[test]
@@ -377,23 +465,40 @@ mod tests {
             render("{{ true }} {{ [1, 'é', false] }} {{ {'a': none} }}").expect("renders"),
             r#"true [1,"é",false] {"a":null}"#
         );
-        assert_eq!(render("{{ 'a\"b' }} {{ 1 }} {{ 1.5 }}").expect("renders"), "a\"b 1 1.5");
-        assert!(render("{{ [none.x] }}").is_err(), "undefined is strict inside lists too");
+        assert_eq!(
+            render("{{ 'a\"b' }} {{ 1 }} {{ 1.5 }}").expect("renders"),
+            "a\"b 1 1.5"
+        );
+        assert!(
+            render("{{ [none.x] }}").is_err(),
+            "undefined is strict inside lists too"
+        );
     }
 
     #[test]
     fn helpers_do_what_their_names_say() {
-        assert_eq!(render(r#"{{ length("abc") }}{{ length([1]) }}"#).expect("renders"), "31");
         assert_eq!(
-            render(r#"{{ existsIn({"a": 1}, "a") }}{{ existsIn({"a": 1}, "b") }}"#).expect("renders"),
+            render(r#"{{ length("abc") }}{{ length([1]) }}"#).expect("renders"),
+            "31"
+        );
+        assert_eq!(
+            render(r#"{{ existsIn({"a": 1}, "a") }}{{ existsIn({"a": 1}, "b") }}"#)
+                .expect("renders"),
             "truefalse"
         );
         assert_eq!(
-            render(r#"{{ filter_by_type([{"type": "a"}, {"type": "b"}], "b") | length }}"#).expect("renders"),
+            render(r#"{{ filter_by_type([{"type": "a"}, {"type": "b"}], "b") | length }}"#)
+                .expect("renders"),
             "1"
         );
-        assert_eq!(render(r#"{{ strip_signature_suffix("t\n[Signature: x]") }}"#).expect("renders"), "t");
-        assert_eq!(render(r#"{{ "a" + "<cursor>" + "b" }}"#).expect("renders"), "a<cursor>b");
+        assert_eq!(
+            render(r#"{{ strip_signature_suffix("t\n[Signature: x]") }}"#).expect("renders"),
+            "t"
+        );
+        assert_eq!(
+            render(r#"{{ "a" + "<cursor>" + "b" }}"#).expect("renders"),
+            "a<cursor>b"
+        );
     }
 
     #[test]
@@ -405,7 +510,10 @@ mod tests {
         assert_ne!(IdRule::Alphanumeric(9).apply("toolu_02"), made);
         assert_eq!(IdRule::AtMost(40).apply("call 1"), "call 1");
         assert_eq!(IdRule::AtMost(4).apply("call_1").len(), 9);
-        assert_eq!(IdRule::Word.apply("a b"), IdRule::Alphanumeric(9).apply("a b"));
+        assert_eq!(
+            IdRule::Word.apply("a b"),
+            IdRule::Alphanumeric(9).apply("a b")
+        );
         assert_ne!(IdRule::Word.apply(""), "");
         assert_eq!(IdRule::Any.apply("any thing"), "any thing");
     }

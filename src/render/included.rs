@@ -1,8 +1,10 @@
-//! The outputs of partials, made once for a conversation: templates of a profile are often a line around what all others include.
+//! The outputs of partials, made once for a conversation: templates of a profile are often a line
+//! around what all others include.
 //!
-//! A partial writes the same wherever it is included if no name that it looks up can be one of the template's own. That is told from
-//! the texts alone ([`Engine::find_repeated`]). Where it holds, the text is taken as it is known, and what the partial took is
-//! charged again: in text, cost and limits nothing differs. One that fails is evaluated where it stands.
+//! A partial writes the same wherever it is included if no name that it looks up can be one of the
+//! template's own. That is told from the texts alone ([`Engine::find_repeated`]). Where it holds,
+//! the text is taken as it is known, and what the partial took is charged again: in text, cost and
+//! limits nothing differs. One that fails is evaluated where it stands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -75,10 +77,12 @@ struct Users {
 }
 
 impl Repeated {
-    /// Returns `true` if the text that a partial writes in a template is of use to another template.
+    /// Returns `true` if the text that a partial writes in a template is of use to another
+    /// template.
     fn is_of_use(&self, template: &str, partial: &str) -> bool {
         let partials = self.by_template.get(template);
-        partials.is_some_and(|partials| partials.iter().any(|it| **it == *partial)) && self.users[partial].count > 1
+        partials.is_some_and(|partials| partials.iter().any(|it| **it == *partial))
+            && self.users[partial].count > 1
     }
 }
 
@@ -91,9 +95,19 @@ pub(super) struct Names {
 
 impl Names {
     fn add(&mut self, analysis: &Analysis) {
-        let called =
-            analysis.calls.iter().filter(|called| called.what == Callable::Function).map(|called| &called.name);
-        self.looked_up.extend(analysis.variables.iter().map(|(name, _)| name).chain(called).cloned());
+        let called = analysis
+            .calls
+            .iter()
+            .filter(|called| called.what == Callable::Function)
+            .map(|called| &called.name);
+        self.looked_up.extend(
+            analysis
+                .variables
+                .iter()
+                .map(|(name, _)| name)
+                .chain(called)
+                .cloned(),
+        );
         self.set.extend(analysis.set.iter().cloned());
     }
 
@@ -108,19 +122,35 @@ impl Names {
 }
 
 impl Engine {
-    /// Finds the partials that a template of a body includes and that write there what they write alone.
+    /// Finds the partials that a template of a body includes and that write there what they write
+    /// alone.
     pub(super) fn find_repeated(&mut self, template: &Arc<str>) {
-        let Some(analysis) = self.analyses.get(template) else { return };
-        let targets: Vec<Vec<Arc<str>>> = analysis.includes.iter().map(|include| self.targets(include)).collect();
+        let Some(analysis) = self.analyses.get(template) else {
+            return;
+        };
+        let targets: Vec<Vec<Arc<str>>> = analysis
+            .includes
+            .iter()
+            .map(|include| self.targets(include))
+            .collect();
         if analysis.has_blocks || targets.is_empty() {
             return;
         }
         let reached: HashSet<Arc<str>> = targets.iter().flatten().cloned().collect();
-        reached.into_iter().for_each(|partial| self.learn_names(partial));
+        reached
+            .into_iter()
+            .for_each(|partial| self.learn_names(partial));
         for (partial, names) in self.apart(template, &targets) {
-            let reads_prompt = self.reads_of_partials.get(&partial).is_none_or(can_read_prompt);
+            let reads_prompt = self
+                .reads_of_partials
+                .get(&partial)
+                .is_none_or(can_read_prompt);
             let repeated = Arc::make_mut(&mut self.repeated);
-            repeated.by_template.entry(Arc::clone(template)).or_default().push(Arc::clone(&partial));
+            repeated
+                .by_template
+                .entry(Arc::clone(template))
+                .or_default()
+                .push(Arc::clone(&partial));
             let users = repeated.users.entry(partial).or_default();
             (users.count, users.reads_prompt) = (users.count + 1, reads_prompt);
             users.names.extend(names);
@@ -137,9 +167,14 @@ impl Engine {
             .collect()
     }
 
-    /// The partials of a template's includes that see nothing of the template and of its other includes, and of which these see
-    /// nothing; but for names that the template sets, which are given.
-    fn apart(&self, template: &Arc<str>, targets: &[Vec<Arc<str>>]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
+    /// The partials of a template's includes that see nothing of the template and of its other
+    /// includes, and of which these see nothing; but for names that the template sets, which are
+    /// given.
+    fn apart(
+        &self,
+        template: &Arc<str>,
+        targets: &[Vec<Arc<str>>],
+    ) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
         let analysis = &self.analyses[template];
         let mut own = Names::default();
         own.add(analysis);
@@ -147,17 +182,31 @@ impl Engine {
         if DATA.iter().any(|name| own.set.contains(*name)) {
             return BTreeMap::new();
         }
-        let names = |partial: &Arc<str>| self.names_of_partials.get(partial).and_then(Option::as_ref);
+        let names =
+            |partial: &Arc<str>| self.names_of_partials.get(partial).and_then(Option::as_ref);
         let is_apart = |at: usize, it: &Names| {
-            let others = targets.iter().enumerate().filter(|(other, _)| *other != at).flat_map(|(_, others)| others);
+            let others = targets
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != at)
+                .flat_map(|(_, others)| others);
             !own.sees(it)
-                && others.map(names).all(|other| other.is_some_and(|other| !it.sees(other) && !other.sees(it)))
+                && others
+                    .map(names)
+                    .all(|other| other.is_some_and(|other| !it.sees(other) && !other.sees(it)))
         };
         let includes = analysis.includes.iter().zip(targets).enumerate();
         let found = includes.filter_map(|(at, (include, targets))| match targets.as_slice() {
-            [partial] if include.is_plain && include.names.len() == 1 && !partial.contains(['"', '\\']) => {
+            [partial]
+                if include.is_plain
+                    && include.names.len() == 1
+                    && !partial.contains(['"', '\\']) =>
+            {
                 let names = names(partial).filter(|names| is_apart(at, names))?;
-                let given = names.looked_up.intersection(&own.set).map(|name| Arc::from(name.as_str()));
+                let given = names
+                    .looked_up
+                    .intersection(&own.set)
+                    .map(|name| Arc::from(name.as_str()));
                 Some((Arc::clone(partial), given.collect()))
             }
             _ => None,
@@ -179,7 +228,8 @@ impl Engine {
         });
         // inja's `exists` looks up what its argument says.
         let are_known = names.len() <= MOST && !names.looked_up.contains("exists");
-        self.names_of_partials.insert(partial, are_known.then_some(names));
+        self.names_of_partials
+            .insert(partial, are_known.then_some(names));
     }
 }
 
@@ -198,7 +248,11 @@ pub(super) struct BodyLibrary<'r> {
 impl Engine {
     /// The partials for a template of a body.
     pub(super) fn library<'r>(&'r self, input: &'r BodyInput<'r>, fuel: u64) -> BodyLibrary<'r> {
-        BodyLibrary { engine: self, input, fuel }
+        BodyLibrary {
+            engine: self,
+            input,
+            fuel,
+        }
     }
 }
 
@@ -213,10 +267,20 @@ impl eval::Library for BodyLibrary<'_> {
         self.engine.find(name)
     }
 
-    fn known(&self, template: &eval::Template, name: &str, names: &dyn Lookup) -> Result<Option<Known>, Error> {
-        let Some(text) = self.text(template, name, names) else { return Ok(None) };
+    fn known(
+        &self,
+        template: &eval::Template,
+        name: &str,
+        names: &dyn Lookup,
+    ) -> Result<Option<Known>, Error> {
+        let Some(text) = self.text(template, name, names) else {
+            return Ok(None);
+        };
         account::charge(text.spent)?;
-        Ok(Some(Known { text: Arc::clone(&text.written), steps: text.steps }))
+        Ok(Some(Known {
+            text: Arc::clone(&text.written),
+            steps: text.steps,
+        }))
     }
 }
 
@@ -225,7 +289,10 @@ impl BodyLibrary<'_> {
     fn text(&self, template: &eval::Template, name: &str, names: &dyn Lookup) -> Option<Arc<Text>> {
         let keep = self.input.keep.as_ref()?;
         let (repeated, partial) = (&self.engine.repeated, includes::full_name(name));
-        if !repeated.is_of_use(self.engine.numbered.get(template.number as usize)?, &partial) {
+        if !repeated.is_of_use(
+            self.engine.numbered.get(template.number as usize)?,
+            &partial,
+        ) {
             return None;
         }
         let (partial, users) = repeated.users.get_key_value(partial.as_ref())?;
@@ -234,31 +301,62 @@ impl BodyLibrary<'_> {
             return None;
         }
         let set = set_by_template(names, users)?;
-        let texts = set.iter().map(|(name, value)| (Arc::clone(name), format!("{value:?}"))).collect();
+        let texts = set
+            .iter()
+            .map(|(name, value)| (Arc::clone(name), format!("{value:?}")))
+            .collect();
         let (partial, prompt) = (Arc::clone(partial), prompt.map(Arc::from));
         let data = self.input.context.id();
-        let asked = TextOf { partial: Arc::clone(&partial), data, ids: self.input.ids, prompt, set: texts };
-        self.engine.memory.ask(asked, || self.render(&partial, set).map(Arc::new))
+        let asked = TextOf {
+            partial: Arc::clone(&partial),
+            data,
+            ids: self.input.ids,
+            prompt,
+            set: texts,
+        };
+        self.engine
+            .memory
+            .ask(asked, || self.render(&partial, set).map(Arc::new))
     }
 
     /// Returns what a partial writes by itself; `None` if it fails.
     fn render(&self, partial: &str, set: Vec<(Arc<str>, Value)>) -> Option<Text> {
         let mut data = self.input.variables();
         data.extend(set);
-        let input =
-            eval::Input { library: self.engine, globals: &self.engine.globals, data, prompt: None, most: MAX_OUTPUT };
-        let (tree, state) = (self.engine.trees.get(partial)?, self.engine.environment.empty_state());
-        let (output, spent) = account::metered(|| eval::run(tree, input, state, Steps::at_most(self.fuel)));
+        let input = eval::Input {
+            library: self.engine,
+            globals: &self.engine.globals,
+            data,
+            prompt: None,
+            most: MAX_OUTPUT,
+        };
+        let (tree, state) = (
+            self.engine.trees.get(partial)?,
+            self.engine.environment.empty_state(),
+        );
+        let (output, spent) =
+            account::metered(|| eval::run(tree, input, state, Steps::at_most(self.fuel)));
         output.outcome.ok()?;
-        Some(Text { written: output.text.text.into(), spent, steps: output.watch.taken() })
+        Some(Text {
+            written: output.text.text.into(),
+            spent,
+            steps: output.watch.taken(),
+        })
     }
 }
 
-/// Returns what templates set that include a partial, where it is included: texts, numbers and the like; `None` if it is something else.
+/// Returns what templates set that include a partial, where it is included: texts, numbers and the
+/// like; `None` if it is something else.
 fn set_by_template(names: &dyn Lookup, users: &Users) -> Option<Vec<(Arc<str>, Value)>> {
-    let values = users.names.iter().filter_map(|name| Some((Arc::clone(name), names.lookup(name)?)));
+    let values = users
+        .names
+        .iter()
+        .filter_map(|name| Some((Arc::clone(name), names.lookup(name)?)));
     let values: Vec<(Arc<str>, Value)> = values.collect();
-    values.iter().all(|(_, value)| is_plain(value)).then_some(values)
+    values
+        .iter()
+        .all(|(_, value)| is_plain(value))
+        .then_some(values)
 }
 
 /// Returns what holds others may change, and is more than a key should be.

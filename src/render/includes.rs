@@ -56,12 +56,19 @@ impl Engine {
         self.spread_breakage(&names, &graph);
     }
 
-    /// Returns what each partial reads, its includes followed: each takes what those behind it read. Partials of a circle may lack some
-    /// of it, and never run.
-    fn reads_by_partial(&self, names: &[Arc<str>], links: &Links) -> HashMap<Arc<str>, BTreeSet<String>> {
+    /// Returns what each partial reads, its includes followed: each takes what those behind it
+    /// read. Partials of a circle may lack some of it, and never run.
+    fn reads_by_partial(
+        &self,
+        names: &[Arc<str>],
+        links: &Links,
+    ) -> HashMap<Arc<str>, BTreeSet<String>> {
         let mut reads: Vec<BTreeSet<String>> = vec![BTreeSet::new(); names.len()];
         for at in links.finished() {
-            let mut own = self.analyses.get(&names[at]).map_or_else(BTreeSet::new, |analysis| analysis.reads.clone());
+            let mut own = self
+                .analyses
+                .get(&names[at])
+                .map_or_else(BTreeSet::new, |analysis| analysis.reads.clone());
             for read in links.targets[at].iter().flat_map(|&target| &reads[target]) {
                 if !own.contains(read) {
                     own.insert(read.clone());
@@ -73,8 +80,15 @@ impl Engine {
     }
 
     /// Checks the includes of one template, in every branch.
-    pub(super) fn check_includes(&mut self, repo: &Repo, name: &Arc<str>, findings: &mut Vec<Diagnostic>) {
-        let Some(analysis) = self.analyses.get(name) else { return };
+    pub(super) fn check_includes(
+        &mut self,
+        repo: &Repo,
+        name: &Arc<str>,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        let Some(analysis) = self.analyses.get(name) else {
+            return;
+        };
         let before = findings.len();
         let (mut silent, mut suggestions) = (false, std::mem::take(&mut self.suggestions));
         let mut warnings = Vec::new();
@@ -93,11 +107,23 @@ impl Engine {
         findings.extend(warnings);
     }
 
-    fn check_include(&self, repo: &Repo, name: &str, include: &Include, suggestions: &mut Suggestions) -> Verdict {
+    fn check_include(
+        &self,
+        repo: &Repo,
+        name: &str,
+        include: &Include,
+        suggestions: &mut Suggestions,
+    ) -> Verdict {
         let span = || self.span(&repo.sources, name, include.range.clone());
         if !include.is_literal {
-            let finding = Diagnostic::new(&rules::INCLUDE_DYNAMIC, span(), "an include name must be a string literal");
-            return Verdict::refused(finding.help("write an `{% if %}` with one include per branch"));
+            let finding = Diagnostic::new(
+                &rules::INCLUDE_DYNAMIC,
+                span(),
+                "an include name must be a string literal",
+            );
+            return Verdict::refused(
+                finding.help("write an `{% if %}` with one include per branch"),
+            );
         }
         let mut missing = None;
         for target in &include.names {
@@ -113,7 +139,9 @@ impl Engine {
             }
             let full = full_name(target);
             match repo.partial_state(&full) {
-                PartialState::Found if self.broken.contains(full.as_ref()) => return Verdict::Broken,
+                PartialState::Found if self.broken.contains(full.as_ref()) => {
+                    return Verdict::Broken;
+                }
                 PartialState::Found => return Verdict::Fine,
                 PartialState::Broken => return Verdict::Broken,
                 PartialState::Missing => missing = missing.or(Some((target, full))),
@@ -122,41 +150,77 @@ impl Engine {
         match missing {
             Some((target, full)) if !include.ignore_missing => {
                 let message = format!("there is no partial `{target}`");
-                let has_other_ending = repo.layers.iter().any(|layer| layer.world.kind(&full) == Ok(EntryKind::File));
-                let rename = format!("`{full}` is there, but partials end in `.jinja`: rename it, here too");
+                let has_other_ending = repo
+                    .layers
+                    .iter()
+                    .any(|layer| layer.world.kind(&full) == Ok(EntryKind::File));
+                let rename =
+                    format!("`{full}` is there, but partials end in `.jinja`: rename it, here too");
                 let help = has_other_ending
                     .then_some(rename)
-                    .or_else(|| near_partials(target, self.partial_names.iter().map(AsRef::as_ref), suggestions))
-                    .unwrap_or_else(|| "partials are files below `partials/`, with the ending `.jinja`".to_owned());
-                Verdict::refused(Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help))
+                    .or_else(|| {
+                        near_partials(
+                            target,
+                            self.partial_names.iter().map(AsRef::as_ref),
+                            suggestions,
+                        )
+                    })
+                    .unwrap_or_else(|| {
+                        "partials are files below `partials/`, with the ending `.jinja`".to_owned()
+                    });
+                Verdict::refused(
+                    Diagnostic::new(&rules::INCLUDE_MISSING, span(), message).help(help),
+                )
             }
             Some((target, _)) => {
                 let message = format!("there is no partial `{target}`: this never writes anything");
-                let near = near_partials(target, self.partial_names.iter().map(AsRef::as_ref), suggestions);
+                let near = near_partials(
+                    target,
+                    self.partial_names.iter().map(AsRef::as_ref),
+                    suggestions,
+                );
                 let help = near.unwrap_or_else(|| "remove the tag, or add the partial".to_owned());
-                Verdict::WritesNothing(Box::new(Diagnostic::new(&rules::INCLUDE_NOWHERE, span(), message).help(help)))
+                Verdict::WritesNothing(Box::new(
+                    Diagnostic::new(&rules::INCLUDE_NOWHERE, span(), message).help(help),
+                ))
             }
             None => Verdict::Fine,
         }
     }
 
     /// Reports partials that include each other once, by one of their circles.
-    fn check_cycles(&mut self, repo: &Repo, names: &[Arc<str>], links: &Links, findings: &mut Vec<Diagnostic>) {
+    fn check_cycles(
+        &mut self,
+        repo: &Repo,
+        names: &[Arc<str>],
+        links: &Links,
+        findings: &mut Vec<Diagnostic>,
+    ) {
         for group in links.groups() {
             let members: HashSet<usize> = group.iter().copied().collect();
-            let circle: Vec<Link> = links.circle(&members).into_iter().map(|at| self.link(names, at)).collect();
+            let circle: Vec<Link> = links
+                .circle(&members)
+                .into_iter()
+                .map(|at| self.link(names, at))
+                .collect();
             findings.push(self.circle(repo, &circle, group.len()));
-            self.broken.extend(group.iter().map(|&member| Arc::clone(&names[member])));
+            self.broken
+                .extend(group.iter().map(|&member| Arc::clone(&names[member])));
         }
     }
 
     /// A partial and the place of its include of another.
     fn link(&self, names: &[Arc<str>], (from, to): (usize, usize)) -> Link {
-        let include = self.analyses[&names[from]]
-            .includes
-            .iter()
-            .find(|include| include.names.iter().any(|name| *full_name(name) == *names[to]));
-        (Arc::clone(&names[from]), include.map_or(0..0, |include| include.range.clone()))
+        let include = self.analyses[&names[from]].includes.iter().find(|include| {
+            include
+                .names
+                .iter()
+                .any(|name| *full_name(name) == *names[to])
+        });
+        (
+            Arc::clone(&names[from]),
+            include.map_or(0..0, |include| include.range.clone()),
+        )
     }
 
     fn circle(&self, repo: &Repo, circle: &[Link], members: usize) -> Diagnostic {
@@ -164,23 +228,31 @@ impl Engine {
         let (message, help) = match circle {
             [(only, _)] => (format!("`{only}` includes itself"), "remove this include"),
             _ => (
-                format!("partials include each other in a circle: {}", chain::describe(&names)),
+                format!(
+                    "partials include each other in a circle: {}",
+                    chain::describe(&names)
+                ),
                 "remove one of these includes",
             ),
         };
         let place = |(name, range): &Link| self.span(&repo.sources, name, range.clone());
         let finding = Diagnostic::new(&rules::INCLUDE_CYCLE, place(&circle[0]), message);
         let others = circle.iter().take(chain::SHOWN).skip(1);
-        let finding = others.fold(finding, |finding, link| finding.related(place(link), "which includes this"));
+        let finding = others.fold(finding, |finding, link| {
+            finding.related(place(link), "which includes this")
+        });
         match members - circle.len() {
             0 => finding.help(help),
             more => finding.help(format!("{help}; on other circles with these: {more} more")),
         }
     }
 
-    /// Whoever includes something broken is broken too, silently: the finding stands where the mistake is.
+    /// Whoever includes something broken is broken too, silently: the finding stands where the
+    /// mistake is.
     fn spread_breakage(&mut self, names: &[Arc<str>], links: &Links) {
-        let mut pending: Vec<usize> = (0..names.len()).filter(|&at| self.broken.contains(&names[at])).collect();
+        let mut pending: Vec<usize> = (0..names.len())
+            .filter(|&at| self.broken.contains(&names[at]))
+            .collect();
         while let Some(at) = pending.pop() {
             for &user in &links.users[at] {
                 if self.broken.insert(Arc::clone(&names[user])) {
@@ -201,15 +273,29 @@ struct Links {
 
 impl Links {
     fn of(engine: &Engine, names: &[Arc<str>]) -> Links {
-        let index: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_ref(), at)).collect();
-        let mut links = Links { targets: vec![Vec::new(); names.len()], users: vec![Vec::new(); names.len()] };
+        let index: HashMap<&str, usize> = names
+            .iter()
+            .enumerate()
+            .map(|(at, name)| (name.as_ref(), at))
+            .collect();
+        let mut links = Links {
+            targets: vec![Vec::new(); names.len()],
+            users: vec![Vec::new(); names.len()],
+        };
         for (at, name) in names.iter().enumerate() {
-            let includes = engine.analyses.get(name).into_iter().flat_map(|analysis| &analysis.includes);
-            let found =
-                includes.flat_map(|include| &include.names).filter_map(|it| index.get(&*full_name(it)).copied());
+            let includes = engine
+                .analyses
+                .get(name)
+                .into_iter()
+                .flat_map(|analysis| &analysis.includes);
+            let found = includes
+                .flat_map(|include| &include.names)
+                .filter_map(|it| index.get(&*full_name(it)).copied());
             let mut seen = HashSet::default();
             links.targets[at] = found.filter(|target| seen.insert(*target)).collect();
-            links.targets[at].iter().for_each(|&target| links.users[target].push(at));
+            links.targets[at]
+                .iter()
+                .for_each(|&target| links.users[target].push(at));
         }
         links
     }
@@ -224,8 +310,8 @@ impl Links {
         finished
     }
 
-    /// The largest sets of partials that all include each other, directly or not, in the order of their first members.
-    /// Kosaraju's way, without recursion.
+    /// The largest sets of partials that all include each other, directly or not, in the order of
+    /// their first members. Kosaraju's way, without recursion.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut seen = vec![false; self.targets.len()];
@@ -235,18 +321,26 @@ impl Links {
             group.sort_unstable();
             groups.push(group);
         }
-        groups.retain(|group| group.len() > 1 || group.iter().any(|&only| self.targets[only].contains(&only)));
+        groups.retain(|group| {
+            group.len() > 1 || group.iter().any(|&only| self.targets[only].contains(&only))
+        });
         groups.sort_unstable();
         groups
     }
 
-    /// The shortest circle through the first of some partials that all include each other, as steps.
+    /// The shortest circle through the first of some partials that all include each other, as
+    /// steps.
     fn circle(&self, members: &HashSet<usize>) -> Vec<(usize, usize)> {
-        let Some(&first) = members.iter().min() else { return Vec::new() };
+        let Some(&first) = members.iter().min() else {
+            return Vec::new();
+        };
         let mut before: HashMap<usize, usize> = HashMap::default();
         let mut pending = VecDeque::from([first]);
         while let Some(at) = pending.pop_front().filter(|_| !before.contains_key(&first)) {
-            for &target in self.targets[at].iter().filter(|target| members.contains(target)) {
+            for &target in self.targets[at]
+                .iter()
+                .filter(|target| members.contains(target))
+            {
                 if let Entry::Vacant(entry) = before.entry(target) {
                     entry.insert(at);
                     pending.push_back(target);
@@ -306,10 +400,19 @@ impl Verdict {
 }
 
 /// The endings of template files, here and elsewhere.
-const ENDINGS: [&str; 8] = ["jinja", "jinja2", "j2", "jinja-html", "tmpl", "tpl", "html", "txt"];
+const ENDINGS: [&str; 8] = [
+    "jinja",
+    "jinja2",
+    "j2",
+    "jinja-html",
+    "tmpl",
+    "tpl",
+    "html",
+    "txt",
+];
 
-/// Partials of the same file name in other folders, else those with a similar name. What all names share is left out:
-/// it would make them all alike.
+/// Partials of the same file name in other folders, else those with a similar name. What all names
+/// share is left out: it would make them all alike.
 fn near_partials<'a>(
     wanted: &str,
     known: impl Iterator<Item = &'a str>,
@@ -318,11 +421,17 @@ fn near_partials<'a>(
     fn stem(name: &str) -> &str {
         let name = name.strip_prefix("partials/").unwrap_or(name);
         let (path, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-        if ENDINGS.contains(&ending) { path } else { name }
+        if ENDINGS.contains(&ending) {
+            path
+        } else {
+            name
+        }
     }
     /// Without a first folder that is almost `partials`.
     fn below_partials(name: &str) -> &str {
-        name.split_once('/').filter(|(folder, _)| is_meant(folder)).map_or(name, |(_, rest)| rest)
+        name.split_once('/')
+            .filter(|(folder, _)| is_meant(folder))
+            .map_or(name, |(_, rest)| rest)
     }
     fn file(name: &str) -> &str {
         name.rsplit('/').next().unwrap_or(name)
@@ -330,13 +439,24 @@ fn near_partials<'a>(
     if suggestions.is_spent() {
         return None;
     }
-    let known: Vec<&str> = known.map(|name| name.strip_prefix("partials/").unwrap_or(name)).collect();
+    let known: Vec<&str> = known
+        .map(|name| name.strip_prefix("partials/").unwrap_or(name))
+        .collect();
     let wanted = below_partials(stem(wanted));
     let in_place = known.iter().copied().filter(|name| stem(name) == wanted);
-    let elsewhere = known.iter().copied().filter(|name| file(stem(name)) == file(wanted));
+    let elsewhere = known
+        .iter()
+        .copied()
+        .filter(|name| file(stem(name)) == file(wanted));
     let near = suggestions.nearest(wanted, known.iter().map(|name| stem(name)));
-    let similar = near.iter().filter_map(|near| known.iter().copied().find(|name| stem(name) == *near));
-    let candidates = [in_place.collect(), elsewhere.take(3).collect(), similar.collect::<Vec<&str>>()];
+    let similar = near
+        .iter()
+        .filter_map(|near| known.iter().copied().find(|name| stem(name) == *near));
+    let candidates = [
+        in_place.collect(),
+        elsewhere.take(3).collect(),
+        similar.collect::<Vec<&str>>(),
+    ];
     one_of(candidates.iter().find(|names| !names.is_empty())?)
 }
 
@@ -350,7 +470,9 @@ mod tests {
 
     #[test]
     fn names_that_leave_the_folder_are_refused() {
-        for name in ["../x", "a/../x", "/x", "a\\b", "C:x", "C:/x", "file:x", "http://x", ""] {
+        for name in [
+            "../x", "a/../x", "/x", "a\\b", "C:x", "C:/x", "file:x", "http://x", "",
+        ] {
             assert!(refusal(name).is_some(), "{name}");
         }
         assert_eq!(refusal("a/b..c.jinja"), None);

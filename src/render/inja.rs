@@ -1,6 +1,7 @@
 //! Functions of the inja engine, for repositories that say `dialect = "inja"`.
 //!
-//! Their meaning is that of inja 3.5, `include/inja/renderer.hpp` in github.com/pantor/inja; that of the file functions is
+//! Their meaning is that of inja 3.5, `include/inja/renderer.hpp` in github.com/pantor/inja; that
+//! of the file functions is
 //! [`prompt`](super::prompt)'s.
 
 use minijinja::value::{ValueKind, from_args};
@@ -74,8 +75,12 @@ const TESTS: [(&str, &str); 10] = [
 
 /// Returns the functions as values, by name.
 pub(super) fn functions() -> impl Iterator<Item = (&'static str, Value)> {
-    let filters = FILTERS.into_iter().map(|name| (name, Function::of(name, Filter::named(name).apply)));
-    let tests = TESTS.into_iter().map(|(name, test)| (name, asking(name, Test::named(test))));
+    let filters = FILTERS
+        .into_iter()
+        .map(|name| (name, Function::of(name, Filter::named(name).apply)));
+    let tests = TESTS
+        .into_iter()
+        .map(|(name, test)| (name, asking(name, Test::named(test))));
     let own = [
         ("at", Function::of("at", at)),
         ("exists", Function::of("exists", exists)),
@@ -95,7 +100,8 @@ fn index(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     this.get_attr("index0").map(Tracked::plain)
 }
 
-/// Returns what to write instead of a function of inja in a repository that does not say that it uses inja.
+/// Returns what to write instead of a function of inja in a repository that does not say that it
+/// uses inja.
 pub(super) fn instead(name: &str) -> Option<String> {
     let written = match name {
         "at" => "list[index]",
@@ -119,15 +125,24 @@ fn switch(written: &str) -> String {
 fn at(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (container, key): (&Value, &Value) = from_args(&native.arguments.values)?;
     account::read(values::breadth(container))?;
-    let is_before_first = container.kind() != ValueKind::Map && key.as_i64().is_some_and(|index| index < 0);
+    let is_before_first =
+        container.kind() != ValueKind::Map && key.as_i64().is_some_and(|index| index < 0);
     let found = match container.kind() {
         _ if is_before_first => Value::UNDEFINED,
         ValueKind::Undefined => return Err(undefined()),
         ValueKind::Map | ValueKind::Seq | ValueKind::Iterable => container.get_item(key)?,
-        kind => return Err(Error::new(ErrorKind::InvalidOperation, format!("a {kind} has no elements"))),
+        kind => {
+            return Err(Error::new(
+                ErrorKind::InvalidOperation,
+                format!("a {kind} has no elements"),
+            ));
+        }
     };
     if found.is_undefined() {
-        return Err(Error::new(ErrorKind::InvalidOperation, format!("there is no element {key}")));
+        return Err(Error::new(
+            ErrorKind::InvalidOperation,
+            format!("there is no element {key}"),
+        ));
     }
     let within = &native.arguments.origins[0];
     let origin = match (key.as_str(), key.as_usize()) {
@@ -135,16 +150,22 @@ fn at(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         (None, Some(index)) => within.element(index),
         (None, None) => Origin::Unknown,
     };
-    Ok(Tracked { value: found, origin })
+    Ok(Tracked {
+        value: found,
+        origin,
+    })
 }
 
-/// Returns whether the template's data has a value at a path of names and indexes with dots between them.
+/// Returns whether the template's data has a value at a path of names and indexes with dots between
+/// them.
 fn exists(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (path,): (&str,) = from_args(&native.arguments.values)?;
     account::read(path.len())?;
     let mut names = path.split('.');
     let first = names.next().unwrap_or_default();
-    let Some(mut value) = native.names.lookup(first) else { return Ok(Tracked::plain(false)) };
+    let Some(mut value) = native.names.lookup(first) else {
+        return Ok(Tracked::plain(false));
+    };
     for name in names {
         let inner = match (value.kind(), name.parse::<usize>()) {
             (ValueKind::Seq, Ok(index)) => value.get_item(&Value::from(index)),
@@ -172,7 +193,8 @@ fn round(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     })
 }
 
-/// Returns the members of an object as pairs, sorted by name as inja's data are; anything else as it is.
+/// Returns the members of an object as pairs, sorted by name as inja's data are; anything else as
+/// it is.
 ///
 /// # Errors
 ///
@@ -188,7 +210,9 @@ pub(super) fn pairs(value: Tracked) -> Result<Tracked, Error> {
     for (index, key) in keys {
         let member = Tracked {
             value: value.value.get_item(&key)?,
-            origin: value.origin.member(key.as_str().unwrap_or_default(), || Some(index)),
+            origin: value
+                .origin
+                .member(key.as_str().unwrap_or_default(), || Some(index)),
         };
         pairs.push(Tracked::list(vec![Tracked::plain(key), member]));
     }
@@ -203,8 +227,15 @@ mod tests {
     #[test]
     fn numbers_and_elements_are_those_of_the_original() {
         let render = |template: &str| render_alone(template, Dialect::Inja);
-        assert_eq!(render("{{ round(2.5) }} {{ round(2.46, 1) }} {{ round(-2.5, 0) }}").as_deref(), Ok("3 2.5 -3"));
+        assert_eq!(
+            render("{{ round(2.5) }} {{ round(2.46, 1) }} {{ round(-2.5, 0) }}").as_deref(),
+            Ok("3 2.5 -3")
+        );
         assert_eq!(render("{{ at([1, 2], 1) }}").as_deref(), Ok("2"));
-        assert!(render("{{ at([1, 2], -1) }}").expect_err("before the first").contains("there is no element -1"));
+        assert!(
+            render("{{ at([1, 2], -1) }}")
+                .expect_err("before the first")
+                .contains("there is no element -1")
+        );
     }
 }

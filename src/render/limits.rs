@@ -1,14 +1,16 @@
 //! How much a template may nest: counted on its tokens, before anything recurses over it.
 //!
-//! The engine's parser limits brackets and blocks. Chains are not limited there, and every link is a level of the tree
-//! that compiling and checking walk: `a ~ b ~ c …`, `x | f | f …`, `x.a.b …`, `{% elif %}` after `{% elif %}`.
+//! The engine's parser limits brackets and blocks. Chains are not limited there, and every link is
+//! a level of the tree that compiling and checking walk: `a ~ b ~ c …`, `x | f | f …`, `x.a.b …`,
+//! `{% elif %}` after `{% elif %}`.
 
 use std::ops::Range;
 
 use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
-/// Links of chains in one tag, and `{% elif %}` in one template. With this many, a stack of 2 MiB suffices.
+/// Links of chains in one tag, and `{% elif %}` in one template. With this many, a stack of 2 MiB
+/// suffices.
 const MAX_LINKS: usize = 250;
 
 /// The longest text of a template, in bytes.
@@ -17,7 +19,8 @@ pub(super) const MAX_TEXT: usize = 4 * 1024 * 1024;
 const MAX_TAGS: usize = 10_000;
 /// `{% block %}` in one template: each inclusion looks at all of them.
 const MAX_BLOCKS: usize = 64;
-/// Names that one template gives to members of namespaces: asking whether a namespace is empty looks at all of them.
+/// Names that one template gives to members of namespaces: asking whether a namespace is empty
+/// looks at all of them.
 pub(super) const MAX_MEMBERS: usize = 256;
 
 /// The longest name, in bytes: each step that uses a name compares or copies it.
@@ -71,7 +74,9 @@ impl Depth {
                 self.tags += 1;
                 self.parameters = None;
             }
-            Token::Ident("macro" | "call") if self.before == Before::BlockStart => self.parameters = Some(0),
+            Token::Ident("macro" | "call") if self.before == Before::BlockStart => {
+                self.parameters = Some(0);
+            }
             Token::Comma => self.parameters = self.parameters.map(|count| count + 1),
             Token::Ident("block") if self.before == Before::BlockStart => self.blocks += 1,
             Token::Ident("elif") if self.before == Before::BlockStart => self.branches += 1,
@@ -82,10 +87,16 @@ impl Depth {
         let limits = [
             (self.tags > MAX_TAGS, "tags", MAX_TAGS),
             (self.blocks > MAX_BLOCKS, "blocks", MAX_BLOCKS),
-            (self.parameters > Some(MAX_PARAMETERS), "parameters", MAX_PARAMETERS),
+            (
+                self.parameters > Some(MAX_PARAMETERS),
+                "parameters",
+                MAX_PARAMETERS,
+            ),
             (is_long, "bytes in a name", MAX_NAME),
         ];
-        if let (None, Some((_, what, most))) = (&self.too_long, limits.iter().find(|(is_over, ..)| *is_over)) {
+        if let (None, Some((_, what, most))) =
+            (&self.too_long, limits.iter().find(|(is_over, ..)| *is_over))
+        {
             self.too_long = Some((range.clone(), format!("more than {most} {what}")));
         }
         if self.exceeded.is_none() && (self.links > MAX_LINKS || self.branches > MAX_LINKS) {
@@ -93,7 +104,9 @@ impl Depth {
         }
         self.before = match token {
             Token::BlockStart => Before::BlockStart,
-            Token::Ident(_) | Token::BracketClose | Token::ParenClose | Token::BraceClose => Before::Operand,
+            Token::Ident(_) | Token::BracketClose | Token::ParenClose | Token::BraceClose => {
+                Before::Operand
+            }
             _ => Before::Other,
         };
     }
@@ -144,21 +157,47 @@ mod tests {
             too_long(&format!("{{{{ x.{} }}}}", "a".repeat(257))).as_deref(),
             Some("more than 256 bytes in a name")
         );
-        let declared = |count: usize| format!("{{% macro f({}) %}}{{% endmacro %}}", "a,".repeat(count));
+        let declared =
+            |count: usize| format!("{{% macro f({}) %}}{{% endmacro %}}", "a,".repeat(count));
         assert_eq!(too_long(&declared(40)), None);
-        assert_eq!(too_long(&declared(60)).as_deref(), Some("more than 50 parameters"));
+        assert_eq!(
+            too_long(&declared(60)).as_deref(),
+            Some("more than 50 parameters")
+        );
     }
 
     #[test]
     fn chains_are_limited_and_lists_are_not() {
         let chain = |link: &str, count: usize| format!("{{{{ a{} }}}}", link.repeat(count));
-        for link in [" + a", " ~ a", " | f", ".a", "[0]", "()", " and a", " if 1 else a", " is x"] {
+        for link in [
+            " + a",
+            " ~ a",
+            " | f",
+            ".a",
+            "[0]",
+            "()",
+            " and a",
+            " if 1 else a",
+            " is x",
+        ] {
             assert_eq!(too_deep(&chain(link, 200)), None, "{link}");
             assert!(too_deep(&chain(link, 300)).is_some(), "{link}");
         }
         assert!(too_deep(&format!("{{{{ {}1 }}}}", "not ".repeat(300))).is_some());
-        assert!(too_deep(&format!("{{% if a %}}{}{{% endif %}}", "{% elif a %}".repeat(300))).is_some());
-        assert_eq!(too_deep(&format!("{{{{ [{}] }}}}", "{'a': 1}, ".repeat(5000))), None);
-        assert_eq!(too_deep(&"{{ a ~ b }}{% if a %}{% endif %}".repeat(3000)), None);
+        assert!(
+            too_deep(&format!(
+                "{{% if a %}}{}{{% endif %}}",
+                "{% elif a %}".repeat(300)
+            ))
+            .is_some()
+        );
+        assert_eq!(
+            too_deep(&format!("{{{{ [{}] }}}}", "{'a': 1}, ".repeat(5000))),
+            None
+        );
+        assert_eq!(
+            too_deep(&"{{ a ~ b }}{% if a %}{% endif %}".repeat(3000)),
+            None
+        );
     }
 }

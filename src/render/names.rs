@@ -1,5 +1,5 @@
-//! The names that templates use: of functions, filters and tests, which must be known, and of variables, some of which are
-//! taken.
+//! The names that templates use: of functions, filters and tests, which must be known, and of
+//! variables, some of which are taken.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ impl Engine {
         self.check_calls(repo, name, super::function_names(kind), findings);
     }
 
-    /// Checks what a template calls, where functions are these and the ones that every template may call.
+    /// Checks what a template calls, where functions are these and the ones that every template may
+    /// call.
     pub(super) fn check_calls(
         &mut self,
         repo: &Repo,
@@ -36,7 +37,9 @@ impl Engine {
         functions: &[&str],
         findings: &mut Vec<Diagnostic>,
     ) {
-        let Some(analysis) = self.analyses.get(name) else { return };
+        let Some(analysis) = self.analyses.get(name) else {
+            return;
+        };
         let before = findings.len();
         for called in &analysis.calls {
             if let Some((message, help)) = self.unknown(called, functions) {
@@ -54,15 +57,23 @@ impl Engine {
         let wanted = called.name.as_str();
         let (what, known): (&str, Vec<&str>) = match called.what {
             Callable::Function
-                if self.assigned.contains(wanted) || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
+                if self.assigned.contains(wanted)
+                    || matches!(wanted, "loop" | "caller" | "super" | INDEX_FROM_0) =>
             {
                 return None;
             }
             Callable::Function => {
-                let of_inja = inja::FUNCTIONS.iter().filter(|_| self.dialect == Dialect::Inja);
+                let of_inja = inja::FUNCTIONS
+                    .iter()
+                    .filter(|_| self.dialect == Dialect::Inja);
                 (
                     "function",
-                    functions.iter().copied().chain(FUNCTIONS.map(|(name, _)| name)).chain(of_inja.copied()).collect(),
+                    functions
+                        .iter()
+                        .copied()
+                        .chain(FUNCTIONS.map(|(name, _)| name))
+                        .chain(of_inja.copied())
+                        .collect(),
                 )
             }
             Callable::Filter => ("filter", filter_names().collect()),
@@ -82,7 +93,8 @@ impl Engine {
         Some((format!("there is no {what} `{wanted}`"), help))
     }
 
-    /// Refuses what stands where the engine cannot run it, before the engine compiles it. Whether nothing does.
+    /// Refuses what stands where the engine cannot run it, before the engine compiles it. Whether
+    /// nothing does.
     pub(super) fn check_places(
         &mut self,
         sources: &Sources,
@@ -92,14 +104,17 @@ impl Engine {
     ) -> bool {
         for misplaced in &analysis.misplaced {
             let span = self.span(sources, name, misplaced.range.clone());
-            findings.push(Diagnostic::new(&rules::SYNTAX, span, misplaced.message).help(misplaced.help));
+            findings.push(
+                Diagnostic::new(&rules::SYNTAX, span, misplaced.message).help(misplaced.help),
+            );
             self.broken.insert(Arc::clone(name));
         }
         analysis.misplaced.is_empty()
     }
 }
 
-/// Where a name exists instead: a filter called as a function, a function of the other kind of template.
+/// Where a name exists instead: a filter called as a function, a function of the other kind of
+/// template.
 fn elsewhere(name: &str, what: Callable) -> Option<String> {
     match what {
         Callable::Function if inja::FUNCTIONS.contains(&name) => inja::instead(name),
@@ -109,8 +124,12 @@ fn elsewhere(name: &str, what: Callable) -> Option<String> {
         Callable::Filter if BODY_FUNCTIONS.contains(&name) => {
             Some(format!("`{name}` is a function: write `{name}(value)`"))
         }
-        Callable::Function if PROMPT_FUNCTIONS.contains(&name) => Some(format!("`{name}` belongs to system prompts")),
-        Callable::Function if BODY_FUNCTIONS.contains(&name) => Some(format!("`{name}` belongs to bodies")),
+        Callable::Function if PROMPT_FUNCTIONS.contains(&name) => {
+            Some(format!("`{name}` belongs to system prompts"))
+        }
+        Callable::Function if BODY_FUNCTIONS.contains(&name) => {
+            Some(format!("`{name}` belongs to bodies"))
+        }
         _ => None,
     }
 }
@@ -126,11 +145,15 @@ mod tests {
 
     #[test]
     fn what_is_gone_has_advice() {
-        for name in
-            ["safe", "escape", "pprint", "batch", "slice", "format", "groupby", "dictsort", "chain", "zip", "sum"]
-        {
+        for name in [
+            "safe", "escape", "pprint", "batch", "slice", "format", "groupby", "dictsort", "chain",
+            "zip", "sum",
+        ] {
             assert!(filter_names().all(|filter| filter != name));
-            assert!(builtins::instead(name, Callable::Filter).is_some(), "{name}");
+            assert!(
+                builtins::instead(name, Callable::Filter).is_some(),
+                "{name}"
+            );
         }
     }
 }

@@ -35,7 +35,10 @@ impl OwnFunction {
     /// Returns `true` if its result depends on files.
     fn looks_at_files(self) -> bool {
         match self {
-            OwnFunction::ReadFile | OwnFunction::FileExists | OwnFunction::ReadDir | OwnFunction::AgentRole => true,
+            OwnFunction::ReadFile
+            | OwnFunction::FileExists
+            | OwnFunction::ReadDir
+            | OwnFunction::AgentRole => true,
             OwnFunction::HeadLines
             | OwnFunction::Basename
             | OwnFunction::Dirname
@@ -107,7 +110,11 @@ pub struct Folders {
 impl Folders {
     /// The folders that prompts see while compiling: the same on every machine.
     pub fn placeholders() -> Folders {
-        Folders { project: Arc::from("/project"), config: Arc::from("/config"), home: Arc::from("/home/user") }
+        Folders {
+            project: Arc::from("/project"),
+            config: Arc::from("/config"),
+            home: Arc::from("/home/user"),
+        }
     }
 }
 
@@ -143,7 +150,13 @@ impl std::error::Error for Refusal {}
 
 impl Refusal {
     pub(super) fn new(rule: &'static Rule, message: String) -> Refusal {
-        Refusal { rule, message, help: None, file: None, cause: None }
+        Refusal {
+            rule,
+            message,
+            help: None,
+            file: None,
+            cause: None,
+        }
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Refusal {
@@ -161,10 +174,13 @@ impl From<Refusal> for Error {
 /// The variables that prompts see.
 const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
 
-/// Returns `true` if what a name stands for differs between conversations, or may change while a program runs.
+/// Returns `true` if what a name stands for differs between conversations, or may change while a
+/// program runs.
 pub(super) fn differs(name: &str) -> bool {
     VARIABLES.contains(&name)
-        || OWN_FUNCTIONS.iter().any(|(known, function)| *known == name && function.looks_at_files())
+        || OWN_FUNCTIONS
+            .iter()
+            .any(|(known, function)| *known == name && function.looks_at_files())
 }
 
 /// Where a path of a file function leads.
@@ -180,15 +196,30 @@ enum ResolvedPath<'a> {
 impl PromptScope {
     /// The variables and functions of a prompt.
     pub(super) fn variables(self: &Arc<Self>, dialect: Dialect) -> Vec<(Arc<str>, Value)> {
-        let Folders { project, config, home } = &self.folders;
+        let Folders {
+            project,
+            config,
+            home,
+        } = &self.folders;
         let values = [&self.language, &self.project_name, project, config, home];
-        let variables = VARIABLES.into_iter().zip(values.map(|value| Value::from(Arc::clone(value))));
-        let functions =
-            OWN_FUNCTIONS.into_iter().map(|(name, function)| (name, self.function(name, function, dialect)));
-        variables.chain(functions).map(|(name, value)| (Arc::from(name), value)).collect()
+        let variables = VARIABLES
+            .into_iter()
+            .zip(values.map(|value| Value::from(Arc::clone(value))));
+        let functions = OWN_FUNCTIONS
+            .into_iter()
+            .map(|(name, function)| (name, self.function(name, function, dialect)));
+        variables
+            .chain(functions)
+            .map(|(name, value)| (Arc::from(name), value))
+            .collect()
     }
 
-    fn function(self: &Arc<Self>, name: &'static str, function: OwnFunction, dialect: Dialect) -> Value {
+    fn function(
+        self: &Arc<Self>,
+        name: &'static str,
+        function: OwnFunction,
+        dialect: Dialect,
+    ) -> Value {
         let scope = Arc::clone(self);
         let is_inja = dialect == Dialect::Inja;
         match function {
@@ -201,12 +232,16 @@ impl PromptScope {
                 charge_path(&path)?;
                 Ok(Tracked::plain(scope.exists(&path, is_inja)?))
             }),
-            OwnFunction::ReadDir => Function::with(name, move |native| scope.charged_list(&path(native)?)),
+            OwnFunction::ReadDir => {
+                Function::with(name, move |native| scope.charged_list(&path(native)?))
+            }
             OwnFunction::AgentRole => Function::with(name, move |native| {
                 let path = format!(":/roles/{}.md", path(native)?);
                 scope.charged_read(&path, native.follows)
             }),
-            OwnFunction::HeadLines if is_inja => Function::of(name, |native| head(native, lines_at_head)),
+            OwnFunction::HeadLines if is_inja => {
+                Function::of(name, |native| head(native, lines_at_head))
+            }
             OwnFunction::HeadLines => Function::of(name, |native| head(native, head_lines)),
             OwnFunction::Basename => Function::of(name, |native| part(native, basename)),
             OwnFunction::Dirname if is_inja => Function::of(name, folder),
@@ -223,7 +258,13 @@ impl PromptScope {
         let (text, file) = self.read_file(path)?;
         account::make(text.len())?;
         Ok(match follows {
-            true => Tracked::text(Told::one(&text, Writer::File { file: Arc::new(file), at: 0 })),
+            true => Tracked::text(Told::one(
+                &text,
+                Writer::File {
+                    file: Arc::new(file),
+                    at: 0,
+                },
+            )),
             false => Tracked::plain(text),
         })
     }
@@ -234,21 +275,24 @@ impl PromptScope {
         account::charge(account::ENTRY.saturating_mul(looked_at as u64))?;
         account::list(names.len())?;
         account::make(names.iter().map(String::len).sum())?;
-        Ok(Tracked::plain(names.into_iter().map(Value::from).collect::<Vec<Value>>()))
+        Ok(Tracked::plain(
+            names.into_iter().map(Value::from).collect::<Vec<Value>>(),
+        ))
     }
 
     fn target(&self, path: &str) -> ResolvedPath<'_> {
-        let (worlds, rest): (Vec<&Arc<dyn World>>, &str) = if let Some(rest) = path.strip_prefix(":/") {
-            (self.layers.iter().collect(), rest)
-        } else if let Some(rest) = below(path, "${PROJECT_DIR}", &self.folders.project) {
-            (vec![&self.project], rest)
-        } else if let Some(rest) = below(path, "${CONFIG_DIR}", &self.folders.config) {
-            (self.layers.iter().take(1).collect(), rest)
-        } else if below(path, "${HOME}", &self.folders.home).is_some() {
-            return ResolvedPath::Outside;
-        } else {
-            (vec![&self.project], path)
-        };
+        let (worlds, rest): (Vec<&Arc<dyn World>>, &str) =
+            if let Some(rest) = path.strip_prefix(":/") {
+                (self.layers.iter().collect(), rest)
+            } else if let Some(rest) = below(path, "${PROJECT_DIR}", &self.folders.project) {
+                (vec![&self.project], rest)
+            } else if let Some(rest) = below(path, "${CONFIG_DIR}", &self.folders.config) {
+                (self.layers.iter().take(1).collect(), rest)
+            } else if below(path, "${HOME}", &self.folders.home).is_some() {
+                return ResolvedPath::Outside;
+            } else {
+                (vec![&self.project], path)
+            };
         if let Some(at) = rest.find("${") {
             let end = rest[at..].find('}').map_or(rest.len(), |len| at + len + 1);
             return ResolvedPath::Unresolved(rest[at..end].to_owned());
@@ -261,36 +305,54 @@ impl PromptScope {
             ResolvedPath::In(worlds, inner) => (worlds, inner),
             ResolvedPath::Outside => return Err(outside(path)),
             ResolvedPath::Unresolved(variable) => {
-                let refusal = Refusal::new(&rules::PROMPT_VARIABLE, format!("`{variable}` in `{path}` is not known"));
+                let refusal = Refusal::new(
+                    &rules::PROMPT_VARIABLE,
+                    format!("`{variable}` in `{path}` is not known"),
+                );
                 return Err(refusal.help("known are ${PROJECT_DIR}, ${CONFIG_DIR} and ${HOME}"));
             }
         };
         for world in &worlds {
             match world.read(&inner) {
                 Ok(bytes) => {
-                    let file = ReadFile { place: self.place_of(world), path: Arc::from(inner.as_str()) };
+                    let file = ReadFile {
+                        place: self.place_of(world),
+                        path: Arc::from(inner.as_str()),
+                    };
                     return self.decode(path, bytes, &file).map(|text| (text, file));
                 }
                 Err(ReadError::Missing) => {}
                 Err(ReadError::Outside) => return Err(outside(path)),
                 Err(ReadError::Hidden) => return Err(hidden(path)),
                 Err(error) => {
-                    return Err(Refusal::new(&rules::PROMPT_MISSING, format!("`{path}` cannot be read: {error}")));
+                    return Err(Refusal::new(
+                        &rules::PROMPT_MISSING,
+                        format!("`{path}` cannot be read: {error}"),
+                    ));
                 }
             }
         }
-        let mut refusal = Refusal::new(&rules::PROMPT_MISSING, format!("there is no file `{path}`"));
+        let mut refusal =
+            Refusal::new(&rules::PROMPT_MISSING, format!("there is no file `{path}`"));
         // What a layer lacks it lacks for all agents; a project is a context's.
-        refusal.cause = path.starts_with(":/").then(|| format!("{} {path}", worlds.len()));
+        refusal.cause = path
+            .starts_with(":/")
+            .then(|| format!("{} {path}", worlds.len()));
         let general = match path.starts_with(":/") {
             true => "`:/x` is file `x` of the profile's own layer, then of the bundled one",
-            false => "ask `file_exists` first if it is optional; contexts bring the files of their virtual project",
+            false => {
+                "ask `file_exists` first if it is optional; contexts bring the files of their virtual project"
+            }
         };
         Err(refusal.help(near_files(&worlds, &inner).unwrap_or_else(|| general.to_owned())))
     }
 
     fn place_of(&self, world: &Arc<dyn World>) -> ReadPlace {
-        match self.layers.iter().position(|layer| Arc::ptr_eq(layer, world)) {
+        match self
+            .layers
+            .iter()
+            .position(|layer| Arc::ptr_eq(layer, world))
+        {
             Some(index) => ReadPlace::Layer(index),
             None => ReadPlace::Project,
         }
@@ -307,9 +369,16 @@ impl PromptScope {
             TextError::Nul { offset } => (format!("byte {offset} is NUL"), offset),
             TextError::TooLarge { size } => (format!("{size} bytes are too many"), 0),
         };
-        let mut refusal = Refusal::new(&rules::PROMPT_NOT_TEXT, format!("`{path}` is not text: {why}"));
+        let mut refusal = Refusal::new(
+            &rules::PROMPT_NOT_TEXT,
+            format!("`{path}` is not text: {why}"),
+        );
         if let ReadPlace::Layer(index) = file.place {
-            let path = format!("{}{}", self.shown_below.get(index).copied().unwrap_or_default(), file.path);
+            let path = format!(
+                "{}{}",
+                self.shown_below.get(index).copied().unwrap_or_default(),
+                file.path
+            );
             refusal.file = Some(Box::new(UnreadableFile { path, bytes, at }));
         }
         Err(refusal)
@@ -346,7 +415,10 @@ impl PromptScope {
                     let (entries, count) = world.list_counted(&inner).map_err(|why| match why {
                         ReadError::Outside => outside(path),
                         ReadError::Hidden => hidden(path),
-                        why => Refusal::new(&rules::PROMPT_MISSING, format!("`{path}` cannot be listed: {why}")),
+                        why => Refusal::new(
+                            &rules::PROMPT_MISSING,
+                            format!("`{path}` cannot be listed: {why}"),
+                        ),
                     })?;
                     looked_at += count;
                     names.extend(entries.iter().map(|entry| last_part(&entry.path)));
@@ -364,20 +436,27 @@ impl PromptScope {
 /// A suggestion of files in the same folder.
 fn near_files(worlds: &[&Arc<dyn World>], path: &str) -> Option<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let entries = worlds.iter().filter_map(|world| world.list(folder).ok()).flatten();
+    let entries = worlds
+        .iter()
+        .filter_map(|world| world.list(folder).ok())
+        .flatten();
     let names: Vec<String> = entries.map(|it| last_part(&it.path)).collect();
     did_you_mean(name, names.iter().map(String::as_str))
 }
 
 /// The part of a path below a folder, written as its variable or as what that stands for.
 fn below<'p>(path: &'p str, variable: &str, folder: &str) -> Option<&'p str> {
-    let rest = path.strip_prefix(variable).or_else(|| path.strip_prefix(folder))?;
+    let rest = path
+        .strip_prefix(variable)
+        .or_else(|| path.strip_prefix(folder))?;
     rest.strip_prefix('/').or(rest.is_empty().then_some(rest))
 }
 
 fn outside(path: &str) -> Refusal {
-    let refusal =
-        Refusal::new(&rules::PROMPT_OUTSIDE, format!("`{path}` lies outside of what a system prompt may read"));
+    let refusal = Refusal::new(
+        &rules::PROMPT_OUTSIDE,
+        format!("`{path}` lies outside of what a system prompt may read"),
+    );
     refusal.help("readable are the project (`${PROJECT_DIR}/…` or a relative path), the agent repository (`${CONFIG_DIR}/…`) and `:/…`")
 }
 
@@ -420,11 +499,15 @@ fn head_lines(text: &str, count: usize) -> usize {
     text.split_inclusive('\n').take(count).map(str::len).sum()
 }
 
-/// The same without the last one's line end, as the original client has it: what `split` gives, joined again.
+/// The same without the last one's line end, as the original client has it: what `split` gives,
+/// joined again.
 fn lines_at_head(text: &str, count: usize) -> usize {
     match count.checked_sub(1) {
         None => 0,
-        Some(last) => text.match_indices('\n').nth(last).map_or(text.len(), |(at, _)| at),
+        Some(last) => text
+            .match_indices('\n')
+            .nth(last)
+            .map_or(text.len(), |(at, _)| at),
     }
 }
 
@@ -454,10 +537,13 @@ fn folder(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     }
 }
 
-/// Returns what follows the last dot of a name, as Qt's `QFileInfo::suffix` has it: also where nothing stands before the dot.
+/// Returns what follows the last dot of a name, as Qt's `QFileInfo::suffix` has it: also where
+/// nothing stands before the dot.
 fn suffix(path: &str) -> Range<usize> {
     let name = basename(path);
-    path[name.clone()].rfind('.').map_or(path.len(), |at| name.start + at + 1)..path.len()
+    path[name.clone()]
+        .rfind('.')
+        .map_or(path.len(), |at| name.start + at + 1)..path.len()
 }
 
 fn last_part(path: &str) -> String {
@@ -470,7 +556,8 @@ mod tests {
     use crate::world::MemoryWorld;
 
     fn scope() -> PromptScope {
-        let project = MemoryWorld::from_iter([("src/a.rs", "a"), ("README.md", "one\ntwo\nthree\n")]);
+        let project =
+            MemoryWorld::from_iter([("src/a.rs", "a"), ("README.md", "one\ntwo\nthree\n")]);
         let own = MemoryWorld::from_iter([("roles/me.md", "own"), ("x", "own")]);
         let bundled = MemoryWorld::from_iter([("roles/base.md", "bundled"), ("x", "bundled")]);
         PromptScope {
@@ -486,27 +573,58 @@ mod tests {
     #[test]
     fn reads_are_confined() {
         let scope = scope();
-        assert_eq!(scope.read_file("${PROJECT_DIR}/src/a.rs").expect("there").0, "a");
+        assert_eq!(
+            scope.read_file("${PROJECT_DIR}/src/a.rs").expect("there").0,
+            "a"
+        );
         assert_eq!(scope.read_file("/project/src/a.rs").expect("there").0, "a");
-        assert_eq!(scope.read_file("src/../README.md").expect("there").0, "one\ntwo\nthree\n");
+        assert_eq!(
+            scope.read_file("src/../README.md").expect("there").0,
+            "one\ntwo\nthree\n"
+        );
         assert_eq!(scope.read_file(":/x").expect("there").0, "own");
-        assert_eq!(scope.read_file(":/roles/base.md").expect("there").0, "bundled");
+        assert_eq!(
+            scope.read_file(":/roles/base.md").expect("there").0,
+            "bundled"
+        );
         assert_eq!(scope.read_file("${CONFIG_DIR}/x").expect("there").0, "own");
-        for path in ["/etc/passwd", "../x", "${HOME}/.ssh/id", "${PROJECT_DIR}/../x", ":/../x", "c:/x"] {
-            assert_eq!(scope.read_file(path).expect_err(path).rule.code, "prompt/outside");
+        for path in [
+            "/etc/passwd",
+            "../x",
+            "${HOME}/.ssh/id",
+            "${PROJECT_DIR}/../x",
+            ":/../x",
+            "c:/x",
+        ] {
+            assert_eq!(
+                scope.read_file(path).expect_err(path).rule.code,
+                "prompt/outside"
+            );
             assert!(scope.exists(path, false).is_err(), "{path}");
         }
-        assert_eq!(scope.read_file("${FOO}/x").expect_err("unknown").rule.code, "prompt/unknown-variable");
+        assert_eq!(
+            scope.read_file("${FOO}/x").expect_err("unknown").rule.code,
+            "prompt/unknown-variable"
+        );
         assert!(!scope.exists("${FOO}/x", false).expect("no error"));
-        assert_eq!(scope.read_file("none").expect_err("missing").rule.code, "prompt/missing-file");
+        assert_eq!(
+            scope.read_file("none").expect_err("missing").rule.code,
+            "prompt/missing-file"
+        );
         assert!(!scope.exists("none", false).expect("no error"));
     }
 
     #[test]
     fn folders_list_sorted_names() {
         assert_eq!(scope().read_dir("").expect("lists").0, ["README.md", "src"]);
-        assert_eq!(scope().read_dir("none").expect("lists").0, Vec::<String>::new());
-        assert_eq!(scope().read_dir(":/roles").expect("lists").0, ["base.md", "me.md"]);
+        assert_eq!(
+            scope().read_dir("none").expect("lists").0,
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            scope().read_dir(":/roles").expect("lists").0,
+            ["base.md", "me.md"]
+        );
     }
 
     #[test]
@@ -515,8 +633,14 @@ mod tests {
         assert_eq!((head("a\nb\nc", 2), head("a\nb\nc", 0)), ("a\nb\n", ""));
         let extension = |path: &'static str| &path[extension(path)];
         assert_eq!((extension("a/b.tar.gz"), extension(".bashrc")), ("gz", ""));
-        let (base, dir) = (|path: &'static str| &path[basename(path)], |path: &'static str| &path[dirname(path)]);
-        assert_eq!((base("a/b"), base("b"), dir("a/b"), dir("b"), dir("/b")), ("b", "b", "a", "", ""));
+        let (base, dir) = (
+            |path: &'static str| &path[basename(path)],
+            |path: &'static str| &path[dirname(path)],
+        );
+        assert_eq!(
+            (base("a/b"), base("b"), dir("a/b"), dir("b"), dir("/b")),
+            ("b", "b", "a", "", "")
+        );
     }
 
     #[test]
@@ -526,7 +650,13 @@ mod tests {
         assert_eq!((head("a\nb\n", 3), head("\n\nb", 1)), ("a\nb\n", ""));
         assert_eq!((head("a", 0), head("", 5)), ("", ""));
         let suffix = |path: &'static str| &path[suffix(path)];
-        assert_eq!([suffix(".bashrc"), suffix("a/b.tar.gz"), suffix("a.b/c")], ["bashrc", "gz", ""]);
-        assert!(scope().exists("src", true).expect("no error") && !scope().exists("src", false).expect("no error"));
+        assert_eq!(
+            [suffix(".bashrc"), suffix("a/b.tar.gz"), suffix("a.b/c")],
+            ["bashrc", "gz", ""]
+        );
+        assert!(
+            scope().exists("src", true).expect("no error")
+                && !scope().exists("src", false).expect("no error")
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! Who wrote each byte of what a template gave: the one place from which findings, explanations and diffs know it.
+//! Who wrote each byte of what a template gave: the one place from which findings, explanations and
+//! diffs know it.
 //!
-//! A template is evaluated with a [`Trace`], which follows its texts; what that noted becomes a [`Recording`], which answers for
-//! ranges of the output.
+//! A template is evaluated with a [`Trace`], which follows its texts; what that noted becomes a
+//! [`Recording`], which answers for ranges of the output.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -51,7 +52,9 @@ pub struct Written {
 impl Written {
     /// Returns what stands in the template itself: literal text, or the tag whatever it wrote.
     pub fn statement(&self) -> Span {
-        self.tag.filter(|_| self.value.is_some()).unwrap_or(self.span)
+        self.tag
+            .filter(|_| self.value.is_some())
+            .unwrap_or(self.span)
     }
 }
 
@@ -174,7 +177,8 @@ pub(crate) struct DataRead {
 }
 
 impl Renderer<'_> {
-    /// Evaluates a template of a body, and follows who writes what. `prompt` is the recording of the system prompt.
+    /// Evaluates a template of a body, and follows who writes what. `prompt` is the recording of
+    /// the system prompt.
     pub(crate) fn record_body(
         &self,
         id: TemplateId,
@@ -183,17 +187,28 @@ impl Renderer<'_> {
     ) -> Recording {
         let told = prompt.map(|prompt| Arc::new(prompt.told.clone()));
         let (output, _) = self.run(id, (self.engine, input.variables()), told, Trace::default());
-        Recording { prompt: prompt.cloned(), ..self.recording(id, output.text, output.watch) }
+        Recording {
+            prompt: prompt.cloned(),
+            ..self.recording(id, output.text, output.watch)
+        }
     }
 
     /// Evaluates a template of a body, and notes which values of the data it reads, and where.
-    pub(crate) fn reads_of_body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Vec<DataRead> {
+    pub(crate) fn reads_of_body(
+        &self,
+        sources: &Sources,
+        id: TemplateId,
+        input: &BodyInput<'_>,
+    ) -> Vec<DataRead> {
         let (output, _) = self.run(id, (self.engine, input.variables()), None, Reads::default());
         output
             .watch
             .0
             .into_iter()
-            .map(|(path, place)| DataRead { path, span: self.engine.place_span(sources, place) })
+            .map(|(path, place)| DataRead {
+                path,
+                span: self.engine.place_span(sources, place),
+            })
             .collect()
     }
 
@@ -218,11 +233,21 @@ impl Recording {
 
     fn new(told: Told, frames: Vec<Frame>, branches: BTreeSet<Place>, template: u32) -> Recording {
         let (starts, values) = (told.starts(), told.values());
-        Recording { id: Identity::new(), told, starts, values, frames, branches, template, prompt: None }
+        Recording {
+            id: Identity::new(),
+            told,
+            starts,
+            values,
+            frames,
+            branches,
+            template,
+            prompt: None,
+        }
     }
 
-    /// A system prompt of several parts, in order: the agent's own part with its recording, layers of the conversation with
-    /// their number; joined as the whole prompt is. What the agent did not write, the tag writes that asks for the prompt.
+    /// A system prompt of several parts, in order: the agent's own part with its recording, layers
+    /// of the conversation with their number; joined as the whole prompt is. What the agent did not
+    /// write, the tag writes that asks for the prompt.
     pub(crate) fn of_prompt<'p>(
         own: Option<&Recording>,
         parts: impl Iterator<Item = (Option<usize>, &'p str)>,
@@ -234,19 +259,33 @@ impl Recording {
             }
             match (layer, own) {
                 (Some(layer), _) => {
-                    let path = Pointer::root().member("system_layers").element(layer).member("text");
-                    told.push_one(text, Writer::Data { path: Arc::new(path), at: 0 });
+                    let path = Pointer::root()
+                        .member("system_layers")
+                        .element(layer)
+                        .member("text");
+                    told.push_one(
+                        text,
+                        Writer::Data {
+                            path: Arc::new(path),
+                            at: 0,
+                        },
+                    );
                 }
                 (None, Some(own)) => {
                     let start = told.runs.len();
                     told.push(&own.told);
-                    told.runs.iter_mut().skip(start).for_each(|run| run.recording = 1);
+                    told.runs
+                        .iter_mut()
+                        .skip(start)
+                        .for_each(|run| run.recording = 1);
                 }
                 (None, None) => told.push_one(text, Writer::Computed { from: Arc::new([]) }),
             }
         }
         match own {
-            Some(own) => Recording::new(told, own.frames.clone(), own.branches.clone(), own.template),
+            Some(own) => {
+                Recording::new(told, own.frames.clone(), own.branches.clone(), own.template)
+            }
             None => Recording::new(told, Vec::new(), BTreeSet::new(), 0),
         }
     }
@@ -256,10 +295,18 @@ impl Recording {
         &self.told.text
     }
 
-    /// Who wrote a range of the output, in order. What wrote nothing inside of it is left out, but not at the start of an
-    /// empty range.
-    pub(crate) fn written(&self, engine: &Engine, sources: &Sources, range: Range<usize>) -> Vec<Written> {
-        let first = self.starts.partition_point(|&start| start < range.start).saturating_sub(1);
+    /// Who wrote a range of the output, in order. What wrote nothing inside of it is left out, but
+    /// not at the start of an empty range.
+    pub(crate) fn written(
+        &self,
+        engine: &Engine,
+        sources: &Sources,
+        range: Range<usize>,
+    ) -> Vec<Written> {
+        let first = self
+            .starts
+            .partition_point(|&start| start < range.start)
+            .saturating_sub(1);
         let mut written = Vec::new();
         if range.start >= self.told.text.len() && !range.is_empty() {
             return vec![self.beyond(engine, sources, range)];
@@ -267,7 +314,8 @@ impl Recording {
         for (index, run) in self.told.runs.iter().enumerate().skip(first) {
             let output = self.starts[index]..self.starts[index] + run.len;
             let overlaps = output.start < range.end && output.end > range.start;
-            let touches = range.is_empty() && output.start <= range.start && range.start < output.end;
+            let touches =
+                range.is_empty() && output.start <= range.start && range.start < output.end;
             if output.start > range.end {
                 break;
             }
@@ -278,56 +326,91 @@ impl Recording {
         written
     }
 
-    /// Returns what is behind the place up to which the template could be followed: it makes too many texts of texts.
+    /// Returns what is behind the place up to which the template could be followed: it makes too
+    /// many texts of texts.
     fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
         let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
-        Written { output, by: By::Computed(Vec::new()), span, tag: None, steps: Vec::new(), value: None }
+        Written {
+            output,
+            by: By::Computed(Vec::new()),
+            span,
+            tag: None,
+            steps: Vec::new(),
+            value: None,
+        }
     }
 
     /// The tags of the branches and loops that were gone into.
     pub(crate) fn branches(&self, engine: &Engine, sources: &Sources) -> Vec<Span> {
-        self.branches.iter().map(|&place| engine.place_span(sources, place)).collect()
+        self.branches
+            .iter()
+            .map(|&place| engine.place_span(sources, place))
+            .collect()
     }
 
     /// The tag that wrote nothing, somewhere in a range of the output.
-    pub(crate) fn empty_tag(&self, engine: &Engine, sources: &Sources, range: &Range<usize>) -> Option<Span> {
+    pub(crate) fn empty_tag(
+        &self,
+        engine: &Engine,
+        sources: &Sources,
+        range: &Range<usize>,
+    ) -> Option<Span> {
         let runs = self.told.runs.iter().zip(&self.starts).rev();
         { runs }
-            .find(|(run, start)| run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start))
+            .find(|(run, start)| {
+                run.len == 0 && run.emission > 0 && (range.start..=range.end).contains(*start)
+            })
             .map(|(run, _)| run)
             .and_then(|run| tag_span(engine, sources, run))
     }
 
-    /// The outermost call of a macro, or the outermost tag that writes a capture, that gives a text and no JSON, as far as a byte of its
-    /// output: where the output begins, and the tag. None of the macro's own words before that byte is a quote or a bracket.
-    pub(crate) fn call_for_text(&self, engine: &Engine, sources: &Sources, at: usize) -> Option<(usize, Span)> {
-        let index = self.starts.partition_point(|&start| start <= at).checked_sub(1)?;
+    /// The outermost call of a macro, or the outermost tag that writes a capture, that gives a text
+    /// and no JSON, as far as a byte of its output: where the output begins, and the tag. None of
+    /// the macro's own words before that byte is a quote or a bracket.
+    pub(crate) fn call_for_text(
+        &self,
+        engine: &Engine,
+        sources: &Sources,
+        at: usize,
+    ) -> Option<(usize, Span)> {
+        let index = self
+            .starts
+            .partition_point(|&start| start <= at)
+            .checked_sub(1)?;
         let mut next = Some(self.told.runs[index].frame);
         let mut found = None;
-        while let Some((id, frame)) = next.and_then(|id| Some((id, self.frames.get(id as usize)?))) {
+        while let Some((id, frame)) = next.and_then(|id| Some((id, self.frames.get(id as usize)?)))
+        {
             next = frame.parent;
             let call = match frame.step.map(|step| (step.scope, step.at)) {
                 Some((Scope::Macro, call)) => Some(call),
                 Some((Scope::SetBlock, _)) => frame.written_by,
                 _ => continue,
             };
-            let Some(start) = self.text_before(id, index, at) else { break };
+            let Some(start) = self.text_before(id, index, at) else {
+                break;
+            };
             found = call.map(|call| (start, engine.place_span(sources, call)));
         }
         found
     }
 
-    /// Where the output of a frame begins that a run is in; `None` if the templates' own words from there to a byte are JSON.
+    /// Where the output of a frame begins that a run is in; `None` if the templates' own words from
+    /// there to a byte are JSON.
     fn text_before(&self, frame: FrameId, index: usize, at: usize) -> Option<usize> {
         let is_within = |run: &Run| {
-            std::iter::successors(Some(run.frame), |id| self.frames.get(*id as usize).and_then(|frame| frame.parent))
-                .any(|id| id == frame)
+            std::iter::successors(Some(run.frame), |id| {
+                self.frames.get(*id as usize).and_then(|frame| frame.parent)
+            })
+            .any(|id| id == frame)
         };
         let runs = self.told.runs[..=index].iter().zip(&self.starts).rev();
         let mut begin = self.starts[index];
         for (run, &start) in runs.take_while(|(run, _)| is_within(run)) {
             let words = &self.told.text[start..(start + run.len).min(at.max(start))];
-            if matches!(run.writer, Writer::Template(_)) && words.contains(['"', '{', '}', '[', ']']) {
+            if matches!(run.writer, Writer::Template(_))
+                && words.contains(['"', '{', '}', '[', ']'])
+            {
                 return None;
             }
             begin = start;
@@ -353,28 +436,49 @@ impl Recording {
     ) -> Written {
         let run = &self.told.runs[index];
         let owner = self.owner(run);
-        let inside = asked.start.max(output.start)..asked.end.min(output.end).max(asked.start.max(output.start));
+        let inside = asked.start.max(output.start)
+            ..asked.end.min(output.end).max(asked.start.max(output.start));
         let text = &self.told.text[output.clone()];
         let source = run.source(text, inside.start - output.start, inside.len());
         let shifted = |at: usize| at + source.start..at + source.end;
         let tag = tag_span(engine, sources, run);
-        let mut span = tag.unwrap_or_else(|| engine.place_span(sources, Place::new(owner.template, &(0..0))));
+        let mut span =
+            tag.unwrap_or_else(|| engine.place_span(sources, Place::new(owner.template, &(0..0))));
         let by = match &run.writer {
             Writer::Template(place) => {
                 let is_exact = place.len() == rope::unescaped_len(text, run.escaped);
-                let place = if is_exact { place.part(&source) } else { *place };
+                let place = if is_exact {
+                    place.part(&source)
+                } else {
+                    *place
+                };
                 span = engine.place_span(sources, place);
                 By::Template
             }
-            Writer::Data { path, at } => By::Data { path: Arc::clone(path), bytes: shifted(*at) },
-            Writer::File { file, at } => By::File { file: Arc::clone(file), bytes: shifted(*at) },
+            Writer::Data { path, at } => By::Data {
+                path: Arc::clone(path),
+                bytes: shifted(*at),
+            },
+            Writer::File { file, at } => By::File {
+                file: Arc::clone(file),
+                bytes: shifted(*at),
+            },
             Writer::Tag => By::Tag,
-            Writer::Computed { from } => {
-                By::Computed(from.iter().map(|input| computed_from(engine, sources, input)).collect())
-            }
+            Writer::Computed { from } => By::Computed(
+                from.iter()
+                    .map(|input| computed_from(engine, sources, input))
+                    .collect(),
+            ),
         };
         let value = (run.emission > 0).then(|| self.values[index].clone());
-        Written { output: inside, by, span, tag, steps: owner.steps(engine, sources, run.frame), value }
+        Written {
+            output: inside,
+            by,
+            span,
+            tag,
+            steps: owner.steps(engine, sources, run.frame),
+            value,
+        }
     }
 
     fn steps(&self, engine: &Engine, sources: &Sources, frame: FrameId) -> Vec<Step> {
@@ -382,7 +486,12 @@ impl Recording {
         let mut next = Some(frame);
         while let Some(frame) = next.and_then(|frame| self.frames.get(frame as usize)) {
             next = frame.parent;
-            let Some((kind, at)) = frame.step.and_then(|step| Some((step.scope.kind()?, step.at))) else { continue };
+            let Some((kind, at)) = frame
+                .step
+                .and_then(|step| Some((step.scope.kind()?, step.at)))
+            else {
+                continue;
+            };
             let span = engine.place_span(sources, at);
             // The text of a `call` block is in the macro that the block calls.
             if steps.last().is_none_or(|step: &Step| step.span != span) {

@@ -1,4 +1,5 @@
-//! Calls that work in some places only: `loop(…)` runs the loop around again, `super()` the block that this one overrides.
+//! Calls that work in some places only: `loop(…)` runs the loop around again, `super()` the block
+//! that this one overrides.
 
 use std::ops::Range;
 
@@ -21,7 +22,10 @@ pub(super) struct Scope {
 
 impl Scope {
     pub(super) fn of_block() -> Scope {
-        Scope { loops: 0, is_block: true }
+        Scope {
+            loops: 0,
+            is_block: true,
+        }
     }
 
     pub(super) fn enter_loop(&mut self) {
@@ -45,6 +49,10 @@ impl Scope {
             ),
             _ => return None,
         };
-        Some(Misplaced { range: range.clone(), message, help })
+        Some(Misplaced {
+            range: range.clone(),
+            message,
+            help,
+        })
     }
 }

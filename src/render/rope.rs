@@ -1,7 +1,8 @@
 //! Texts that know who wrote each of their bytes.
 //!
-//! A [`Told`] is a text and its runs: stretches of bytes with one writer. Filters that keep content hand the runs on, cut and
-//! joined as the text is; whatever else is made of a text is [`Writer::Computed`].
+//! A [`Told`] is a text and its runs: stretches of bytes with one writer. Filters that keep content
+//! hand the runs on, cut and joined as the text is; whatever else is made of a text is
+//! [`Writer::Computed`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use super::eval::Place;
 use crate::json::Pointer;
 
-/// How many runs a text may have: as many as a long history makes, fewer than a loop that doubles a text.
+/// How many runs a text may have: as many as a long history makes, fewer than a loop that doubles a
+/// text.
 const MAX_RUNS: usize = 1 << 18;
 /// How many parts of a computed text are named.
 pub(super) const MAX_INPUTS: usize = 16;
@@ -38,7 +40,8 @@ pub enum ReadPlace {
 /// Who wrote some bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Writer {
-    /// Text of a template, or a literal of an expression. As long as the bytes, unless escapes were decoded.
+    /// Text of a template, or a literal of an expression. As long as the bytes, unless escapes were
+    /// decoded.
     Template(Place),
     /// A leaf of the data, from a byte of its text on.
     Data { path: Arc<Pointer>, at: usize },
@@ -87,18 +90,38 @@ pub(super) struct Told {
 impl Told {
     /// A text with one writer.
     pub(super) fn one(text: &str, writer: Writer) -> Told {
-        let run = Run { len: text.len(), writer, escaped: 0, tag: None, emission: 0, frame: 0, recording: 0 };
-        Told { text: text.to_owned(), runs: vec![run], follows: true }
+        let run = Run {
+            len: text.len(),
+            writer,
+            escaped: 0,
+            tag: None,
+            emission: 0,
+            frame: 0,
+            recording: 0,
+        };
+        Told {
+            text: text.to_owned(),
+            runs: vec![run],
+            follows: true,
+        }
     }
 
     /// No text yet; `follows` tells whether somebody asks who writes it.
     pub(super) fn new(follows: bool) -> Told {
-        Told { text: String::new(), runs: Vec::new(), follows }
+        Told {
+            text: String::new(),
+            runs: Vec::new(),
+            follows,
+        }
     }
 
     /// A text of which nobody asks who wrote it.
     pub(super) fn unfollowed(text: &str) -> Told {
-        Told { text: text.to_owned(), runs: Vec::new(), follows: false }
+        Told {
+            text: text.to_owned(),
+            runs: Vec::new(),
+            follows: false,
+        }
     }
 
     /// Returns `true` if its writers are known.
@@ -132,7 +155,9 @@ impl Told {
 
     /// Notes that a tag wrote nothing.
     pub(super) fn note_nothing(&mut self, tag: Place, emission: u32, frame: FrameId) {
-        let mut run = Told::one("", Writer::Computed { from: Arc::new([]) }).runs.remove(0);
+        let mut run = Told::one("", Writer::Computed { from: Arc::new([]) })
+            .runs
+            .remove(0);
         (run.tag, run.emission, run.frame) = (Some(tag), emission, frame);
         self.runs = vec![run];
     }
@@ -162,7 +187,10 @@ impl Told {
     /// Takes a text that is made of too many parts for a computed one.
     fn forget(&mut self) {
         let from: Arc<[Input]> = self.inputs().take(MAX_INPUTS).collect();
-        let run = Run { len: self.text.len(), ..Told::one("", Writer::Computed { from }).runs.remove(0) };
+        let run = Run {
+            len: self.text.len(),
+            ..Told::one("", Writer::Computed { from }).runs.remove(0)
+        };
         self.runs = vec![run];
     }
 
@@ -185,7 +213,9 @@ impl Told {
 
     /// The value that each run is a part of: with its neighbours of the same emission.
     pub(super) fn values(&self) -> Vec<Range<usize>> {
-        let values = self.runs.chunk_by(|one, next| emission(one) == emission(next));
+        let values = self
+            .runs
+            .chunk_by(|one, next| emission(one) == emission(next));
         let mut end = 0;
         let values = values.flat_map(|runs| {
             let start = end;
@@ -206,7 +236,11 @@ impl Told {
             }
             start = end;
         }
-        Told { text: self.text[range].to_owned(), runs, follows: self.follows }
+        Told {
+            text: self.text[range].to_owned(),
+            runs,
+            follows: self.follows,
+        }
     }
 
     /// The text as a JSON string.
@@ -217,7 +251,11 @@ impl Told {
             // Runs end at characters: writers are texts.
             let part = escape(&self.text[start..start + run.len]);
             start += run.len;
-            json.runs.push(Run { len: part.len(), escaped: run.escaped + 1, ..run.clone() });
+            json.runs.push(Run {
+                len: part.len(),
+                escaped: run.escaped + 1,
+                ..run.clone()
+            });
             json.text.push_str(&part);
         }
         json.push_one("\"", Writer::Tag);
@@ -253,17 +291,33 @@ pub(super) struct Cutter<'t> {
 
 impl<'t> Cutter<'t> {
     pub(super) fn new(told: &'t Told) -> Cutter<'t> {
-        Cutter { told, next: 0, start: 0, passed: (0, 0) }
+        Cutter {
+            told,
+            next: 0,
+            start: 0,
+            passed: (0, 0),
+        }
     }
 
     /// Puts a part behind another text.
     pub(super) fn cut(&mut self, range: Range<usize>, into: &mut Told) {
         let mut runs = Vec::new();
-        while let Some(run) = self.told.runs.get(self.next).filter(|_| self.start < range.end) {
-            let (text, end) = (&self.told.text[self.start..self.start + run.len], self.start + run.len);
+        while let Some(run) = self
+            .told
+            .runs
+            .get(self.next)
+            .filter(|_| self.start < range.end)
+        {
+            let (text, end) = (
+                &self.told.text[self.start..self.start + run.len],
+                self.start + run.len,
+            );
             let (from, to) = (range.start.max(self.start), range.end.min(end));
             if from < to {
-                let source = |range: Range<usize>| text.get(range).map_or(0, |part| unescaped_len(part, run.escaped));
+                let source = |range: Range<usize>| {
+                    text.get(range)
+                        .map_or(0, |part| unescaped_len(part, run.escaped))
+                };
                 let (from, to) = (from - self.start, to - self.start);
                 let first = self.passed.1 + source(self.passed.0..from);
                 let last = first + source(from..to);
@@ -275,7 +329,11 @@ impl<'t> Cutter<'t> {
             }
             (self.next, self.start, self.passed) = (self.next + 1, end, (0, 0));
         }
-        into.push(&Told { text: self.told.text[range].to_owned(), runs, follows: self.told.follows });
+        into.push(&Told {
+            text: self.told.text[range].to_owned(),
+            runs,
+            follows: self.told.follows,
+        });
     }
 }
 
@@ -292,12 +350,24 @@ impl Run {
             times => whole == unescaped_len(text, times),
         };
         let writer = match &self.writer {
-            Writer::Template(place) if is_exact(place.len()) => Writer::Template(place.part(&source)),
-            Writer::Data { path, at } => Writer::Data { path: Arc::clone(path), at: at + source.start },
-            Writer::File { file, at } => Writer::File { file: Arc::clone(file), at: at + source.start },
+            Writer::Template(place) if is_exact(place.len()) => {
+                Writer::Template(place.part(&source))
+            }
+            Writer::Data { path, at } => Writer::Data {
+                path: Arc::clone(path),
+                at: at + source.start,
+            },
+            Writer::File { file, at } => Writer::File {
+                file: Arc::clone(file),
+                at: at + source.start,
+            },
             other => other.clone(),
         };
-        Run { len, writer, ..self.clone() }
+        Run {
+            len,
+            writer,
+            ..self.clone()
+        }
     }
 
     /// Some of the bytes of a run as they were before they were escaped.
@@ -317,7 +387,8 @@ pub(super) fn unescaped_len(text: &str, times: u8) -> usize {
     }
 }
 
-/// The characters that a part of a JSON string stands for; what is cut off in an escape is left out.
+/// The characters that a part of a JSON string stands for; what is cut off in an escape is left
+/// out.
 fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
     let mut chars = text.chars();
     std::iter::from_fn(move || match chars.next()? {
@@ -351,7 +422,13 @@ mod tests {
     use super::*;
 
     fn data(text: &str, at: usize) -> Told {
-        Told::one(text, Writer::Data { path: Arc::new(Pointer::root().member("a")), at })
+        Told::one(
+            text,
+            Writer::Data {
+                path: Arc::new(Pointer::root().member("a")),
+                at,
+            },
+        )
     }
 
     #[test]
@@ -361,10 +438,18 @@ mod tests {
         told.push(&data("de", 7));
         let part = told.part(1..5);
         assert_eq!(part.text, "bc-d");
-        let places: Vec<_> = part.runs.iter().map(|run| (run.len, run.writer.clone())).collect();
+        let places: Vec<_> = part
+            .runs
+            .iter()
+            .map(|run| (run.len, run.writer.clone()))
+            .collect();
         assert_eq!(
             places,
-            [(2, data("", 1).runs[0].writer.clone()), (1, Writer::Tag), (1, data("", 7).runs[0].writer.clone())]
+            [
+                (2, data("", 1).runs[0].writer.clone()),
+                (1, Writer::Tag),
+                (1, data("", 7).runs[0].writer.clone())
+            ]
         );
     }
 
@@ -374,10 +459,16 @@ mod tests {
         told.push(&data("é\"", 2));
         let json = told.escaped();
         assert_eq!(json.text, "\"a\\né\\\"\"");
-        assert_eq!(json.runs.iter().map(|run| run.len).collect::<Vec<_>>(), [1, 3, 4, 1]);
+        assert_eq!(
+            json.runs.iter().map(|run| run.len).collect::<Vec<_>>(),
+            [1, 3, 4, 1]
+        );
         assert_eq!(json.runs[1].source("a\\n", 1, 2), 1..2);
         // Two pairs of quotes.
         assert_eq!(unescaped_len(&json.escaped().text, 2), told.text.len() + 4);
-        assert_eq!(json.escaped().text, serde_json::to_string(&json.text).expect("serialises"));
+        assert_eq!(
+            json.escaped().text,
+            serde_json::to_string(&json.text).expect("serialises")
+        );
     }
 }

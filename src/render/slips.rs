@@ -13,9 +13,12 @@ pub(super) struct Slip {
     pub(super) help: &'static str,
 }
 
-/// Returns the slip that made a template fail to parse at byte `at`, if it is one of those known here.
+/// Returns the slip that made a template fail to parse at byte `at`, if it is one of those known
+/// here.
 pub(super) fn find(text: &str, at: usize) -> Option<Slip> {
-    conflict(text).or_else(|| comment(text, at)).or_else(|| within_tag(text, at))
+    conflict(text)
+        .or_else(|| comment(text, at))
+        .or_else(|| within_tag(text, at))
 }
 
 /// The marks that git writes around the sides of a conflict.
@@ -26,9 +29,15 @@ fn conflict(text: &str) -> Option<Slip> {
     for line in text.split_inclusive('\n') {
         if let Some(mark) = CONFLICT_MARKS.iter().find(|mark| line.starts_with(**mark)) {
             let range = start..start + mark.trim_end().len();
-            let (message, help) =
-                ("a merge conflict was left in the template", "keep the lines of one side, and remove the marks");
-            return Some(Slip { range, message, help });
+            let (message, help) = (
+                "a merge conflict was left in the template",
+                "keep the lines of one side, and remove the marks",
+            );
+            return Some(Slip {
+                range,
+                message,
+                help,
+            });
         }
         start += line.len();
     }
@@ -57,14 +66,22 @@ struct Tag {
     inner: Option<Range<usize>>,
 }
 
-/// Returns what is wrong with the tag that the parser stopped in. Between parentheses the tokenizer takes `}}` for two braces.
+/// Returns what is wrong with the tag that the parser stopped in. Between parentheses the tokenizer
+/// takes `}}` for two braces.
 fn within_tag(text: &str, at: usize) -> Option<Slip> {
     let mut tag = Tag::default();
-    for (token, span) in machinery::tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok) {
+    for (token, span) in
+        machinery::tokenize(text, false, SyntaxConfig::default()).map_while(Result::ok)
+    {
         let range = span.start_offset as usize..span.end_offset as usize;
         let is_stray = matches!(token, Token::BraceClose) && tag.braces == 0;
         match token {
-            Token::BlockStart => tag = Tag { is_block: true, ..Tag::default() },
+            Token::BlockStart => {
+                tag = Tag {
+                    is_block: true,
+                    ..Tag::default()
+                }
+            }
             Token::VariableStart => tag = Tag::default(),
             Token::ParenOpen => tag.open.push(range.clone()),
             Token::ParenClose => drop(tag.open.pop()),
@@ -117,11 +134,24 @@ mod tests {
     fn slips_are_told_where_they_were_made() {
         let told = |text: &str| found(text).unwrap_or_else(|| panic!("{text}"));
         assert_eq!(told("{{ tojson(x }}").0, "(");
-        assert_eq!(told("{{ tojson((x) }} {{ y }}"), ("(".to_owned(), "this `(` is never closed"));
-        assert_eq!(told("{% if {{ x }} %}{% endif %}"), ("{{".to_owned(), "`{{` stands inside of a tag"));
+        assert_eq!(
+            told("{{ tojson((x) }} {{ y }}"),
+            ("(".to_owned(), "this `(` is never closed")
+        );
+        assert_eq!(
+            told("{% if {{ x }} %}{% endif %}"),
+            ("{{".to_owned(), "`{{` stands inside of a tag")
+        );
         assert_eq!(told("a {# b\n{{ c }}").0, "{#");
-        let conflict = "{% for x in y %}\n<<<<<<< HEAD\n{% endfor %}\n=======\n{% endfor %}\n>>>>>>> b\n";
-        assert_eq!(told(conflict), ("<<<<<<<".to_owned(), "a merge conflict was left in the template"));
+        let conflict =
+            "{% for x in y %}\n<<<<<<< HEAD\n{% endfor %}\n=======\n{% endfor %}\n>>>>>>> b\n";
+        assert_eq!(
+            told(conflict),
+            (
+                "<<<<<<<".to_owned(),
+                "a merge conflict was left in the template"
+            )
+        );
         assert_eq!(found("{% if x %}{{ y | }}{% endif %}"), None);
         assert_eq!(found("{{ {'a': {'b': 1}} }}"), None);
     }

@@ -1,13 +1,16 @@
 //! Mistakes about data that the text of a template tells, though no context shows it.
 //!
-//! `ctx.sytem_prompt is defined` is never true: strict undefined values do not find the slip, since the guard asks before anything is
-//! read. What conversations hold is a closed set, so the template's text is enough to tell. And `"{{ block.title }}"` is JSON as long as
-//! no title has a quote in it.
+//! `ctx.sytem_prompt is defined` is never true: strict undefined values do not find the slip, since
+//! the guard asks before anything is read. What conversations hold is a closed set, so the
+//! template's text is enough to tell. And `"{{ block.title }}"` is JSON as long as no title has a
+//! quote in it.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use minijinja::machinery::ast::{BinOpKind, Call, CallArg, CallType, Expr, Filter, ForLoop, Macro, Stmt};
+use minijinja::machinery::ast::{
+    BinOpKind, Call, CallArg, CallType, Expr, Filter, ForLoop, Macro, Stmt,
+};
 
 use super::analyse::{literal_name, range};
 use crate::conversation::TEMPLATE_DATA;
@@ -50,7 +53,14 @@ pub(super) struct Told {
 const NO_TEXTS: [&str; 6] = ["role", "type", "is_error", "is_url", "source", "schema"];
 
 /// Members whose values have no quotes where providers hold to their formats.
-const RESTRICTED: [&str; 6] = ["id", "tool_use_id", "name", "media_type", "origin", "signature"];
+const RESTRICTED: [&str; 6] = [
+    "id",
+    "tool_use_id",
+    "name",
+    "media_type",
+    "origin",
+    "signature",
+];
 
 /// The knowledge of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,22 +72,36 @@ struct Shape {
 
 impl Shape {
     fn element(self) -> Option<Shape> {
-        self.is_list.then_some(Shape { is_list: false, ..self })
+        self.is_list.then_some(Shape {
+            is_list: false,
+            ..self
+        })
     }
 
     fn member(self, name: &str) -> Option<Shape> {
-        let of = |object| Some(Shape { object, is_list: true, ..self });
+        let of = |object| {
+            Some(Shape {
+                object,
+                is_list: true,
+                ..self
+            })
+        };
         match (self.is_list, self.object, name) {
             (false, "ctx", "history") => of("message"),
             (false, "ctx", "files_metadata") => of("file"),
             (false, "ctx", "tools") => of("tool"),
-            (false, "message", "content_blocks" | "images") | (false, "block", "images") => of("block"),
+            (false, "message", "content_blocks" | "images") | (false, "block", "images") => {
+                of("block")
+            }
             _ => None,
         }
     }
 
     fn lacks(self, name: &str) -> bool {
-        let members = TEMPLATE_DATA.iter().find(|(object, _)| *object == self.object).map(|(_, members)| *members);
+        let members = TEMPLATE_DATA
+            .iter()
+            .find(|(object, _)| *object == self.object)
+            .map(|(_, members)| *members);
         let members = members.unwrap_or_default();
         let is_slip = || !self.is_guess || !nearest(name, members.iter().copied()).is_empty();
         !self.is_list && !members.contains(&name) && is_slip()
@@ -108,7 +132,10 @@ pub(super) fn find(template: &Stmt<'_>) -> Told {
     };
     walker.statement(template);
     walker.found.dedup();
-    Told { impossible: walker.found, unescaped: walker.unescaped }
+    Told {
+        impossible: walker.found,
+        unescaped: walker.unescaped,
+    }
 }
 
 /// Where literal text stands in JSON.
@@ -176,29 +203,48 @@ impl<'t> Walker<'t> {
         if let Some((value, is_free, is_guess)) = self.raw_value(expression) {
             let is_alone = self.quoted.is_at_start && ends_here;
             let range = range(expression.span());
-            self.unescaped.push(Unescaped { range, value, is_free, is_guess, is_alone });
+            self.unescaped.push(Unescaped {
+                range,
+                value,
+                is_free,
+                is_guess,
+                is_alone,
+            });
         }
     }
 
-    /// The value of a conversation that an expression gives as it is: its range, whether it may hold anything, and whether it is known by
-    /// the usual name of its object alone.
+    /// The value of a conversation that an expression gives as it is: its range, whether it may
+    /// hold anything, and whether it is known by the usual name of its object alone.
     fn raw_value(&self, expression: &Expr<'t>) -> Option<(Range<usize>, bool, bool)> {
         match expression {
             Expr::GetAttr(it) => {
-                let shape = self.shape(&it.expr).filter(|shape| !shape.is_list && !shape.lacks(it.name))?;
+                let shape = self
+                    .shape(&it.expr)
+                    .filter(|shape| !shape.is_list && !shape.lacks(it.name))?;
                 let is_text = !NO_TEXTS.contains(&it.name) && shape.member(it.name).is_none();
-                is_text.then(|| (range(it.span()), !RESTRICTED.contains(&it.name), shape.is_guess))
+                is_text.then(|| {
+                    (
+                        range(it.span()),
+                        !RESTRICTED.contains(&it.name),
+                        shape.is_guess,
+                    )
+                })
             }
             Expr::Filter(it)
-                if matches!(it.name, "trim" | "upper" | "lower" | "default" | "d" | "replace" | "indent") =>
+                if matches!(
+                    it.name,
+                    "trim" | "upper" | "lower" | "default" | "d" | "replace" | "indent"
+                ) =>
             {
                 self.raw_value(it.expr.as_ref()?)
             }
             Expr::Slice(it) => self.raw_value(&it.expr),
-            Expr::BinOp(it) if matches!(it.op, BinOpKind::Concat) => {
-                self.raw_value(&it.left).or_else(|| self.raw_value(&it.right))
-            }
-            Expr::IfExpr(it) => self.raw_value(&it.true_expr).or_else(|| self.raw_value(it.false_expr.as_ref()?)),
+            Expr::BinOp(it) if matches!(it.op, BinOpKind::Concat) => self
+                .raw_value(&it.left)
+                .or_else(|| self.raw_value(&it.right)),
+            Expr::IfExpr(it) => self
+                .raw_value(&it.true_expr)
+                .or_else(|| self.raw_value(it.false_expr.as_ref()?)),
             _ => None,
         }
     }
@@ -245,7 +291,9 @@ impl<'t> Walker<'t> {
             Stmt::Block(it) => self.within(|walker| walker.statements(&it.body)),
             Stmt::Import(it) => self.assign(&it.name, None),
             Stmt::FromImport(it) => {
-                it.names.iter().for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name), None));
+                it.names
+                    .iter()
+                    .for_each(|(name, alias)| self.assign(alias.as_ref().unwrap_or(name), None));
             }
             Stmt::Extends(_) | Stmt::Include(_) => {}
             Stmt::Macro(it) => self.macro_body(it),
@@ -262,7 +310,9 @@ impl<'t> Walker<'t> {
         let element = self.shape(&it.iter).and_then(Shape::element);
         self.within(|walker| {
             walker.assign(&it.target, element);
-            it.filter_expr.iter().for_each(|filter| walker.expression(filter));
+            it.filter_expr
+                .iter()
+                .for_each(|filter| walker.expression(filter));
             walker.statements(&it.body);
         });
         self.statements(&it.else_body);
@@ -270,16 +320,21 @@ impl<'t> Walker<'t> {
 
     fn macro_body(&mut self, it: &Macro<'t>) {
         self.as_text(|walker| {
-            it.args.iter().for_each(|argument| walker.assign(argument, None));
+            it.args
+                .iter()
+                .for_each(|argument| walker.assign(argument, None));
             walker.statements(&it.body);
         });
     }
 
-    /// Notes what a name stands for. One that is set to different things stands for nothing that is known.
+    /// Notes what a name stands for. One that is set to different things stands for nothing that is
+    /// known.
     fn assign(&mut self, target: &Expr<'t>, shape: Option<Shape>) {
         match target {
             Expr::Var(var) => {
-                let Some(scope) = self.scopes.last_mut() else { return };
+                let Some(scope) = self.scopes.last_mut() else {
+                    return;
+                };
                 let known = scope.entry(var.id).or_insert(shape);
                 if *known != shape {
                     *known = None;
@@ -305,9 +360,10 @@ impl<'t> Walker<'t> {
             Expr::Slice(it) => self.shape(&it.expr),
             Expr::Filter(it) => self.filtered(it),
             Expr::Call(it) => match (it.identify_call(), it.args.first()) {
-                (CallType::Function("filter_by_type" | "filter_skip_role"), Some(CallArg::Pos(list))) => {
-                    self.shape(list)
-                }
+                (
+                    CallType::Function("filter_by_type" | "filter_skip_role"),
+                    Some(CallArg::Pos(list)),
+                ) => self.shape(list),
                 _ => None,
             },
             _ => None,
@@ -319,17 +375,26 @@ impl<'t> Walker<'t> {
             return *known;
         }
         if name == "ctx" {
-            return Some(Shape { object: "ctx", is_list: false, is_guess: false });
+            return Some(Shape {
+                object: "ctx",
+                is_list: false,
+                is_guess: false,
+            });
         }
         let (_, object) = USUAL_NAMES.into_iter().find(|(usual, _)| *usual == name)?;
-        Some(Shape { object, is_list: false, is_guess: true })
+        Some(Shape {
+            object,
+            is_list: false,
+            is_guess: true,
+        })
     }
 
     fn filtered(&self, it: &Filter<'t>) -> Option<Shape> {
         let input = self.shape(it.expr.as_ref()?)?;
         match it.name {
             "first" | "last" => input.element(),
-            "select" | "reject" | "selectattr" | "rejectattr" | "list" | "sort" | "reverse" | "unique" => Some(input),
+            "select" | "reject" | "selectattr" | "rejectattr" | "list" | "sort" | "reverse"
+            | "unique" => Some(input),
             _ => None,
         }
     }
@@ -350,8 +415,16 @@ impl<'t> Walker<'t> {
 
     fn asked(&mut self, object: &Expr<'t>, member: &str, range: Range<usize>) {
         if let Some(shape) = self.shape(object).filter(|shape| shape.lacks(member)) {
-            let Shape { object, is_guess, .. } = shape;
-            self.found.push(Impossible { range, object, member: member.to_owned(), is_guess, is_of_inja: false });
+            let Shape {
+                object, is_guess, ..
+            } = shape;
+            self.found.push(Impossible {
+                range,
+                object,
+                member: member.to_owned(),
+                is_guess,
+                is_of_inja: false,
+            });
         }
     }
 
@@ -366,11 +439,16 @@ impl<'t> Walker<'t> {
             }
             Expr::Compare(it) => {
                 self.expression(&it.expr);
-                it.ops.iter().for_each(|operand| self.expression(&operand.expr));
+                it.ops
+                    .iter()
+                    .for_each(|operand| self.expression(&operand.expr));
             }
             Expr::IfExpr(it) => {
                 let other = it.false_expr.iter();
-                [&it.test_expr, &it.true_expr].into_iter().chain(other).for_each(|part| self.expression(part));
+                [&it.test_expr, &it.true_expr]
+                    .into_iter()
+                    .chain(other)
+                    .for_each(|part| self.expression(part));
             }
             Expr::Filter(it) => self.filter(it),
             Expr::Test(it) => {
@@ -388,7 +466,11 @@ impl<'t> Walker<'t> {
             Expr::Call(it) => self.call(it),
             Expr::List(it) => it.items.iter().for_each(|item| self.expression(item)),
             Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Map(it) => it.keys.iter().chain(&it.values).for_each(|item| self.expression(item)),
+            Expr::Map(it) => it
+                .keys
+                .iter()
+                .chain(&it.values)
+                .for_each(|item| self.expression(item)),
         }
     }
 
@@ -406,11 +488,19 @@ impl<'t> Walker<'t> {
 
     /// The attribute by which a filter chooses elements: without it none is chosen, or all are.
     fn attribute(&mut self, list: &Expr<'t>, arguments: &[CallArg<'t>]) {
-        let Some(CallArg::Pos(path)) = arguments.first() else { return };
-        let Some((name, element)) = literal_name(path).zip(self.shape(list).and_then(Shape::element)) else { return };
+        let Some(CallArg::Pos(path)) = arguments.first() else {
+            return;
+        };
+        let Some((name, element)) =
+            literal_name(path).zip(self.shape(list).and_then(Shape::element))
+        else {
+            return;
+        };
         let first = name.split('.').next().unwrap_or_default();
         if element.lacks(first) {
-            let Shape { object, is_guess, .. } = element;
+            let Shape {
+                object, is_guess, ..
+            } = element;
             self.found.push(Impossible {
                 range: range(path.span()),
                 object,
@@ -438,7 +528,9 @@ impl<'t> Walker<'t> {
                 {
                     let first = rest.split('.').next().unwrap_or_default();
                     if shape.lacks(first) {
-                        let Shape { object, is_guess, .. } = shape;
+                        let Shape {
+                            object, is_guess, ..
+                        } = shape;
                         let range = range(path.span());
                         self.found.push(Impossible {
                             range,
@@ -459,7 +551,10 @@ impl<'t> Walker<'t> {
     fn arguments(&mut self, arguments: &[CallArg<'t>]) {
         for argument in arguments {
             match argument {
-                CallArg::Pos(it) | CallArg::Kwarg(_, it) | CallArg::PosSplat(it) | CallArg::KwargSplat(it) => {
+                CallArg::Pos(it)
+                | CallArg::Kwarg(_, it)
+                | CallArg::PosSplat(it)
+                | CallArg::KwargSplat(it) => {
                     self.expression(it);
                 }
             }
@@ -477,26 +572,49 @@ mod tests {
     fn found(text: &str) -> Vec<String> {
         let tree = machinery::parse(text, "", SyntaxConfig::default()).expect("it parses");
         let found = find(&tree).impossible.into_iter();
-        found.map(|it| format!("{}.{}{}", it.object, it.member, if it.is_guess { "?" } else { "" })).collect()
+        found
+            .map(|it| {
+                format!(
+                    "{}.{}{}",
+                    it.object,
+                    it.member,
+                    if it.is_guess { "?" } else { "" }
+                )
+            })
+            .collect()
     }
 
     #[test]
     fn guards_ask_for_what_can_be_there() {
-        assert_eq!(found("{% if ctx.sytem_prompt is defined %}{% endif %}"), ["ctx.sytem_prompt"]);
-        assert_eq!(found("{% if existsIn(ctx, 'systemprompt') %}{% endif %}"), ["ctx.systemprompt"]);
-        assert_eq!(found("{% if ctx['tool'] is not defined %}{% endif %}"), ["ctx.tool"]);
+        assert_eq!(
+            found("{% if ctx.sytem_prompt is defined %}{% endif %}"),
+            ["ctx.sytem_prompt"]
+        );
+        assert_eq!(
+            found("{% if existsIn(ctx, 'systemprompt') %}{% endif %}"),
+            ["ctx.systemprompt"]
+        );
+        assert_eq!(
+            found("{% if ctx['tool'] is not defined %}{% endif %}"),
+            ["ctx.tool"]
+        );
         assert_eq!(found("{{ exists('ctx.prefx') }}"), ["ctx.prefx"]);
-        assert_eq!(found("{% for m in ctx.history %}{{ m.contnet | default('') }}{% endfor %}"), ["message.contnet"]);
+        assert_eq!(
+            found("{% for m in ctx.history %}{{ m.contnet | default('') }}{% endfor %}"),
+            ["message.contnet"]
+        );
         assert_eq!(
             found("{{ ctx.history[0].txt | d('') }}{{ (ctx.history | last).roel | d }}"),
             ["message.txt", "message.roel"]
         );
-        let loops =
-            "{% for m in ctx.history %}{% for b in m.content_blocks if b.imagse is defined %}{% endfor %}{% endfor %}";
+        let loops = "{% for m in ctx.history %}{% for b in m.content_blocks if b.imagse is defined %}{% endfor %}{% endfor %}";
         assert_eq!(found(loops), ["block.imagse"]);
         let results = "{% set all = filter_by_type(ctx.history[0].content_blocks, 'tool_result') %}{{ all | selectattr('imagse') | list }}";
         assert_eq!(found(results), ["block.imagse"]);
-        assert_eq!(found("{{ message.contnet | default('') }}"), ["message.contnet?"]);
+        assert_eq!(
+            found("{{ message.contnet | default('') }}"),
+            ["message.contnet?"]
+        );
     }
 
     #[test]
@@ -520,12 +638,22 @@ mod tests {
         let found = |text: &str| {
             let tree = machinery::parse(text, "", SyntaxConfig::default()).expect("it parses");
             let told = find(&tree).unescaped.into_iter();
-            told.map(|it| (text[it.value].to_owned(), it.is_free, it.is_alone)).collect::<Vec<_>>()
+            told.map(|it| (text[it.value].to_owned(), it.is_free, it.is_alone))
+                .collect::<Vec<_>>()
         };
         let of = |value: &str, is_free, is_alone| vec![(value.to_owned(), is_free, is_alone)];
-        assert_eq!(found(r#"{"title": "{{ block.title }}"}"#), of("block.title", true, true));
-        assert_eq!(found(r#"{"id": "{{ block.id }}"}"#), of("block.id", false, true));
-        assert_eq!(found(r#""data:{{ image.media_type }};base64,x""#), of("image.media_type", false, false));
+        assert_eq!(
+            found(r#"{"title": "{{ block.title }}"}"#),
+            of("block.title", true, true)
+        );
+        assert_eq!(
+            found(r#"{"id": "{{ block.id }}"}"#),
+            of("block.id", false, true)
+        );
+        assert_eq!(
+            found(r#""data:{{ image.media_type }};base64,x""#),
+            of("image.media_type", false, false)
+        );
         assert_eq!(
             found(r#"{% for m in ctx.history %}"{{ m.content | trim }}",{% endfor %}"#),
             of("m.content", true, true)

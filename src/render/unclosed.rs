@@ -15,7 +15,10 @@ pub(super) enum Unbalanced {
     /// An end tag where nothing is open.
     NothingOpen,
     /// `{{` or `{%` without its end.
-    Delimiter { range: Range<usize>, close: &'static str },
+    Delimiter {
+        range: Range<usize>,
+        close: &'static str,
+    },
 }
 
 /// A tag that waits for its end.
@@ -28,9 +31,20 @@ pub(super) struct OpenTag {
 }
 
 /// The tags that have an end.
-const WITH_END: [&str; 9] = ["autoescape", "block", "call", "filter", "for", "if", "macro", "set", "with"];
+const WITH_END: [&str; 9] = [
+    "autoescape",
+    "block",
+    "call",
+    "filter",
+    "for",
+    "if",
+    "macro",
+    "set",
+    "with",
+];
 
-/// The first place up to byte `end` where tags do not fit; at the end of the text, what is still open.
+/// The first place up to byte `end` where tags do not fit; at the end of the text, what is still
+/// open.
 pub(super) fn find(text: &str, end: usize) -> Option<Unbalanced> {
     let mut open: Vec<OpenTag> = Vec::new();
     let mut tag: Option<Tag> = None;
@@ -58,7 +72,10 @@ pub(super) fn find(text: &str, end: usize) -> Option<Unbalanced> {
         }
     }
     match tag {
-        Some(tag) => Some(Unbalanced::Delimiter { range: tag.start..tag.start + "{%".len(), close: tag.delimiter }),
+        Some(tag) => Some(Unbalanced::Delimiter {
+            range: tag.start..tag.start + "{%".len(),
+            close: tag.delimiter,
+        }),
         None => open.pop().map(Unbalanced::Open),
     }
 }
@@ -79,7 +96,12 @@ struct Tag {
 
 impl Tag {
     fn new(start: usize, delimiter: &'static str) -> Tag {
-        Tag { start, delimiter, name: None, assigns: false }
+        Tag {
+            start,
+            delimiter,
+            name: None,
+            assigns: false,
+        }
     }
 
     fn read(&mut self, token: &Token<'_>) {
@@ -94,7 +116,10 @@ impl Tag {
     /// Enters the tag, which ends at a byte, among those that are open; what does not fit.
     fn close(self, end: usize, open: &mut Vec<OpenTag>) -> Option<Unbalanced> {
         let name = self.name.unwrap_or_default();
-        match name.strip_prefix("end").filter(|ended| WITH_END.contains(ended)) {
+        match name
+            .strip_prefix("end")
+            .filter(|ended| WITH_END.contains(ended))
+        {
             Some(ended) => match open.pop() {
                 Some(last) if last.name == ended => None,
                 Some(last) => Some(Unbalanced::WrongEnd { open: last }),
@@ -102,7 +127,10 @@ impl Tag {
             },
             None => {
                 let has_end = WITH_END.contains(&name.as_str()) && !(name == "set" && self.assigns);
-                open.extend(has_end.then_some(OpenTag { name, range: self.start..end }));
+                open.extend(has_end.then_some(OpenTag {
+                    name,
+                    range: self.start..end,
+                }));
                 None
             }
         }
@@ -119,23 +147,52 @@ mod tests {
 
     #[test]
     fn the_innermost_open_tag_is_found() {
-        let open = |name: &str, range| Some(Unbalanced::Open(OpenTag { name: name.into(), range }));
+        let open = |name: &str, range| {
+            Some(Unbalanced::Open(OpenTag {
+                name: name.into(),
+                range,
+            }))
+        };
         assert_eq!(found("{% if a %}{% for x in y %}z"), open("for", 10..26));
         assert_eq!(found("{% set a = 1 %}{% set b %}"), open("set", 15..26));
-        assert_eq!(found("{% for x in y %}{% if x %}{% endif %}{% endfor %}"), None);
+        assert_eq!(
+            found("{% for x in y %}{% if x %}{% endif %}{% endfor %}"),
+            None
+        );
         assert_eq!(found("{% raw %}{% if %}{% endraw %}"), None);
     }
 
     #[test]
     fn ends_that_end_something_else_are_found() {
-        let open = OpenTag { name: "for".into(), range: 10..26 };
-        assert_eq!(found("{% if a %}{% for x in y %}{% endif %}"), Some(Unbalanced::WrongEnd { open }));
-        assert_eq!(found("{% if a %}{% endif %}{% endif %}"), Some(Unbalanced::NothingOpen));
+        let open = OpenTag {
+            name: "for".into(),
+            range: 10..26,
+        };
+        assert_eq!(
+            found("{% if a %}{% for x in y %}{% endif %}"),
+            Some(Unbalanced::WrongEnd { open })
+        );
+        assert_eq!(
+            found("{% if a %}{% endif %}{% endif %}"),
+            Some(Unbalanced::NothingOpen)
+        );
     }
 
     #[test]
     fn delimiters_without_end_are_found() {
-        assert_eq!(found("a {{ b"), Some(Unbalanced::Delimiter { range: 2..4, close: "}}" }));
-        assert_eq!(found("a {% if b"), Some(Unbalanced::Delimiter { range: 2..4, close: "%}" }));
+        assert_eq!(
+            found("a {{ b"),
+            Some(Unbalanced::Delimiter {
+                range: 2..4,
+                close: "}}"
+            })
+        );
+        assert_eq!(
+            found("a {% if b"),
+            Some(Unbalanced::Delimiter {
+                range: 2..4,
+                close: "%}"
+            })
+        );
     }
 }

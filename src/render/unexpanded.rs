@@ -1,7 +1,8 @@
 //! Variables for folders in texts of expressions: nothing expands them there.
 //!
-//! `${PROJECT_DIR}` is expanded in the prompt's own text and in arguments of file functions. In a string that an expression prints it
-//! stays as it is. A string that is kept in a variable is followed to where the variable is printed.
+//! `${PROJECT_DIR}` is expanded in the prompt's own text and in arguments of file functions. In a
+//! string that an expression prints it stays as it is. A string that is kept in a variable is
+//! followed to where the variable is printed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -40,19 +41,27 @@ impl Unexpanded {
         }
     }
 
-    /// The texts with a variable that a value is made of. Functions may expand theirs, or print nothing of them.
+    /// The texts with a variable that a value is made of. Functions may expand theirs, or print
+    /// nothing of them.
     fn texts(&self, value: &Expr<'_>) -> Vec<Range<usize>> {
-        let both = |left: &Expr<'_>, right: &Expr<'_>| [self.texts(left), self.texts(right)].concat();
+        let both =
+            |left: &Expr<'_>, right: &Expr<'_>| [self.texts(left), self.texts(right)].concat();
         match value {
             Expr::Const(it) if it.value.as_str().is_some_and(has_variable) => {
                 let span = it.span();
                 std::iter::once(span.start_offset as usize..span.end_offset as usize).collect()
             }
             Expr::Var(it) => self.held.get(it.id).cloned().unwrap_or_default(),
-            Expr::BinOp(it) if matches!(it.op, BinOpKind::Concat | BinOpKind::Add) => both(&it.left, &it.right),
-            Expr::IfExpr(it) => {
-                [self.texts(&it.true_expr), it.false_expr.as_ref().map_or_else(Vec::new, |it| self.texts(it))].concat()
+            Expr::BinOp(it) if matches!(it.op, BinOpKind::Concat | BinOpKind::Add) => {
+                both(&it.left, &it.right)
             }
+            Expr::IfExpr(it) => [
+                self.texts(&it.true_expr),
+                it.false_expr
+                    .as_ref()
+                    .map_or_else(Vec::new, |it| self.texts(it)),
+            ]
+            .concat(),
             Expr::Filter(it) => it.expr.as_ref().map_or_else(Vec::new, |it| self.texts(it)),
             _ => Vec::new(),
         }
@@ -60,5 +69,7 @@ impl Unexpanded {
 }
 
 fn has_variable(text: &str) -> bool {
-    PROMPT_VARIABLES.iter().any(|(variable, _)| text.contains(variable))
+    PROMPT_VARIABLES
+        .iter()
+        .any(|(variable, _)| text.contains(variable))
 }

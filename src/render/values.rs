@@ -34,7 +34,8 @@ fn shape(object: &DynObject) -> Shape<'_> {
     }
 }
 
-/// Charges for reading a value once, all that it holds included, however often parts of it are shared. Gives the units.
+/// Charges for reading a value once, all that it holds included, however often parts of it are
+/// shared. Gives the units.
 pub(super) fn weigh(value: &Value) -> Result<u64, Error> {
     weigh_at(value, 0)
 }
@@ -82,18 +83,23 @@ pub(super) enum Holder {
     Namespace,
 }
 
-/// Charges for a value that is kept, and refuses one that nests too deeply; a namespace takes nothing but data.
+/// Charges for a value that is kept, and refuses one that nests too deeply; a namespace takes
+/// nothing but data.
 pub(super) fn keep(value: &Value, place: Holder) -> Result<(), Error> {
     keep_at(value, place, 0)
 }
 
 fn keep_at(value: &Value, place: Holder, depth: usize) -> Result<(), Error> {
-    let Some(object) = value.as_object() else { return Ok(()) };
+    let Some(object) = value.as_object() else {
+        return Ok(());
+    };
     check_depth(depth)?;
     match shape(object) {
         Shape::Elements(elements) => {
             account::charge(LIST + ELEMENT * elements.len() as u64)?;
-            elements.iter().try_for_each(|element| keep_at(element, place, depth + 1))
+            elements
+                .iter()
+                .try_for_each(|element| keep_at(element, place, depth + 1))
         }
         Shape::Members(members) => {
             account::charge(MAP + MEMBER * members.len() as u64)?;
@@ -121,9 +127,12 @@ fn is_module(object: &DynObject) -> bool {
 
 fn check_depth(depth: usize) -> Result<(), Error> {
     match depth > MAX_DEPTH {
-        true => Err(Refusal::new(&rules::TOO_DEEP, format!("the value nests more than {MAX_DEPTH} levels deep"))
-            .help("look for a list or an object that is put into itself in a loop")
-            .into()),
+        true => Err(Refusal::new(
+            &rules::TOO_DEEP,
+            format!("the value nests more than {MAX_DEPTH} levels deep"),
+        )
+        .help("look for a list or an object that is put into itself in a loop")
+        .into()),
         false => Ok(()),
     }
 }

@@ -1,7 +1,9 @@
-//! Addresses: whether a request can be sent to a URL and an endpoint, and whether a secret stands in one.
+//! Addresses: whether a request can be sent to a URL and an endpoint, and whether a secret stands
+//! in one.
 //!
-//! Input: a text as it is written. Output: what is wrong with it, in words that quote nothing in which a key may be. What
-//! passes here keeps its host: behind a base URL, no endpoint can lead to another one.
+//! Input: a text as it is written. Output: what is wrong with it, in words that quote nothing in
+//! which a key may be. What passes here keeps its host: behind a base URL, no endpoint can lead to
+//! another one.
 
 use crate::diag::did_you_mean;
 use crate::secret::{is_key_in_path, is_secret_name, is_secret_value, places_to_hide};
@@ -19,19 +21,30 @@ pub(crate) struct NoAddress {
 
 impl NoAddress {
     fn wrong(why: &str) -> NoAddress {
-        NoAddress { why: why.to_owned(), help: None, holds_secret: false }
+        NoAddress {
+            why: why.to_owned(),
+            help: None,
+            holds_secret: false,
+        }
     }
 
     fn secret(why: &str) -> NoAddress {
-        NoAddress { holds_secret: true, ..NoAddress::wrong(why) }
+        NoAddress {
+            holds_secret: true,
+            ..NoAddress::wrong(why)
+        }
     }
 
     fn help(self, help: impl Into<String>) -> NoAddress {
-        NoAddress { help: Some(help.into()), ..self }
+        NoAddress {
+            help: Some(help.into()),
+            ..self
+        }
     }
 }
 
-/// Refuses a URL that no endpoint can be appended to or that no request can be sent to. The pattern in
+/// Refuses a URL that no endpoint can be appended to or that no request can be sent to. The pattern
+/// in
 /// `schemas/provider.schema.json` refuses the same, except for large ports and some characters in host names.
 pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     if url.is_empty() {
@@ -46,7 +59,8 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     }
     let rest = behind_scheme(url)?;
     if rest.contains(['?', '#']) {
-        let help = "keep the path only: the `endpoint` of profiles is appended, and may hold a query";
+        let help =
+            "keep the path only: the `endpoint` of profiles is appended, and may hold a query";
         return Err(NoAddress::wrong("it has a query or a fragment").help(help));
     }
     let place = rest.split('/').next().unwrap_or_default();
@@ -59,9 +73,13 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
         return Err(NoAddress::wrong("it names no host"));
     }
     if !is_host(host) {
-        return Err(NoAddress::wrong("a host has letters, digits, `-` and `.`, or is an address"));
+        return Err(NoAddress::wrong(
+            "a host has letters, digits, `-` and `.`, or is an address",
+        ));
     }
-    if port.is_some_and(|port| !port.bytes().all(|byte| byte.is_ascii_digit()) || port.parse::<u16>().is_err()) {
+    if port.is_some_and(|port| {
+        !port.bytes().all(|byte| byte.is_ascii_digit()) || port.parse::<u16>().is_err()
+    }) {
         return Err(NoAddress::wrong("a port is a number up to 65535"));
     }
     plain_path(&rest[place.len()..])
@@ -104,7 +122,10 @@ fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     if let Some((scheme, rest)) = url.split_once("://") {
         return match schemes.contains(&scheme) {
             true => Ok(rest),
-            false => Err(NoAddress { help: did_you_mean(scheme, schemes), ..other_scheme(scheme) }),
+            false => Err(NoAddress {
+                help: did_you_mean(scheme, schemes),
+                ..other_scheme(scheme)
+            }),
         };
     }
     let written = url.split_once(':').map(|(scheme, _)| scheme);
@@ -113,8 +134,14 @@ fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
         (Some("https" | "http"), _) => Err(NoAddress::wrong("`//` is missing behind the scheme")),
         (Some(scheme), Some(help)) => Err(other_scheme(scheme).help(help)),
         _ => {
-            let shown = if places_to_hide(url).is_empty() && !url.contains(['?', '#', '=']) { url } else { "…" };
-            let help = format!("write `https://{shown}`, or `http://{shown}` if the server does not speak TLS");
+            let shown = if places_to_hide(url).is_empty() && !url.contains(['?', '#', '=']) {
+                url
+            } else {
+                "…"
+            };
+            let help = format!(
+                "write `https://{shown}`, or `http://{shown}` if the server does not speak TLS"
+            );
             Err(NoAddress::wrong("the scheme is missing").help(help))
         }
     }
@@ -127,39 +154,53 @@ fn other_scheme(scheme: &str) -> NoAddress {
     }
 }
 
-/// Returns `true` if a text may be a name of a host, in any script, or an address. Letters and digits only: what looks like a dot, a
-/// slash or nothing at all is none.
+/// Returns `true` if a text may be a name of a host, in any script, or an address. Letters and
+/// digits only: what looks like a dot, a slash or nothing at all is none.
 fn is_host(text: &str) -> bool {
-    match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+    match text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'))
+    {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_')),
+        None => text
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_')),
     }
 }
 
-/// Refuses a path that clients would change before they send it: they turn `\` into `/`, and resolve `.` and `..`.
+/// Refuses a path that clients would change before they send it: they turn `\` into `/`, and
+/// resolve `.` and `..`.
 fn plain_path(path: &str) -> Result<(), NoAddress> {
     if path.contains('\\') {
         return Err(NoAddress::wrong("`\\` has no place in a URL").help("write `/`"));
     }
     match path.split('/').any(is_dots) {
-        true => Err(NoAddress::wrong("`.` and `..` lead elsewhere than what is written").help("write the path itself")),
+        true => Err(
+            NoAddress::wrong("`.` and `..` lead elsewhere than what is written")
+                .help("write the path itself"),
+        ),
         false => Ok(()),
     }
 }
 
 /// Returns `true` for `.` and `..`, also percent-encoded.
 fn is_dots(part: &str) -> bool {
-    matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
+    matches!(
+        part.to_ascii_lowercase().replace("%2e", ".").as_str(),
+        "." | ".."
+    )
 }
 
-/// Refuses a text with a login or with a parameter that carries a key, also percent-encoded once or twice.
+/// Refuses a text with a login or with a parameter that carries a key, also percent-encoded once or
+/// twice.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
         let help = "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
         return Err(NoAddress::secret("it holds a login").help(help));
     }
     if holds_key(text) || text.contains('%') && holds_encoded_key(text) {
-        let help = "remove it, and put the key in `api_key_ref`; if a real key was committed, revoke it";
+        let help =
+            "remove it, and put the key in `api_key_ref`; if a real key was committed, revoke it";
         return Err(NoAddress::secret("it holds a key").help(help));
     }
     Ok(())
@@ -171,8 +212,8 @@ fn holds_encoded_key(text: &str) -> bool {
     holds_key(&decoded) || holds_key(&percent_decoded(&decoded))
 }
 
-/// Returns `true` if a login stands before the host, as clients read a URL: they skip tabs and line ends, take `\` for `/`, any number
-/// of slashes, and a scheme in any case.
+/// Returns `true` if a login stands before the host, as clients read a URL: they skip tabs and line
+/// ends, take `\` for `/`, any number of slashes, and a scheme in any case.
 fn holds_login(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let text = text.trim_start();
@@ -180,21 +221,33 @@ fn holds_login(text: &str) -> bool {
         Some((scheme, rest)) if is_scheme(scheme) => rest,
         _ => text,
     };
-    let authority = rest.trim_start_matches(['/', '\\']).split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    let authority = rest
+        .trim_start_matches(['/', '\\'])
+        .split(['/', '\\', '?', '#'])
+        .next()
+        .unwrap_or_default();
     // An endpoint such as `@scope/x` or `v1/users@x` is a path.
-    let is_path = rest.len() == text.len() && !rest.starts_with(['/', '\\']) && !authority.contains(':');
-    !is_path && (authority.contains(['@', '＠', '﹫']) || authority.to_ascii_lowercase().contains("%40"))
+    let is_path =
+        rest.len() == text.len() && !rest.starts_with(['/', '\\']) && !authority.contains(':');
+    !is_path
+        && (authority.contains(['@', '＠', '﹫']) || authority.to_ascii_lowercase().contains("%40"))
 }
 
 fn is_scheme(scheme: &str) -> bool {
-    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+    scheme
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
-/// Returns `true` if a key stands in a URL: as a parameter, wherever parameters begin, or as a part of the host or the path.
+/// Returns `true` if a key stands in a URL: as a parameter, wherever parameters begin, or as a part
+/// of the host or the path.
 fn holds_key(text: &str) -> bool {
     let (path, query) = text.split_once(['?', '#']).unwrap_or((text, ""));
-    path.split(['/', '&', ';']).any(|part| is_named(part) || is_key(part))
-        || query.split(['/', '&', ';', '?', '#']).any(|part| is_named(part) || is_secret_value(part))
+    path.split(['/', '&', ';'])
+        .any(|part| is_named(part) || is_key(part))
+        || query
+            .split(['/', '&', ';', '?', '#'])
+            .any(|part| is_named(part) || is_secret_value(part))
 }
 
 fn is_key(part: &str) -> bool {
@@ -211,9 +264,14 @@ fn percent_decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut decoded = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let byte = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(u8::is_ascii);
+        let byte = part
+            .get(..2)
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            .filter(u8::is_ascii);
         match byte {
-            Some(byte) => decoded.extend(std::iter::once(char::from(byte)).chain(part[2..].chars())),
+            Some(byte) => {
+                decoded.extend(std::iter::once(char::from(byte)).chain(part[2..].chars()));
+            }
             None => decoded.extend(std::iter::once('%').chain(part.chars())),
         }
     }
@@ -261,14 +319,35 @@ mod tests {
             ("http://a.example:99999", "a port is a number up to 65535"),
             ("http://a.example:+80", "a port is a number up to 65535"),
             ("http://a.example:/v1", "a port is a number up to 65535"),
-            ("http://a<b", "a host has letters, digits, `-` and `.`, or is an address"),
-            ("http://[::1", "a host has letters, digits, `-` and `.`, or is an address"),
-            ("https://a\u{200b}.example", "a host has letters, digits, `-` and `.`, or is an address"),
-            ("https://good.example\\.evil.example", "a host has letters, digits, `-` and `.`, or is an address"),
-            ("https://good.example／x", "a host has letters, digits, `-` and `.`, or is an address"),
-            ("https://a.example/v1?mode=x", "it has a query or a fragment"),
+            (
+                "http://a<b",
+                "a host has letters, digits, `-` and `.`, or is an address",
+            ),
+            (
+                "http://[::1",
+                "a host has letters, digits, `-` and `.`, or is an address",
+            ),
+            (
+                "https://a\u{200b}.example",
+                "a host has letters, digits, `-` and `.`, or is an address",
+            ),
+            (
+                "https://good.example\\.evil.example",
+                "a host has letters, digits, `-` and `.`, or is an address",
+            ),
+            (
+                "https://good.example／x",
+                "a host has letters, digits, `-` and `.`, or is an address",
+            ),
+            (
+                "https://a.example/v1?mode=x",
+                "it has a query or a fragment",
+            ),
             ("https://a.example/v1\\..", "`\\` has no place in a URL"),
-            ("https://a.example/v1/%2E%2e/x", "`.` and `..` lead elsewhere than what is written"),
+            (
+                "https://a.example/v1/%2E%2e/x",
+                "`.` and `..` lead elsewhere than what is written",
+            ),
         ] {
             assert_eq!(base_url(url).expect_err(url).why, why, "{url}");
         }
@@ -277,7 +356,10 @@ mod tests {
     #[test]
     fn a_scheme_that_is_missing_or_mistyped_is_suggested() {
         let wrong = |url: &str| base_url(url).expect_err(url);
-        assert_eq!(wrong("htps://a.example").help.as_deref(), Some("did you mean `https`?"));
+        assert_eq!(
+            wrong("htps://a.example").help.as_deref(),
+            Some("did you mean `https`?")
+        );
         let help = "write `https://localhost:8080`, or `http://localhost:8080` if the server does not speak TLS";
         assert_eq!(wrong("localhost:8080").help.as_deref(), Some(help));
     }
@@ -316,7 +398,10 @@ mod tests {
             "https://a.example/v1?openai_api_key=abc",
         ] {
             let wrong = base_url(url).expect_err(url);
-            assert!(wrong.holds_secret && !wrong.why.contains("pw"), "{url}: {wrong:?}");
+            assert!(
+                wrong.holds_secret && !wrong.why.contains("pw"),
+                "{url}: {wrong:?}"
+            );
         }
     }
 
@@ -340,7 +425,10 @@ mod tests {
             ("v1/x#y", "what follows `#` would not be sent"),
             ("\\\\evil", "`\\` has no place in a URL"),
             ("../v2", "`.` and `..` lead elsewhere than what is written"),
-            ("v1/.%2e/x", "`.` and `..` lead elsewhere than what is written"),
+            (
+                "v1/.%2e/x",
+                "`.` and `..` lead elsewhere than what is written",
+            ),
             ("v1/x?key=AIzaabc", "it holds a key"),
             ("v1/x?alt=sse&%6Bey=abc", "it holds a key"),
         ] {

@@ -14,14 +14,29 @@ use crate::toml::Table;
 pub use budget::{BUDGET_KEYS, Budget};
 
 /// Every key of `reqc.toml`.
-pub const CONFIG_KEYS: [&str; 9] =
-    ["schema_version", "reqc", "layer", "dialect", "golden", "rules", "allow", "extension", "budget"];
+pub const CONFIG_KEYS: [&str; 9] = [
+    "schema_version",
+    "reqc",
+    "layer",
+    "dialect",
+    "golden",
+    "rules",
+    "allow",
+    "extension",
+    "budget",
+];
 
 /// Every key of an `[[allow]]` entry.
 pub const ALLOW_KEYS: [&str; 5] = ["code", "agent", "file", "reason", "expires"];
 
 /// Every key of an `[[extension]]` entry.
-pub const EXTENSION_KEYS: [&str; 5] = ["provider_instance", "fields", "values", "optional", "reason"];
+pub const EXTENSION_KEYS: [&str; 5] = [
+    "provider_instance",
+    "fields",
+    "values",
+    "optional",
+    "reason",
+];
 
 const CONFIG: Known = Known {
     what: "reqc.toml",
@@ -44,7 +59,8 @@ pub struct Config {
     pub is_bundled_layer: bool,
     /// The templates' dialect.
     pub dialect: Dialect,
-    /// `golden.contexts`: globs of context names that goldens are written for; `None`: those marked `golden`.
+    /// `golden.contexts`: globs of context names that goldens are written for; `None`: those marked
+    /// `golden`.
     pub golden_contexts: Option<Spanned<Vec<Spanned<Glob>>>>,
     /// `[rules]`: a level per rule code.
     pub levels: Vec<(Spanned<Arc<str>>, Level)>,
@@ -139,8 +155,13 @@ impl Config {
         let mut reader = Reader::new(file, table, findings);
         reader.only_beside(&CONFIG, level_above_rules);
         reader.schema_version(1);
-        let is_bundled_layer = reader.one_of("layer", &[("bundled", true), ("own", false)]).is_some_and(|it| it.value);
-        let dialect = reader.one_of("dialect", &[("jinja", Dialect::Jinja), ("inja", Dialect::Inja)]);
+        let is_bundled_layer = reader
+            .one_of("layer", &[("bundled", true), ("own", false)])
+            .is_some_and(|it| it.value);
+        let dialect = reader.one_of(
+            "dialect",
+            &[("jinja", Dialect::Jinja), ("inja", Dialect::Inja)],
+        );
         let reqc = reader.table("reqc");
         let golden = reader.table("golden");
         let levels = reader.table("rules");
@@ -159,14 +180,24 @@ impl Config {
         if let Some(reqc) = reqc {
             check_version(file, reqc.value, findings);
         }
-        let (allows, extensions) = (allows.into_iter().take(MAX_ALLOWS), extensions.into_iter().take(MAX_EXTENSIONS));
+        let (allows, extensions) = (
+            allows.into_iter().take(MAX_ALLOWS),
+            extensions.into_iter().take(MAX_EXTENSIONS),
+        );
         Config {
             is_bundled_layer,
             dialect: dialect.map(|it| it.value).unwrap_or_default(),
-            golden_contexts: golden.and_then(|golden| golden_contexts(file, golden.value, findings)),
-            levels: levels.map(|levels| read_levels(file, levels.value, findings)).unwrap_or_default(),
-            extensions: extensions.filter_map(|entry| Extension::read(file, entry, findings)).collect(),
-            allows: allows.filter_map(|entry| Allow::read(file, entry, findings)).collect(),
+            golden_contexts: golden
+                .and_then(|golden| golden_contexts(file, golden.value, findings)),
+            levels: levels
+                .map(|levels| read_levels(file, levels.value, findings))
+                .unwrap_or_default(),
+            extensions: extensions
+                .filter_map(|entry| Extension::read(file, entry, findings))
+                .collect(),
+            allows: allows
+                .filter_map(|entry| Allow::read(file, entry, findings))
+                .collect(),
             budgets: { budgets.into_iter().take(MAX_BUDGETS) }
                 .filter_map(|entry| Budget::read(file, entry, findings))
                 .collect(),
@@ -176,7 +207,8 @@ impl Config {
 
 /// A rule's code above `[rules]`.
 fn level_above_rules(key: &str) -> Option<Special> {
-    key.contains('/').then(|| Special::Misplaced("levels of rules stand below `[rules]`".to_owned()))
+    key.contains('/')
+        .then(|| Special::Misplaced("levels of rules stand below `[rules]`".to_owned()))
 }
 
 /// Findings about `[reqc] version`: what it says, and whether this binary is of such a version.
@@ -184,26 +216,38 @@ fn check_version(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) {
     const THIS: &str = env!("CARGO_PKG_VERSION");
     let mut reader = Reader::new(file, table, findings);
     reader.only(&Known::flat("[reqc]", &REQC_KEYS));
-    let Some(wanted) = reader.string("version") else { return };
+    let Some(wanted) = reader.string("version") else {
+        return;
+    };
     let this = Version::parse(THIS).expect("the version of a package is one");
     match VersionReq::parse(&wanted.value) {
         Ok(requirement) if requirement.matches(&this) => {}
         Ok(_) => {
-            let message = format!("this is reqc {THIS}, and the repository wants `{}`", wanted.value);
-            let finding = Diagnostic::new(&rules::OTHER_VERSION, wanted.span, message);
-            reader.report(
-                finding.help("install a version that fits; or change the line, and read `reqc compile --diff`"),
+            let message = format!(
+                "this is reqc {THIS}, and the repository wants `{}`",
+                wanted.value
             );
+            let finding = Diagnostic::new(&rules::OTHER_VERSION, wanted.span, message);
+            reader.report(finding.help(
+                "install a version that fits; or change the line, and read `reqc compile --diff`",
+            ));
         }
         Err(why) => {
             let message = format!("`version` is no requirement of a version: {why}");
             let finding = Diagnostic::new(&rules::INVALID_VALUE, wanted.span, message);
-            reader.report(finding.help("write for instance `version = \"0.9\"`, or `\"=0.9.1\"` for one alone"));
+            reader.report(
+                finding
+                    .help("write for instance `version = \"0.9\"`, or `\"=0.9.1\"` for one alone"),
+            );
         }
     }
 }
 
-fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Option<Spanned<Vec<Spanned<Glob>>>> {
+fn golden_contexts(
+    file: FileId,
+    table: &Table,
+    findings: &mut Vec<Diagnostic>,
+) -> Option<Spanned<Vec<Spanned<Glob>>>> {
     let mut reader = Reader::new(file, table, findings);
     reader.only(&Known::flat("[golden]", &GOLDEN_KEYS));
     let patterns = reader.strings("contexts")?;
@@ -212,9 +256,15 @@ fn golden_contexts(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
         return None;
     }
     let globs = patterns.value.iter().filter_map(|pattern| {
-        glob(&mut reader, "contexts", pattern).map(|value| Spanned { value, span: pattern.span })
+        glob(&mut reader, "contexts", pattern).map(|value| Spanned {
+            value,
+            span: pattern.span,
+        })
     });
-    Some(Spanned { value: globs.collect(), span: patterns.span })
+    Some(Spanned {
+        value: globs.collect(),
+        span: patterns.span,
+    })
 }
 
 fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> Option<Glob> {
@@ -222,23 +272,42 @@ fn glob(reader: &mut Reader<'_, '_>, key: &str, pattern: &Spanned<Arc<str>>) -> 
         Ok(glob) => Some(glob),
         Err(why) => {
             let message = format!("`{key}` is not a valid glob: {why}");
-            reader.report(Diagnostic::new(&rules::INVALID_VALUE, pattern.span, message));
+            reader.report(Diagnostic::new(
+                &rules::INVALID_VALUE,
+                pattern.span,
+                message,
+            ));
             None
         }
     }
 }
 
-fn read_levels(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<(Spanned<Arc<str>>, Level)> {
+fn read_levels(
+    file: FileId,
+    table: &Table,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<(Spanned<Arc<str>>, Level)> {
     let mut reader = Reader::new(file, table, findings);
-    let choices =
-        [("off", Level::Off), ("warning", Level::On(Severity::Warning)), ("error", Level::On(Severity::Error))];
+    let choices = [
+        ("off", Level::Off),
+        ("warning", Level::On(Severity::Warning)),
+        ("error", Level::On(Severity::Error)),
+    ];
     let mut levels = Vec::new();
     if let Some((key, _)) = table.entries.get(MAX_LEVELS) {
-        reader.too_many("rules", "entries", MAX_LEVELS, Span::new(file, key.span.clone()));
+        reader.too_many(
+            "rules",
+            "entries",
+            MAX_LEVELS,
+            Span::new(file, key.span.clone()),
+        );
     }
     for (key, node) in table.entries.iter().take(MAX_LEVELS) {
         if let Some(level) = reader.one_of_at(&key.name, node, &choices) {
-            let code = Spanned { value: Arc::from(key.name.as_str()), span: Span::new(file, key.span.clone()) };
+            let code = Spanned {
+                value: Arc::from(key.name.as_str()),
+                span: Span::new(file, key.span.clone()),
+            };
             levels.push((code, level.value));
         }
     }
@@ -259,26 +328,50 @@ impl Allow {
         reader.missing("an [[allow]] entry", entry.span, &["code", "reason"]);
         let reason = reason.map(|it| it.value);
         let broken = reader.found_more_than(before);
-        Some(Allow { span: code.as_ref()?.span, code: code?.value, agent, file: path, reason, expires, broken })
+        Some(Allow {
+            span: code.as_ref()?.span,
+            code: code?.value,
+            agent,
+            file: path,
+            reason,
+            expires,
+            broken,
+        })
     }
 }
 
 impl Extension {
-    fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Extension> {
+    fn read(
+        file: FileId,
+        entry: Spanned<&Table>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<Extension> {
         let mut reader = Reader::new(file, entry.value, findings);
         reader.only(&Known::flat("[[extension]]", &EXTENSION_KEYS));
         let (instance, reason) = (reader.string("provider_instance"), reader.string("reason"));
         let lists = ["fields", "values", "optional"].map(|key| (key, reader.strings(key)));
         let is_empty = lists.iter().all(|(key, _)| !reader.has(key));
-        let needed: &[&str] = if is_empty { &EXTENSION_NEEDS } else { &["provider_instance", "reason"] };
+        let needed: &[&str] = if is_empty {
+            &EXTENSION_NEEDS
+        } else {
+            &["provider_instance", "reason"]
+        };
         reader.missing("an [[extension]] entry", entry.span, needed);
-        if let Some((key, list)) = lists.iter().find(|(_, list)| list.as_ref().is_some_and(is_too_long)) {
+        if let Some((key, list)) = lists
+            .iter()
+            .find(|(_, list)| list.as_ref().is_some_and(is_too_long))
+        {
             reader.too_many(key, "entries", MAX_FIELDS, list.as_ref()?.span);
             return None;
         }
-        let [fields, values, optional] = lists.map(|(_, list)| list.map(|list| list.value).unwrap_or_default());
+        let [fields, values, optional] =
+            lists.map(|(_, list)| list.map(|list| list.value).unwrap_or_default());
         if let Some(value) = values.iter().find(|value| !value.value.contains('=')) {
-            let finding = Diagnostic::new(&rules::INVALID_VALUE, value.span, "this has no `=` and no value");
+            let finding = Diagnostic::new(
+                &rules::INVALID_VALUE,
+                value.span,
+                "this has no `=` and no value",
+            );
             reader.report(finding.help("write where and which: `\"/service_tier=batch\"`"));
             return None;
         }
@@ -311,7 +404,11 @@ const LIST_KEYS: [&str; 5] = ["fields", "agents", "command", "models", "wires"];
 impl Reader<'_, '_> {
     /// A finding about keys that an entry needs and lacks, and about an empty reason.
     pub(super) fn missing(&mut self, what: &str, span: Span, needed: &[&str]) {
-        let missing: Vec<&str> = needed.iter().copied().filter(|key| !self.has(key)).collect();
+        let missing: Vec<&str> = needed
+            .iter()
+            .copied()
+            .filter(|key| !self.has(key))
+            .collect();
         if !missing.is_empty() {
             let message = format!("{what} needs `{}`", missing.join("` and `"));
             let lines: Vec<String> = missing
@@ -322,11 +419,13 @@ impl Reader<'_, '_> {
                 })
                 .collect();
             self.report(
-                Diagnostic::new(&rules::MISSING_KEY, span, message).help(format!("add {}", lines.join(" and "))),
+                Diagnostic::new(&rules::MISSING_KEY, span, message)
+                    .help(format!("add {}", lines.join(" and "))),
             );
         }
         if let Some(span) = self.blank("reason").filter(|_| needed.contains(&"reason")) {
-            let finding = Diagnostic::new(&rules::INVALID_VALUE, span, "`reason` must not be empty");
+            let finding =
+                Diagnostic::new(&rules::INVALID_VALUE, span, "`reason` must not be empty");
             self.report(finding.help("say why: reviewers read it"));
         }
     }
@@ -334,7 +433,9 @@ impl Reader<'_, '_> {
     /// A finding about a list that is longer than it may be.
     pub(crate) fn too_many(&mut self, key: &str, what: &str, most: usize, span: Span) {
         let message = format!("`{key}` has more than {most} {what}");
-        self.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("say the same with fewer"));
+        self.report(
+            Diagnostic::new(&rules::INVALID_VALUE, span, message).help("say the same with fewer"),
+        );
     }
 
     /// A date, with a finding if it is none.
@@ -370,9 +471,20 @@ impl Date {
     fn next(self) -> Date {
         let Date { year, month, day } = self;
         match (day < self.days_in_month(), month) {
-            (true, _) => Date { day: day + 1, ..self },
-            (false, 12) => Date { year: year + 1, month: 1, day: 1 },
-            (false, _) => Date { year, month: month + 1, day: 1 },
+            (true, _) => Date {
+                day: day + 1,
+                ..self
+            },
+            (false, 12) => Date {
+                year: year + 1,
+                month: 1,
+                day: 1,
+            },
+            (false, _) => Date {
+                year,
+                month: month + 1,
+                day: 1,
+            },
         }
     }
 
@@ -393,6 +505,7 @@ impl Date {
             month: parts.next()?.parse().ok()?,
             day: parts.next()?.parse().ok()?,
         };
-        ((1..=12).contains(&date.month) && (1..=date.days_in_month()).contains(&date.day)).then_some(date)
+        ((1..=12).contains(&date.month) && (1..=date.days_in_month()).contains(&date.day))
+            .then_some(date)
     }
 }

@@ -1,7 +1,7 @@
 //! `model-families.toml`: what models take and refuse, beside what their wire format does.
 //!
-//! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies. Which of them speak of a model is told
-//! here; bodies are looked at elsewhere.
+//! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies. Which
+//! of them speak of a model is told here; bodies are looked at elsewhere.
 
 mod name;
 mod place;
@@ -28,7 +28,8 @@ use crate::toml::{Kind, Node, Table};
 pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 
 /// Every key of a `[[family]]` entry.
-pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] = joined(OWN_KEYS, PROPERTY_KEYS);
+pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] =
+    joined(OWN_KEYS, PROPERTY_KEYS);
 
 /// Keys of a family that are no properties.
 const OWN_KEYS: [&str; 16] = [
@@ -62,7 +63,9 @@ const PROPERTY_KEYS: [&str; Property::ALL.len()] = {
 };
 
 /// Keys of every fact.
-const FACT_KEYS: [&str; 9] = ["at", "when", "unless", "wires", "level", "says", "help", "source", "seen"];
+const FACT_KEYS: [&str; 9] = [
+    "at", "when", "unless", "wires", "level", "says", "help", "source", "seen",
+];
 
 /// Every key of a `[[family.refuses]]` entry.
 pub const REFUSES_KEYS: [&str; 11] = joined(FACT_KEYS, ["instead", "values"]);
@@ -83,8 +86,8 @@ const fn joined<const A: usize, const B: usize, const ALL: usize>(
     all
 }
 
-/// The most families, patterns and facts of a file, together: each agent is held against all patterns, and each body against the
-/// facts of its model.
+/// The most families, patterns and facts of a file, together: each agent is held against all
+/// patterns, and each body against the facts of its model.
 const MAX_SIZE: usize = 5_000;
 
 /// The most values, pointers or conditions of one key of a fact, and facts of a family.
@@ -103,7 +106,8 @@ pub struct Family {
     pub wires: Vec<Spanned<Arc<str>>>,
     /// The servers that this is known of; empty for all that serve these models.
     pub servers: Vec<Spanned<Arc<str>>>,
-    /// `true` if it is a rule of these servers for every model, named or not: elsewhere it says nothing.
+    /// `true` if it is a rule of these servers for every model, named or not: elsewhere it says
+    /// nothing.
     pub of_server: bool,
     /// The version of the API, as a header names it, from which on it is so; `None` for all.
     pub from_version: Option<Arc<str>>,
@@ -113,7 +117,8 @@ pub struct Family {
     pub origin: Origin,
     /// The properties of these models, yes or no.
     pub properties: Vec<(Property, bool)>,
-    /// The severity of a message with calls that does not carry its `reasoning_content` while the model thinks; `None` if it need not.
+    /// The severity of a message with calls that does not carry its `reasoning_content` while the
+    /// model thinks; `None` if it need not.
     pub reasoned_calls: Option<Severity>,
     /// The shortest prefix that is cached, in tokens.
     pub cache_minimum: Option<i64>,
@@ -137,7 +142,9 @@ pub struct Origin {
 impl Origin {
     /// Returns the rank of its best source; `None` if it names no address.
     pub fn rank(&self) -> Option<Rank> {
-        citations(self.source.as_deref()?).first().map(|found| found.rank)
+        citations(self.source.as_deref()?)
+            .first()
+            .map(|found| found.rank)
     }
 }
 
@@ -151,7 +158,8 @@ pub struct ModelPattern {
     rest: Rest,
 }
 
-/// The rest of a name behind its beginning. Most patterns are a name or its beginning, and need no glob.
+/// The rest of a name behind its beginning. Most patterns are a name or its beginning, and need no
+/// glob.
 #[derive(Debug, Clone)]
 enum Rest {
     Nothing,
@@ -223,27 +231,40 @@ pub enum State {
 }
 
 /// The file.
-const FILE: Known = Known { what: "model-families.toml", keys: &FAMILIES_KEYS, inner: &[("family", &FAMILY_KEYS)] };
+const FILE: Known = Known {
+    what: "model-families.toml",
+    keys: &FAMILIES_KEYS,
+    inner: &[("family", &FAMILY_KEYS)],
+};
 /// An entry of it.
 const FAMILY: Known = Known {
     what: "a [[family]] entry",
     keys: &FAMILY_KEYS,
-    inner: &[("refuses", &REFUSES_KEYS), ("takes", &TAKES_KEYS), ("price", &PRICE_KEYS)],
+    inner: &[
+        ("refuses", &REFUSES_KEYS),
+        ("takes", &TAKES_KEYS),
+        ("price", &PRICE_KEYS),
+    ],
 };
 /// Facts of an entry.
 const REFUSAL: Known = Known::flat("a [[family.refuses]] entry", &REFUSES_KEYS);
 /// Facts of an entry.
 const TAKEN: Known = Known::flat("a [[family.takes]] entry", &TAKES_KEYS);
 
-/// The families of both layers: those of the repository replace bundled ones of the same name, and follow the others.
+/// The families of both layers: those of the repository replace bundled ones of the same name, and
+/// follow the others.
 pub(super) fn merged(bundled: Vec<Family>, own: Vec<Family>) -> Vec<Family> {
-    let mut families: Vec<Family> = bundled.into_iter().filter(|family| !is_replaced(family, &own)).collect();
+    let mut families: Vec<Family> = bundled
+        .into_iter()
+        .filter(|family| !is_replaced(family, &own))
+        .collect();
     families.extend(own);
     families
 }
 
 fn is_replaced(family: &Family, own: &[Family]) -> bool {
-    own.iter().any(|other| other.name.value == family.name.value)
+    own.iter()
+        .any(|other| other.name.value == family.name.value)
 }
 
 /// Reads `model-families.toml`.
@@ -256,18 +277,29 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
     let mut size = 0;
     for entry in reader.tables("family") {
         if size > MAX_SIZE {
-            let message = format!("the families before this one have more than {MAX_SIZE} patterns and facts");
-            findings.push(Diagnostic::new(&rules::INVALID_VALUE, entry.span, message).help("say the same with fewer"));
+            let message = format!(
+                "the families before this one have more than {MAX_SIZE} patterns and facts"
+            );
+            findings.push(
+                Diagnostic::new(&rules::INVALID_VALUE, entry.span, message)
+                    .help("say the same with fewer"),
+            );
             break;
         }
         size += 1;
-        let Some(family) = Family::read(file, &entry, findings) else { continue };
+        let Some(family) = Family::read(file, &entry, findings) else {
+            continue;
+        };
         size += family.models.len() + family.except.len() + family.facts.len();
         match known.get(&family.name.value) {
             Some(first) => {
                 let message = format!("the family `{}` is there twice", family.name.value);
                 let finding = Diagnostic::new(&rules::REPEATED_FAMILY, family.name.span, message);
-                findings.push(finding.related(*first, "first here").help("rename one of them"));
+                findings.push(
+                    finding
+                        .related(*first, "first here")
+                        .help("rename one of them"),
+                );
             }
             None => {
                 known.insert(Arc::clone(&family.name.value), family.name.span);
@@ -292,16 +324,31 @@ impl Family {
 
     /// Returns what it says of a property; `None` if nothing.
     pub fn property(&self, property: Property) -> Option<bool> {
-        self.properties.iter().find(|(known, _)| *known == property).map(|(_, is)| *is)
+        self.properties
+            .iter()
+            .find(|(known, _)| *known == property)
+            .map(|(_, is)| *is)
     }
 
-    fn read(file: FileId, entry: &Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Family> {
+    fn read(
+        file: FileId,
+        entry: &Spanned<&Table>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<Family> {
         let mut reader = Reader::new(file, entry.value, findings);
         reader.only(&FAMILY);
-        reader.missing("a [[family]] entry", entry.span, &["name", "models", "wires", "source", "seen"]);
+        reader.missing(
+            "a [[family]] entry",
+            entry.span,
+            &["name", "models", "wires", "source", "seen"],
+        );
         let (name, models) = (reader.string("name"), reader.patterns("models"));
         let except = reader.patterns("except").unwrap_or_default();
-        let (wires, servers, origin) = (reader.names("wires"), reader.names("servers"), reader.origin());
+        let (wires, servers, origin) = (
+            reader.names("wires"),
+            reader.names("servers"),
+            reader.origin(),
+        );
         let of_server = reader.boolean("of_server").is_some_and(|it| it.value);
         let from_version = reader.string("from_version").map(|it| it.value);
         let without_beta = reader.string("without_beta").map(|it| it.value);
@@ -340,13 +387,19 @@ impl ModelPattern {
     /// A pattern, or what is wrong with it, and where.
     fn new(text: Spanned<Arc<str>>) -> Result<ModelPattern, (GlobError, Span)> {
         let pattern = name::normal_pattern(&text.value);
-        let plain = pattern.find(['*', '?', '[', ']', '{', '}', '\\']).unwrap_or(pattern.len());
+        let plain = pattern
+            .find(['*', '?', '[', ']', '{', '}', '\\'])
+            .unwrap_or(pattern.len());
         let rest = match &pattern[plain..] {
             "" => Rest::Nothing,
             "*" => Rest::Anything,
             _ => Rest::Like(Glob::new(&pattern).map_err(|why| (why, text.span))?),
         };
-        Ok(ModelPattern { text, begins: pattern[..plain].into(), rest })
+        Ok(ModelPattern {
+            text,
+            begins: pattern[..plain].into(),
+            rest,
+        })
     }
 
     /// Returns `true` if a name is like that, without its date or with it.
@@ -355,7 +408,9 @@ impl ModelPattern {
     }
 
     fn is_like(&self, name: &str) -> bool {
-        let Some(rest) = name.strip_prefix(&*self.begins) else { return false };
+        let Some(rest) = name.strip_prefix(&*self.begins) else {
+            return false;
+        };
         match &self.rest {
             Rest::Nothing => rest.is_empty(),
             Rest::Anything => true,
@@ -372,16 +427,26 @@ impl Fact {
             reader.too_many(key, "entries", MAX_LIST, further.span);
         }
         let entries = entries.into_iter().take(MAX_LIST);
-        entries.filter_map(|entry| Fact::read(&mut reader.inner(entry.value), &entry, known)).collect()
+        entries
+            .filter_map(|entry| Fact::read(&mut reader.inner(entry.value), &entry, known))
+            .collect()
     }
 
     fn read(reader: &mut Reader<'_, '_>, entry: &Spanned<&Table>, known: &Known) -> Option<Fact> {
         reader.only(known);
         reader.missing(known.what, entry.span, &["at"]);
         let (at, demand) = (reader.places("at"), Demand::read(reader, known.keys));
-        let (when, unless, wires) = (reader.conditions("when"), reader.conditions("unless"), reader.names("wires"));
+        let (when, unless, wires) = (
+            reader.conditions("when"),
+            reader.conditions("unless"),
+            reader.names("wires"),
+        );
         let level = reader.level("level");
-        let (says, help, origin) = (reader.string("says"), reader.string("help"), reader.origin());
+        let (says, help, origin) = (
+            reader.string("says"),
+            reader.string("help"),
+            reader.origin(),
+        );
         let (says, help) = (says.map(|it| it.value), help.map(|it| it.value));
         let (at, demand) = (at?, demand?);
         if demand.is_empty() {
@@ -394,7 +459,17 @@ impl Fact {
             return None;
         }
         let level = level.unwrap_or(Severity::Error);
-        Some(Fact { at, demand, when: when?, unless: unless?, wires, level, says, help, origin })
+        Some(Fact {
+            at,
+            demand,
+            when: when?,
+            unless: unless?,
+            wires,
+            level,
+            says,
+            help,
+            origin,
+        })
     }
 }
 
@@ -403,10 +478,17 @@ impl Demand {
     fn read(reader: &mut Reader<'_, '_>, known: &[&str]) -> Option<Demand> {
         if known.contains(&"instead") {
             let values = reader.listed_values("values")?;
-            return Some(Demand::Absent { instead: reader.string("instead").map(|it| it.value), values });
+            return Some(Demand::Absent {
+                instead: reader.string("instead").map(|it| it.value),
+                values,
+            });
         }
         let one_of = reader.listed_values("one_of")?;
-        Some(Demand::Value { one_of, least: reader.number("least")?, most: reader.number("most")? })
+        Some(Demand::Value {
+            one_of,
+            least: reader.number("least")?,
+            most: reader.number("most")?,
+        })
     }
 
     fn is_empty(&self) -> bool {
@@ -417,7 +499,10 @@ impl Demand {
 impl<'t> Reader<'t, '_> {
     fn origin(&mut self) -> Origin {
         let source = self.string("source").map(|it| it.value);
-        Origin { source, seen: self.date("seen").map(|it| it.to_string().into()) }
+        Origin {
+            source,
+            seen: self.date("seen").map(|it| it.to_string().into()),
+        }
     }
 
     fn level(&mut self, key: &str) -> Option<Severity> {
@@ -426,7 +511,9 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn names(&mut self, key: &str) -> Vec<Spanned<Arc<str>>> {
-        let Some(names) = self.strings(key) else { return Vec::new() };
+        let Some(names) = self.strings(key) else {
+            return Vec::new();
+        };
         if names.value.len() > MAX_LIST {
             self.too_many(key, "names", MAX_LIST, names.span);
             return Vec::new();
@@ -464,7 +551,10 @@ impl<'t> Reader<'t, '_> {
             Kind::Array(_) => self.strings(key)?.value,
             _ => vec![self.string(key)?],
         };
-        texts.into_iter().map(|text| self.pointer(key, &text.value, text.span)).collect()
+        texts
+            .into_iter()
+            .map(|text| self.pointer(key, &text.value, text.span))
+            .collect()
     }
 
     fn pointer(&mut self, key: &str, text: &str, span: Span) -> Option<MemberPath> {
@@ -472,7 +562,10 @@ impl<'t> Reader<'t, '_> {
             return Some(MemberPath::new(text));
         }
         let message = format!("`{key}` names a member by its JSON pointer, and `{text}` is none");
-        self.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write it as `/temperature`"));
+        self.report(
+            Diagnostic::new(&rules::INVALID_VALUE, span, message)
+                .help("write it as `/temperature`"),
+        );
         None
     }
 
@@ -519,24 +612,40 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// The values of a list that must not be empty; none if the key is absent, `None` if it has a finding.
+    /// The values of a list that must not be empty; none if the key is absent, `None` if it has a
+    /// finding.
     fn listed_values(&mut self, key: &str) -> Option<Vec<Value>> {
-        let Some(node) = self.get(key) else { return Some(Vec::new()) };
+        let Some(node) = self.get(key) else {
+            return Some(Vec::new());
+        };
         Some(self.values(key, node)?).filter(|values| self.is_filled(key, node, values))
     }
 
     fn is_filled(&mut self, key: &str, node: &Node, values: &[Value]) -> bool {
         if values.is_empty() {
-            let finding = Diagnostic::new(&rules::INVALID_VALUE, self.span(node), format!("`{key}` lists no value"));
-            self.report(finding.help("list what is taken; what is never taken belongs under [[family.refuses]]"));
+            let finding = Diagnostic::new(
+                &rules::INVALID_VALUE,
+                self.span(node),
+                format!("`{key}` lists no value"),
+            );
+            self.report(
+                finding.help(
+                    "list what is taken; what is never taken belongs under [[family.refuses]]",
+                ),
+            );
         }
         !values.is_empty()
     }
 
     /// A number; `None` if it is none, `Some(None)` if it is absent.
-    #[expect(clippy::option_option, reason = "wrong, absent and there are three things")]
+    #[expect(
+        clippy::option_option,
+        reason = "wrong, absent and there are three things"
+    )]
     fn number(&mut self, key: &str) -> Option<Option<f64>> {
-        let Some(node) = self.get(key) else { return Some(None) };
+        let Some(node) = self.get(key) else {
+            return Some(None);
+        };
         match &node.kind {
             #[expect(clippy::cast_precision_loss, reason = "limits are small")]
             Kind::Integer(number) => Some(Some(*number as f64)),

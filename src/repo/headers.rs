@@ -1,4 +1,5 @@
-//! `[headers]` of provider instances and profiles: what a repository may add to its requests, and what it must leave alone.
+//! `[headers]` of provider instances and profiles: what a repository may add to its requests, and
+//! what it must leave alone.
 
 use std::sync::Arc;
 
@@ -15,18 +16,34 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
     for (key, node) in &table.entries {
         let span = reader.span(node);
         let Kind::String(value) = &node.kind else {
-            let message = format!("header `{}` must be a string, not {}", key.name, node.describe());
+            let message = format!(
+                "header `{}` must be a string, not {}",
+                key.name,
+                node.describe()
+            );
             reader.report(Diagnostic::new(&rules::WRONG_TYPE, span, message));
             continue;
         };
         let [named, valued] = [Span::new(span.file, key.span.clone()), span];
         match problem(&key.name, value, [named, valued]) {
             Some(finding) => reader.report(finding),
-            None if headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(&key.name)) => {
-                let message = format!("the header `{}` is set twice: case does not count", key.name);
-                reader.report(Diagnostic::new(&rules::INVALID_VALUE, named, message).help("keep one of the two"));
+            None if headers
+                .iter()
+                .any(|(known, _)| known.eq_ignore_ascii_case(&key.name)) =>
+            {
+                let message = format!(
+                    "the header `{}` is set twice: case does not count",
+                    key.name
+                );
+                reader.report(
+                    Diagnostic::new(&rules::INVALID_VALUE, named, message)
+                        .help("keep one of the two"),
+                );
             }
-            None => headers.push((Arc::from(key.name.to_ascii_lowercase()), Arc::from(value.as_str()))),
+            None => headers.push((
+                Arc::from(key.name.to_ascii_lowercase()),
+                Arc::from(value.as_str()),
+            )),
         }
     }
     headers
@@ -34,9 +51,15 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
 
 /// Returns what is wrong with a header, at its name or its value.
 fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnostic> {
-    if !value.is_empty() && (is_secret_name(name) || is_secret_value(name) || is_secret_value(value)) {
+    if !value.is_empty()
+        && (is_secret_name(name) || is_secret_value(name) || is_secret_value(value))
+    {
         let finding = Diagnostic::new(&rules::LITERAL_SECRET, span, "a header holds a key");
-        return Some(finding.label("this looks like the key itself").help(KEY_HELP));
+        return Some(
+            finding
+                .label("this looks like the key itself")
+                .help(KEY_HELP),
+        );
     }
     if !is_name(name) {
         let help = "write ASCII letters, digits and `-`";
@@ -44,25 +67,45 @@ fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnost
         return Some(Diagnostic::new(&rules::INVALID_VALUE, named, message).help(help));
     }
     if let Some(why) = reserved(name) {
-        let message = format!("the header `{}` cannot be set here", name.to_ascii_lowercase());
-        return Some(Diagnostic::new(&rules::INVALID_VALUE, named, message).label(why).help("remove it"));
+        let message = format!(
+            "the header `{}` cannot be set here",
+            name.to_ascii_lowercase()
+        );
+        return Some(
+            Diagnostic::new(&rules::INVALID_VALUE, named, message)
+                .label(why)
+                .help("remove it"),
+        );
     }
-    let is_value = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+    let is_value = value
+        .bytes()
+        .all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
     (!is_value).then(|| {
-        let message = format!("the value of `{}` is none that HTTP can carry", name.to_ascii_lowercase());
-        Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write printable ASCII characters on one line")
+        let message = format!(
+            "the value of `{}` is none that HTTP can carry",
+            name.to_ascii_lowercase()
+        );
+        Diagnostic::new(&rules::INVALID_VALUE, span, message)
+            .help("write printable ASCII characters on one line")
     })
 }
 
-/// Returns `true` if a key may stand in a header: one with a legal name that is not about the connection or the body.
+/// Returns `true` if a key may stand in a header: one with a legal name that is not about the
+/// connection or the body.
 pub(super) fn is_key_header(name: &str) -> bool {
-    let is_for_keys = matches!(&*name.to_ascii_lowercase(), "authorization" | "x-api-key" | "x-goog-api-key");
+    let is_for_keys = matches!(
+        &*name.to_ascii_lowercase(),
+        "authorization" | "x-api-key" | "x-goog-api-key"
+    );
     is_name(name) && (is_for_keys || reserved(name).is_none())
 }
 
 /// A token of RFC 9110, 5.6.2.
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 /// Why a header is not for repositories to set; `None` if it is.
@@ -84,8 +127,7 @@ fn reserved(name: &str) -> Option<&'static str> {
     })
 }
 
-const KEY_HELP: &str =
-    "put the key in `api_key_ref`, which sets the right header; if a real key was committed, revoke it";
+const KEY_HELP: &str = "put the key in `api_key_ref`, which sets the right header; if a real key was committed, revoke it";
 
 #[cfg(test)]
 mod tests {
@@ -120,14 +162,23 @@ mod tests {
         ] {
             assert_eq!(
                 found(name, "0"),
-                Some(format!("the header `{}` cannot be set here", name.to_ascii_lowercase()))
+                Some(format!(
+                    "the header `{}` cannot be set here",
+                    name.to_ascii_lowercase()
+                ))
             );
         }
         for name in [":authority", "", "a b", "a\r\nb", "é"] {
-            assert!(found(name, "x").is_some_and(|it| it.contains("cannot be the name")), "{name}");
+            assert!(
+                found(name, "x").is_some_and(|it| it.contains("cannot be the name")),
+                "{name}"
+            );
         }
         for value in ["a\r\nx: y", "a\nb", "\0", "é"] {
-            assert!(found("x-a", value).is_some_and(|it| it.contains("HTTP can carry")), "{value:?}");
+            assert!(
+                found("x-a", value).is_some_and(|it| it.contains("HTTP can carry")),
+                "{value:?}"
+            );
         }
         for name in [
             "Authorization",
@@ -138,7 +189,11 @@ mod tests {
             "Set-Cookie",
             "proxy-authorization",
         ] {
-            assert_eq!(found(name, "x").as_deref(), Some("a header holds a key"), "{name}");
+            assert_eq!(
+                found(name, "x").as_deref(),
+                Some("a header holds a key"),
+                "{name}"
+            );
         }
     }
 }

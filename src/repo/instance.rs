@@ -75,7 +75,10 @@ impl SecretRef {
             Some(("file", path)) => Ok(SecretRef::File(path.into())),
             Some(("keyring", entry)) => match entry.split_once('/') {
                 Some((service, user)) if !service.is_empty() && !user.is_empty() => {
-                    Ok(SecretRef::Keyring { service: service.into(), user: user.into() })
+                    Ok(SecretRef::Keyring {
+                        service: service.into(),
+                        user: user.into(),
+                    })
                 }
                 _ => malformed("write `keyring:SERVICE/USER`"),
             },
@@ -88,10 +91,14 @@ impl SecretRef {
             }
             None if text.is_empty() => malformed("it is empty"),
             None => match text.strip_prefix('$').or(is_constant(text).then_some(text)) {
-                Some(name) => {
-                    Err(NoSecretRef::Malformed(format!("did you mean `env:{}`?", name.trim_matches(['{', '}']))))
-                }
-                None => Ok(SecretRef::Keyring { service: "reqc".into(), user: text.into() }),
+                Some(name) => Err(NoSecretRef::Malformed(format!(
+                    "did you mean `env:{}`?",
+                    name.trim_matches(['{', '}'])
+                ))),
+                None => Ok(SecretRef::Keyring {
+                    service: "reqc".into(),
+                    user: text.into(),
+                }),
             },
         }
     }
@@ -125,12 +132,18 @@ fn file_name(path: &str) -> &str {
 }
 
 fn is_variable(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Returns `true` if a name is written like that of an environment variable: `SOME_KEY`.
 fn is_constant(name: &str) -> bool {
-    name.contains('_') && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    name.contains('_')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// One provider file, before `extends` is resolved.
@@ -149,8 +162,16 @@ pub(super) struct RawInstance {
 }
 
 /// Every key of a provider instance.
-pub const INSTANCE_KEYS: [&str; 8] =
-    ["schema_version", "name", "description", "extends", "client_api", "url", "api_key_ref", "headers"];
+pub const INSTANCE_KEYS: [&str; 8] = [
+    "schema_version",
+    "name",
+    "description",
+    "extends",
+    "client_api",
+    "url",
+    "api_key_ref",
+    "headers",
+];
 
 impl RawInstance {
     pub(super) fn read(
@@ -167,15 +188,26 @@ impl RawInstance {
         let name = reader.string("name");
         let secret = reader.string("api_key_ref");
         let api_key_ref = secret.and_then(|text| read_secret(&mut reader, &text));
-        let headers = reader.table("headers").map(|table| headers_of(&mut reader, table.value)).unwrap_or_default();
-        let raw =
-            (reader.string("extends"), reader.string("client_api"), reader.string("url"), reader.string("description"));
-        let is_usable = raw.2.as_ref().is_none_or(|url| check_url(&mut reader, url, address::base_url));
+        let headers = reader
+            .table("headers")
+            .map(|table| headers_of(&mut reader, table.value))
+            .unwrap_or_default();
+        let raw = (
+            reader.string("extends"),
+            reader.string("client_api"),
+            reader.string("url"),
+            reader.string("description"),
+        );
+        let is_usable = raw
+            .2
+            .as_ref()
+            .is_none_or(|url| check_url(&mut reader, url, address::base_url));
         if !reader.has("name") {
-            const HELP: &str =
-                "add `name = \"…\"` at the top of the file: profiles name it as their `provider_instance`";
+            const HELP: &str = "add `name = \"…\"` at the top of the file: profiles name it as their `provider_instance`";
             let what = "a provider instance needs a `name`";
-            reader.report(Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), what).help(HELP));
+            reader.report(
+                Diagnostic::new(&rules::MISSING_KEY, Span::file_start(file), what).help(HELP),
+            );
         }
         let (extends, client_api, url, description) = raw;
         let description = description.map(|it| it.value);
@@ -200,25 +232,40 @@ type PlacedHeader = (Arc<str>, (Arc<str>, Span));
 
 /// The headers, with their places.
 fn headers_of(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<PlacedHeader> {
-    let spans: BTreeMap<String, Span> =
-        table.entries.iter().map(|(key, node)| (key.name.to_ascii_lowercase(), reader.span(node))).collect();
+    let spans: BTreeMap<String, Span> = table
+        .entries
+        .iter()
+        .map(|(key, node)| (key.name.to_ascii_lowercase(), reader.span(node)))
+        .collect();
     headers::read(reader, table)
         .into_iter()
         .filter_map(|(name, value)| Some((Arc::clone(&name), (value, *spans.get(&*name)?))))
         .collect()
 }
 
-pub(super) fn read_secret(reader: &mut Reader<'_, '_>, text: &Spanned<Arc<str>>) -> Option<Spanned<SecretRef>> {
+pub(super) fn read_secret(
+    reader: &mut Reader<'_, '_>,
+    text: &Spanned<Arc<str>>,
+) -> Option<Spanned<SecretRef>> {
     const HELP: &str = "write `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`";
     let what = "`api_key_ref` is not a reference to a key";
     match SecretRef::parse(&text.value) {
-        Ok(value) => return Some(Spanned { value, span: text.span }),
+        Ok(value) => {
+            return Some(Spanned {
+                value,
+                span: text.span,
+            });
+        }
         Err(NoSecretRef::Malformed(why)) => {
-            reader.report(Diagnostic::new(&rules::INVALID_VALUE, text.span, what).label(why).help(HELP));
+            reader.report(
+                Diagnostic::new(&rules::INVALID_VALUE, text.span, what)
+                    .label(why)
+                    .help(HELP),
+            );
         }
         Err(NoSecretRef::Key) => {
-            let finding =
-                Diagnostic::new(&rules::LITERAL_SECRET, text.span, what).label("this looks like the key itself");
+            let finding = Diagnostic::new(&rules::LITERAL_SECRET, text.span, what)
+                .label("this looks like the key itself");
             reader.report(finding.help(format!("{HELP}; if a real key was committed, revoke it")));
         }
     }
@@ -231,11 +278,19 @@ pub(super) fn check_url(
     url: &Spanned<Arc<str>>,
     check: fn(&str) -> Result<(), NoAddress>,
 ) -> bool {
-    const HELP: &str = "write `https://HOST/PATH`, or `http://localhost:PORT/PATH` for a server on this machine";
-    let Err(problem) = check(&url.value) else { return true };
+    const HELP: &str =
+        "write `https://HOST/PATH`, or `http://localhost:PORT/PATH` for a server on this machine";
+    let Err(problem) = check(&url.value) else {
+        return true;
+    };
     let finding = match problem.holds_secret {
         true => Diagnostic::new(&rules::LITERAL_SECRET, url.span, "a key stands in `url`"),
-        false => Diagnostic::new(&rules::INVALID_VALUE, url.span, "no request can be sent to `url`").help(HELP),
+        false => Diagnostic::new(
+            &rules::INVALID_VALUE,
+            url.span,
+            "no request can be sent to `url`",
+        )
+        .help(HELP),
     };
     reader.report(finding.label(problem.why).maybe_help(problem.help));
     false
@@ -261,7 +316,10 @@ pub(super) fn resolve(
 pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>, Vec<FileId>> {
     raw.iter()
         .map(|(name, leaf)| {
-            let files = chain(leaf, raw).into_iter().map(|instance| instance.file).collect();
+            let files = chain(leaf, raw)
+                .into_iter()
+                .map(|instance| instance.file)
+                .collect();
             (Arc::clone(name), files)
         })
         .collect()
@@ -270,10 +328,16 @@ pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>,
 /// The longest chain of instances, the leaf included.
 const MAX_CHAIN: usize = 32;
 
-/// An instance and those that it extends, as far as they go without meeting one again; one more than may be, if they go on.
-fn chain<'i>(leaf: &'i RawInstance, raw: &'i BTreeMap<Arc<str>, RawInstance>) -> Vec<&'i RawInstance> {
+/// An instance and those that it extends, as far as they go without meeting one again; one more
+/// than may be, if they go on.
+fn chain<'i>(
+    leaf: &'i RawInstance,
+    raw: &'i BTreeMap<Arc<str>, RawInstance>,
+) -> Vec<&'i RawInstance> {
     let mut chain = vec![leaf];
-    while let Some(parent) = parent(chain[chain.len() - 1], raw).filter(|_| chain.len() <= MAX_CHAIN) {
+    while let Some(parent) =
+        parent(chain[chain.len() - 1], raw).filter(|_| chain.len() <= MAX_CHAIN)
+    {
         if chain.iter().any(|seen| std::ptr::eq(*seen, parent)) {
             break;
         }
@@ -282,23 +346,38 @@ fn chain<'i>(leaf: &'i RawInstance, raw: &'i BTreeMap<Arc<str>, RawInstance>) ->
     chain
 }
 
-fn parent<'i>(child: &RawInstance, raw: &'i BTreeMap<Arc<str>, RawInstance>) -> Option<&'i RawInstance> {
+fn parent<'i>(
+    child: &RawInstance,
+    raw: &'i BTreeMap<Arc<str>, RawInstance>,
+) -> Option<&'i RawInstance> {
     raw.get(&child.extends.as_ref()?.value)
 }
 
 /// Findings about instances that extend each other in a circle, at the first of each.
 fn circles(raw: &BTreeMap<Arc<str>, RawInstance>) -> Vec<Diagnostic> {
-    let index: BTreeMap<&Arc<str>, usize> = raw.keys().enumerate().map(|(at, name)| (name, at)).collect();
+    let index: BTreeMap<&Arc<str>, usize> = raw
+        .keys()
+        .enumerate()
+        .map(|(at, name)| (name, at))
+        .collect();
     let members: Vec<&RawInstance> = raw.values().collect();
-    let parents: Vec<Option<usize>> =
-        members.iter().map(|it| index.get(&it.extends.as_ref()?.value).copied()).collect();
+    let parents: Vec<Option<usize>> = members
+        .iter()
+        .map(|it| index.get(&it.extends.as_ref()?.value).copied())
+        .collect();
     crate::chain::circles(&parents)
         .iter()
         .filter_map(|circle| {
-            let names: Vec<&str> = circle.iter().map(|&at| members[at].name.value.as_ref()).collect();
+            let names: Vec<&str> = circle
+                .iter()
+                .map(|&at| members[at].name.value.as_ref())
+                .collect();
             let message = match names.as_slice() {
                 [only] => format!("provider instance `{only}` extends itself"),
-                _ => format!("provider instances extend each other in a circle: {}", crate::chain::describe(&names)),
+                _ => format!(
+                    "provider instances extend each other in a circle: {}",
+                    crate::chain::describe(&names)
+                ),
             };
             let place = members[circle[0]].extends.as_ref()?.span;
             let finding = Diagnostic::new(&rules::INSTANCE_EXTENDS, place, message);
@@ -321,8 +400,8 @@ fn unknown_parent(
     Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help)
 }
 
-/// Returns `true` if a chain ends as it should; what is wrong is told at the first instance that it is wrong for, and for those that
-/// extend it in silence.
+/// Returns `true` if a chain ends as it should; what is wrong is told at the first instance that it
+/// is wrong for, and for those that extend it in silence.
 fn ends_well(
     chain: &[&RawInstance],
     raw: &BTreeMap<Arc<str>, RawInstance>,
@@ -360,7 +439,10 @@ fn resolve_one(
     if !ends_well(&chain, raw, suggestions, findings) {
         return None;
     }
-    let (client_api, url) = (first(|it| it.client_api.clone(), &chain), first(|it| it.url.clone(), &chain));
+    let (client_api, url) = (
+        first(|it| it.client_api.clone(), &chain),
+        first(|it| it.url.clone(), &chain),
+    );
     let missing: Vec<&str> = [("client_api", client_api.is_none()), ("url", url.is_none())]
         .iter()
         .filter(|it| it.1)
@@ -368,25 +450,43 @@ fn resolve_one(
         .collect();
     // What a parent lacks as well is told there.
     if !missing.is_empty() && chain.len() == 1 {
-        let message = format!("provider instance `{}` needs `{}`", leaf.name.value, missing.join("` and `"));
+        let message = format!(
+            "provider instance `{}` needs `{}`",
+            leaf.name.value,
+            missing.join("` and `")
+        );
         let help = "set it here, or name an instance to start from: `extends = \"…\"`";
         findings.push(Diagnostic::new(&rules::MISSING_KEY, leaf.name.span, message).help(help));
     }
-    let headers: IndexMap<Arc<str>, (Arc<str>, Span)> =
-        chain.iter().rev().flat_map(|instance| instance.headers.iter().cloned()).collect();
+    let headers: IndexMap<Arc<str>, (Arc<str>, Span)> = chain
+        .iter()
+        .rev()
+        .flat_map(|instance| instance.headers.iter().cloned())
+        .collect();
     Some(Instance {
         name: leaf.name.clone(),
-        bases: chain[1..].iter().map(|base| Arc::clone(&base.name.value)).collect(),
+        bases: chain[1..]
+            .iter()
+            .map(|base| Arc::clone(&base.name.value))
+            .collect(),
         layer: leaf.layer,
         client_api: client_api?,
         url: url?,
-        api_key_ref: chain.iter().find_map(|instance| instance.api_key_ref.clone()),
+        api_key_ref: chain
+            .iter()
+            .find_map(|instance| instance.api_key_ref.clone()),
         description: leaf.description.clone(),
         header_spans: headers.values().map(|(_, span)| *span).collect(),
-        headers: headers.into_iter().map(|(name, (value, _))| (name, value)).collect(),
+        headers: headers
+            .into_iter()
+            .map(|(name, (value, _))| (name, value))
+            .collect(),
     })
 }
 
-fn first(get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>, chain: &[&RawInstance]) -> Option<Spanned<Arc<str>>> {
+fn first(
+    get: fn(&RawInstance) -> Option<Spanned<Arc<str>>>,
+    chain: &[&RawInstance],
+) -> Option<Spanned<Arc<str>>> {
     chain.iter().find_map(|instance| get(instance))
 }

@@ -31,20 +31,31 @@ pub(crate) struct Known {
 impl Known {
     /// Keys of a table without tables of its own.
     pub(crate) const fn flat(what: &'static str, keys: &'static [&'static str]) -> Known {
-        Known { what, keys, inner: &[] }
+        Known {
+            what,
+            keys,
+            inner: &[],
+        }
     }
 
-    /// The inner table that a key belongs to: its own name, or that behind the table's (`golden_contexts`).
+    /// The inner table that a key belongs to: its own name, or that behind the table's
+    /// (`golden_contexts`).
     fn table_of(&self, key: &str) -> Option<(&'static str, &'static str)> {
         self.inner.iter().find_map(|(table, keys)| {
-            let name = key.strip_prefix(table).and_then(|rest| rest.strip_prefix(['_', '-', '.'])).unwrap_or(key);
+            let name = key
+                .strip_prefix(table)
+                .and_then(|rest| rest.strip_prefix(['_', '-', '.']))
+                .unwrap_or(key);
             Some((*table, *keys.iter().find(|known| **known == name)?))
         })
     }
 
     /// The known key that another one is a misspelling of.
     fn meant_by(&self, key: &str) -> Option<&'static str> {
-        self.keys.iter().copied().find(|known| is_misspelling(key, known))
+        self.keys
+            .iter()
+            .copied()
+            .find(|known| is_misspelling(key, known))
     }
 }
 
@@ -52,8 +63,17 @@ impl Known {
 const MOST_UNKNOWN: usize = 1_000;
 
 impl<'t, 'f> Reader<'t, 'f> {
-    pub(crate) fn new(file: FileId, table: &'t Table, findings: &'f mut Vec<Diagnostic>) -> Reader<'t, 'f> {
-        Reader { file, table, findings, misspelt: Vec::new() }
+    pub(crate) fn new(
+        file: FileId,
+        table: &'t Table,
+        findings: &'f mut Vec<Diagnostic>,
+    ) -> Reader<'t, 'f> {
+        Reader {
+            file,
+            table,
+            findings,
+            misspelt: Vec::new(),
+        }
     }
 
     /// The file of the table.
@@ -79,7 +99,12 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// A reader of a table inside this one.
     pub(crate) fn inner<'i>(&'i mut self, table: &'t Table) -> Reader<'t, 'i> {
-        Reader { file: self.file, table, findings: self.findings, misspelt: Vec::new() }
+        Reader {
+            file: self.file,
+            table,
+            findings: self.findings,
+            misspelt: Vec::new(),
+        }
     }
 
     /// Tells of keys that are not known.
@@ -87,7 +112,8 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.only_beside(known, |_| None);
     }
 
-    /// Tells of keys that are not known. `special` has what is to be said of some of them: nothing, where somebody else does.
+    /// Tells of keys that are not known. `special` has what is to be said of some of them: nothing,
+    /// where somebody else does.
     pub(crate) fn only_beside(&mut self, known: &Known, special: impl Fn(&str) -> Option<Special>) {
         let table = self.table;
         let entries = table.entries.iter().enumerate();
@@ -106,7 +132,9 @@ impl<'t, 'f> Reader<'t, 'f> {
                 break;
             }
         }
-        let more = unknown.filter(|(_, (key, _))| !matches!(special(&key.name), Some(Special::Told))).count();
+        let more = unknown
+            .filter(|(_, (key, _))| !matches!(special(&key.name), Some(Special::Told)))
+            .count();
         if let Some(last) = self.findings.last_mut().filter(|_| more > 0) {
             last.message.push_str(&format!(", and {more} more"));
         }
@@ -115,13 +143,21 @@ impl<'t, 'f> Reader<'t, 'f> {
     /// The finding of a key that is not known: misspelt, in the wrong table, or neither.
     fn unknown_key(&mut self, known: &Known, at: usize, key: &str, span: Span) -> Diagnostic {
         if let Some((table, name)) = known.table_of(key) {
-            return misplaced(span, key, known.what, format!("write `{name}` below `[{table}]`"));
+            return misplaced(
+                span,
+                key,
+                known.what,
+                format!("write `{name}` below `[{table}]`"),
+            );
         }
         let message = format!("unknown key `{key}` in {}", known.what);
-        let meant = known.meant_by(key).filter(|meant| self.get(meant).is_none());
+        let meant = known
+            .meant_by(key)
+            .filter(|meant| self.get(meant).is_none());
         if let Some(meant) = meant {
             self.misspelt.push((meant, at));
-            return Diagnostic::new(&rules::MISSPELT_KEY, span, message).help(format!("did you mean `{meant}`?"));
+            return Diagnostic::new(&rules::MISSPELT_KEY, span, message)
+                .help(format!("did you mean `{meant}`?"));
         }
         let help = did_you_mean(key, known.keys.iter().copied())
             .unwrap_or_else(|| format!("known keys: {}", known.keys.join(", ")));
@@ -130,20 +166,36 @@ impl<'t, 'f> Reader<'t, 'f> {
 
     /// The value of a key, whatever it is, also where the key is misspelt.
     pub(super) fn get(&self, key: &str) -> Option<&'t Node> {
-        let misspelt =
-            || self.misspelt.iter().find(|(meant, _)| *meant == key).map(|(_, at)| &self.table.entries[*at].1);
+        let misspelt = || {
+            self.misspelt
+                .iter()
+                .find(|(meant, _)| *meant == key)
+                .map(|(_, at)| &self.table.entries[*at].1)
+        };
         self.table.get(key).or_else(misspelt)
     }
 
     pub(super) fn wrong_type(&mut self, key: &str, node: &Node, wanted: &str) {
         let message = format!("`{key}` must be {wanted}, not {}", node.describe());
-        self.findings.push(Diagnostic::new(&rules::WRONG_TYPE, Span::new(self.file, node.span.clone()), message));
+        self.findings.push(Diagnostic::new(
+            &rules::WRONG_TYPE,
+            Span::new(self.file, node.span.clone()),
+            message,
+        ));
     }
 
-    fn typed<T>(&mut self, key: &str, wanted: &str, read: impl Fn(&'t Kind) -> Option<T>) -> Option<Spanned<T>> {
+    fn typed<T>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        read: impl Fn(&'t Kind) -> Option<T>,
+    ) -> Option<Spanned<T>> {
         let node = self.get(key)?;
         match read(&node.kind) {
-            Some(value) => Some(Spanned { value, span: self.span(node) }),
+            Some(value) => Some(Spanned {
+                value,
+                span: self.span(node),
+            }),
             None => {
                 self.wrong_type(key, node, wanted);
                 None
@@ -156,10 +208,14 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.string_at(key, node)
     }
 
-    /// The string of an entry that is at hand: looking up each key of a table would take the square of their number.
+    /// The string of an entry that is at hand: looking up each key of a table would take the square
+    /// of their number.
     pub(crate) fn string_at(&mut self, key: &str, node: &'t Node) -> Option<Spanned<Arc<str>>> {
         match &node.kind {
-            Kind::String(text) => Some(Spanned { value: Arc::from(text.as_str()), span: self.span(node) }),
+            Kind::String(text) => Some(Spanned {
+                value: Arc::from(text.as_str()),
+                span: self.span(node),
+            }),
             _ => {
                 self.wrong_type(key, node, "a string");
                 None
@@ -203,7 +259,10 @@ impl<'t, 'f> Reader<'t, 'f> {
         let mut tables = Vec::new();
         for element in array.value {
             match &element.kind {
-                Kind::Table(table) => tables.push(Spanned { value: table, span: self.span(element) }),
+                Kind::Table(table) => tables.push(Spanned {
+                    value: table,
+                    span: self.span(element),
+                }),
                 _ => self.wrong_type(key, element, "an array of tables"),
             }
         }
@@ -219,12 +278,18 @@ impl<'t, 'f> Reader<'t, 'f> {
         for element in array.value {
             match &element.kind {
                 Kind::String(text) => {
-                    strings.push(Spanned { value: Arc::from(text.as_str()), span: self.span(element) });
+                    strings.push(Spanned {
+                        value: Arc::from(text.as_str()),
+                        span: self.span(element),
+                    });
                 }
                 _ => self.wrong_type(key, element, "an array of strings"),
             }
         }
-        Some(Spanned { value: strings, span: array.span })
+        Some(Spanned {
+            value: strings,
+            span: array.span,
+        })
     }
 
     /// A TOML date, or one in a string.
@@ -240,7 +305,8 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.findings.len() > before
     }
 
-    /// Returns `true` if there is a new finding that cannot be lowered: what was read is not what was meant.
+    /// Returns `true` if there is a new finding that cannot be lowered: what was read is not what
+    /// was meant.
     pub(crate) fn found_unusable(&self, before: usize) -> bool {
         self.findings[before..].iter().any(is_fatal)
     }
@@ -252,7 +318,11 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 
     /// A string that must be one of a few.
-    pub(crate) fn one_of<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Option<Spanned<T>> {
+    pub(crate) fn one_of<T: Copy>(
+        &mut self,
+        key: &str,
+        choices: &[(&str, T)],
+    ) -> Option<Spanned<T>> {
         let node = self.get(key)?;
         self.one_of_at(key, node, choices)
     }
@@ -266,7 +336,10 @@ impl<'t, 'f> Reader<'t, 'f> {
     ) -> Option<Spanned<T>> {
         let text = self.string_at(key, node)?;
         match choices.iter().find(|(name, _)| *name == &*text.value) {
-            Some((_, value)) => Some(Spanned { value: *value, span: text.span }),
+            Some((_, value)) => Some(Spanned {
+                value: *value,
+                span: text.span,
+            }),
             None => {
                 let names = choices.iter().map(|(name, _)| *name);
                 self.invalid(key, &text, names);
@@ -276,12 +349,18 @@ impl<'t, 'f> Reader<'t, 'f> {
     }
 
     /// A finding about a string that is not one of `choices`.
-    pub(crate) fn invalid<'a>(&mut self, key: &str, found: &Spanned<Arc<str>>, choices: impl Iterator<Item = &'a str>) {
+    pub(crate) fn invalid<'a>(
+        &mut self,
+        key: &str,
+        found: &Spanned<Arc<str>>,
+        choices: impl Iterator<Item = &'a str>,
+    ) {
         let choices: Vec<&str> = choices.collect();
         let help = did_you_mean(&found.value, choices.iter().copied())
             .unwrap_or_else(|| format!("write one of: {}", choices.join(", ")));
         let message = format!("`{key}` cannot be `{}`", found.value);
-        self.findings.push(Diagnostic::new(&rules::INVALID_VALUE, found.span, message).help(help));
+        self.findings
+            .push(Diagnostic::new(&rules::INVALID_VALUE, found.span, message).help(help));
     }
 
     /// `schema_version`: a finding and `false` if it is newer than `known`.
@@ -289,8 +368,10 @@ impl<'t, 'f> Reader<'t, 'f> {
         let version = self.integer("schema_version");
         match version {
             Some(version) if version.value > known => {
-                let message =
-                    format!("`schema_version = {}`, but this reqc knows versions up to {known}", version.value);
+                let message = format!(
+                    "`schema_version = {}`, but this reqc knows versions up to {known}",
+                    version.value
+                );
                 let finding = Diagnostic::new(&rules::NEWER_SCHEMA, version.span, message);
                 self.findings.push(finding.help("upgrade reqc"));
                 false
@@ -314,6 +395,10 @@ pub(crate) enum Special {
 }
 
 fn misplaced(span: Span, key: &str, what: &str, help: String) -> Diagnostic {
-    Diagnostic::new(&rules::MISPLACED_KEY, span, format!("`{key}` is in the wrong table: it is no key of {what}"))
-        .help(help)
+    Diagnostic::new(
+        &rules::MISPLACED_KEY,
+        span,
+        format!("`{key}` is in the wrong table: it is no key of {what}"),
+    )
+    .help(help)
 }

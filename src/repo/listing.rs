@@ -31,16 +31,29 @@ const FOLDERS: [(&str, Like); 5] = [
 ];
 
 /// Files at the root that are read, but not as profiles.
-pub(super) const SETTINGS: [&str; 5] =
-    ["reqc.toml", "models.toml", folders::MODEL_FAMILIES, "rosters.toml", "tools.toml"];
+pub(super) const SETTINGS: [&str; 5] = [
+    "reqc.toml",
+    "models.toml",
+    folders::MODEL_FAMILIES,
+    "rosters.toml",
+    "tools.toml",
+];
 
 /// Files at the root that are no profiles, and not ours.
-pub(super) const FOREIGN: [&str; 4] = ["Cargo.toml", "pyproject.toml", "rustfmt.toml", "clippy.toml"];
+pub(super) const FOREIGN: [&str; 4] = [
+    "Cargo.toml",
+    "pyproject.toml",
+    "rustfmt.toml",
+    "clippy.toml",
+];
 
 impl Listing {
     pub(super) fn of(world: &dyn World) -> Listing {
         let mut listing = Listing::default();
-        let is_flat = matches!(world.kind(folders::AGENTS), Err(ReadError::Missing) | Ok(EntryKind::File));
+        let is_flat = matches!(
+            world.kind(folders::AGENTS),
+            Err(ReadError::Missing) | Ok(EntryKind::File)
+        );
         for (folder, like) in FOLDERS {
             for path in listing.below(world, folder) {
                 listing.file(path, like);
@@ -53,8 +66,12 @@ impl Listing {
 
     fn file(&mut self, path: String, like: Like) {
         match (like, partial_name(&path)) {
-            (Like::Profile | Like::Partial, Some(name)) => self.partials.push((name.to_owned(), path)),
-            (Like::Profile | Like::Partial, None) if path.ends_with(".toml") => self.profiles.push(path),
+            (Like::Profile | Like::Partial, Some(name)) => {
+                self.partials.push((name.to_owned(), path));
+            }
+            (Like::Profile | Like::Partial, None) if path.ends_with(".toml") => {
+                self.profiles.push(path);
+            }
             (Like::Context, _) if path.ends_with(".json") => self.contexts.push(path),
             (Like::Schema, _) if path.ends_with(".json") => self.schemas.push(path),
             (Like::Provider, _) if path.ends_with(".toml") => self.providers.push(path),
@@ -71,10 +88,17 @@ impl Listing {
 
     /// A file where a folder belongs hides all that would lie in it.
     fn files_in_place_of_folders(&mut self, world: &dyn World) {
-        let folders = FOLDERS.map(|(folder, _)| folder).into_iter().chain([folders::SCHEMAS, folders::ROLES, "golden"]);
+        let folders = FOLDERS.map(|(folder, _)| folder).into_iter().chain([
+            folders::SCHEMAS,
+            folders::ROLES,
+            "golden",
+        ]);
         for folder in folders.filter(|folder| world.kind(folder) == Ok(EntryKind::File)) {
             let why = ReadError::Failed("it is a file, not a folder".to_owned());
-            self.unread.push(Unread { path: folder.to_owned(), why });
+            self.unread.push(Unread {
+                path: folder.to_owned(),
+                why,
+            });
         }
     }
 
@@ -82,7 +106,12 @@ impl Listing {
     fn root(&mut self, world: &dyn World, is_flat: bool) {
         let entries = match world.list("") {
             Ok(entries) => entries,
-            Err(why) if is_flat => return self.unread.push(Unread { path: ".".to_owned(), why }),
+            Err(why) if is_flat => {
+                return self.unread.push(Unread {
+                    path: ".".to_owned(),
+                    why,
+                });
+            }
             // That folders of sources can be listed is enough.
             Err(_) => return,
         };
@@ -102,17 +131,25 @@ impl Listing {
     /// A folder whose name differs from one of ours by case, or by a space at the end.
     fn folder_at_root(&mut self, world: &dyn World, path: &str) {
         let plain = plain_name(path);
-        let like = FOLDERS.into_iter().find(|(folder, _)| *folder == plain && *folder != path);
+        let like = FOLDERS
+            .into_iter()
+            .find(|(folder, _)| *folder == plain && *folder != path);
         // Where case does not count it is that folder, and was read.
-        let Some((_, like)) = like.filter(|(folder, _)| world.kind(folder) == Err(ReadError::Missing)) else { return };
+        let Some((_, like)) =
+            like.filter(|(folder, _)| world.kind(folder) == Err(ReadError::Missing))
+        else {
+            return;
+        };
         let files = self.below(world, path);
-        self.others.extend(files.into_iter().map(|path| (path, like)));
+        self.others
+            .extend(files.into_iter().map(|path| (path, like)));
     }
 }
 
 /// A name as people may mean it: without spaces and dots at its ends, in lower case.
 pub(super) fn plain_name(name: &str) -> String {
-    name.trim_matches(|c: char| c.is_whitespace() || c == '.').to_lowercase()
+    name.trim_matches(|c: char| c.is_whitespace() || c == '.')
+        .to_lowercase()
 }
 
 /// The name that includes use: from the innermost `partials/` folder on, for files in one.

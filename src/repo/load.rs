@@ -8,8 +8,8 @@ use super::instance::{self, RawInstance};
 use super::listing::Listing;
 use super::unread::{self, Suspicion};
 use super::{
-    AgentModel, Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster, ToolsFile, families,
-    folders, roster, rules, tools,
+    AgentModel, Config, Family, Layer, LayerFile, LayerKind, Loaded, Reader, Repo, Roster,
+    ToolsFile, families, folders, roster, rules, tools,
 };
 use crate::diag::{Diagnostic, Edit};
 use crate::secret;
@@ -26,23 +26,42 @@ pub struct LoadOptions {
     pub without_bundled: bool,
 }
 
-/// Reads a repository. `bundled` are the files embedded in the binary; they are not read if the root itself is
-/// the bundled layer.
+/// Reads a repository. `bundled` are the files embedded in the binary; they are not read if the
+/// root itself is the bundled layer.
 pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) -> Loaded {
     let mut loader = Loader::default();
     let config = loader.config(&own);
     let mut layers = Vec::new();
     if config.is_bundled_layer {
-        layers.push(Layer { kind: LayerKind::Bundled, world: own, active: true, compiled: true });
+        layers.push(Layer {
+            kind: LayerKind::Bundled,
+            world: own,
+            active: true,
+            compiled: true,
+        });
     } else {
         let active = !options.without_bundled;
         let compiled = active && options.with_bundled;
-        layers.push(Layer { kind: LayerKind::Bundled, world: bundled, active, compiled });
-        layers.push(Layer { kind: LayerKind::Own, world: own, active: true, compiled: true });
+        layers.push(Layer {
+            kind: LayerKind::Bundled,
+            world: bundled,
+            active,
+            compiled,
+        });
+        layers.push(Layer {
+            kind: LayerKind::Own,
+            world: own,
+            active: true,
+            compiled: true,
+        });
     }
     for layer in &layers {
         let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
-        loader.shown_below = if is_embedded { "bundled:".to_owned() } else { String::new() };
+        loader.shown_below = if is_embedded {
+            "bundled:".to_owned()
+        } else {
+            String::new()
+        };
         loader.layer(layer);
     }
     let families = loader.families(&layers, &config);
@@ -50,11 +69,23 @@ pub fn load(own: Arc<dyn World>, bundled: Arc<dyn World>, options: LoadOptions) 
     loader.shown_below.clear();
     let models = loader.models(root);
     let rosters = loader.rosters(root);
-    Loaded { repo: Repo { models, families, rosters, ..loader.repo(layers, config) }, findings: loader.findings }
+    Loaded {
+        repo: Repo {
+            models,
+            families,
+            rosters,
+            ..loader.repo(layers, config)
+        },
+        findings: loader.findings,
+    }
 }
 
 /// Reads a `tools.toml`. The root of `world` is the file's folder: nothing outside is read.
-pub fn read_tools(world: &dyn World, path: &str, sources: &mut Sources) -> (ToolsFile, Vec<Diagnostic>) {
+pub fn read_tools(
+    world: &dyn World,
+    path: &str,
+    sources: &mut Sources,
+) -> (ToolsFile, Vec<Diagnostic>) {
     read_tools_below("", world, path, sources)
 }
 
@@ -65,9 +96,15 @@ pub(crate) fn read_tools_below(
     path: &str,
     sources: &mut Sources,
 ) -> (ToolsFile, Vec<Diagnostic>) {
-    let mut loader = Loader { sources: take(sources), shown_below: folder.to_owned(), ..Loader::default() };
+    let mut loader = Loader {
+        sources: take(sources),
+        shown_below: folder.to_owned(),
+        ..Loader::default()
+    };
     let read = loader.toml(world, path);
-    let tools = read.map(|(file, table)| tools::read(world, file, &table, &mut loader.findings)).unwrap_or_default();
+    let tools = read
+        .map(|(file, table)| tools::read(world, file, &table, &mut loader.findings))
+        .unwrap_or_default();
     *sources = loader.sources;
     (tools, loader.findings)
 }
@@ -126,7 +163,11 @@ impl Loader {
     fn families(&mut self, layers: &[Layer], config: &Config) -> Vec<Arc<Family>> {
         let mut of_layers = layers.iter().map(|layer| {
             let is_embedded = layer.kind == LayerKind::Bundled && !config.is_bundled_layer;
-            self.shown_below = if is_embedded { "bundled:".to_owned() } else { String::new() };
+            self.shown_below = if is_embedded {
+                "bundled:".to_owned()
+            } else {
+                String::new()
+            };
             if layer.world.kind(folders::MODEL_FAMILIES) == Err(ReadError::Missing) {
                 return Vec::new();
             }
@@ -139,7 +180,10 @@ impl Loader {
         let own = of_layers.next().unwrap_or_default();
         drop(of_layers);
         self.shown_below.clear();
-        families::merged(bundled, own).into_iter().map(Arc::new).collect()
+        families::merged(bundled, own)
+            .into_iter()
+            .map(Arc::new)
+            .collect()
     }
 
     fn rosters(&mut self, layer: &Layer) -> Vec<Roster> {
@@ -155,12 +199,21 @@ impl Loader {
     fn layer(&mut self, layer: &Layer) {
         let world = layer.world.as_ref();
         let listing = Listing::of(world);
-        listing.unread.iter().for_each(|folder| self.unread(world, folder));
+        listing
+            .unread
+            .iter()
+            .for_each(|folder| self.unread(world, folder));
         if layer.active {
             for path in &listing.profiles {
                 match self.read(world, path) {
-                    Ok(file) => self.profiles.push(LayerFile { file, layer: layer.kind }),
-                    Err(file) => self.unreadable_profiles.push(LayerFile { file, layer: layer.kind }),
+                    Ok(file) => self.profiles.push(LayerFile {
+                        file,
+                        layer: layer.kind,
+                    }),
+                    Err(file) => self.unreadable_profiles.push(LayerFile {
+                        file,
+                        layer: layer.kind,
+                    }),
                 }
             }
             for (name, path) in &listing.partials {
@@ -169,14 +222,25 @@ impl Loader {
         }
         for path in &listing.contexts {
             if let Some(file) = self.text(world, path) {
-                self.contexts.push(LayerFile { file, layer: layer.kind });
+                self.contexts.push(LayerFile {
+                    file,
+                    layer: layer.kind,
+                });
             }
         }
         for path in &listing.schemas {
             if let Some(file) = self.text(world, path) {
-                let name =
-                    path.trim_start_matches("schemas/wire/").trim_end_matches(".json").trim_end_matches(".schema");
-                self.schemas.entry(Arc::from(name)).or_default().push(LayerFile { file, layer: layer.kind });
+                let name = path
+                    .trim_start_matches("schemas/wire/")
+                    .trim_end_matches(".json")
+                    .trim_end_matches(".schema");
+                self.schemas
+                    .entry(Arc::from(name))
+                    .or_default()
+                    .push(LayerFile {
+                        file,
+                        layer: layer.kind,
+                    });
             }
         }
         for path in &listing.providers {
@@ -191,7 +255,10 @@ impl Loader {
 
     /// Findings about files that look like sources and are not read.
     fn not_read(&mut self, world: &dyn World, listing: &Listing) {
-        let hidden = listing.hidden.iter().map(|path| (path, String::new(), unread::hidden()));
+        let hidden = listing
+            .hidden
+            .iter()
+            .map(|path| (path, String::new(), unread::hidden()));
         let mut found: Vec<(&String, String, Suspicion)> = hidden.collect();
         let mut left = unread::MAX_ALL_BYTES;
         for (path, like) in &listing.others {
@@ -211,12 +278,32 @@ impl Loader {
             }
         }
         let more = found.len().saturating_sub(unread::MOST);
-        for (index, (path, text, Suspicion { rule, message, help })) in found.into_iter().take(unread::MOST).enumerate()
+        for (
+            index,
+            (
+                path,
+                text,
+                Suspicion {
+                    rule,
+                    message,
+                    help,
+                },
+            ),
+        ) in found.into_iter().take(unread::MOST).enumerate()
         {
-            let file = self.sources.add(path.as_str(), SourceText::salvage(text.as_bytes()));
-            let others =
-                if index + 1 == unread::MOST && more > 0 { format!(", and so are {more} more") } else { String::new() };
-            let finding = Diagnostic::new(rule, Span::file_start(file), format!("`{path}` {message}{others}"));
+            let file = self
+                .sources
+                .add(path.as_str(), SourceText::salvage(text.as_bytes()));
+            let others = if index + 1 == unread::MOST && more > 0 {
+                format!(", and so are {more} more")
+            } else {
+                String::new()
+            };
+            let finding = Diagnostic::new(
+                rule,
+                Span::file_start(file),
+                format!("`{path}` {message}{others}"),
+            );
             self.findings.push(finding.help(help));
         }
     }
@@ -245,9 +332,16 @@ impl Loader {
     fn instance(&mut self, raw: RawInstance) {
         match self.raw_instances.get(&raw.name.value) {
             Some(known) if known.layer == raw.layer => {
-                let message = format!("the provider instance `{}` is defined twice", raw.name.value);
+                let message = format!(
+                    "the provider instance `{}` is defined twice",
+                    raw.name.value
+                );
                 let finding = Diagnostic::new(&rules::DUPLICATE_NAME, raw.name.span, message);
-                self.findings.push(finding.related(known.name.span, "first defined here").help("rename one of them"));
+                self.findings.push(
+                    finding
+                        .related(known.name.span, "first defined here")
+                        .help("rename one of them"),
+                );
                 debug_assert_ne!(known.file, raw.file);
             }
             _ => drop(self.raw_instances.insert(Arc::clone(&raw.name.value), raw)),
@@ -264,17 +358,30 @@ impl Loader {
             }
         };
         let Some(known) = self.partials.get(&name) else {
-            self.partials.insert(name, LayerFile { file, layer: layer.kind });
+            self.partials.insert(
+                name,
+                LayerFile {
+                    file,
+                    layer: layer.kind,
+                },
+            );
             return;
         };
         let (rule, message, help) = match known.layer == layer.kind {
-            true => (&rules::DUPLICATE_NAME, format!("the partial `{name}` is there twice"), "rename one of them"),
-            false => {
-                (&rules::BUNDLED_NAME, format!("`{name}` is the name of a bundled partial"), "give yours another name")
-            }
+            true => (
+                &rules::DUPLICATE_NAME,
+                format!("the partial `{name}` is there twice"),
+                "rename one of them",
+            ),
+            false => (
+                &rules::BUNDLED_NAME,
+                format!("`{name}` is the name of a bundled partial"),
+                "give yours another name",
+            ),
         };
         let finding = Diagnostic::new(rule, Span::file_start(file), message).help(help);
-        self.findings.push(finding.related(Span::file_start(known.file), "the other one"));
+        self.findings
+            .push(finding.related(Span::file_start(known.file), "the other one"));
     }
 
     fn toml(&mut self, world: &dyn World, path: &str) -> Option<(FileId, Table)> {
@@ -293,7 +400,8 @@ impl Loader {
         self.read(world, path).ok()
     }
 
-    /// Reads and registers a file; a finding and `Err` with the file that it stands in if that fails.
+    /// Reads and registers a file; a finding and `Err` with the file that it stands in if that
+    /// fails.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
         let shown = format!("{}{path}", self.shown_below);
         let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
@@ -309,7 +417,9 @@ impl Loader {
         match SourceText::from_bytes(&bytes) {
             Ok(text) => Ok(self.sources.add(shown, text)),
             Err(error) => {
-                let file = self.sources.add(shown.as_str(), SourceText::salvage(&bytes));
+                let file = self
+                    .sources
+                    .add(shown.as_str(), SourceText::salvage(&bytes));
                 self.findings.push(not_text(file, &bytes, &error, &shown));
                 Err(file)
             }
@@ -321,19 +431,28 @@ impl Loader {
         let shown = format!("{}{}", self.shown_below, folder.path);
         // A folder has no lines, the file in its place has.
         let is_file = world.kind(&folder.path) == Ok(EntryKind::File);
-        let place = if is_file { shown.clone() } else { format!("{shown}/") };
+        let place = if is_file {
+            shown.clone()
+        } else {
+            format!("{shown}/")
+        };
         let file = self.sources.add(place.as_str(), SourceText::salvage(b""));
         if folder.path == "partials" || folder.path.starts_with("partials/") {
             self.unlisted_partials.push(folder.path.clone());
         }
         let message = format!("`{shown}` cannot be listed: {}", folder.why);
         let finding = Diagnostic::new(&rules::UNREADABLE, Span::file_start(file), message);
-        self.findings.push(finding.help(how_to_make_readable(&folder.why)));
+        self.findings
+            .push(finding.help(how_to_make_readable(&folder.why)));
     }
 
     /// Returns what was read, without what stands in files of the root alone.
     fn repo(&mut self, layers: Vec<Layer>, config: Config) -> Repo {
-        for finding in self.findings.iter().filter(|finding| finding.rule == &rules::LITERAL_SECRET) {
+        for finding in self
+            .findings
+            .iter()
+            .filter(|finding| finding.rule == &rules::LITERAL_SECRET)
+        {
             self.sources.mask(finding.primary.span);
         }
         let instances = instance::resolve(&self.raw_instances, &mut self.findings);
@@ -364,13 +483,19 @@ fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagno
     let (rule, message) = match error {
         ReadError::TooLarge { size, limit } if left < MAX_FILE_BYTES && *limit == left => {
             let most = MAX_REPOSITORY_BYTES >> 20;
-            let message = format!("`{shown}` has {size} bytes; with it, all files together have more than {most} MiB");
+            let message = format!(
+                "`{shown}` has {size} bytes; with it, all files together have more than {most} MiB"
+            );
             (&rules::TOO_LARGE, message)
         }
-        ReadError::TooLarge { size, limit } => {
-            (&rules::TOO_LARGE, format!("`{shown}` has {size} bytes; the limit is {limit}"))
-        }
-        error => (&rules::UNREADABLE, format!("`{shown}` cannot be read: {error}")),
+        ReadError::TooLarge { size, limit } => (
+            &rules::TOO_LARGE,
+            format!("`{shown}` has {size} bytes; the limit is {limit}"),
+        ),
+        error => (
+            &rules::UNREADABLE,
+            format!("`{shown}` cannot be read: {error}"),
+        ),
     };
     Diagnostic::new(rule, Span::file_start(file), message).help(how_to_make_readable(error))
 }
@@ -378,7 +503,9 @@ fn unreadable(file: FileId, shown: &str, error: &ReadError, left: u64) -> Diagno
 fn how_to_make_readable(error: &ReadError) -> &'static str {
     match error {
         ReadError::Outside => "copy it into the repository: it must be whole in a fresh clone",
-        ReadError::Hidden => "copy what is meant: a link must not lead to a name that begins with a dot, or to a key",
+        ReadError::Hidden => {
+            "copy what is meant: a link must not lead to a name that begins with a dot, or to a key"
+        }
         ReadError::Folder => "rename the folder: names with this ending are read as files",
         ReadError::TooLarge { .. } => SMALLER,
         ReadError::Missing => "make the link lead to a file of the repository, or remove it",
@@ -388,8 +515,14 @@ fn how_to_make_readable(error: &ReadError) -> &'static str {
 
 /// The finding of a file that is no TOML.
 pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
-    let edit = error.edit.map(|(range, text)| Edit::new(Span::new(file, range), text));
-    let finding = Diagnostic::new(&rules::TOML_SYNTAX, Span::new(file, error.span), error.message);
+    let edit = error
+        .edit
+        .map(|(range, text)| Edit::new(Span::new(file, range), text));
+    let finding = Diagnostic::new(
+        &rules::TOML_SYNTAX,
+        Span::new(file, error.span),
+        error.message,
+    );
     let finding = finding.maybe_help(error.help).maybe_fix(edit);
     match error.first {
         Some(first) => finding.related(Span::new(file, first), "first here"),
@@ -401,21 +534,38 @@ fn not_text(file: FileId, bytes: &[u8], error: &TextError, shown: &str) -> Diagn
     match *error {
         TextError::Utf16 { encoding } => {
             let message = format!("`{shown}` is {encoding}, not UTF-8");
-            Diagnostic::new(&rules::NOT_TEXT, Span::file_start(file), message)
-                .help(format!("save the file as UTF-8: `iconv -f {encoding} -t UTF-8`"))
+            Diagnostic::new(&rules::NOT_TEXT, Span::file_start(file), message).help(format!(
+                "save the file as UTF-8: `iconv -f {encoding} -t UTF-8`"
+            ))
         }
         TextError::NotUtf8 { offset } => {
-            let message = format!("`{shown}` is not UTF-8: byte 0x{:02x} at offset {offset}", bytes[offset]);
-            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset, bytes)..place(offset, bytes)), message)
-                .help("save the file as UTF-8; from an older encoding: `iconv -f WINDOWS-1252 -t UTF-8`")
+            let message = format!(
+                "`{shown}` is not UTF-8: byte 0x{:02x} at offset {offset}",
+                bytes[offset]
+            );
+            Diagnostic::new(
+                &rules::NOT_TEXT,
+                Span::new(file, place(offset, bytes)..place(offset, bytes)),
+                message,
+            )
+            .help(
+                "save the file as UTF-8; from an older encoding: `iconv -f WINDOWS-1252 -t UTF-8`",
+            )
         }
         TextError::Nul { offset } => {
             let message = format!("`{shown}` contains a NUL byte at offset {offset}");
-            Diagnostic::new(&rules::NOT_TEXT, Span::new(file, place(offset, bytes)..place(offset, bytes)), message)
-                .help("source files are text; write `\\u0000` if the character is meant")
+            Diagnostic::new(
+                &rules::NOT_TEXT,
+                Span::new(file, place(offset, bytes)..place(offset, bytes)),
+                message,
+            )
+            .help("source files are text; write `\\u0000` if the character is meant")
         }
         TextError::TooLarge { size } => {
-            let message = format!("`{shown}` has {size} bytes; the limit is {}", crate::source::MAX_SOURCE_BYTES);
+            let message = format!(
+                "`{shown}` has {size} bytes; the limit is {}",
+                crate::source::MAX_SOURCE_BYTES
+            );
             Diagnostic::new(&rules::TOO_LARGE, Span::file_start(file), message).help(SMALLER)
         }
     }
@@ -427,5 +577,4 @@ fn place(offset: usize, bytes: &[u8]) -> usize {
 }
 
 /// The advice for a file that is too large.
-const SMALLER: &str =
-    "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";
+const SMALLER: &str = "move it out of the folders of sources; only profiles, partials, contexts, providers and schemas are read there";

@@ -70,7 +70,10 @@ impl FileToRoute {
     pub fn new(path: &str, project: Option<&str>) -> FileToRoute {
         let path = path.replace('\\', "/");
         let path = path.trim_start_matches("./").to_owned();
-        FileToRoute { path, project: project.map(str::to_owned) }
+        FileToRoute {
+            path,
+            project: project.map(str::to_owned),
+        }
     }
 
     fn file_name(&self) -> &str {
@@ -79,7 +82,8 @@ impl FileToRoute {
 }
 
 impl Matcher {
-    /// A matcher of patterns as they are written. Globs that are none are left out: they have findings of their own.
+    /// A matcher of patterns as they are written. Globs that are none are left out: they have
+    /// findings of their own.
     pub fn new<'p>(
         files: impl IntoIterator<Item = &'p str>,
         paths: impl IntoIterator<Item = &'p str>,
@@ -101,17 +105,43 @@ impl Matcher {
     pub fn mismatches(&self, subject: &FileToRoute) -> Vec<Mismatch> {
         let path = fold(&subject.path);
         let name = fold(subject.file_name());
-        let file = self.files.is_empty() || self.files.iter().any(|it| it.accepts(&name) || it.accepts(&path));
+        let file = self.files.is_empty()
+            || self
+                .files
+                .iter()
+                .any(|it| it.accepts(&name) || it.accepts(&path));
         let whole = self.paths.is_empty() || self.paths.iter().any(|it| it.accepts(&path));
         let project = subject.project.as_deref();
-        let known = self.projects.is_empty() || self.projects.iter().any(|it| Some(it.as_ref()) == project);
+        let known =
+            self.projects.is_empty() || self.projects.iter().any(|it| Some(it.as_ref()) == project);
         let found = [
-            (file, Dimension::File, texts(&self.files), Some(subject.path.clone())),
-            (whole, Dimension::Path, texts(&self.paths), Some(subject.path.clone())),
-            (known, Dimension::Project, self.projects.clone(), subject.project.clone()),
+            (
+                file,
+                Dimension::File,
+                texts(&self.files),
+                Some(subject.path.clone()),
+            ),
+            (
+                whole,
+                Dimension::Path,
+                texts(&self.paths),
+                Some(subject.path.clone()),
+            ),
+            (
+                known,
+                Dimension::Project,
+                self.projects.clone(),
+                subject.project.clone(),
+            ),
         ];
         let missed = found.into_iter().filter(|(accepts, ..)| !accepts);
-        missed.map(|(_, dimension, wanted, found)| Mismatch { dimension, wanted, found }).collect()
+        missed
+            .map(|(_, dimension, wanted, found)| Mismatch {
+                dimension,
+                wanted,
+                found,
+            })
+            .collect()
     }
 }
 
@@ -121,7 +151,10 @@ fn texts(patterns: &[Pattern]) -> Vec<Arc<str>> {
 
 impl Pattern {
     fn new(text: &str) -> Option<Pattern> {
-        Some(Pattern { text: text.into(), glob: glob(text).ok()? })
+        Some(Pattern {
+            text: text.into(),
+            glob: glob(text).ok()?,
+        })
     }
 
     fn accepts(&self, folded: &str) -> bool {
@@ -134,15 +167,18 @@ fn fold(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// A glob of `[match]`: anchored at both ends, `*` crosses `/`, and case does not count; the text that it is held against
-/// must be in lower case.
+/// A glob of `[match]`: anchored at both ends, `*` crosses `/`, and case does not count; the text
+/// that it is held against must be in lower case.
 ///
 /// # Errors
 ///
 /// What is wrong with it.
 pub(crate) fn glob(text: &str) -> Result<Glob, GlobError> {
     Glob::build(text, &fold(text), |builder| {
-        builder.case_insensitive(true).literal_separator(false).backslash_escape(true);
+        builder
+            .case_insensitive(true)
+            .literal_separator(false)
+            .backslash_escape(true);
     })
 }
 
@@ -200,14 +236,21 @@ impl Glob {
         Glob::build(text, text, |_| {})
     }
 
-    fn build(shown: &str, text: &str, set_up: impl FnOnce(&mut GlobBuilder<'_>)) -> Result<Glob, GlobError> {
+    fn build(
+        shown: &str,
+        text: &str,
+        set_up: impl FnOnce(&mut GlobBuilder<'_>),
+    ) -> Result<Glob, GlobError> {
         check_size(text)?;
         let mut builder = GlobBuilder::new(text);
         set_up(&mut builder);
         let glob = builder.build()?;
         // A set of one: unlike a matcher, it says so if it cannot be made.
         let set = GlobSet::builder().add(glob).build()?;
-        Ok(Glob { text: shown.into(), set })
+        Ok(Glob {
+            text: shown.into(),
+            set,
+        })
     }
 
     /// The glob as it is written.
@@ -257,7 +300,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn accepts(matcher: &Matcher, path: &str, project: Option<&str>) -> bool {
-        matcher.mismatches(&FileToRoute::new(path, project)).is_empty()
+        matcher
+            .mismatches(&FileToRoute::new(path, project))
+            .is_empty()
     }
 
     fn files(patterns: &[&str]) -> Matcher {
@@ -280,11 +325,29 @@ mod tests {
     fn globs_that_no_engine_takes_are_told() {
         let nested = format!("{}a{}", "{".repeat(125), "}".repeat(125));
         let long = "a*".repeat(1_000_000);
-        for text in [nested.as_str(), &long, &"{a,".repeat(300), &"[!é]".repeat(300)] {
-            assert!(glob(text).is_err() && Glob::new(text).is_err(), "{}", &text[..20]);
+        for text in [
+            nested.as_str(),
+            &long,
+            &"{a,".repeat(300),
+            &"[!é]".repeat(300),
+        ] {
+            assert!(
+                glob(text).is_err() && Glob::new(text).is_err(),
+                "{}",
+                &text[..20]
+            );
         }
-        for text in ["?".repeat(1000), "[!a]".repeat(250), "{a,b}".repeat(200), "{é,ß,ﬃ}".repeat(70)] {
-            assert!(glob(&text).is_ok_and(|glob| !glob.is_match("x")), "{}", &text[..12]);
+        for text in [
+            "?".repeat(1000),
+            "[!a]".repeat(250),
+            "{a,b}".repeat(200),
+            "{é,ß,ﬃ}".repeat(70),
+        ] {
+            assert!(
+                glob(&text).is_ok_and(|glob| !glob.is_match("x")),
+                "{}",
+                &text[..12]
+            );
         }
     }
 
@@ -315,7 +378,10 @@ mod tests {
                 "`project_names` has `Core`, and no project is named",
             ]
         );
-        assert_eq!(why("src/a.rs", Some("core")), ["`project_names` has `Core`, which `core` does not match"]);
+        assert_eq!(
+            why("src/a.rs", Some("core")),
+            ["`project_names` has `Core`, which `core` does not match"]
+        );
         assert!(Matcher::default().is_unconstrained() && accepts(&Matcher::default(), "", None));
     }
 

@@ -28,17 +28,27 @@ pub struct Roster {
 /// Reads `rosters.toml`.
 pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> Vec<Roster> {
     let mut reader = Reader::new(file, table, findings);
-    reader.only(&Known { what: "rosters.toml", keys: &ROSTERS_KEYS, inner: &[("roster", &ROSTER_KEYS)] });
+    reader.only(&Known {
+        what: "rosters.toml",
+        keys: &ROSTERS_KEYS,
+        inner: &[("roster", &ROSTER_KEYS)],
+    });
     reader.schema_version(1);
     let mut rosters: Vec<Roster> = Vec::new();
     let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
     for entry in reader.tables("roster") {
-        let Some(roster) = Roster::read(file, entry, findings) else { continue };
+        let Some(roster) = Roster::read(file, entry, findings) else {
+            continue;
+        };
         match known.get(&roster.name.value) {
             Some(first) => {
                 let message = format!("the roster `{}` is there twice", roster.name.value);
                 let finding = Diagnostic::new(&rules::REPEATED_ROSTER, roster.name.span, message);
-                findings.push(finding.related(*first, "first here").help("rename one of them"));
+                findings.push(
+                    finding
+                        .related(*first, "first here")
+                        .help("rename one of them"),
+                );
             }
             None => {
                 known.insert(Arc::clone(&roster.name.value), roster.name.span);
@@ -50,7 +60,11 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
 }
 
 impl Roster {
-    fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Roster> {
+    fn read(
+        file: FileId,
+        entry: Spanned<&Table>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<Roster> {
         let mut reader = Reader::new(file, entry.value, findings);
         reader.only(&Known::flat("[[roster]]", &ROSTER_KEYS));
         let (name, description) = (reader.string("name"), reader.string("description"));
@@ -58,12 +72,19 @@ impl Roster {
         let span = Span::new(file, entry.span.range());
         reader.missing("a [[roster]] entry", span, &["name", "agents"]);
         let agents = each_once(&mut reader, agents?.value);
-        Some(Roster { name: name?, description: description.map(|it| it.value), agents })
+        Some(Roster {
+            name: name?,
+            description: description.map(|it| it.value),
+            agents,
+        })
     }
 }
 
 /// The names without repetitions, which become findings.
-fn each_once(reader: &mut Reader<'_, '_>, agents: Vec<Spanned<Arc<str>>>) -> Vec<Spanned<Arc<str>>> {
+fn each_once(
+    reader: &mut Reader<'_, '_>,
+    agents: Vec<Spanned<Arc<str>>>,
+) -> Vec<Spanned<Arc<str>>> {
     let mut first: BTreeMap<Arc<str>, Span> = BTreeMap::new();
     let mut kept = Vec::new();
     for agent in agents {
@@ -71,7 +92,11 @@ fn each_once(reader: &mut Reader<'_, '_>, agents: Vec<Spanned<Arc<str>>>) -> Vec
             Some(known) => {
                 let message = format!("`{}` is in the roster twice", agent.value);
                 let finding = Diagnostic::new(&rules::REPEATED_AGENT, agent.span, message);
-                reader.report(finding.related(*known, "first here").help("remove one of them"));
+                reader.report(
+                    finding
+                        .related(*known, "first here")
+                        .help("remove one of them"),
+                );
             }
             None => {
                 first.insert(Arc::clone(&agent.value), agent.span);

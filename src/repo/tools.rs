@@ -1,7 +1,7 @@
 //! `tools.toml`: programs that a model may run, and MCP servers whose tools it may call.
 //!
-//! Input: a world whose root is the file's folder. Output: [`ToolsFile`]. Whether a program is there, how it is run, and what
-//! a server offers is the runtime's business.
+//! Input: a world whose root is the file's folder. Output: [`ToolsFile`]. Whether a program is
+//! there, how it is run, and what a server offers is the runtime's business.
 
 mod server;
 
@@ -62,7 +62,8 @@ const MAX_BYTES: i64 = 64 * 1024 * 1024;
 pub struct ToolsFile {
     /// Programs that a model may run, in the order in which they are offered.
     pub tools: Vec<ToolSpec>,
-    /// MCP servers whose tools a model may call, in the order in which those are offered, behind the others.
+    /// MCP servers whose tools a model may call, in the order in which those are offered, behind
+    /// the others.
     pub servers: Vec<ServerSpec>,
 }
 
@@ -95,7 +96,8 @@ pub struct ProgramSpec {
 impl ToolSpec {
     /// The finding that the program is not there, or is none.
     pub fn not_found(&self, why: &str) -> Diagnostic {
-        self.program.not_found(&format!("the tool `{}`", self.definition.name), why)
+        self.program
+            .not_found(&format!("the tool `{}`", self.definition.name), why)
     }
 }
 
@@ -109,10 +111,14 @@ impl ProgramSpec {
 
     /// `None` if it has a finding that makes it unusable.
     fn read(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<ProgramSpec> {
-        let command = reader.strings("command").filter(|command| check_command(reader, command));
+        let command = reader
+            .strings("command")
+            .filter(|command| check_command(reader, command));
         let working_directory = read_directory(world, reader);
         let environment = reader.strings("env").map(|it| it.value).unwrap_or_default();
-        environment.iter().for_each(|name| check_variable(reader, name));
+        environment
+            .iter()
+            .for_each(|name| check_variable(reader, name));
         let mut command = command?.value.into_iter();
         Some(ProgramSpec {
             name: command.next()?,
@@ -135,22 +141,39 @@ impl Limits {
         let seconds = reader.integer_within("timeout_seconds", 1..=MAX_SECONDS);
         let bytes = reader.integer_within("max_output_bytes", 1..=MAX_BYTES);
         Some(Limits {
-            time: seconds?.and_then(|it| u64::try_from(it).ok()).map_or(DEFAULT_TIME_LIMIT, Duration::from_secs),
-            output: bytes?.and_then(|it| usize::try_from(it).ok()).unwrap_or(DEFAULT_OUTPUT_LIMIT),
+            time: seconds?
+                .and_then(|it| u64::try_from(it).ok())
+                .map_or(DEFAULT_TIME_LIMIT, Duration::from_secs),
+            output: bytes?
+                .and_then(|it| usize::try_from(it).ok())
+                .unwrap_or(DEFAULT_OUTPUT_LIMIT),
         })
     }
 }
 
 /// Reads `tools.toml`, whose folder is the root of `world`.
-pub(super) fn read(world: &dyn World, file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) -> ToolsFile {
+pub(super) fn read(
+    world: &dyn World,
+    file: FileId,
+    table: &Table,
+    findings: &mut Vec<Diagnostic>,
+) -> ToolsFile {
     let mut reader = Reader::new(file, table, findings);
     let inner: &[(&str, &[&str])] = &[("tool", &TOOL_KEYS), ("server", &SERVER_KEYS)];
-    reader.only(&Known { what: "tools.toml", keys: &TOOLS_KEYS, inner });
+    reader.only(&Known {
+        what: "tools.toml",
+        keys: &TOOLS_KEYS,
+        inner,
+    });
     reader.schema_version(1);
     let (tools, servers) = (reader.tables("tool"), reader.tables("server"));
     ToolsFile {
-        tools: read_entries(file, "tool", tools, findings, |reader, entry| read_tool(world, reader, entry)),
-        servers: read_entries(file, "server", servers, findings, |reader, entry| server::read(world, reader, entry)),
+        tools: read_entries(file, "tool", tools, findings, |reader, entry| {
+            read_tool(world, reader, entry)
+        }),
+        servers: read_entries(file, "server", servers, findings, |reader, entry| {
+            server::read(world, reader, entry)
+        }),
     }
 }
 
@@ -166,12 +189,18 @@ fn read_entries<T>(
     let mut known: BTreeMap<Arc<str>, Span> = BTreeMap::new();
     for entry in entries {
         let mut reader = Reader::new(file, entry.value, findings);
-        let Some((one, name)) = read(&mut reader, entry) else { continue };
+        let Some((one, name)) = read(&mut reader, entry) else {
+            continue;
+        };
         match known.get(&name.value) {
             Some(first) => {
                 let message = format!("the {what} `{}` is there twice", name.value);
                 let finding = Diagnostic::new(&rules::REPEATED_TOOL, name.span, message);
-                findings.push(finding.related(*first, "first here").help("rename one of them"));
+                findings.push(
+                    finding
+                        .related(*first, "first here")
+                        .help("rename one of them"),
+                );
             }
             None => {
                 known.insert(name.value, name.span);
@@ -189,15 +218,25 @@ fn read_tool(
     entry: Spanned<&Table>,
 ) -> Option<(ToolSpec, Spanned<Arc<str>>)> {
     reader.only(&Known::flat("[[tool]]", &TOOL_KEYS));
-    reader.missing("a [[tool]] entry", entry.span, &["name", "description", "command"]);
-    let name = reader.string("name").filter(|name| check_name(reader, "tool", name, MAX_TOOL_NAME));
+    reader.missing(
+        "a [[tool]] entry",
+        entry.span,
+        &["name", "description", "command"],
+    );
+    let name = reader
+        .string("name")
+        .filter(|name| check_name(reader, "tool", name, MAX_TOOL_NAME));
     let description = reader.string("description");
     let schema = read_schema(world, reader);
     let (limits, program) = (Limits::read(reader), ProgramSpec::read(world, reader));
 
     let (name, limits) = (name?, limits?);
     let tool = ToolSpec {
-        definition: Tool { name: Arc::clone(&name.value), description: description?.value, schema: schema? },
+        definition: Tool {
+            name: Arc::clone(&name.value),
+            description: description?.value,
+            schema: schema?,
+        },
         program: program?,
         time_limit: limits.time,
         output_limit: limits.output,
@@ -205,23 +244,44 @@ fn read_tool(
     Some((tool, name))
 }
 
-/// Anthropic and `OpenAI` take `^[a-zA-Z0-9_-]{1,64}$` as the name of a tool; the others take at least that.
-fn check_name(reader: &mut Reader<'_, '_>, what: &str, name: &Spanned<Arc<str>>, longest: usize) -> bool {
+/// Anthropic and `OpenAI` take `^[a-zA-Z0-9_-]{1,64}$` as the name of a tool; the others take at
+/// least that.
+fn check_name(
+    reader: &mut Reader<'_, '_>,
+    what: &str,
+    name: &Spanned<Arc<str>>,
+    longest: usize,
+) -> bool {
     let fits = (1..=longest).contains(&name.value.len()) && name.value.bytes().all(is_in_names);
     if !fits {
         let message = format!("`{}` is not a valid {what} name", name.value);
         let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
-        let whose = if what == "tool" { "providers take" } else { "write" };
-        reader.report(finding.help(format!("{whose} up to {longest} ASCII letters, digits, `_` and `-`")));
+        let whose = if what == "tool" {
+            "providers take"
+        } else {
+            "write"
+        };
+        reader.report(finding.help(format!(
+            "{whose} up to {longest} ASCII letters, digits, `_` and `-`"
+        )));
     }
     fits
 }
 
 fn check_command(reader: &mut Reader<'_, '_>, command: &Spanned<Vec<Spanned<Arc<str>>>>) -> bool {
-    let has_program = command.value.first().is_some_and(|program| !program.value.trim().is_empty());
+    let has_program = command
+        .value
+        .first()
+        .is_some_and(|program| !program.value.trim().is_empty());
     if !has_program {
-        let finding = Diagnostic::new(&rules::INVALID_VALUE, command.span, "`command` names no program");
-        reader.report(finding.help("write the program and its arguments: `command = [\"git\", \"status\"]`"));
+        let finding = Diagnostic::new(
+            &rules::INVALID_VALUE,
+            command.span,
+            "`command` names no program",
+        );
+        reader.report(
+            finding.help("write the program and its arguments: `command = [\"git\", \"status\"]`"),
+        );
     }
     let with_nul = command.value.iter().find(|part| part.value.contains('\0'));
     if let Some(part) = with_nul {
@@ -233,9 +293,14 @@ fn check_command(reader: &mut Reader<'_, '_>, command: &Spanned<Vec<Spanned<Arc<
 
 fn check_variable(reader: &mut Reader<'_, '_>, name: &Spanned<Arc<str>>) {
     if name.value.is_empty() || name.value.contains(['=', '\0', '$']) {
-        let message = format!("`{}` is not the name of an environment variable", name.value);
+        let message = format!(
+            "`{}` is not the name of an environment variable",
+            name.value
+        );
         let finding = Diagnostic::new(&rules::INVALID_VALUE, name.span, message);
-        reader.report(finding.help("`env` lists names only; the values are those that reqc itself was given"));
+        reader.report(
+            finding.help("`env` lists names only; the values are those that reqc itself was given"),
+        );
     }
 }
 
@@ -246,10 +311,12 @@ fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Stri
     }
     let written = reader.string("working_directory")?;
     let normal = normalise_path(&written.value);
-    let found = normal.as_ref().map_or(Err(ReadError::Outside), |path| match path.as_str() {
-        "" => Ok(EntryKind::Folder),
-        path => world.kind(path),
-    });
+    let found = normal
+        .as_ref()
+        .map_or(Err(ReadError::Outside), |path| match path.as_str() {
+            "" => Ok(EntryKind::Folder),
+            path => world.kind(path),
+        });
     let why = match found {
         Ok(EntryKind::Folder) => return normal,
         Ok(EntryKind::File) => "it is a file, not a folder".to_owned(),
@@ -258,7 +325,11 @@ fn read_directory(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Stri
         Err(error) => error.to_string(),
     };
     let message = format!("a tool cannot run in `{}`: {why}", written.value);
-    reader.report(Diagnostic::new(&rules::INVALID_VALUE, written.span, message));
+    reader.report(Diagnostic::new(
+        &rules::INVALID_VALUE,
+        written.span,
+        message,
+    ));
     None
 }
 
@@ -287,7 +358,11 @@ fn read_schema(world: &dyn World, reader: &mut Reader<'_, '_>) -> Option<Map<Str
         }
         (true, true) => {
             let span = reader.string("schema_file").map(|path| path.span)?;
-            let finding = Diagnostic::new(&rules::INVALID_VALUE, span, "a tool has one schema, not two");
+            let finding = Diagnostic::new(
+                &rules::INVALID_VALUE,
+                span,
+                "a tool has one schema, not two",
+            );
             reader.report(finding.help("remove `schema` or `schema_file`"));
             None
         }
@@ -302,7 +377,9 @@ fn schema_of_file(world: &dyn World, path: &str) -> Result<Map<String, Value>, S
     })?;
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
     let value = json::parse(text.trim_start_matches('\u{feff}')).map_err(|error| {
-        let line = text.get(..error.range.start).map_or(1, |before| before.matches('\n').count() + 1);
+        let line = text
+            .get(..error.range.start)
+            .map_or(1, |before| before.matches('\n').count() + 1);
         format!("line {line}: {}", error.problem.message())
     })?;
     match value {
@@ -315,14 +392,23 @@ fn schema_of_file(world: &dyn World, path: &str) -> Result<Map<String, Value>, S
 fn is_object_schema(reader: &mut Reader<'_, '_>, span: Span, schema: &Map<String, Value>) -> bool {
     let is_object = schema.get("type").is_some_and(|kind| kind == "object");
     if !is_object {
-        let finding = Diagnostic::new(&rules::INVALID_VALUE, span, "the schema of a tool has `type` \"object\"");
-        reader.report(finding.help("arguments are one object: add `type = \"object\"`, and `properties`"));
+        let finding = Diagnostic::new(
+            &rules::INVALID_VALUE,
+            span,
+            "the schema of a tool has `type` \"object\"",
+        );
+        reader.report(
+            finding.help("arguments are one object: add `type = \"object\"`, and `properties`"),
+        );
     }
     is_object
 }
 
 fn table_json(reader: &mut Reader<'_, '_>, table: &Table) -> Option<Map<String, Value>> {
-    let members = table.entries.iter().map(|(key, node)| Some((key.name.clone(), node_json(reader, node)?)));
+    let members = table
+        .entries
+        .iter()
+        .map(|(key, node)| Some((key.name.clone(), node_json(reader, node)?)));
     members.collect()
 }
 
@@ -332,12 +418,19 @@ pub(super) fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Valu
         Kind::Integer(value) => (*value).into(),
         Kind::Boolean(value) => (*value).into(),
         Kind::Float(value) if value.is_finite() => Value::Number(Number::from_f64(*value)?),
-        Kind::Array(elements) => Value::Array(elements.iter().map(|it| node_json(reader, it)).collect::<Option<_>>()?),
+        Kind::Array(elements) => Value::Array(
+            elements
+                .iter()
+                .map(|it| node_json(reader, it))
+                .collect::<Option<_>>()?,
+        ),
         Kind::Table(table) => Value::Object(table_json(reader, table)?),
         Kind::Float(_) | Kind::Datetime(_) => {
             let message = format!("{} like this has no JSON form", node.describe());
             let span = reader.span(node);
-            reader.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write it as a string"));
+            reader.report(
+                Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write it as a string"),
+            );
             return None;
         }
     })
@@ -345,8 +438,15 @@ pub(super) fn node_json(reader: &mut Reader<'_, '_>, node: &Node) -> Option<Valu
 
 impl Reader<'_, '_> {
     /// An integer of a range; `None` if it has a finding, `Some(None)` if it is absent.
-    #[expect(clippy::option_option, reason = "wrong, absent and there are three things")]
-    pub(super) fn integer_within(&mut self, key: &str, range: std::ops::RangeInclusive<i64>) -> Option<Option<i64>> {
+    #[expect(
+        clippy::option_option,
+        reason = "wrong, absent and there are three things"
+    )]
+    pub(super) fn integer_within(
+        &mut self,
+        key: &str,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Option<Option<i64>> {
         if !self.has(key) {
             return Some(None);
         }
@@ -374,16 +474,36 @@ mod tests {
 
     pub(super) fn file(text: &str) -> (ToolsFile, Vec<String>) {
         let schema = r#"{"type": "object", "properties": {"q": {"type": "string"}}}"#;
-        let files =
-            [("tools.toml", text), ("s.json", schema), ("list.json", "[]"), ("bad.json", "{\n,}"), ("in/x", "")];
-        let (file, findings) = read_tools(&MemoryWorld::from_iter(files), "tools.toml", &mut Sources::default());
-        (file, findings.into_iter().map(|finding| finding.message).collect())
+        let files = [
+            ("tools.toml", text),
+            ("s.json", schema),
+            ("list.json", "[]"),
+            ("bad.json", "{\n,}"),
+            ("in/x", ""),
+        ];
+        let (file, findings) = read_tools(
+            &MemoryWorld::from_iter(files),
+            "tools.toml",
+            &mut Sources::default(),
+        );
+        (
+            file,
+            findings
+                .into_iter()
+                .map(|finding| finding.message)
+                .collect(),
+        )
     }
 
     fn found(lines: &str) -> Vec<String> {
         let entry = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
-        let keys: Vec<&str> = lines.lines().filter_map(|line| line.split(" =").next()).collect();
-        let kept = entry.lines().filter(|line| !keys.iter().any(|key| line.starts_with(&format!("{key} ="))));
+        let keys: Vec<&str> = lines
+            .lines()
+            .filter_map(|line| line.split(" =").next())
+            .collect();
+        let kept = entry
+            .lines()
+            .filter(|line| !keys.iter().any(|key| line.starts_with(&format!("{key} ="))));
         tools(&format!("{}\n{lines}", kept.collect::<Vec<_>>().join("\n"))).1
     }
 
@@ -396,14 +516,37 @@ mod tests {
                     properties.n = { type = \"number\", minimum = 0.5, enum = [1, 2.0, true] }\n";
         let (tools, findings) = tools(text);
         assert_eq!(findings, Vec::<String>::new());
-        let [t, u, v] = &tools[..] else { panic!("three tools") };
+        let [t, u, v] = &tools[..] else {
+            panic!("three tools")
+        };
         assert_eq!(
-            (&*t.program.name.value, t.program.arguments.len(), t.time_limit.as_secs(), t.output_limit),
+            (
+                &*t.program.name.value,
+                t.program.arguments.len(),
+                t.time_limit.as_secs(),
+                t.output_limit
+            ),
             ("p", 2, 60, 65_536)
         );
-        assert_eq!((t.program.working_directory.as_str(), t.program.environment.len()), ("", 0));
-        assert_eq!((u.program.working_directory.as_str(), u.time_limit.as_secs(), u.output_limit), ("in", 5, 10));
-        assert_eq!(Value::Object(t.definition.schema.clone()).to_string(), r#"{"type":"object","properties":{}}"#);
+        assert_eq!(
+            (
+                t.program.working_directory.as_str(),
+                t.program.environment.len()
+            ),
+            ("", 0)
+        );
+        assert_eq!(
+            (
+                u.program.working_directory.as_str(),
+                u.time_limit.as_secs(),
+                u.output_limit
+            ),
+            ("in", 5, 10)
+        );
+        assert_eq!(
+            Value::Object(t.definition.schema.clone()).to_string(),
+            r#"{"type":"object","properties":{}}"#
+        );
         assert_eq!(u.definition.schema["properties"]["q"]["type"], "string");
         let number = r#"{"n":{"type":"number","minimum":0.5,"enum":[1,2.0,true]}}"#;
         assert_eq!(v.definition.schema["properties"].to_string(), number);
@@ -414,39 +557,83 @@ mod tests {
         let entry = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
         let world = MemoryWorld::from_iter([("tools.toml", entry.repeat(2).as_str())]);
         let (file, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
-        let [finding] = &findings[..] else { panic!("one finding") };
-        assert_eq!((file.tools.len(), finding.rule.code), (1, "tools/repeated-name"));
+        let [finding] = &findings[..] else {
+            panic!("one finding")
+        };
+        assert_eq!(
+            (file.tools.len(), finding.rule.code),
+            (1, "tools/repeated-name")
+        );
         assert!(finding.primary.span.start as usize > entry.len() && finding.related.len() == 1);
     }
 
     #[test]
     fn mistakes_are_findings() {
         let said = |lines: &str| found(lines).join("; ");
-        assert_eq!(tools("[[tool]]\nname = \"t\"").1, ["a [[tool]] entry needs `description` and `command`"]);
+        assert_eq!(
+            tools("[[tool]]\nname = \"t\"").1,
+            ["a [[tool]] entry needs `description` and `command`"]
+        );
         assert_eq!(said("comand = 1"), "unknown key `comand` in [[tool]]");
         assert_eq!(said("name = \"a b\""), "`a b` is not a valid tool name");
         assert_eq!(said("command = []"), "`command` names no program");
-        assert_eq!(said("command = \"ls -l\""), "`command` must be an array of strings, not a string");
-        assert_eq!(said("timeout_seconds = 0"), "`timeout_seconds` must be from 1 to 86400");
-        assert_eq!(said("max_output_bytes = 1.5"), "`max_output_bytes` must be an integer, not a float");
-        assert_eq!(said("env = [\"A=1\"]"), "`A=1` is not the name of an environment variable");
-        assert_eq!(said("working_directory = \"no\""), "a tool cannot run in `no`: there is no such folder");
+        assert_eq!(
+            said("command = \"ls -l\""),
+            "`command` must be an array of strings, not a string"
+        );
+        assert_eq!(
+            said("timeout_seconds = 0"),
+            "`timeout_seconds` must be from 1 to 86400"
+        );
+        assert_eq!(
+            said("max_output_bytes = 1.5"),
+            "`max_output_bytes` must be an integer, not a float"
+        );
+        assert_eq!(
+            said("env = [\"A=1\"]"),
+            "`A=1` is not the name of an environment variable"
+        );
+        assert_eq!(
+            said("working_directory = \"no\""),
+            "a tool cannot run in `no`: there is no such folder"
+        );
         assert_eq!(
             said("working_directory = \"in/../..\""),
             "a tool cannot run in `in/../..`: it lies outside the folder of this file"
         );
-        assert_eq!(said("working_directory = \"s.json\""), "a tool cannot run in `s.json`: it is a file, not a folder");
-        assert_eq!(said("schema = {}"), "the schema of a tool has `type` \"object\"");
-        assert_eq!(said("schema = { type = nan }"), "a float like this has no JSON form");
+        assert_eq!(
+            said("working_directory = \"s.json\""),
+            "a tool cannot run in `s.json`: it is a file, not a folder"
+        );
+        assert_eq!(
+            said("schema = {}"),
+            "the schema of a tool has `type` \"object\""
+        );
+        assert_eq!(
+            said("schema = { type = nan }"),
+            "a float like this has no JSON form"
+        );
         assert_eq!(
             said("schema_file = \"list.json\""),
             "the schema `list.json` cannot be used: it is not a JSON object"
         );
-        assert!(said("schema_file = \"bad.json\"").starts_with("the schema `bad.json` cannot be used: line 2: "));
-        assert_eq!(said("schema_file = \"no\""), "the schema `no` cannot be used: there is no such file");
-        assert_eq!(said("schema_file = \"s.json\"\nschema = {}"), "a tool has one schema, not two");
+        assert!(
+            said("schema_file = \"bad.json\"")
+                .starts_with("the schema `bad.json` cannot be used: line 2: ")
+        );
+        assert_eq!(
+            said("schema_file = \"no\""),
+            "the schema `no` cannot be used: there is no such file"
+        );
+        assert_eq!(
+            said("schema_file = \"s.json\"\nschema = {}"),
+            "a tool has one schema, not two"
+        );
         let one = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\n";
-        assert_eq!(tools(&format!("{one}{one}")).1, ["the tool `t` is there twice"]);
+        assert_eq!(
+            tools(&format!("{one}{one}")).1,
+            ["the tool `t` is there twice"]
+        );
         assert_eq!(tools("[[tool]]\nname = ").1.len(), 1);
     }
 }

@@ -1,7 +1,9 @@
-//! Files that look like sources and are not read: what they were meant for would be missing in silence.
+//! Files that look like sources and are not read: what they were meant for would be missing in
+//! silence.
 //!
-//! What a file holds counts, not what it is called: a `clippy.toml` is no profile, and a profile is one under any name. Only
-//! of what cannot be looked at, or holds nothing that tells, the name is judged.
+//! What a file holds counts, not what it is called: a `clippy.toml` is no profile, and a profile is
+//! one under any name. Only of what cannot be looked at, or holds nothing that tells, the name is
+//! judged.
 
 use super::listing::{FOREIGN, SETTINGS, plain_name};
 use super::rules::{NOT_READ, UNUSUAL_NAME};
@@ -68,7 +70,10 @@ pub(super) fn hidden() -> Suspicion {
 pub(super) fn not_looked_at() -> Suspicion {
     Suspicion {
         rule: &UNUSUAL_NAME,
-        message: format!("is not read, and not looked at: files before it have {} MiB", MAX_ALL_BYTES >> 20),
+        message: format!(
+            "is not read, and not looked at: files before it have {} MiB",
+            MAX_ALL_BYTES >> 20
+        ),
         help: "move files that are not sources out of the source folders".to_owned(),
     }
 }
@@ -85,16 +90,25 @@ fn by_name(path: &str, like: Like) -> Option<Suspicion> {
     has_ending.then(|| unusual_name(how_to_be_read(path, like)))
 }
 
-/// Suspects a file at the root that is called almost like one of the settings: only their exact names are read.
+/// Suspects a file at the root that is called almost like one of the settings: only their exact
+/// names are read.
 fn at_root_by_name(name: &str) -> Option<Suspicion> {
-    let stem = name.strip_suffix(".toml").or_else(|| name.strip_suffix(".tml"))?;
-    let known = SETTINGS.iter().find(|known| known.strip_suffix(".toml") == Some(stem))?;
+    let stem = name
+        .strip_suffix(".toml")
+        .or_else(|| name.strip_suffix(".tml"))?;
+    let known = SETTINGS
+        .iter()
+        .find(|known| known.strip_suffix(".toml") == Some(stem))?;
     Some(unusual_name(format!("rename it to `{known}`")))
 }
 
 fn unusual_name(help: String) -> Suspicion {
     let message = "is called like a source file, and is not read".to_owned();
-    Suspicion { rule: &UNUSUAL_NAME, message, help }
+    Suspicion {
+        rule: &UNUSUAL_NAME,
+        message,
+        help,
+    }
 }
 
 fn how_to_be_read(path: &str, like: Like) -> String {
@@ -119,37 +133,51 @@ fn is_profile(text: &str) -> bool {
     const KEYS: [&str; 4] = ["extends", "provider_instance", "system_prompt", "body"];
     read(text, &KEYS).is_some_and(|table| {
         is_string(&table, "name")
-            && KEYS.iter().any(|key| match (table.get(key).map(|node| &node.kind), *key) {
-                (Some(Kind::Table(_)), "body") => true,
-                (Some(Kind::String(_)), key) => key != "body",
-                _ => false,
-            })
+            && KEYS
+                .iter()
+                .any(|key| match (table.get(key).map(|node| &node.kind), *key) {
+                    (Some(Kind::Table(_)), "body") => true,
+                    (Some(Kind::String(_)), key) => key != "body",
+                    _ => false,
+                })
     })
 }
 
 fn is_provider(text: &str) -> bool {
     let table = read(text, &["client_api", "extends", "url"]);
     table.is_some_and(|table| {
-        is_string(&table, "name") && ["client_api", "extends", "url"].iter().any(|key| is_string(&table, key))
+        is_string(&table, "name")
+            && ["client_api", "extends", "url"]
+                .iter()
+                .any(|key| is_string(&table, key))
     })
 }
 
 fn is_context(text: &str) -> bool {
-    text.trim_start().starts_with('{') && ["\"history\"", "\"prefix\""].iter().any(|key| text.contains(key))
+    text.trim_start().starts_with('{')
+        && ["\"history\"", "\"prefix\""]
+            .iter()
+            .any(|key| text.contains(key))
 }
 
 fn is_string(table: &Table, key: &str) -> bool {
-    table.get(key).is_some_and(|node| matches!(node.kind, Kind::String(_)))
+    table
+        .get(key)
+        .is_some_and(|node| matches!(node.kind, Kind::String(_)))
 }
 
-/// Parses a text as TOML as far as possible, if one of its lines begins with one of these keys. Most texts have no such line, and
-/// parsing is expensive.
+/// Parses a text as TOML as far as possible, if one of its lines begins with one of these keys.
+/// Most texts have no such line, and parsing is expensive.
 fn read(text: &str, keys: &[&str]) -> Option<Table> {
-    let may_have = keys.iter().any(|key| memchr::memmem::find(text.as_bytes(), key.as_bytes()).is_some());
+    let may_have = keys
+        .iter()
+        .any(|key| memchr::memmem::find(text.as_bytes(), key.as_bytes()).is_some());
     if !may_have || !text.lines().any(|line| begins_with_key(line, keys)) {
         return None;
     }
-    toml::parse(text).or_else(|error| toml::above(text, &error).ok_or(error)).ok()
+    toml::parse(text)
+        .or_else(|error| toml::above(text, &error).ok_or(error))
+        .ok()
 }
 
 fn begins_with_key(line: &str, keys: &[&str]) -> bool {
@@ -169,17 +197,37 @@ mod tests {
 
     #[test]
     fn a_profile_is_one_under_any_name() {
-        for path in
-            ["agents/a.TOML", "agents/a.toml ", "agents/a.tml", "agents/a", "agents/README.md", "agents/a.toml.bak"]
-        {
-            assert_eq!(code(path, PROFILE, Like::Profile), Some("repo/not-read"), "{path}");
+        for path in [
+            "agents/a.TOML",
+            "agents/a.toml ",
+            "agents/a.tml",
+            "agents/a",
+            "agents/README.md",
+            "agents/a.toml.bak",
+        ] {
+            assert_eq!(
+                code(path, PROFILE, Like::Profile),
+                Some("repo/not-read"),
+                "{path}"
+            );
         }
-        for text in
-            [PROFILE, "name = \"A\"\n[body]\n", "\"name\" = 'A'\n'provider_instance' = 'P'\n", "name='A'\nbody.x=1\n"]
-        {
-            assert_eq!(code("clippy.toml", text, Like::AtRoot), Some("repo/not-read"), "{text}");
+        for text in [
+            PROFILE,
+            "name = \"A\"\n[body]\n",
+            "\"name\" = 'A'\n'provider_instance' = 'P'\n",
+            "name='A'\nbody.x=1\n",
+        ] {
+            assert_eq!(
+                code("clippy.toml", text, Like::AtRoot),
+                Some("repo/not-read"),
+                "{text}"
+            );
         }
-        assert_eq!(code("a.toml", &format!("{PROFILE}x = ="), Like::AtRoot), Some("repo/not-read"), "a mistake below");
+        assert_eq!(
+            code("a.toml", &format!("{PROFILE}x = ="), Like::AtRoot),
+            Some("repo/not-read"),
+            "a mistake below"
+        );
     }
 
     #[test]
@@ -193,20 +241,45 @@ mod tests {
         ];
         for text in texts {
             assert_eq!(code("x.toml", text, Like::AtRoot), None, "{text}");
-            assert_eq!(code("agents/README.md", text, Like::Profile), None, "{text}");
+            assert_eq!(
+                code("agents/README.md", text, Like::Profile),
+                None,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn other_sources_are_known_by_what_they_hold_or_are_called() {
-        assert_eq!(code("contexts/a.JSON", "{\"history\": []}", Like::Context), Some("repo/not-read"));
-        assert_eq!(code("contexts/a.JSON", "[", Like::Context), Some("repo/unusual-name"));
+        assert_eq!(
+            code("contexts/a.JSON", "{\"history\": []}", Like::Context),
+            Some("repo/not-read")
+        );
+        assert_eq!(
+            code("contexts/a.JSON", "[", Like::Context),
+            Some("repo/unusual-name")
+        );
         assert_eq!(code("contexts/README.md", "x", Like::Context), None);
-        assert_eq!(code("providers/p", "name = \"P\"\nurl = \"u\"\n", Like::Provider), Some("repo/not-read"));
-        assert_eq!(code("schemas/wire/a.JSON", "{}", Like::Schema), Some("repo/not-read"));
-        assert_eq!(code("partials/a.jinja2", "x", Like::Partial), Some("repo/unusual-name"));
-        assert_eq!(code("Reqc.toml", "", Like::AtRoot), Some("repo/unusual-name"));
-        assert_eq!(code("models.tml", "", Like::AtRoot), Some("repo/unusual-name"));
+        assert_eq!(
+            code("providers/p", "name = \"P\"\nurl = \"u\"\n", Like::Provider),
+            Some("repo/not-read")
+        );
+        assert_eq!(
+            code("schemas/wire/a.JSON", "{}", Like::Schema),
+            Some("repo/not-read")
+        );
+        assert_eq!(
+            code("partials/a.jinja2", "x", Like::Partial),
+            Some("repo/unusual-name")
+        );
+        assert_eq!(
+            code("Reqc.toml", "", Like::AtRoot),
+            Some("repo/unusual-name")
+        );
+        assert_eq!(
+            code("models.tml", "", Like::AtRoot),
+            Some("repo/unusual-name")
+        );
         assert_eq!(code("Models.md", "", Like::AtRoot), None);
     }
 }

@@ -1,4 +1,5 @@
-//! How much of what was found is shown to people: a log can be read to its end. Programs get more of it: see [`LeftOut`].
+//! How much of what was found is shown to people: a log can be read to its end. Programs get more
+//! of it: see [`LeftOut`].
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,10 @@ pub(super) struct Bounded<'f> {
 impl<'f> Bounded<'f> {
     /// The first findings of each rule, in their order.
     pub(super) fn of(findings: &'f [Diagnostic]) -> Bounded<'f> {
-        let mut bounded = Bounded { shown: Vec::new(), more: BTreeMap::new() };
+        let mut bounded = Bounded {
+            shown: Vec::new(),
+            more: BTreeMap::new(),
+        };
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for finding in findings {
             let code = finding.rule.code;
@@ -34,16 +38,23 @@ impl<'f> Bounded<'f> {
     }
 }
 
-/// A line for each rule of which findings are not shown; `held` says of which not even programs get all.
+/// A line for each rule of which findings are not shown; `held` says of which not even programs get
+/// all.
 pub(super) fn left_out(more: &BTreeMap<&'static str, usize>, held: &[LeftOut]) -> Option<Text> {
     let mut all = more.clone();
-    held.iter().for_each(|it| *all.entry(it.code).or_default() += it.findings);
+    held.iter()
+        .for_each(|it| *all.entry(it.code).or_default() += it.findings);
     let lines = all.iter().map(|(code, more)| {
         let has = match held.iter().any(|it| it.code == *code) {
             true => format!("the first {}", thousands(MOST_OF_A_RULE)),
             false => "all".to_owned(),
         };
-        text!("… and {} more of {}; `--format json` has {}\n", thousands(*more), *code, has)
+        text!(
+            "… and {} more of {}; `--format json` has {}\n",
+            thousands(*more),
+            *code,
+            has
+        )
     });
     (!all.is_empty()).then(|| lines.collect())
 }
@@ -59,12 +70,17 @@ mod tests {
         let sources = Sources::default();
         let file = sources.add("a", SourceText::salvage(b""));
         let finding = |rule| Diagnostic::new(rule, Span::file_start(file), "m");
-        let findings: Vec<Diagnostic> = std::iter::repeat_with(|| finding(&WARNING)).take(12_345).collect();
+        let findings: Vec<Diagnostic> = std::iter::repeat_with(|| finding(&WARNING))
+            .take(12_345)
+            .collect();
         let all: Vec<Diagnostic> = findings.into_iter().chain([finding(&ERROR)]).collect();
         let bounded = Bounded::of(&all);
         assert_eq!(bounded.shown.len(), 101, "one rule hides no other");
         let told = left_out(&bounded.more, &[]).expect("something is left out");
-        assert_eq!(told.as_str(), "… and 12,245 more of coverage/unused; `--format json` has all\n");
+        assert_eq!(
+            told.as_str(),
+            "… and 12,245 more of coverage/unused; `--format json` has all\n"
+        );
         assert_eq!(left_out(&Bounded::of(&all[..100]).more, &[]), None);
     }
 }

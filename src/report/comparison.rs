@@ -17,10 +17,20 @@ pub fn comparison_text(compared: &ComparedFiles) -> Text {
         }
     }
     for line in &compared.unpaired_first {
-        shown.push(&text!("{}:{}: this body has no partner in {}\n", &compared.first, *line, &compared.second));
+        shown.push(&text!(
+            "{}:{}: this body has no partner in {}\n",
+            &compared.first,
+            *line,
+            &compared.second
+        ));
     }
     for line in &compared.unpaired_second {
-        shown.push(&text!("{}:{}: this body has no partner in {}\n", &compared.second, *line, &compared.first));
+        shown.push(&text!(
+            "{}:{}: this body has no partner in {}\n",
+            &compared.second,
+            *line,
+            &compared.first
+        ));
     }
     shown.push(&text!("{}\n", summary(compared)));
     shown
@@ -62,25 +72,42 @@ const WIDEST_CODE: usize = 20;
 
 /// Returns the places of a difference: file, line, column and pointer.
 fn places(compared: &ComparedFiles, it: &PlacedDifference) -> Vec<String> {
-    let sides =
-        [(&compared.first, it.first, &it.difference.first), (&compared.second, it.second, &it.difference.second)];
-    let known = sides.into_iter().filter_map(|(file, place, pointer)| Some((file, place?, pointer.as_ref()?)));
-    known.map(|(file, place, pointer)| format!("{file}:{}:{}  {pointer}", place.line, place.column)).collect()
+    let sides = [
+        (&compared.first, it.first, &it.difference.first),
+        (&compared.second, it.second, &it.difference.second),
+    ];
+    let known = sides
+        .into_iter()
+        .filter_map(|(file, place, pointer)| Some((file, place?, pointer.as_ref()?)));
+    known
+        .map(|(file, place, pointer)| format!("{file}:{}:{}  {pointer}", place.line, place.column))
+        .collect()
 }
 
 /// Returns the last line: how many differences are losses.
 fn summary(compared: &ComparedFiles) -> String {
-    let differences: usize = compared.pairs.iter().map(|pair| pair.differences.len()).sum();
+    let differences: usize = compared
+        .pairs
+        .iter()
+        .map(|pair| pair.differences.len())
+        .sum();
     let unpaired = compared.unpaired_first.len() + compared.unpaired_second.len();
     match (differences + unpaired, compared.losses()) {
-        (0, _) => format!("{} compared, no differences", count(compared.pairs.len(), "pair")),
+        (0, _) => format!(
+            "{} compared, no differences",
+            count(compared.pairs.len(), "pair")
+        ),
         (all, losses) => {
             let losses = match losses {
                 0 => "nothing is lost".to_owned(),
                 1 => "1 loss".to_owned(),
                 losses => format!("{losses} losses"),
             };
-            format!("{} compared, {}: {losses}", count(compared.pairs.len(), "pair"), count(all, "difference"))
+            format!(
+                "{} compared, {}: {losses}",
+                count(compared.pairs.len(), "pair"),
+                count(all, "difference")
+            )
         }
     }
 }
@@ -115,7 +142,9 @@ fn difference_json(it: &PlacedDifference) -> Value {
 
 fn place_json(place: Option<LineColumn>, pointer: Option<&str>) -> Value {
     match (place, pointer) {
-        (Some(place), Some(pointer)) => json!({"line": place.line, "column": place.column, "pointer": pointer}),
+        (Some(place), Some(pointer)) => {
+            json!({"line": place.line, "column": place.column, "pointer": pointer})
+        }
         _ => Value::Null,
     }
 }
@@ -123,21 +152,46 @@ fn place_json(place: Option<LineColumn>, pointer: Option<&str>) -> Value {
 /// Returns the comparison as a table for each pair.
 pub fn comparison_markdown(compared: &ComparedFiles) -> Text {
     let mut shown = format!("### {}\n", html(&Text::line(&summary(compared))));
-    for pair in compared.pairs.iter().filter(|pair| !pair.differences.is_empty()) {
-        shown.push_str(&format!("\n{}\n\n", html(&Text::line(&heading(compared, pair)))));
+    for pair in compared
+        .pairs
+        .iter()
+        .filter(|pair| !pair.differences.is_empty())
+    {
+        shown.push_str(&format!(
+            "\n{}\n\n",
+            html(&Text::line(&heading(compared, pair)))
+        ));
         shown.push_str("| difference | what | where |\n| --- | --- | --- |\n");
         for it in &pair.differences {
-            let places: Vec<String> = places(compared, it).iter().map(|place| code(place)).collect();
-            let why = it.difference.no_place.map(|why| format!(". {}", no_place(it, why))).unwrap_or_default();
-            let message = html(&Text::line(&format!("{}{why}", it.difference.message))).replace('|', "\\|");
-            shown.push_str(&format!("| {} | {message} | {} |\n", code(&it.difference.code()), places.join("<br>")));
+            let places: Vec<String> = places(compared, it)
+                .iter()
+                .map(|place| code(place))
+                .collect();
+            let why = it
+                .difference
+                .no_place
+                .map(|why| format!(". {}", no_place(it, why)))
+                .unwrap_or_default();
+            let message =
+                html(&Text::line(&format!("{}{why}", it.difference.message))).replace('|', "\\|");
+            shown.push_str(&format!(
+                "| {} | {message} | {} |\n",
+                code(&it.difference.code()),
+                places.join("<br>")
+            ));
         }
     }
     for line in &compared.unpaired_first {
-        shown.push_str(&format!("\n{} has no partner\n", code(&format!("{}:{line}", compared.first))));
+        shown.push_str(&format!(
+            "\n{} has no partner\n",
+            code(&format!("{}:{line}", compared.first))
+        ));
     }
     for line in &compared.unpaired_second {
-        shown.push_str(&format!("\n{} has no partner\n", code(&format!("{}:{line}", compared.second))));
+        shown.push_str(&format!(
+            "\n{} has no partner\n",
+            code(&format!("{}:{line}", compared.second))
+        ));
     }
     Text::lines(&shown)
 }

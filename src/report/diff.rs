@@ -14,10 +14,16 @@ const MOST: usize = 1000;
 /// Groups of changes: how many bodies of how many agents, where, what, and because of which line.
 pub fn changes_text(groups: &[CausedGroup], layout: Layout) -> Text {
     let mut text = Text::new();
-    groups.iter().take(MOST).for_each(|group| text.push(&group_text(group, layout)));
+    groups
+        .iter()
+        .take(MOST)
+        .for_each(|group| text.push(&group_text(group, layout)));
     if groups.len() > MOST {
         let more = thousands(groups.len() - MOST);
-        text.push(&text!("… and {} more changes; `--format json` has all\n", more));
+        text.push(&text!(
+            "… and {} more changes; `--format json` has all\n",
+            more
+        ));
     }
     text
 }
@@ -36,10 +42,18 @@ fn group_text(CausedGroup { group, cause }: &CausedGroup, layout: Layout) -> Tex
         kind => text!("  {}\n{}\n", pointer, stacked(kind, room)),
     });
     if group.variants > 1 {
-        text.push(&text!("    … and {} more of this kind, with other values\n", group.variants - 1));
+        text.push(&text!(
+            "    … and {} more of this kind, with other values\n",
+            group.variants - 1
+        ));
     }
     if let Some(cause) = cause {
-        text.push(&text!("  {}\n", Text::line(cause).cut(LONGEST).styled(Style::new().dimmed(), colour)));
+        text.push(&text!(
+            "  {}\n",
+            Text::line(cause)
+                .cut(LONGEST)
+                .styled(Style::new().dimmed(), colour)
+        ));
     }
     text
 }
@@ -59,15 +73,31 @@ fn stacked(kind: &ChangeKind, room: usize) -> Text {
 /// `in 14 bodies of 6 agents`, or the one body's name.
 fn subjects(group: &Group) -> Text {
     let agents = group.agents();
-    let what = if group.is_request { ("request", "requests") } else { ("body", "bodies") };
+    let what = if group.is_request {
+        ("request", "requests")
+    } else {
+        ("body", "bodies")
+    };
     if let [only] = group.subjects.as_slice() {
         let context = only.context.as_deref().unwrap_or("request");
         return text!("in {}/{}", name(&only.agent), name(context));
     }
     let names: Vec<Text> = agents.iter().take(NAMES).map(|agent| name(agent)).collect();
     let more = agents.len().saturating_sub(NAMES);
-    let more = if more > 0 { text!(", … (+{})", more) } else { Text::new() };
+    let more = if more > 0 {
+        text!(", … (+{})", more)
+    } else {
+        Text::new()
+    };
     let agent = if agents.len() == 1 { "agent" } else { "agents" };
     let (bodies, names) = (group.subjects.len(), Text::join(&names, ", "));
-    text!("in {} {} of {} {} ({}{})", bodies, what.1, agents.len(), agent, names, more)
+    text!(
+        "in {} {} of {} {} ({}{})",
+        bodies,
+        what.1,
+        agents.len(),
+        agent,
+        names,
+        more
+    )
 }

@@ -1,4 +1,5 @@
-//! Foreign text in HTML and Markdown, so that it cannot act: no tag, no link, no mention, no end of a block.
+//! Foreign text in HTML and Markdown, so that it cannot act: no tag, no link, no mention, no end of
+//! a block.
 
 use crate::text::{Text, Within};
 
@@ -20,6 +21,9 @@ mod tests {
     fn nothing_acts() {
         assert_eq!(html("<b>\u{1b}[2J\n"), "&lt;b&gt;␛&#91;2J␊");
         let hostile = html("</details> @all ![x](javascript:y) `` ``` | *a* __b__ #1 https://x");
-        assert!(!hostile.contains(['<', '@', '[', '`', '|', '*', '_', ':']), "{hostile}");
+        assert!(
+            !hostile.contains(['<', '@', '[', '`', '|', '*', '_', ':']),
+            "{hostile}"
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! The source lines that a finding's labels point at, in the shape that miette draws.
 //!
-//! The lines of all files stand in one text, a block for each run of lines, so that one drawing shows a whole
-//! include chain. Each label covers part of one line at most; long lines are cut to what stands around their first
-//! label, control characters are replaced, and line and column stay the file's.
+//! The lines of all files stand in one text, a block for each run of lines, so that one drawing
+//! shows a whole include chain. Each label covers part of one line at most; long lines are cut to
+//! what stands around their first label, control characters are replaced, and line and column stay
+//! the file's.
 
 use std::ops::Range;
 
@@ -59,7 +60,9 @@ impl Excerpt {
     pub(super) fn new(finding: &Diagnostic, sources: &Sources) -> Excerpt {
         let mut excerpt = Excerpt::default();
         let labels = std::iter::once(&finding.primary).chain(&finding.related);
-        let places: Vec<LabelledRange<'_>> = labels.map(|label| LabelledRange::new(label, finding, sources)).collect();
+        let places: Vec<LabelledRange<'_>> = labels
+            .map(|label| LabelledRange::new(label, finding, sources))
+            .collect();
         let mut files: Vec<FileId> = Vec::new();
         for place in &places {
             if !files.contains(&place.label.span.file) {
@@ -67,7 +70,10 @@ impl Excerpt {
             }
         }
         for (index, file) in files.into_iter().enumerate() {
-            let here: Vec<&LabelledRange<'_>> = places.iter().filter(|place| place.label.span.file == file).collect();
+            let here: Vec<&LabelledRange<'_>> = places
+                .iter()
+                .filter(|place| place.label.span.file == file)
+                .collect();
             let source = sources.get(file);
             for run in runs(source.text(), &here, usize::from(index == 0)) {
                 excerpt.block(source, run, &here);
@@ -90,7 +96,9 @@ impl Excerpt {
         let (start, mut at, mut lines) = (self.text.len(), run.start, 0);
         // Whole lines are masked: a part of a key would not be known as one.
         for line in masked(&file.shown(run.clone())).split('\n') {
-            let here = places.iter().filter(|place| (at..=at + line.len()).contains(&place.range.start));
+            let here = places
+                .iter()
+                .filter(|place| (at..=at + line.len()).contains(&place.range.start));
             self.line(file, at, line, &here.copied().collect::<Vec<_>>());
             at += line.len() + 1;
             lines += 1;
@@ -106,7 +114,10 @@ impl Excerpt {
 
     /// Adds a line that starts at byte `at` of its file, and its labels.
     fn line(&mut self, file: &SourceFile, at: usize, line: &str, places: &[&LabelledRange<'_>]) {
-        let shown = cut(line, places.iter().map(|place| place.range.start - at).min());
+        let shown = cut(
+            line,
+            places.iter().map(|place| place.range.start - at).min(),
+        );
         let lead = if shown.start > 0 { "…" } else { "" };
         let start = self.text.len() + lead.len();
         let place_of = |offset: usize| {
@@ -122,7 +133,11 @@ impl Excerpt {
                 position: file.position(place.range.start),
             });
         }
-        let trail = if shown.end < line.len() { "…\n" } else { "\n" };
+        let trail = if shown.end < line.len() {
+            "…\n"
+        } else {
+            "\n"
+        };
         self.text.extend([lead, &Text::source(&line[shown]), trail]);
     }
 }
@@ -133,7 +148,11 @@ impl<'a> LabelledRange<'a> {
         let span = label.span.range();
         let start = clamp(span.start, text);
         let end = clamp(span.end, text).min(line_end(text, start)).max(start);
-        LabelledRange { label, range: start..end, is_primary: std::ptr::eq(label, &raw const finding.primary) }
+        LabelledRange {
+            label,
+            range: start..end,
+            is_primary: std::ptr::eq(label, &raw const finding.primary),
+        }
     }
 }
 
@@ -143,7 +162,10 @@ fn clamp(offset: usize, text: &str) -> usize {
 
 /// The runs of whole lines around places of one file, the one with the primary place first.
 fn runs(text: &str, places: &[&LabelledRange<'_>], context: usize) -> Vec<Range<usize>> {
-    let mut around: Vec<Range<usize>> = places.iter().map(|place| lines(text, place.range.start, context)).collect();
+    let mut around: Vec<Range<usize>> = places
+        .iter()
+        .map(|place| lines(text, place.range.start, context))
+        .collect();
     around.sort_by_key(|run| run.start);
     let mut runs: Vec<Range<usize>> = Vec::new();
     for run in around {
@@ -152,8 +174,11 @@ fn runs(text: &str, places: &[&LabelledRange<'_>], context: usize) -> Vec<Range<
             _ => runs.push(run),
         }
     }
-    let is_primary =
-        |run: &Range<usize>| places.iter().any(|place| place.is_primary && run_holds(run, place.range.start));
+    let is_primary = |run: &Range<usize>| {
+        places
+            .iter()
+            .any(|place| place.is_primary && run_holds(run, place.range.start))
+    };
     runs.sort_by_key(|run| !is_primary(run));
     runs
 }
@@ -162,12 +187,21 @@ fn run_holds(run: &Range<usize>, offset: usize) -> bool {
     run.start <= offset && offset <= run.end
 }
 
-/// The line that holds a byte, and up to `context` lines before and after it, without the last line ending.
+/// The line that holds a byte, and up to `context` lines before and after it, without the last line
+/// ending.
 fn lines(text: &str, at: usize, context: usize) -> Range<usize> {
     let (mut start, mut end) = (line_start(text, at), line_end(text, at));
     for _ in 0..context {
-        start = if start > 0 { line_start(text, start - 1) } else { start };
-        end = if end + 1 < text.len() { line_end(text, end + 1) } else { end };
+        start = if start > 0 {
+            line_start(text, start - 1)
+        } else {
+            start
+        };
+        end = if end + 1 < text.len() {
+            line_end(text, end + 1)
+        } else {
+            end
+        };
     }
     start..end
 }
@@ -177,7 +211,9 @@ fn line_start(text: &str, at: usize) -> usize {
 }
 
 fn line_end(text: &str, at: usize) -> usize {
-    text[at..].find('\n').map_or(text.len(), |newline| at + newline)
+    text[at..]
+        .find('\n')
+        .map_or(text.len(), |newline| at + newline)
 }
 
 /// The part of a line that is shown.
@@ -190,7 +226,8 @@ fn cut(line: &str, label: Option<usize>) -> Range<usize> {
 }
 
 impl SourceCode for Excerpt {
-    /// The block that holds `span`; or, if no context is asked for, the place of the label that starts there.
+    /// The block that holds `span`; or, if no context is asked for, the place of the label that
+    /// starts there.
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
@@ -198,17 +235,28 @@ impl SourceCode for Excerpt {
         _after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let range = span.offset()..span.offset() + span.len();
-        // A block ends with a new line, which no label covers: what ends there belongs to the next block.
+        // A block ends with a new line, which no label covers: what ends there belongs to the next
+        // block.
         let block = self
             .blocks
             .iter()
             .find(|block| block.range.start <= range.start && range.end < block.range.end)
             .ok_or(MietteError::OutOfBounds)?;
-        let mark = self.marks.iter().find(|mark| before == 0 && mark.range == range);
+        let mark = self
+            .marks
+            .iter()
+            .find(|mark| before == 0 && mark.range == range);
         let contents = |shown: Range<usize>, line, column| {
             let span = SourceSpan::new(shown.start.into(), shown.len());
             let data = &self.text.as_bytes()[shown];
-            MietteSpanContents::new_named(block.path.to_string(), data, span, line, column, block.lines)
+            MietteSpanContents::new_named(
+                block.path.to_string(),
+                data,
+                span,
+                line,
+                column,
+                block.lines,
+            )
         };
         Ok(Box::new(match mark {
             Some(mark) => contents(range, mark.position.line - 1, mark.position.column - 1),

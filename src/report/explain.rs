@@ -1,4 +1,5 @@
-//! Who wrote the values of a body: for people, one value at length or a whole body with a margin; for programs, as JSON.
+//! Who wrote the values of a body: for people, one value at length or a whole body with a margin;
+//! for programs, as JSON.
 
 use std::collections::HashMap;
 
@@ -20,36 +21,69 @@ const SHOWN: usize = 120;
 
 /// A value at length: who wrote it, through which steps, and from what.
 pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
-    let mut shown = text!("{} = {}\n", explanation.pointer.to_string(), excerpt(&explanation.value.to_string()));
+    let mut shown = text!(
+        "{} = {}\n",
+        explanation.pointer.to_string(),
+        excerpt(&explanation.value.to_string())
+    );
     let mut line = |what: &str, span: Span| {
-        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
+        shown.push(&text!(
+            "  {} {}{}\n",
+            padded(what),
+            at(sources, span),
+            said(sources, span)
+        ));
     };
     if let Some(step) = explanation.step {
         shown.push(&step_text(step, sources));
-        explanation.placed_by.iter().for_each(|span| shown.push(&step_line("placed by", *span, sources)));
+        explanation
+            .placed_by
+            .iter()
+            .for_each(|span| shown.push(&step_line("placed by", *span, sources)));
     } else if let (Some(literal), true) = (explanation.literal, explanation.sources.is_empty()) {
         line("written at", literal);
     }
     for (index, span) in explanation.overrode.iter().enumerate() {
-        let what = if index == 0 { "replaces" } else { "which replaced" };
-        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, *span), said(sources, *span)));
+        let what = if index == 0 {
+            "replaces"
+        } else {
+            "which replaced"
+        };
+        shown.push(&text!(
+            "  {} {}{}\n",
+            padded(what),
+            at(sources, *span),
+            said(sources, *span)
+        ));
     }
     let mut before: &[Step] = &[];
     for source in &explanation.sources {
         let is_alone = explanation.sources.len() == 1;
         let is_space = source.kind == SourceKind::Template
-            && source.span.is_some_and(|span| sources.slice(span).trim().is_empty());
+            && source
+                .span
+                .is_some_and(|span| sources.slice(span).trim().is_empty());
         if is_alone || source.kind != SourceKind::Tag && !is_space {
             shown.push(&source_text(source, source.steps != before, sources));
             before = &source.steps;
         }
     }
-    if let Some(literal) = explanation.literal.filter(|_| !explanation.sources.is_empty()) {
-        shown.push(&text!("  {} {}\n", padded("rendered for"), at(sources, literal)));
+    if let Some(literal) = explanation
+        .literal
+        .filter(|_| !explanation.sources.is_empty())
+    {
+        shown.push(&text!(
+            "  {} {}\n",
+            padded("rendered for"),
+            at(sources, literal)
+        ));
     }
     if !explanation.added.is_empty() {
         shown.push(&text!("  and a part of it:\n"));
-        explanation.added.iter().for_each(|step| shown.push(&step_text(*step, sources)));
+        explanation
+            .added
+            .iter()
+            .for_each(|step| shown.push(&step_text(*step, sources)));
     }
     shown
 }
@@ -61,7 +95,10 @@ fn step_text((step, setting): (ProviderStep, Option<Span>), sources: &Sources) -
         None if step == ProviderStep::GivenModel => {
             text!("  {} named with the request\n", padded(step_phrase(step)))
         }
-        None => text!("  {} no setting of the profile: the default\n", padded(step_phrase(step))),
+        None => text!(
+            "  {} no setting of the profile: the default\n",
+            padded(step_phrase(step))
+        ),
     }
 }
 
@@ -69,7 +106,12 @@ fn step_text((step, setting): (ProviderStep, Option<Span>), sources: &Sources) -
 fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Text {
     let mut shown = Text::new();
     let mut line = |what: &str, span: Span| {
-        shown.push(&text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span)));
+        shown.push(&text!(
+            "  {} {}{}\n",
+            padded(what),
+            at(sources, span),
+            said(sources, span)
+        ));
     };
     match (source.kind, source.span) {
         (SourceKind::Data, Some(span)) => line("comes from", span),
@@ -84,17 +126,33 @@ fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Tex
         (_, Some(tag)) if Some(tag) == source.span => {}
         (_, Some(tag)) => line("written by", tag),
     }
-    source.made_of.iter().for_each(|span| line("  made of", *span));
-    source.steps.iter().filter(|_| with_steps).for_each(|step| line(&format!("  {}", step.kind.at()), step.span));
+    source
+        .made_of
+        .iter()
+        .for_each(|span| line("  made of", *span));
+    source
+        .steps
+        .iter()
+        .filter(|_| with_steps)
+        .for_each(|step| line(&format!("  {}", step.kind.at()), step.span));
     if let (SourceKind::Data, None, Some(path)) = (source.kind, source.span, &source.data) {
-        shown.push(&text!("  {} `ctx{}`\n", padded("comes from"), path.as_str()));
+        shown.push(&text!(
+            "  {} `ctx{}`\n",
+            padded("comes from"),
+            path.as_str()
+        ));
     }
     shown
 }
 
 /// A place that takes part in what a step wrote.
 fn step_line(what: &str, span: Span, sources: &Sources) -> Text {
-    text!("  {} {}{}\n", padded(what), at(sources, span), said(sources, span))
+    text!(
+        "  {} {}{}\n",
+        padded(what),
+        at(sources, span),
+        said(sources, span)
+    )
 }
 
 fn step_phrase(step: ProviderStep) -> &'static str {
@@ -112,7 +170,12 @@ fn padded(what: &str) -> Text {
 fn at(sources: &Sources, span: Span) -> Text {
     let file = sources.get(span.file);
     let place = file.position(span.start as usize);
-    text!("{}:{}:{}", &**file.path(), place.line.to_string(), place.column.to_string())
+    text!(
+        "{}:{}:{}",
+        &**file.path(),
+        place.line.to_string(),
+        place.column.to_string()
+    )
 }
 
 /// Returns what stands at a place, on one line.
@@ -131,14 +194,28 @@ fn excerpt(found: &str) -> Text {
 }
 
 /// A whole body, each line with its source in a margin.
-pub fn margin_text(body: &Value, explanations: &[Explanation], sources: &Sources, width: usize) -> Text {
-    let known: HashMap<&Pointer, &Explanation> = explanations.iter().map(|it| (&it.pointer, it)).collect();
+pub fn margin_text(
+    body: &Value,
+    explanations: &[Explanation],
+    sources: &Sources,
+    width: usize,
+) -> Text {
+    let known: HashMap<&Pointer, &Explanation> =
+        explanations.iter().map(|it| (&it.pointer, it)).collect();
     let mut lines = Vec::new();
     pretty(body, &Pointer::root(), "", "", 0, &mut lines);
     let most = (width / 2).max(20);
-    let room = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(most);
+    let room = lines
+        .iter()
+        .map(|(line, _)| line.chars().count())
+        .max()
+        .unwrap_or(0)
+        .min(most);
     let rows = lines.iter().map(|(line, pointer)| {
-        let source = pointer.as_ref().and_then(|pointer| known.get(pointer)).map(|it| margin(it, sources));
+        let source = pointer
+            .as_ref()
+            .and_then(|pointer| known.get(pointer))
+            .map(|it| margin(it, sources));
         match source {
             Some(source) => text!("{} │ {}\n", Text::line(line).cut(room).padded(room), source),
             None => text!("{} │\n", Text::line(line).cut(room).padded(room)),
@@ -149,23 +226,53 @@ pub fn margin_text(body: &Value, explanations: &[Explanation], sources: &Sources
 
 fn margin(explanation: &Explanation, sources: &Sources) -> Text {
     if let Some((step, setting)) = explanation.step {
-        let without = if step == ProviderStep::GivenModel { "named with the request" } else { "default" };
+        let without = if step == ProviderStep::GivenModel {
+            "named with the request"
+        } else {
+            "default"
+        };
         let place = setting.map_or_else(|| text!("{}", without), |setting| at(sources, setting));
-        let mut data = explanation.sources.iter().filter(|source| source.kind == SourceKind::Data);
+        let mut data = explanation
+            .sources
+            .iter()
+            .filter(|source| source.kind == SourceKind::Data);
         let from = data.find_map(|source| source.span);
-        let from = from.map(|span| text!(" ← {}", at(sources, span))).unwrap_or_default();
+        let from = from
+            .map(|span| text!(" ← {}", at(sources, span)))
+            .unwrap_or_default();
         return text!("{} {}{}", step_phrase(step), place, from);
     }
-    let first =
-        explanation.sources.iter().find(|source| source.kind != SourceKind::Tag).or(explanation.sources.first());
+    let first = explanation
+        .sources
+        .iter()
+        .find(|source| source.kind != SourceKind::Tag)
+        .or(explanation.sources.first());
     let Some(source) = first else {
-        return explanation.literal.map(|literal| at(sources, literal)).unwrap_or_default();
+        return explanation
+            .literal
+            .map(|literal| at(sources, literal))
+            .unwrap_or_default();
     };
-    let tag = source.tag.or(source.span).map(|span| at(sources, span)).unwrap_or_default();
-    let more = explanation.sources.iter().filter(|source| source.kind != SourceKind::Tag).count().saturating_sub(1);
-    let more = if more > 0 { text!(" and {} more", more.to_string()) } else { Text::new() };
+    let tag = source
+        .tag
+        .or(source.span)
+        .map(|span| at(sources, span))
+        .unwrap_or_default();
+    let more = explanation
+        .sources
+        .iter()
+        .filter(|source| source.kind != SourceKind::Tag)
+        .count()
+        .saturating_sub(1);
+    let more = if more > 0 {
+        text!(" and {} more", more.to_string())
+    } else {
+        Text::new()
+    };
     match (source.kind, source.span) {
-        (SourceKind::Data | SourceKind::File, Some(span)) => text!("{} ← {}{}", tag, at(sources, span), more),
+        (SourceKind::Data | SourceKind::File, Some(span)) => {
+            text!("{} ← {}{}", tag, at(sources, span), more)
+        }
         (SourceKind::Computed, _) => text!("{} (computed){}", tag, more),
         _ => text!("{}{}", tag, more),
     }
@@ -185,18 +292,33 @@ fn pretty(
         lines.push((format!("{indent}{lead}{open}"), None));
         let last = inner.len().saturating_sub(1);
         for (index, (lead, at, value)) in inner.into_iter().enumerate() {
-            pretty(value, &at, &lead, if index < last { "," } else { "" }, depth + 1, lines);
+            pretty(
+                value,
+                &at,
+                &lead,
+                if index < last { "," } else { "" },
+                depth + 1,
+                lines,
+            );
         }
         lines.push((format!("{indent}{close}{tail}"), None));
     };
     match value {
         Value::Array(elements) if !elements.is_empty() => {
-            let inner = elements.iter().enumerate().map(|(index, value)| (String::new(), at.element(index), value));
+            let inner = elements
+                .iter()
+                .enumerate()
+                .map(|(index, value)| (String::new(), at.element(index), value));
             each('[', ']', inner.collect());
         }
         Value::Object(members) if !members.is_empty() => {
-            let inner =
-                members.iter().map(|(key, value)| (format!("{}: ", Value::from(key.as_str())), at.member(key), value));
+            let inner = members.iter().map(|(key, value)| {
+                (
+                    format!("{}: ", Value::from(key.as_str())),
+                    at.member(key),
+                    value,
+                )
+            });
             each('{', '}', inner.collect());
         }
         scalar => lines.push((format!("{indent}{lead}{scalar}{tail}"), Some(at.clone()))),
@@ -204,9 +326,22 @@ fn pretty(
 }
 
 /// Who wrote the values, for programs.
-pub fn explanation_json(agent: &str, context: &str, explanations: &[Explanation], sources: &Sources) -> Text {
-    let values = explanations.iter().map(|it| Explained::new(it, sources)).collect();
-    Text::json(&Document { version: VERSION, agent, context, values })
+pub fn explanation_json(
+    agent: &str,
+    context: &str,
+    explanations: &[Explanation],
+    sources: &Sources,
+) -> Text {
+    let values = explanations
+        .iter()
+        .map(|it| Explained::new(it, sources))
+        .collect();
+    Text::json(&Document {
+        version: VERSION,
+        agent,
+        context,
+        values,
+    })
 }
 
 /// Where a piece of a context went, for people.
@@ -215,15 +350,36 @@ pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     if fate.values.is_empty() {
         shown.push(&text!("it reaches no value of the body\n"));
     }
-    fate.values.iter().for_each(|value| shown.push(&explanation_text(value, sources)));
-    fate.lost.iter().for_each(|why| shown.push(&text!("{}\n", &**why)));
+    fate.values
+        .iter()
+        .for_each(|value| shown.push(&explanation_text(value, sources)));
+    fate.lost
+        .iter()
+        .for_each(|why| shown.push(&text!("{}\n", &**why)));
     shown
 }
 
 /// The same, for programs.
-pub fn content_json(agent: &str, context: &str, piece: &str, fate: &ContentFate, sources: &Sources) -> Text {
-    let values = fate.values.iter().map(|it| Explained::new(it, sources)).collect();
-    Text::json(&ContentDocument { version: VERSION, agent, context, content: piece, values, lost: &fate.lost })
+pub fn content_json(
+    agent: &str,
+    context: &str,
+    piece: &str,
+    fate: &ContentFate,
+    sources: &Sources,
+) -> Text {
+    let values = fate
+        .values
+        .iter()
+        .map(|it| Explained::new(it, sources))
+        .collect();
+    Text::json(&ContentDocument {
+        version: VERSION,
+        agent,
+        context,
+        content: piece,
+        values,
+        lost: &fate.lost,
+    })
 }
 
 #[derive(Serialize)]
@@ -288,9 +444,20 @@ impl<'a> Explained<'a> {
             value: &it.value,
             literal: it.literal.map(place),
             overrode: it.overrode.iter().copied().map(place).collect(),
-            step: it.step.map(|step| StepOf { placed_by: it.placed_by.map(place), ..StepOf::new(step, sources) }),
-            added: it.added.iter().map(|step| StepOf::new(*step, sources)).collect(),
-            sources: it.sources.iter().map(|source| SourceOf::new(source, sources)).collect(),
+            step: it.step.map(|step| StepOf {
+                placed_by: it.placed_by.map(place),
+                ..StepOf::new(step, sources)
+            }),
+            added: it
+                .added
+                .iter()
+                .map(|step| StepOf::new(*step, sources))
+                .collect(),
+            sources: it
+                .sources
+                .iter()
+                .map(|source| SourceOf::new(source, sources))
+                .collect(),
         }
     }
 }
@@ -298,7 +465,11 @@ impl<'a> Explained<'a> {
 impl<'a> StepOf<'a> {
     fn new((step, setting): (ProviderStep, Option<Span>), sources: &'a Sources) -> StepOf<'a> {
         let place = setting.map(|span| Location::new(span, sources));
-        StepOf { setting: step.setting(), place, placed_by: None }
+        StepOf {
+            setting: step.setting(),
+            place,
+            placed_by: None,
+        }
     }
 }
 
@@ -312,7 +483,14 @@ impl<'a> SourceOf<'a> {
             data: source.data.as_ref().map(Pointer::as_str),
             place: source.span.map(place),
             tag: source.tag.map(place),
-            steps: source.steps.iter().map(|step| StepTo { kind: step.kind.name(), place: place(step.span) }).collect(),
+            steps: source
+                .steps
+                .iter()
+                .map(|step| StepTo {
+                    kind: step.kind.name(),
+                    place: place(step.span),
+                })
+                .collect(),
             made_of: source.made_of.iter().copied().map(place).collect(),
         }
     }

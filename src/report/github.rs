@@ -1,7 +1,8 @@
 //! Annotations of GitHub: workflow commands in the log.
 //!
-//! The form: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>. Of a step and a level GitHub shows
-//! ten, so no more are written: the others stand in the log as lines.
+//! The form: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>.
+//! Of a step and a level GitHub shows ten, so no more are written: the others stand in the log as
+//! lines.
 
 use super::bound::{Bounded, left_out};
 use super::places::{Checkout, Region, bundled_path};
@@ -20,7 +21,11 @@ const MOST: usize = 10;
 
 impl Format for Github {
     fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text {
-        text!("{}{}", self.findings(report, rules), figures(&report.summary))
+        text!(
+            "{}{}",
+            self.findings(report, rules),
+            figures(&report.summary)
+        )
     }
 
     fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
@@ -31,15 +36,30 @@ impl Format for Github {
             annotated.extend(first);
             others.extend(rest);
         }
-        let commands = annotated.into_iter().map(|finding| self.command(finding, &report.sources));
-        let lines = others.iter().map(|finding| short::line(finding, &report.sources));
-        commands.chain(notice(&others)).chain(lines).chain(left_out(&more, &report.summary.left_out)).collect()
+        let commands = annotated
+            .into_iter()
+            .map(|finding| self.command(finding, &report.sources));
+        let lines = others
+            .iter()
+            .map(|finding| short::line(finding, &report.sources));
+        commands
+            .chain(notice(&others))
+            .chain(lines)
+            .chain(left_out(&more, &report.summary.left_out))
+            .collect()
     }
 }
 
 /// The findings of a level that become annotations, and the others.
-fn split<'f>(shown: &[&'f Diagnostic], severity: Severity) -> (Vec<&'f Diagnostic>, Vec<&'f Diagnostic>) {
-    let mut first: Vec<&Diagnostic> = shown.iter().copied().filter(|it| it.severity == severity).collect();
+fn split<'f>(
+    shown: &[&'f Diagnostic],
+    severity: Severity,
+) -> (Vec<&'f Diagnostic>, Vec<&'f Diagnostic>) {
+    let mut first: Vec<&Diagnostic> = shown
+        .iter()
+        .copied()
+        .filter(|it| it.severity == severity)
+        .collect();
     let rest = first.split_off(first.len().min(MOST));
     (first, rest)
 }
@@ -49,14 +69,25 @@ fn notice(others: &[&Diagnostic]) -> Option<Text> {
     if others.is_empty() {
         return None;
     }
-    let counted = [(of(Severity::Error, others), "error"), (of(Severity::Warning, others), "warning")];
+    let counted = [
+        (of(Severity::Error, others), "error"),
+        (of(Severity::Warning, others), "warning"),
+    ];
     let counted = counted.into_iter().filter(|(many, _)| *many > 0);
-    let counted: Vec<String> = counted.map(|(many, noun)| count(many, &format!("more {noun}"))).collect();
-    Some(text!("::notice title=reqc::{}: see the log of this step\n", counted.join(" and ")))
+    let counted: Vec<String> = counted
+        .map(|(many, noun)| count(many, &format!("more {noun}")))
+        .collect();
+    Some(text!(
+        "::notice title=reqc::{}: see the log of this step\n",
+        counted.join(" and ")
+    ))
 }
 
 fn of(severity: Severity, others: &[&Diagnostic]) -> usize {
-    others.iter().filter(|finding| finding.severity == severity).count()
+    others
+        .iter()
+        .filter(|finding| finding.severity == severity)
+        .count()
 }
 
 impl Github {
@@ -64,8 +95,17 @@ impl Github {
         let level = finding.severity.name();
         let title = Text::line(finding.rule.code).within(Within::CommandProperty);
         let message = text!("{}{}", outside(finding, sources), told(finding));
-        let (place, message) = (self.place(finding, sources), message.within(Within::CommandMessage));
-        text!("::{} {}title={}::{}\n", Text::line(level), place, title, message)
+        let (place, message) = (
+            self.place(finding, sources),
+            message.within(Within::CommandMessage),
+        );
+        text!(
+            "::{} {}title={}::{}\n",
+            Text::line(level),
+            place,
+            title,
+            message
+        )
     }
 
     /// `file=…,line=…,`; nothing for a file that comes with `reqc`.
@@ -75,13 +115,25 @@ impl Github {
             return Text::new();
         }
         let path = Text::line(&self.0.path(shown)).within(Within::CommandProperty);
-        let Region { line, column, end_line, end_column } = Region::of(finding.primary.span, sources);
+        let Region {
+            line,
+            column,
+            end_line,
+            end_column,
+        } = Region::of(finding.primary.span, sources);
         match (is_of_folder(finding, sources), line == end_line) {
             (true, _) => text!("file={},", path),
             // Columns count within one line.
             (false, false) => text!("file={},line={},endLine={},", path, line, end_line),
             (false, true) => {
-                text!("file={},line={},endLine={},col={},endColumn={},", path, line, line, column, end_column)
+                text!(
+                    "file={},line={},endLine={},col={},endColumn={},",
+                    path,
+                    line,
+                    line,
+                    column,
+                    end_column
+                )
             }
         }
     }
@@ -107,7 +159,11 @@ mod tests {
         let (mut sources, mut finding) = example();
         finding.agents.truncate(1);
         let file = source(&mut sources, "agents/a,b:c%.toml\n::error::", "x");
-        let hostile = Diagnostic::new(&WARNING, Span::new(file, 0..1), "x\n::error file=a::b%0A::set-env::y");
+        let hostile = Diagnostic::new(
+            &WARNING,
+            Span::new(file, 0..1),
+            "x\n::error file=a::b%0A::set-env::y",
+        );
         let report = report(sources, vec![finding, hostile], Summary::default());
         insta::assert_snapshot!(Github(Checkout::at("team")).report(&report, &[]).as_str(), @r#"
         ::error file=team/partials/p.jinja,line=2,endLine=2,col=14,endColumn=25,title=render/undefined::`msg` has no `contnet`%0Ahelp: did you mean `content`?%0Areaches 1 agent
@@ -124,7 +180,12 @@ mod tests {
         let findings = [vec![finding(&WARNING); 12], vec![finding(&ERROR); 11]].concat();
         let text = Github::default().findings(&report(sources, findings, Summary::default()), &[]);
         let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
-        assert_eq!((of("::error "), of("::warning "), of("a:1:1: ")), (10, 10, 3));
-        assert!(text.contains("::notice title=reqc::1 more error and 2 more warnings: see the log of this step\n"));
+        assert_eq!(
+            (of("::error "), of("::warning "), of("a:1:1: ")),
+            (10, 10, 3)
+        );
+        assert!(text.contains(
+            "::notice title=reqc::1 more error and 2 more warnings: see the log of this step\n"
+        ));
     }
 }

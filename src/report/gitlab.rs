@@ -1,4 +1,5 @@
-//! GitLab's report of code quality: <https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>.
+//! GitLab's report of code quality:
+//! <https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>.
 
 use serde_json::{Value, json};
 

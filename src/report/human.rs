@@ -28,10 +28,15 @@ impl Format for Human {
     }
 
     fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
-        let layout = Layout { width: self.0.width.max(40), ..self.0 };
+        let layout = Layout {
+            width: self.0.width.max(40),
+            ..self.0
+        };
         let handler = handler(layout);
         let Bounded { shown, more } = Bounded::of(&report.findings);
-        let drawn = shown.into_iter().map(|finding| drawing_with_reach(&handler, finding, &report.sources, layout));
+        let drawn = shown
+            .into_iter()
+            .map(|finding| drawing_with_reach(&handler, finding, &report.sources, layout));
         let mut parts: Vec<Text> = drawn.collect();
         parts.extend(left_out(&more, &report.summary.left_out));
         Text::join(&parts, "\n")
@@ -39,7 +44,11 @@ impl Format for Human {
 }
 
 fn handler(layout: Layout) -> GraphicalReportHandler {
-    let theme = if layout.colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let theme = if layout.colour {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
     GraphicalReportHandler::new_themed(theme)
         .with_width(layout.width)
         .with_wrap_lines(false)
@@ -62,31 +71,58 @@ fn drawing_with_reach(
 ) -> Text {
     let mut out = drawing(handler, finding, sources, layout.width);
     if let Some(reach) = reach(finding, layout.width) {
-        out.push(&text!("{}\n", reach.styled(Style::new().dimmed(), layout.colour)));
+        out.push(&text!(
+            "{}\n",
+            reach.styled(Style::new().dimmed(), layout.colour)
+        ));
     }
     out
 }
 
-fn drawing(handler: &GraphicalReportHandler, finding: &Diagnostic, sources: &Sources, width: usize) -> Text {
+fn drawing(
+    handler: &GraphicalReportHandler,
+    finding: &Diagnostic,
+    sources: &Sources,
+    width: usize,
+) -> Text {
     let mut out = String::new();
     let is_of_folder = is_of_folder(finding, sources);
-    let drawn = Drawn { finding, excerpt: Excerpt::new(finding, sources), is_of_folder, width };
+    let drawn = Drawn {
+        finding,
+        excerpt: Excerpt::new(finding, sources),
+        is_of_folder,
+        width,
+    };
     match handler.render_report(&mut out, &drawn) {
-        Ok(()) => Text::drawn(&out.lines().flat_map(|line| [line.trim_end(), "\n"]).collect::<String>()),
+        Ok(()) => Text::drawn(
+            &out.lines()
+                .flat_map(|line| [line.trim_end(), "\n"])
+                .collect::<String>(),
+        ),
         Err(fmt::Error) => short::line(finding, sources),
     }
 }
 
-/// `  reaches 14 agents in 9 contexts: OpenAI Chat, … (+13)`, with as many names as fit, but at least one.
+/// `  reaches 14 agents in 9 contexts: OpenAI Chat, … (+13)`, with as many names as fit, but at
+/// least one.
 fn reach(finding: &Diagnostic, width: usize) -> Option<Text> {
     let (first, rest) = finding.agents.split_first()?;
     let contexts = match finding.contexts.len() {
         0 => Text::new(),
         1 => text!(" in 1 context ({})", name(&finding.contexts[0])),
         // One name is enough to look at the body: `reqc render AGENT --context NAME`.
-        contexts => text!(" in {} ({}, …)", count(contexts, "context"), name(&finding.contexts[0])),
+        contexts => text!(
+            " in {} ({}, …)",
+            count(contexts, "context"),
+            name(&finding.contexts[0])
+        ),
     };
-    let mut line = text!("  reaches {}{}: {}", count(finding.agents.len(), "agent"), contexts, name(first));
+    let mut line = text!(
+        "  reaches {}{}: {}",
+        count(finding.agents.len(), "agent"),
+        contexts,
+        name(first)
+    );
     for (index, agent) in rest.iter().enumerate() {
         let more = match rest.len() - index - 1 {
             0 => Text::new(),
@@ -117,7 +153,10 @@ const INDENTS: (usize, usize) = (4, 8);
 
 impl fmt::Display for Drawn<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&wrapped(&one_line(&self.finding.message), self.width - INDENTS.0))
+        f.write_str(&wrapped(
+            &one_line(&self.finding.message),
+            self.width - INDENTS.0,
+        ))
     }
 }
 
@@ -145,7 +184,9 @@ impl miette::Diagnostic for Drawn<'_> {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(self.excerpt.labels().filter(|_| !self.is_of_folder)))
+        Some(Box::new(
+            self.excerpt.labels().filter(|_| !self.is_of_folder),
+        ))
     }
 }
 
@@ -158,7 +199,10 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
 
-    #[expect(clippy::needless_pass_by_value, reason = "tests build the finding in place")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tests build the finding in place"
+    )]
     fn draw(finding: Diagnostic, sources: &Sources) -> Text {
         drawing(&handler(Layout::default()), &finding, sources, 80)
     }
@@ -166,7 +210,13 @@ mod tests {
     #[test]
     fn a_chain_over_files_with_reach_and_summary() {
         let (sources, finding) = example();
-        let summary = Summary { agents: 28, contexts: 24, bodies: 516, errors: 1, ..Summary::default() };
+        let summary = Summary {
+            agents: 28,
+            contexts: 24,
+            bodies: 516,
+            errors: 1,
+            ..Summary::default()
+        };
         let report = report(sources, vec![finding], summary);
         assert_snapshot!(Human::default().report(&report, &[]).as_str(), @r#"
         render/undefined
@@ -194,9 +244,17 @@ mod tests {
     #[test]
     fn a_simple_error_with_help() {
         let mut sources = Sources::default();
-        let file = source(&mut sources, "agents/a.toml", "name = \"a\"\nextend = \"b\"\n\n[body]\n");
-        let finding = Diagnostic::new(&ERROR, find(&sources, file, "extend"), "`extend` is no key of a profile")
-            .help("did you mean `extends`?");
+        let file = source(
+            &mut sources,
+            "agents/a.toml",
+            "name = \"a\"\nextend = \"b\"\n\n[body]\n",
+        );
+        let finding = Diagnostic::new(
+            &ERROR,
+            find(&sources, file, "extend"),
+            "`extend` is no key of a profile",
+        )
+        .help("did you mean `extends`?");
         assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         render/undefined
 
@@ -241,7 +299,12 @@ mod tests {
     fn a_warning_about_an_empty_file() {
         let mut sources = Sources::default();
         let file = source(&mut sources, "partials/unused.jinja", "");
-        let finding = Diagnostic::new(&WARNING, Span::file_start(file), "nobody includes this partial").label("empty");
+        let finding = Diagnostic::new(
+            &WARNING,
+            Span::file_start(file),
+            "nobody includes this partial",
+        )
+        .label("empty");
         assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         coverage/unused
 
@@ -274,9 +337,14 @@ mod tests {
     #[test]
     fn long_lines_are_cut_around_the_label() {
         let mut sources = Sources::default();
-        let text = format!("{{\n\"{}\": \"needle\", \"{}\"", "é".repeat(500_000), "y".repeat(1_000_000));
+        let text = format!(
+            "{{\n\"{}\": \"needle\", \"{}\"",
+            "é".repeat(500_000),
+            "y".repeat(1_000_000)
+        );
         let file = source(&mut sources, "a.json", &text);
-        let finding = Diagnostic::new(&ERROR, find(&sources, file, "needle"), "sharp").label("here");
+        let finding =
+            Diagnostic::new(&ERROR, find(&sources, file, "needle"), "sharp").label("here");
         assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         render/undefined
 
@@ -294,7 +362,8 @@ mod tests {
     fn spans_over_lines_are_cut_to_the_first() {
         let mut sources = Sources::default();
         let file = source(&mut sources, "a.toml", "a = [\n  1,\n  2,\n]\n");
-        let finding = Diagnostic::new(&ERROR, Span::new(file, 4..17), "a list\nin two").label("this");
+        let finding =
+            Diagnostic::new(&ERROR, Span::new(file, 4..17), "a list\nin two").label("this");
         assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         render/undefined
 
@@ -310,8 +379,14 @@ mod tests {
 
     #[test]
     fn what_stands_in_backticks_stays_together() {
-        assert_eq!(wrapped("write `extends = \"A\"` here", 20), "write\n`extends = \"A\"` here");
-        assert_eq!(wrapped("one `two three four five` six", 12), "one `two\nthree four\nfive` six");
+        assert_eq!(
+            wrapped("write `extends = \"A\"` here", 20),
+            "write\n`extends = \"A\"` here"
+        );
+        assert_eq!(
+            wrapped("one `two three four five` six", 12),
+            "one `two\nthree four\nfive` six"
+        );
         assert_eq!(wrapped("", 12), "");
     }
 
@@ -320,8 +395,14 @@ mod tests {
         let (_, mut finding) = example();
         finding.agents.truncate(2);
         finding.contexts.clear();
-        assert_eq!(reach(&finding, 80).as_deref(), Some("  reaches 2 agents: OpenAI Chat 00, OpenAI Chat 01"));
-        assert_eq!(reach(&finding, 10).as_deref(), Some("  reaches 2 agents: OpenAI Chat 00, … (+1)"));
+        assert_eq!(
+            reach(&finding, 80).as_deref(),
+            Some("  reaches 2 agents: OpenAI Chat 00, OpenAI Chat 01")
+        );
+        assert_eq!(
+            reach(&finding, 10).as_deref(),
+            Some("  reaches 2 agents: OpenAI Chat 00, … (+1)")
+        );
         finding.agents.clear();
         assert_eq!(reach(&finding, 80), None);
     }

@@ -22,7 +22,11 @@ impl Format for Json {
         let document = Document {
             version: VERSION,
             summary: Counts::new(&report.summary),
-            diagnostics: report.findings.iter().map(|finding| Finding::new(finding, &report.sources)).collect(),
+            diagnostics: report
+                .findings
+                .iter()
+                .map(|finding| Finding::new(finding, &report.sources))
+                .collect(),
             lowered: lowered::values(&report.summary.lowered),
         };
         Text::json(&document)
@@ -36,12 +40,17 @@ impl Format for Json {
 
 /// The findings of a report, for documents that hold other things too.
 pub(crate) fn findings(report: &Report) -> Vec<Value> {
-    report.findings.iter().map(|it| finding(it, report)).collect()
+    report
+        .findings
+        .iter()
+        .map(|it| finding(it, report))
+        .collect()
 }
 
 /// A finding of a report.
 pub(super) fn finding(finding: &Diagnostic, report: &Report) -> Value {
-    serde_json::to_value(Finding::new(finding, &report.sources)).expect("a value serialises into memory")
+    serde_json::to_value(Finding::new(finding, &report.sources))
+        .expect("a value serialises into memory")
 }
 
 #[derive(Serialize)]
@@ -120,17 +129,40 @@ pub(super) struct Location<'a> {
 
 impl Counts {
     fn new(summary: &Summary) -> Counts {
-        let &Summary { agents, contexts, bodies, errors, warnings, ref linted, ref left_out, skipped: _, lowered: _ } =
-            summary;
+        let &Summary {
+            agents,
+            contexts,
+            bodies,
+            errors,
+            warnings,
+            ref linted,
+            ref left_out,
+            skipped: _,
+            lowered: _,
+        } = summary;
         let formats = linted.iter().flat_map(|linted| &linted.formats);
-        let formats = formats.map(|&(wire, bodies)| FormatCount { name: wire.name(), bodies }).collect();
+        let formats = formats
+            .map(|&(wire, bodies)| FormatCount {
+                name: wire.name(),
+                bodies,
+            })
+            .collect();
         let passed_over = linted.as_ref().map_or(0, |linted| linted.passed_over);
         let left_out = left_out.iter().map(|it| LeftOutCount {
             code: it.code,
             severity: it.severity.name(),
             findings: it.findings,
         });
-        Counts { agents, contexts, bodies, errors, warnings, formats, passed_over, left_out: left_out.collect() }
+        Counts {
+            agents,
+            contexts,
+            bodies,
+            errors,
+            warnings,
+            formats,
+            passed_over,
+            left_out: left_out.collect(),
+        }
     }
 }
 
@@ -143,11 +175,18 @@ impl<'a> Finding<'a> {
             message: &finding.message,
             place: Location::new(finding.primary.span, sources),
             help: finding.help.as_deref(),
-            fixes: finding.fix(sources).map(|edit| Fix::new(edit, sources)).into_iter().collect(),
+            fixes: finding
+                .fix(sources)
+                .map(|edit| Fix::new(edit, sources))
+                .into_iter()
+                .collect(),
             agents: finding.agents.iter().map(AsRef::as_ref).collect(),
             contexts: finding.contexts.iter().map(AsRef::as_ref).collect(),
             related: related
-                .map(|label| Related { message: &label.message, place: Location::new(label.span, sources) })
+                .map(|label| Related {
+                    message: &label.message,
+                    place: Location::new(label.span, sources),
+                })
                 .collect(),
         }
     }
@@ -155,14 +194,28 @@ impl<'a> Finding<'a> {
 
 impl<'a> Fix<'a> {
     fn new(edit: Edit, sources: &'a Sources) -> Fix<'a> {
-        Fix { place: Location::new(edit.span, sources), text: edit.text }
+        Fix {
+            place: Location::new(edit.span, sources),
+            text: edit.text,
+        }
     }
 }
 
 impl<'a> Location<'a> {
     pub(super) fn new(span: Span, sources: &'a Sources) -> Location<'a> {
-        let Region { line, column, end_line, end_column } = Region::of(span, sources);
-        Location { file: sources.get(span.file).path(), line, column, end_line, end_column }
+        let Region {
+            line,
+            column,
+            end_line,
+            end_column,
+        } = Region::of(span, sources);
+        Location {
+            file: sources.get(span.file).path(),
+            line,
+            column,
+            end_line,
+            end_column,
+        }
     }
 }
 
@@ -279,7 +332,8 @@ mod tests {
     /// Every object has exactly the keys that the schema lists and requires, in its order.
     #[test]
     fn the_schema_describes_the_document() {
-        let schema: Value = serde_json::from_str(include_str!("../../schemas/report.schema.json")).expect("JSON");
+        let schema: Value =
+            serde_json::from_str(include_str!("../../schemas/report.schema.json")).expect("JSON");
         let report: Value = serde_json::from_str(&report()).expect("JSON");
         check(&schema, &schema, &report);
     }
@@ -292,13 +346,27 @@ mod tests {
         match value {
             Value::Object(map) => {
                 let keys: Vec<&String> = map.keys().collect();
-                let listed = schema["properties"].as_object().expect("an object's schema");
+                let listed = schema["properties"]
+                    .as_object()
+                    .expect("an object's schema");
                 assert_eq!(keys, listed.keys().collect::<Vec<_>>());
-                assert_eq!(map.keys().map(String::as_str).collect::<Value>(), schema["required"]);
-                map.iter().for_each(|(key, value)| check(root, &listed[key], value));
+                assert_eq!(
+                    map.keys().map(String::as_str).collect::<Value>(),
+                    schema["required"]
+                );
+                map.iter()
+                    .for_each(|(key, value)| check(root, &listed[key], value));
             }
-            Value::Array(items) => items.iter().for_each(|item| check(root, &schema["items"], item)),
-            _ => assert!(schema.get("type").or(schema.get("enum")).or(schema.get("const")).is_some()),
+            Value::Array(items) => items
+                .iter()
+                .for_each(|item| check(root, &schema["items"], item)),
+            _ => assert!(
+                schema
+                    .get("type")
+                    .or(schema.get("enum"))
+                    .or(schema.get("const"))
+                    .is_some()
+            ),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `JUnit` XML, which most systems of continuous integration show as tests. There is no standard; this is what
-//! <https://github.com/testmoapp/junitxml> describes.
+//! `JUnit` XML, which most systems of continuous integration show as tests. There is no standard;
+//! this is what <https://github.com/testmoapp/junitxml> describes.
 
 use super::{Format, figures, is_of_folder, short, told};
 use crate::compile::Report;
@@ -7,7 +7,8 @@ use crate::diag::{Diagnostic, Rule, Severity};
 use crate::source::Sources;
 use crate::text::{Text, Within, text};
 
-/// A suite for each file with findings, in which errors are failures; then one that holds the figures and passes.
+/// A suite for each file with findings, in which errors are failures; then one that holds the
+/// figures and passes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Junit;
 
@@ -16,7 +17,9 @@ impl Format for Junit {
         let path = |finding: &Diagnostic| report.sources.get(finding.primary.span.file).path();
         // Findings are sorted by file.
         let files = report.findings.chunk_by(|a, b| path(a) == path(b));
-        let suites: Text = files.map(|findings| suite(path(&findings[0]), findings, &report.sources)).collect();
+        let suites: Text = files
+            .map(|findings| suite(path(&findings[0]), findings, &report.sources))
+            .collect();
         let (tests, failures) = (report.findings.len() + 1, failures(&report.findings));
         let figures = figures(&report.summary).within(Within::Xml);
         text!(
@@ -38,22 +41,41 @@ impl Format for Junit {
 }
 
 fn failures(findings: &[Diagnostic]) -> usize {
-    findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .count()
 }
 
 fn suite(path: &str, findings: &[Diagnostic], sources: &Sources) -> Text {
-    let cases: Text = findings.iter().map(|finding| case(path, finding, sources)).collect();
+    let cases: Text = findings
+        .iter()
+        .map(|finding| case(path, finding, sources))
+        .collect();
     let (name, tests, failures) = (xml(path), findings.len(), failures(findings));
-    text!("<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n{}</testsuite>\n", name, tests, failures, cases)
+    text!(
+        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n{}</testsuite>\n",
+        name,
+        tests,
+        failures,
+        cases
+    )
 }
 
 fn case(path: &str, finding: &Diagnostic, sources: &Sources) -> Text {
-    let place = sources.get(finding.primary.span.file).position(finding.primary.span.start as usize);
+    let place = sources
+        .get(finding.primary.span.file)
+        .position(finding.primary.span.start as usize);
     let place = match is_of_folder(finding, sources) {
         true => Text::new(),
         false => text!(" at {}:{}", place.line, place.column),
     };
-    let said = text!("{}\n{}", short::line(finding, sources).trimmed_end(), told(finding)).within(Within::Xml);
+    let said = text!(
+        "{}\n{}",
+        short::line(finding, sources).trimmed_end(),
+        told(finding)
+    )
+    .within(Within::Xml);
     let said = match finding.severity {
         Severity::Error => {
             text!(
@@ -66,7 +88,12 @@ fn case(path: &str, finding: &Diagnostic, sources: &Sources) -> Text {
         Severity::Warning => text!("<system-out>{}</system-out>", said),
     };
     let name = text!("{}{}", xml(finding.rule.code), place);
-    text!("<testcase name=\"{}\" classname=\"{}\">\n{}\n</testcase>\n", name, xml(path), said)
+    text!(
+        "<testcase name=\"{}\" classname=\"{}\">\n{}\n</testcase>\n",
+        name,
+        xml(path),
+        said
+    )
 }
 
 /// Foreign text on one line.
@@ -86,8 +113,16 @@ mod tests {
         let (mut sources, mut finding) = example();
         finding.agents.truncate(1);
         let file = source(&mut sources, "agents/\"<a>&.toml", "x");
-        let warning = Diagnostic::new(&WARNING, Span::new(file, 0..1), "]]></failure>\u{1b}[2J\u{ffff}");
-        let summary = Summary { errors: 1, warnings: 1, ..Summary::default() };
+        let warning = Diagnostic::new(
+            &WARNING,
+            Span::new(file, 0..1),
+            "]]></failure>\u{1b}[2J\u{ffff}",
+        );
+        let summary = Summary {
+            errors: 1,
+            warnings: 1,
+            ..Summary::default()
+        };
         let report = report(sources, vec![finding, warning], summary);
         insta::assert_snapshot!(Junit.report(&report, &[]).as_str(), @r#"
         <?xml version="1.0" encoding="UTF-8"?>

@@ -30,10 +30,18 @@ pub(super) fn counted(lowered: &[Lowered]) -> Option<Text> {
             many => parts.push(count(many, noun)),
         }
     }
-    if lowered.iter().any(|it| it.kind == LoweredKind::Layer && it.to == Some(LoweredTo::Removed)) {
+    if lowered
+        .iter()
+        .any(|it| it.kind == LoweredKind::Layer && it.to == Some(LoweredTo::Removed))
+    {
         parts.push("a bundled layer without schemas".to_owned());
     }
-    (!parts.is_empty()).then(|| text!("lowered: {}; `--format json` tells which\n", parts.join(", ")))
+    (!parts.is_empty()).then(|| {
+        text!(
+            "lowered: {}; `--format json` tells which\n",
+            parts.join(", ")
+        )
+    })
 }
 
 /// A line for each thing that a change lowered.
@@ -42,20 +50,40 @@ pub fn lowered_text(lowered: &[Lowered]) -> Text {
         return Text::new();
     }
     let heading = text!("this change lowers what is checked:\n");
-    let lines = lowered.iter().take(MOST).map(|it| text!("  {}\n", line(it)));
+    let lines = lowered
+        .iter()
+        .take(MOST)
+        .map(|it| text!("  {}\n", line(it)));
     let more = lowered.len().saturating_sub(MOST);
-    let more = (more > 0).then(|| text!("  … and {} more; `--format json` has all\n", thousands(more)));
+    let more = (more > 0).then(|| {
+        text!(
+            "  … and {} more; `--format json` has all\n",
+            thousands(more)
+        )
+    });
     std::iter::once(heading).chain(lines).chain(more).collect()
 }
 
 fn line(it: &Lowered) -> Text {
-    let place = it.place.as_ref().map_or(Text::new(), |(path, line)| text!("{}:{}: ", name(path), *line));
+    let place = it.place.as_ref().map_or(Text::new(), |(path, line)| {
+        text!("{}:{}: ", name(path), *line)
+    });
     let of = |before: &'static str, value: Option<&str>| {
         value.map_or(Text::new(), |value| text!("{}`{}`", before, name(value)))
     };
-    let until = it.expires.as_ref().map_or(Text::new(), |date| text!(" until {}", date));
-    let scope = text!("{}{}{}", of(" for agents ", it.agent.as_deref()), of(" in files ", it.path.as_deref()), until);
-    let reason = it.reason.as_ref().map_or(Text::new(), |reason| text!(": {}", Text::line(reason).cut(200)));
+    let until = it
+        .expires
+        .as_ref()
+        .map_or(Text::new(), |date| text!(" until {}", date));
+    let scope = text!(
+        "{}{}{}",
+        of(" for agents ", it.agent.as_deref()),
+        of(" in files ", it.path.as_deref()),
+        until
+    );
+    let reason = it.reason.as_ref().map_or(Text::new(), |reason| {
+        text!(": {}", Text::line(reason).cut(200))
+    });
     let what = name(&it.what);
     let said = match (it.kind, it.to) {
         (LoweredKind::Rule, Some(LoweredTo::Default)) => text!("{} is no longer an error", what),
@@ -64,7 +92,9 @@ fn line(it: &Lowered) -> Text {
         (LoweredKind::Extension, _) => text!("[[extension]] of {}: {}", what, fields(it)),
         (LoweredKind::Schema, Some(LoweredTo::Removed)) => text!("{} was removed", what),
         (LoweredKind::Schema, _) => text!("a schema of the repository"),
-        (LoweredKind::Layer, _) => text!("reqc.toml: layer = \"bundled\": nothing bundled with reqc is used"),
+        (LoweredKind::Layer, _) => {
+            text!("reqc.toml: layer = \"bundled\": nothing bundled with reqc is used")
+        }
         (LoweredKind::Argument, _) => text!("--allow {}", what),
         (LoweredKind::Golden, _) => text!("the context {} no longer has golden bodies", what),
         (LoweredKind::Context, _) => text!("the context {} was removed", what),
@@ -72,16 +102,27 @@ fn line(it: &Lowered) -> Text {
             text!("the agent {} is now abstract, so it is not compiled", what)
         }
         (LoweredKind::Agent, _) => text!("the agent {} was removed", what),
-        (LoweredKind::Model, Some(LoweredTo::Removed)) => text!("models.toml no longer sets a model for {}", what),
-        (LoweredKind::Model, _) => text!("the model of {} is{}", what, of(" ", it.value.as_deref())),
-        (LoweredKind::Dialect, _) => text!("reqc.toml: the dialect is{}", of(" ", it.value.as_deref())),
+        (LoweredKind::Model, Some(LoweredTo::Removed)) => {
+            text!("models.toml no longer sets a model for {}", what)
+        }
+        (LoweredKind::Model, _) => {
+            text!("the model of {} is{}", what, of(" ", it.value.as_deref()))
+        }
+        (LoweredKind::Dialect, _) => {
+            text!("reqc.toml: the dialect is{}", of(" ", it.value.as_deref()))
+        }
     };
     text!("{}{}{}{}", place, said, scope, reason)
 }
 
 fn fields(it: &Lowered) -> Text {
     const SHOWN: usize = 5;
-    let shown: Vec<Text> = it.fields.iter().take(SHOWN).map(|field| name(field)).collect();
+    let shown: Vec<Text> = it
+        .fields
+        .iter()
+        .take(SHOWN)
+        .map(|field| name(field))
+        .collect();
     let more = if it.fields.len() > SHOWN { ", …" } else { "" };
     text!("{}{}", Text::join(&shown, ", "), more)
 }
@@ -92,7 +133,11 @@ pub(super) fn values(lowered: &[Lowered]) -> Vec<Value> {
 }
 
 fn value(it: &Lowered) -> Value {
-    let (file, line) = it.place.as_ref().map(|(file, line)| (&**file, *line)).unzip();
+    let (file, line) = it
+        .place
+        .as_ref()
+        .map(|(file, line)| (&**file, *line))
+        .unzip();
     json!({
         "kind": it.kind.name(),
         "what": &*it.what,

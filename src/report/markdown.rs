@@ -1,6 +1,7 @@
 //! Markdown, for a job's summary or a comment on a pull request.
 //!
-//! Everything that comes from a repository stands in blocks of code, where nothing is a link, a mention or HTML.
+//! Everything that comes from a repository stands in blocks of code, where nothing is a link, a
+//! mention or HTML.
 
 use super::human::with_reach;
 use super::{Format, Layout, MOST_OF_COMMENT, figures, units};
@@ -8,7 +9,8 @@ use crate::compile::Report;
 use crate::diag::{Diagnostic, Rule, Severity, count};
 use crate::text::{Text, text};
 
-/// The figures, then the findings, errors first, those of a rule folded together. Shorter than a comment on GitHub may be.
+/// The figures, then the findings, errors first, those of a rule folded together. Shorter than a
+/// comment on GitHub may be.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Markdown;
 
@@ -18,7 +20,12 @@ const FRAME: usize = 2_000;
 impl Format for Markdown {
     fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text {
         let heading = text!("### reqc: {}\n\n", report.summary.found());
-        text!("{}{}{}", heading, figures(&report.summary).fenced(), self.findings(report, rules))
+        text!(
+            "{}{}{}",
+            heading,
+            figures(&report.summary).fenced(),
+            self.findings(report, rules)
+        )
     }
 
     fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
@@ -31,7 +38,10 @@ impl Format for Markdown {
             out.push(&folded);
         }
         if omitted > 0 {
-            out.push(&text!("\n… and {}: `reqc check` shows all.\n", count(omitted, "more finding")));
+            out.push(&text!(
+                "\n… and {}: `reqc check` shows all.\n",
+                count(omitted, "more finding")
+            ));
         }
         out
     }
@@ -51,7 +61,11 @@ fn by_rule(findings: &[Diagnostic]) -> Vec<Vec<&Diagnostic>> {
 /// The findings of a rule below a line that opens them, as many as fit, and how many these are.
 fn folded(findings: &[&Diagnostic], report: &Report, room: usize) -> (Text, usize) {
     let (severity, rule) = (findings[0].severity, findings[0].rule);
-    let open = if severity == Severity::Error { " open" } else { "" };
+    let open = if severity == Severity::Error {
+        " open"
+    } else {
+        ""
+    };
     let head = text!(
         "\n<details{}><summary><code>{}</code>: {}</summary>\n\n",
         open,
@@ -86,8 +100,16 @@ mod tests {
     fn errors_stand_first_and_nothing_foreign_acts() {
         let (mut sources, finding) = example();
         let file = source(&mut sources, "a.toml", "````\n</details>\n");
-        let warning = Diagnostic::new(&WARNING, Span::new(file, 0..1), "@team `]` | ![x](javascript:y) </details>");
-        let summary = Summary { errors: 1, warnings: 1, ..Summary::default() };
+        let warning = Diagnostic::new(
+            &WARNING,
+            Span::new(file, 0..1),
+            "@team `]` | ![x](javascript:y) </details>",
+        );
+        let summary = Summary {
+            errors: 1,
+            warnings: 1,
+            ..Summary::default()
+        };
         let report = report(sources, vec![warning, finding], summary);
         insta::assert_snapshot!(Markdown.report(&report, &[]).as_str(), @r#"
         ### reqc: 1 error, 1 warning
@@ -145,6 +167,9 @@ mod tests {
         let findings = [vec![finding(&WARNING); 300], vec![finding(&ERROR); 10]].concat();
         let text = Markdown.report(&report(sources, findings, Summary::default()), &[]);
         assert!(units(&text) < MOST_OF_COMMENT, "{}", units(&text));
-        assert!(text.contains("render/undefined</code>: 10 errors") && text.contains(" more findings: `reqc check`"));
+        assert!(
+            text.contains("render/undefined</code>: 10 errors")
+                && text.contains(" more findings: `reqc check`")
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Where findings stand, as programs around us name files; and what tells a finding apart from all others.
+//! Where findings stand, as programs around us name files; and what tells a finding apart from all
+//! others.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,8 +10,8 @@ use crate::diag::Diagnostic;
 use crate::source::{Sources, Span};
 use crate::text::hex;
 
-/// Where the folder that a report's paths start from lies in its checkout: systems of continuous integration name files from the
-/// checkout's top.
+/// Where the folder that a report's paths start from lies in its checkout: systems of continuous
+/// integration name files from the checkout's top.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
     /// The folder below the top, `""` or `a/b`.
@@ -32,18 +33,29 @@ pub(super) struct Region {
 impl Region {
     pub(super) fn of(span: Span, sources: &Sources) -> Region {
         let file = sources.get(span.file);
-        let (start, end) = (file.position(span.start as usize), file.position(span.end as usize));
-        Region { line: start.line, column: start.column, end_line: end.line, end_column: end.column }
+        let (start, end) = (
+            file.position(span.start as usize),
+            file.position(span.end as usize),
+        );
+        Region {
+            line: start.line,
+            column: start.column,
+            end_line: end.line,
+            end_column: end.column,
+        }
     }
 }
 
 impl Checkout {
     /// Paths start from a folder below the checkout's top: `""` for the top itself.
     pub fn at(folder: impl Into<String>) -> Checkout {
-        Checkout { folder: folder.into() }
+        Checkout {
+            folder: folder.into(),
+        }
     }
 
-    /// A path from the top. Files that come with `reqc`, and those outside of the checkout, keep their names.
+    /// A path from the top. Files that come with `reqc`, and those outside of the checkout, keep
+    /// their names.
     pub(super) fn path<'p>(&self, shown: &'p str) -> Cow<'p, str> {
         let is_foreign = shown.starts_with(BUNDLED) || shown.starts_with('/');
         if is_foreign || self.folder.is_empty() {
@@ -54,9 +66,16 @@ impl Checkout {
             if folders.is_empty() {
                 return Cow::Borrowed(shown);
             }
-            (folders, rest) = (folders.rsplit_once('/').map_or("", |(parent, _)| parent), above);
+            (folders, rest) = (
+                folders.rsplit_once('/').map_or("", |(parent, _)| parent),
+                above,
+            );
         }
-        Cow::Owned(if folders.is_empty() { rest.to_owned() } else { format!("{folders}/{rest}") })
+        Cow::Owned(if folders.is_empty() {
+            rest.to_owned()
+        } else {
+            format!("{folders}/{rest}")
+        })
     }
 }
 
@@ -65,12 +84,13 @@ pub(super) fn bundled_path(shown: &str) -> Option<&str> {
     shown.strip_prefix(BUNDLED)
 }
 
-/// Gives each finding of a report a name that stays when lines move: by its rule, its file and the text that it points at, and by
-/// a number if these are equal.
+/// Gives each finding of a report a name that stays when lines move: by its rule, its file and the
+/// text that it points at, and by a number if these are equal.
 #[derive(Debug, Default)]
 pub(super) struct Fingerprints(HashMap<[u8; 32], usize>);
 
-/// A line of up to this many bytes is a finding's text; of a longer one only what the finding points at.
+/// A line of up to this many bytes is a finding's text; of a longer one only what the finding
+/// points at.
 const LONGEST_LINE: usize = 400;
 
 impl Fingerprints {
@@ -92,7 +112,9 @@ fn cited(span: Span, sources: &Sources) -> Cow<'_, str> {
     let (file, range) = (sources.get(span.file), span.range());
     let text = file.text();
     let start = text.floor_char_boundary(range.start.min(text.len()));
-    let end = text.ceil_char_boundary(range.end.min(text.len())).max(start);
+    let end = text
+        .ceil_char_boundary(range.end.min(text.len()))
+        .max(start);
     file.shown(
         file.line_around(start, LONGEST_LINE)
             .unwrap_or_else(|| start..text.floor_char_boundary(end.min(start + LONGEST_LINE))),
@@ -122,7 +144,10 @@ mod tests {
         assert_eq!(checkout.path("../log.json"), "team/log.json");
         assert_eq!(checkout.path("../../log.json"), "log.json");
         assert_eq!(checkout.path("../../../log.json"), "../../../log.json");
-        assert_eq!(checkout.path("bundled:agents/a.toml"), "bundled:agents/a.toml");
+        assert_eq!(
+            checkout.path("bundled:agents/a.toml"),
+            "bundled:agents/a.toml"
+        );
         assert_eq!(checkout.path("/tmp/a"), "/tmp/a");
         assert_eq!(Checkout::default().path("agents/a.toml"), "agents/a.toml");
     }
@@ -136,9 +161,15 @@ mod tests {
             let last = text.rfind('x').expect("it is there");
             let second = Diagnostic::new(&ERROR, Span::new(file, last..last + 1), "m");
             let mut prints = Fingerprints::default();
-            [first, second].iter().map(|finding| prints.next(finding, &sources)).collect()
+            [first, second]
+                .iter()
+                .map(|finding| prints.next(finding, &sources))
+                .collect()
         };
-        let (plain, moved) = (prints("x = 1\nx = 1\n"), prints("# new\n\n  x = 1\n# new\nx = 1\n"));
+        let (plain, moved) = (
+            prints("x = 1\nx = 1\n"),
+            prints("# new\n\n  x = 1\n# new\nx = 1\n"),
+        );
         assert_eq!(plain, moved);
         assert_ne!(plain[0], plain[1]);
         assert_ne!(plain[0], prints("x = 2\nx = 1\n")[0]);

@@ -23,7 +23,8 @@ use crate::review::{Cause, Class, Edit, EditKind, Review};
 use crate::secret::masked;
 use crate::text::cut;
 
-/// Changes of one cause that are one to a reader: the same lines of texts, wherever bodies have them, or one change.
+/// Changes of one cause that are one to a reader: the same lines of texts, wherever bodies have
+/// them, or one change.
 struct Block<'c> {
     pointers: Vec<&'c str>,
     kind: &'c ChangeKind,
@@ -41,10 +42,14 @@ impl Block<'_> {
     /// `23 bodies of 2 agents`; nothing, if these are all that the cause changes.
     fn part(&self, cause: &Cause) -> Option<String> {
         let (number, all) = match self.class {
-            Class::Request => (count(self.subjects.len(), "request"), cause.changes.len() - cause.bodies()),
+            Class::Request => (
+                count(self.subjects.len(), "request"),
+                cause.changes.len() - cause.bodies(),
+            ),
             _ => (count(self.subjects.len(), "body"), cause.bodies()),
         };
-        (self.subjects.len() < all).then(|| format!("{number} of {}", count(self.agents().len(), "agent")))
+        (self.subjects.len() < all)
+            .then(|| format!("{number} of {}", count(self.agents().len(), "agent")))
     }
 }
 
@@ -55,8 +60,13 @@ fn blocks(groups: &[Group]) -> Vec<Block<'_>> {
         let hunks = group.change.kind.hunks();
         let is_text = group.change.kind.is_text();
         let same = |block: &&mut Block<'_>| {
-            let is_same = if hunks.is_some() { block.hunks == hunks } else { *block.kind == group.change.kind };
-            is_text && is_same && !group.is_request && block.class == Class::Text || is_same_order(block, group)
+            let is_same = if hunks.is_some() {
+                block.hunks == hunks
+            } else {
+                *block.kind == group.change.kind
+            };
+            is_text && is_same && !group.is_request && block.class == Class::Text
+                || is_same_order(block, group)
         };
         if let Some(block) = blocks.iter_mut().find(same) {
             if !block.pointers.contains(&group.pointer.as_str()) {
@@ -99,22 +109,36 @@ fn place_of(block: &Block<'_>, pointer: &str) -> String {
     }
 }
 
-/// `2 agents no longer compile · 3 causes · 40 of 52 agents · 360 bodies: 1 request, 2 values, 31 texts · prefix of 12 agents lost
-/// · +1,240 tokens in 22 bodies`.
+/// `2 agents no longer compile · 3 causes · 40 of 52 agents · 360 bodies: 1 request, 2 values, 31 texts · prefix of 12 agents lost · +1,240 tokens in 22 bodies`.
 fn summary(review: &Review) -> String {
     let mut parts = verdicts(review);
     if review.changes.is_empty() {
-        parts.push(if parts.is_empty() { "no changes of bodies" } else { "no changes of other bodies" }.to_owned());
+        parts.push(
+            if parts.is_empty() {
+                "no changes of bodies"
+            } else {
+                "no changes of other bodies"
+            }
+            .to_owned(),
+        );
         return parts.join(" · ");
     }
     if !review.causes.is_empty() {
         parts.push(count(review.causes.len(), "cause"));
     }
     let (changed, all) = (review.agents().len(), review.report.summary.agents);
-    parts.push(format!("{} of {}", thousands(changed), count(all.max(changed), "agent")));
+    parts.push(format!(
+        "{} of {}",
+        thousands(changed),
+        count(all.max(changed), "agent")
+    ));
     let kinds = kinds(review);
     let bodies = count(review.bodies(), "body");
-    parts.push(if kinds.is_empty() { bodies } else { format!("{bodies}: {kinds}") });
+    parts.push(if kinds.is_empty() {
+        bodies
+    } else {
+        format!("{bodies}: {kinds}")
+    });
     match review.agents_losing_prefix().len() {
         0 => {}
         agents => parts.push(format!("prefix of {} lost", count(agents, "agent"))),
@@ -129,7 +153,10 @@ fn growth(review: &Review) -> Option<String> {
     let about = if growth.is_tokenized { "" } else { "about " };
     let sign = if growth.tokens < 0 { "−" } else { "+" };
     let tokens = thousands(usize::try_from(growth.tokens.unsigned_abs()).unwrap_or(usize::MAX));
-    Some(format!("{about}{sign}{tokens} tokens in {}", count(growth.bodies, "body")))
+    Some(format!(
+        "{about}{sign}{tokens} tokens in {}",
+        count(growth.bodies, "body")
+    ))
 }
 
 /// How many agents compile on one side alone, or on neither.
@@ -140,25 +167,44 @@ fn verdicts(review: &Review) -> Vec<String> {
         (broken, "agent", "no longer compiles", "no longer compile"),
         (new, "new agent", "does not compile", "do not compile"),
         (review.mended.len(), "agent", "compiles now", "compile now"),
-        (review.uncompared().count(), "agent", "compiles on neither side", "compile on neither side"),
+        (
+            review.uncompared().count(),
+            "agent",
+            "compiles on neither side",
+            "compile on neither side",
+        ),
     ];
     let told = told.into_iter().filter(|(number, ..)| *number > 0);
-    let told = told
-        .map(|(number, noun, one, many)| format!("{} {}", count(number, noun), if number == 1 { one } else { many }));
+    let told = told.map(|(number, noun, one, many)| {
+        format!(
+            "{} {}",
+            count(number, noun),
+            if number == 1 { one } else { many }
+        )
+    });
     told.collect()
 }
 
 /// The first errors that some agents have.
 fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagnostic> {
-    errors_of_agents(review, agents).into_iter().take(MOST_ERRORS).collect()
+    errors_of_agents(review, agents)
+        .into_iter()
+        .take(MOST_ERRORS)
+        .collect()
 }
 
-/// The errors that a cause makes: those that stand in its lines, or else all of the agents that it breaks.
+/// The errors that a cause makes: those that stand in its lines, or else all of the agents that it
+/// breaks.
 fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
     let mut all = errors_of_agents(review, &cause.broken);
     // An agent whose name cannot be read is named by no finding.
     if all.is_empty() && !cause.broken.is_empty() {
-        all = review.report.findings.iter().filter(|it| it.severity == Severity::Error).collect();
+        all = review
+            .report
+            .findings
+            .iter()
+            .filter(|it| it.severity == Severity::Error)
+            .collect();
     }
     let sources = &review.report.sources;
     let inside: Vec<&Diagnostic> = all
@@ -167,7 +213,10 @@ fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
         .filter(|error| {
             let file = sources.get(error.primary.span.file);
             let line = file.position(error.primary.span.start as usize).line;
-            cause.edits.iter().any(|edit| edit.path == *file.path() && edit.has_line(line))
+            cause
+                .edits
+                .iter()
+                .any(|edit| edit.path == *file.path() && edit.has_line(line))
         })
         .collect();
     let told = if inside.is_empty() { all } else { inside };
@@ -175,8 +224,14 @@ fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
 }
 
 fn errors_of_agents<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagnostic> {
-    let errors = review.report.findings.iter().filter(|finding| finding.severity == Severity::Error);
-    errors.filter(|error| error.agents.iter().any(|agent| agents.contains(agent))).collect()
+    let errors = review
+        .report
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error);
+    errors
+        .filter(|error| error.agents.iter().any(|agent| agents.contains(agent)))
+        .collect()
 }
 
 /// How many errors of a cause are named.
@@ -185,23 +240,36 @@ const MOST_ERRORS: usize = 3;
 /// `agents/a.toml:5: error[schema/invalid]: message`.
 fn error_line(review: &Review, error: &Diagnostic) -> String {
     let place = review.report.sources.describe(error.primary.span);
-    format!("{place}: error[{}]: {}", error.rule.code, cut(error.message.trim_end(), LONGEST))
+    format!(
+        "{place}: error[{}]: {}",
+        error.rule.code,
+        cut(error.message.trim_end(), LONGEST)
+    )
 }
 
 /// How many distinct changes of each kind there are.
 fn kinds(review: &Review) -> String {
     let groups = review.causes.iter().map(|cause| cause.groups.as_slice());
     let blocks: Vec<Class> = groups.flat_map(blocks).map(|block| block.class).collect();
-    let unexplained = review.unexplained.iter().map(|it| Class::of_group(&it.group));
+    let unexplained = review
+        .unexplained
+        .iter()
+        .map(|it| Class::of_group(&it.group));
     let classes: Vec<Class> = blocks.into_iter().chain(unexplained).collect();
-    let nouns =
-        [(Class::Request, "request"), (Class::Removed, "removal"), (Class::Value, "value"), (Class::Text, "text")];
+    let nouns = [
+        (Class::Request, "request"),
+        (Class::Removed, "removal"),
+        (Class::Value, "value"),
+        (Class::Text, "text"),
+    ];
     nouns
         .into_iter()
-        .filter_map(|(class, noun)| match classes.iter().filter(|it| **it == class).count() {
-            0 => None,
-            many => Some(count(many, noun)),
-        })
+        .filter_map(
+            |(class, noun)| match classes.iter().filter(|it| **it == class).count() {
+                0 => None,
+                many => Some(count(many, noun)),
+            },
+        )
         .collect::<Vec<_>>()
         .join(", ")
 }
@@ -209,14 +277,23 @@ fn kinds(review: &Review) -> String {
 /// How many files of a [`Rerouted`] are named.
 const MOST_FILES: usize = 4;
 
-/// `roster chat: files like x.rs go to Fixer, no longer to Writer`; `name` makes what is foreign fit for where it goes.
+/// `roster chat: files like x.rs go to Fixer, no longer to Writer`; `name` makes what is foreign
+/// fit for where it goes.
 fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
-    let mut files: Vec<String> = it.files.iter().take(MOST_FILES).map(|file| name(&example(file))).collect();
+    let mut files: Vec<String> = it
+        .files
+        .iter()
+        .take(MOST_FILES)
+        .map(|file| name(&example(file)))
+        .collect();
     if it.files.len() > MOST_FILES {
         files.push("…".to_owned());
     }
     let what = match (files.is_empty(), it.has_others) {
-        (false, true) => format!("files like {}, and those that no pattern speaks of", files.join(", ")),
+        (false, true) => format!(
+            "files like {}, and those that no pattern speaks of",
+            files.join(", ")
+        ),
         (false, false) => format!("files like {}", files.join(", ")),
         (true, _) => "files that no pattern speaks of".to_owned(),
     };
@@ -229,7 +306,8 @@ fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
     format!("roster {}: {what} {goes}", name(&it.roster))
 }
 
-/// The name of a file that a pattern fits, without keys: the `x` that stands for a wildcard may stand right before one.
+/// The name of a file that a pattern fits, without keys: the `x` that stands for a wildcard may
+/// stand right before one.
 fn example(file: &str) -> String {
     let mut shown = masked(file).into_owned();
     for (at, _) in file.match_indices('x') {
@@ -254,10 +332,20 @@ fn what(edit: &Edit) -> Option<String> {
 
 /// `breaks 3 agents, 18 bodies of 2 agents`; request lines are counted where there are no bodies.
 fn reach(cause: &Cause) -> String {
-    let agents = |verb: &str, number: usize| (number > 0).then(|| format!("{verb} {}", count(number, "agent")));
-    let verdicts = [agents("breaks", cause.broken.len()), agents("mends", cause.mended.len())];
+    let agents = |verb: &str, number: usize| {
+        (number > 0).then(|| format!("{verb} {}", count(number, "agent")))
+    };
+    let verdicts = [
+        agents("breaks", cause.broken.len()),
+        agents("mends", cause.mended.len()),
+    ];
     let changed = (!cause.changes.is_empty()).then(|| changed(cause));
-    verdicts.into_iter().flatten().chain(changed).collect::<Vec<_>>().join(", ")
+    verdicts
+        .into_iter()
+        .flatten()
+        .chain(changed)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn changed(cause: &Cause) -> String {
@@ -266,11 +354,16 @@ fn changed(cause: &Cause) -> String {
     match (cause.bodies(), requests) {
         (0, requests) => format!("{} of {agents}", count(requests, "request")),
         (bodies, 0) => format!("{} of {agents}", count(bodies, "body")),
-        (bodies, requests) => format!("{} and {} of {agents}", count(bodies, "body"), count(requests, "request")),
+        (bodies, requests) => format!(
+            "{} and {} of {agents}",
+            count(bodies, "body"),
+            count(requests, "request")
+        ),
     }
 }
 
-/// Returns whether bodies are still taken, and what a cached prefix loses; nothing of a cause that changes none.
+/// Returns whether bodies are still taken, and what a cached prefix loses; nothing of a cause that
+/// changes none.
 fn verdict(cause: &Cause) -> Option<String> {
     let is_valid = cause.broken.is_empty() && !cause.changes.is_empty();
     let told = [is_valid.then(|| "still valid".to_owned()), prefix(cause)];
@@ -283,20 +376,40 @@ fn prefix(cause: &Cause) -> Option<String> {
     if cause.bodies() == 0 {
         return None;
     }
-    let pointers: BTreeSet<Pointer> = cause.prefix.iter().map(|(_, loss)| Pointer::parse(&loss.pointer)).collect();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is at most 1")]
-    let shares: BTreeSet<u32> = cause.prefix.iter().map(|(_, loss)| (loss.share * 100.0).round() as u32).collect();
+    let pointers: BTreeSet<Pointer> = cause
+        .prefix
+        .iter()
+        .map(|(_, loss)| Pointer::parse(&loss.pointer))
+        .collect();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share is at most 1"
+    )]
+    let shares: BTreeSet<u32> = cause
+        .prefix
+        .iter()
+        .map(|(_, loss)| (loss.share * 100.0).round() as u32)
+        .collect();
     let (Some(least), Some(most)) = (shares.first(), shares.last()) else {
         return Some("cached prefix kept".to_owned());
     };
-    let share = if least == most { format!("{most} %") } else { format!("{least} % to {most} %") };
+    let share = if least == most {
+        format!("{most} %")
+    } else {
+        format!("{least} % to {most} %")
+    };
     let from = match pointers.iter().collect::<Vec<_>>().as_slice() {
         [only] => format!("from {only} on"),
         [first, second] => format!("from {first} or {second} on"),
         [first, ..] => format!("from {first} or another place on"),
         [] => String::new(),
     };
-    let agents: BTreeSet<&Arc<str>> = cause.prefix.iter().map(|(subject, _)| &subject.agent).collect();
+    let agents: BTreeSet<&Arc<str>> = cause
+        .prefix
+        .iter()
+        .map(|(subject, _)| &subject.agent)
+        .collect();
     let of = match agents.len() == cause.agents().len() {
         true => String::new(),
         false => format!(" of {}", count(agents.len(), "agent")),
@@ -304,17 +417,25 @@ fn prefix(cause: &Cause) -> Option<String> {
     Some(format!("cached prefix{of} lost {from} ({share})"))
 }
 
-/// Returns `true` if a text changed by just the lines that were edited, so that showing them again says nothing.
+/// Returns `true` if a text changed by just the lines that were edited, so that showing them again
+/// says nothing.
 fn repeats(block: &Block<'_>, cause: &Cause) -> bool {
-    let Some(hunks) = &block.hunks else { return false };
+    let Some(hunks) = &block.hunks else {
+        return false;
+    };
     let edits = Edit::shown(&cause.edits);
     let edited: Vec<_> = edits.iter().flat_map(|edit| &edit.hunks).collect();
     edited.len() == hunks.len()
         && hunks.iter().zip(edited).all(|(hunk, edit)| {
-            trimmed(&hunk.removed) == trimmed(&edit.removed) && trimmed(&hunk.added) == trimmed(&edit.added)
+            trimmed(&hunk.removed) == trimmed(&edit.removed)
+                && trimmed(&hunk.added) == trimmed(&edit.added)
         })
 }
 
 fn trimmed(lines: &[String]) -> Vec<String> {
-    lines.iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+    lines
+        .iter()
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
 }

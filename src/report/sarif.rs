@@ -1,6 +1,7 @@
 //! SARIF 2.1.0, for code scanning and editors.
 //!
-//! The format: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>. What GitHub reads of it:
+//! The format: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>. What GitHub
+//! reads of it:
 //! <https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning>.
 
 use std::sync::Arc;
@@ -15,26 +16,45 @@ use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::source::Sources;
 use crate::text::{Text, Within};
 
-/// One run with all findings, the rules that they are of, and fingerprints that survive moved lines.
+/// One run with all findings, the rules that they are of, and fingerprints that survive moved
+/// lines.
 #[derive(Debug, Clone, Default)]
 pub struct Sarif(pub Checkout);
 
 /// The schema that the document is valid against.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 /// The bases of paths: the checkout's top, and the files that come with `reqc`.
-const BASES: [(&str, &str); 2] =
-    [("%SRCROOT%", "The top of the checkout."), ("%BUNDLED%", "The files that come with reqc: `reqc list --bundled`.")];
+const BASES: [(&str, &str); 2] = [
+    ("%SRCROOT%", "The top of the checkout."),
+    (
+        "%BUNDLED%",
+        "The files that come with reqc: `reqc list --bundled`.",
+    ),
+];
 /// The characters that stay as they are in a path.
-const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+const PLAIN: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
 
 impl Format for Sarif {
     fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text {
-        let used: Vec<&Rule> = rules.iter().copied().filter(|rule| is_used(rule, &report.findings)).collect();
+        let used: Vec<&Rule> = rules
+            .iter()
+            .copied()
+            .filter(|rule| is_used(rule, &report.findings))
+            .collect();
         let mut prints = Fingerprints::default();
         let results = report.findings.iter().map(|finding| {
             let print = prints.next(finding, &report.sources);
             let index = used.iter().position(|rule| rule.code == finding.rule.code);
-            Written { checkout: &self.0, sources: &report.sources }.result(finding, index, &print)
+            Written {
+                checkout: &self.0,
+                sources: &report.sources,
+            }
+            .result(finding, index, &print)
         });
         Text::json(&json!({
             "$schema": SCHEMA,
@@ -54,11 +74,16 @@ impl Format for Sarif {
 }
 
 fn is_used(rule: &Rule, findings: &[Diagnostic]) -> bool {
-    findings.iter().any(|finding| finding.rule.code == rule.code)
+    findings
+        .iter()
+        .any(|finding| finding.rule.code == rule.code)
 }
 
 fn bases() -> Map<String, Value> {
-    BASES.into_iter().map(|(name, what)| (name.to_owned(), json!({"description": {"text": what}}))).collect()
+    BASES
+        .into_iter()
+        .map(|(name, what)| (name.to_owned(), json!({"description": {"text": what}})))
+        .collect()
 }
 
 fn driver(rules: &[&Rule]) -> Value {
@@ -91,7 +116,8 @@ fn descriptor(rule: &Rule) -> Value {
         let anchor = rule.code.replace('/', "");
         let version = env!("CARGO_PKG_VERSION");
         let family = rule.code.split('/').next().unwrap_or_default();
-        descriptor["helpUri"] = format!("{address}/blob/v{version}/docs/rules/{family}.md#{anchor}").into();
+        descriptor["helpUri"] =
+            format!("{address}/blob/v{version}/docs/rules/{family}.md#{anchor}").into();
     }
     descriptor
 }
@@ -119,7 +145,12 @@ impl Written<'_> {
             result["fixes"] = json!([self.fix(finding, &edit)]);
         }
         if !finding.related.is_empty() {
-            result["relatedLocations"] = finding.related.iter().enumerate().map(|it| self.related(it)).collect();
+            result["relatedLocations"] = finding
+                .related
+                .iter()
+                .enumerate()
+                .map(|it| self.related(it))
+                .collect();
         }
         result
     }
@@ -150,7 +181,9 @@ impl Written<'_> {
         let artifact = self.artifact(self.sources.get(label.span.file).path());
         match is_folder {
             true => json!({"artifactLocation": artifact}),
-            false => json!({"artifactLocation": artifact, "region": region(Region::of(label.span, self.sources))}),
+            false => {
+                json!({"artifactLocation": artifact, "region": region(Region::of(label.span, self.sources))})
+            }
         }
     }
 
@@ -179,7 +212,12 @@ fn message(text: &Text) -> Value {
 }
 
 fn region(region: Region) -> Value {
-    let Region { line, column, end_line, end_column } = region;
+    let Region {
+        line,
+        column,
+        end_line,
+        end_column,
+    } = region;
     json!({"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column})
 }
 
@@ -191,10 +229,19 @@ mod tests {
 
     #[test]
     fn paths_are_addresses_below_a_base() {
-        let written = Written { checkout: &Checkout::at("team"), sources: &Sources::default() };
+        let written = Written {
+            checkout: &Checkout::at("team"),
+            sources: &Sources::default(),
+        };
         let uri = |shown: &str| written.artifact(shown);
-        assert_eq!(uri("agents/a b:#.toml"), json!({"uri": "team/agents/a%20b%3A%23.toml", "uriBaseId": "%SRCROOT%"}));
-        assert_eq!(uri("bundled:agents/é"), json!({"uri": "agents/%C3%A9", "uriBaseId": "%BUNDLED%"}));
+        assert_eq!(
+            uri("agents/a b:#.toml"),
+            json!({"uri": "team/agents/a%20b%3A%23.toml", "uriBaseId": "%SRCROOT%"})
+        );
+        assert_eq!(
+            uri("bundled:agents/é"),
+            json!({"uri": "agents/%C3%A9", "uriBaseId": "%BUNDLED%"})
+        );
         assert_eq!(uri("/tmp/x"), json!({"uri": "file:///tmp/x"}));
         assert_eq!(uri("<stdin>")["uri"], "team/%3Cstdin%3E");
     }
@@ -205,7 +252,8 @@ mod tests {
         finding.agents.truncate(1);
         let rule = finding.rule;
         let report = report(sources, vec![finding], Summary::default());
-        let document: Value = serde_json::from_str(&Sarif::default().report(&report, &[rule])).expect("JSON");
+        let document: Value =
+            serde_json::from_str(&Sarif::default().report(&report, &[rule])).expect("JSON");
         let run = &document["runs"][0];
         assert_eq!(run["tool"]["driver"]["rules"][0]["id"], "render/undefined");
         insta::assert_snapshot!(serde_json::to_string_pretty(&run["results"][0]).expect("JSON"), @r#"
@@ -297,7 +345,8 @@ mod tests {
 
     #[test]
     fn nothing_found_is_a_run_without_results() {
-        let document: Value = serde_json::from_str(&Sarif::default().report(&Report::default(), &[])).expect("JSON");
+        let document: Value =
+            serde_json::from_str(&Sarif::default().report(&Report::default(), &[])).expect("JSON");
         assert_eq!(document["runs"][0]["results"], json!([]));
     }
 }

@@ -7,14 +7,18 @@ use crate::diag::{Diagnostic, Rule, count};
 use crate::source::Sources;
 use crate::text::{Text, text};
 
-/// `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then the summary. Changes are told as
-/// people are told them, in a layout.
+/// `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then the
+/// summary. Changes are told as people are told them, in a layout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Short(pub Layout);
 
 impl Format for Short {
     fn report(&self, report: &Report, rules: &[&'static Rule]) -> Text {
-        text!("{}{}", self.findings(report, rules), super::figures(&report.summary))
+        text!(
+            "{}{}",
+            self.findings(report, rules),
+            super::figures(&report.summary)
+        )
     }
 
     fn findings(&self, report: &Report, _: &[&'static Rule]) -> Text {
@@ -32,7 +36,10 @@ pub(super) fn line(finding: &Diagnostic, sources: &Sources) -> Text {
     let place = file.position(finding.primary.span.start as usize);
     let (severity, code) = (finding.severity.name(), finding.rule.code);
     let (path, message) = (name(file.path()), one_line(&finding.message));
-    let help = finding.help.as_ref().map_or(Text::new(), |help| text!(" (help: {})", one_line(help)));
+    let help = finding
+        .help
+        .as_ref()
+        .map_or(Text::new(), |help| text!(" (help: {})", one_line(help)));
     let reach = match finding.agents.len() {
         0 => Text::new(),
         agents => text!(" [reaches {}]", count(agents, "agent")),
@@ -41,7 +48,15 @@ pub(super) fn line(finding: &Diagnostic, sources: &Sources) -> Text {
         true => path,
         false => text!("{}:{}:{}", path, place.line, place.column),
     };
-    text!("{}: {}[{}]: {}{}{}\n", place, severity, code, message, help, reach)
+    text!(
+        "{}: {}[{}]: {}{}{}\n",
+        place,
+        severity,
+        code,
+        message,
+        help,
+        reach
+    )
 }
 
 #[cfg(test)]
@@ -56,7 +71,11 @@ mod tests {
         let (mut sources, error) = example();
         let empty = source(&mut sources, "empty.toml", "");
         let warning = Diagnostic::new(&WARNING, Span::file_start(empty), "two\nlines");
-        let summary = Summary { errors: 1, warnings: 1, ..Summary::default() };
+        let summary = Summary {
+            errors: 1,
+            warnings: 1,
+            ..Summary::default()
+        };
         let report = report(sources, vec![error, warning], summary);
         insta::assert_snapshot!(Short::default().report(&report, &[]).as_str(), @r#"
         partials/p.jinja:2:14: error[render/undefined]: `msg` has no `contnet` (help: did you mean `content`?) [reaches 14 agents]

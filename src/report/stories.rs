@@ -1,4 +1,5 @@
-//! Stories of conversations: for people, for programs, for a comment, and as a page with a timeline.
+//! Stories of conversations: for people, for programs, for a comment, and as a page with a
+//! timeline.
 
 mod sentences;
 mod html;
@@ -35,10 +36,14 @@ pub fn stories_text(stories: &Stories) -> Text {
 /// Returns the stories that are told: all with findings, and of the others the first.
 fn told(stories: &Stories) -> impl Iterator<Item = (usize, &crate::traffic::Story)> {
     let mut quiet = 0;
-    stories.stories.iter().enumerate().filter(move |(_, story)| {
-        quiet += usize::from(!story.has_findings());
-        story.has_findings() || quiet <= MOST_QUIET
-    })
+    stories
+        .stories
+        .iter()
+        .enumerate()
+        .filter(move |(_, story)| {
+            quiet += usize::from(!story.has_findings());
+            story.has_findings() || quiet <= MOST_QUIET
+        })
 }
 
 fn lines(sentence: &Sentence) -> Text {

@@ -33,15 +33,30 @@ fn groups(matrix: &Matrix) -> Vec<Group<'_>> {
     let mut groups: Vec<(String, Group<'_>)> = Vec::new();
     for column in &matrix.columns {
         let of_tools = column.verdicts.iter().enumerate();
-        let of_tools = of_tools.flat_map(|(index, verdict)| verdict.objections.iter().map(move |it| (Some(index), it)));
+        let of_tools = of_tools.flat_map(|(index, verdict)| {
+            verdict.objections.iter().map(move |it| (Some(index), it))
+        });
         let of_list = column.of_list.iter().map(|it| (None, it));
         for (tool, objection) in of_tools.chain(of_list) {
-            let key = format!("{:?} {} {}", objection.status, objection.rule.code, Problem::words(&objection.message));
-            let at = groups.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-                let group = Group { first: objection, targets: Vec::new(), tools: Vec::new(), sources: Vec::new() };
-                groups.push((key, group));
-                groups.len() - 1
-            });
+            let key = format!(
+                "{:?} {} {}",
+                objection.status,
+                objection.rule.code,
+                Problem::words(&objection.message)
+            );
+            let at = groups
+                .iter()
+                .position(|(known, _)| *known == key)
+                .unwrap_or_else(|| {
+                    let group = Group {
+                        first: objection,
+                        targets: Vec::new(),
+                        tools: Vec::new(),
+                        sources: Vec::new(),
+                    };
+                    groups.push((key, group));
+                    groups.len() - 1
+                });
             groups[at].1.add(column, tool, objection);
         }
     }
@@ -55,7 +70,8 @@ impl Group<'_> {
         if !self.targets.contains(&column.target.name) {
             self.targets.push(column.target.name);
         }
-        self.tools.extend(tool.filter(|index| !self.tools.contains(index)));
+        self.tools
+            .extend(tool.filter(|index| !self.tools.contains(index)));
         for source in evidence(objection.rule, column.target.server) {
             if !self.sources.contains(&source) {
                 self.sources.push(source);
@@ -65,7 +81,11 @@ impl Group<'_> {
 
     /// The names of the tools, as many as are shown.
     fn named(&self, matrix: &Matrix) -> String {
-        let names = self.tools.iter().take(MOST_NAMED).map(|index| matrix.tools[*index].name.as_str());
+        let names = self
+            .tools
+            .iter()
+            .take(MOST_NAMED)
+            .map(|index| matrix.tools[*index].name.as_str());
         let mut shown = names.collect::<Vec<_>>().join(", ");
         if self.tools.len() > MOST_NAMED {
             shown.push_str(&format!(" and {} more", self.tools.len() - MOST_NAMED));
@@ -76,11 +96,19 @@ impl Group<'_> {
     /// Where it is known from.
     fn known_from(&self) -> String {
         match self.sources.is_empty() {
-            true => format!("the schema of the wire format, `reqc rule {}`", self.first.rule.code),
+            true => format!(
+                "the schema of the wire format, `reqc rule {}`",
+                self.first.rule.code
+            ),
             false => {
                 let mut sources: Vec<&&Evidence> = self.sources.iter().collect();
                 sources.sort_by_key(|source| rank(source.rank()));
-                sources.iter().take(MOST_SOURCES).map(|source| source.source).collect::<Vec<_>>().join(", ")
+                sources
+                    .iter()
+                    .take(MOST_SOURCES)
+                    .map(|source| source.source)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             }
         }
     }
@@ -111,9 +139,18 @@ fn letter(index: usize) -> char {
 
 /// The figures of a column, in words.
 fn figures(column: &Column) -> String {
-    let told = Status::ALL.into_iter().rev().filter(|status| *status != Status::Taken && column.with(*status) > 0);
-    let mut told: Vec<String> = told.map(|status| format!("{} {}", column.with(status), status.name())).collect();
-    if column.of_list.iter().any(|objection| objection.status == Status::Refused) {
+    let told = Status::ALL
+        .into_iter()
+        .rev()
+        .filter(|status| *status != Status::Taken && column.with(*status) > 0);
+    let mut told: Vec<String> = told
+        .map(|status| format!("{} {}", column.with(status), status.name()))
+        .collect();
+    if column
+        .of_list
+        .iter()
+        .any(|objection| objection.status == Status::Refused)
+    {
         told.push("the list refused".to_owned());
     }
     if told.is_empty() {
@@ -135,24 +172,56 @@ pub fn tools_text(source: &str, matrix: &Matrix) -> Text {
     let mut shown = text!("{} of {}\n\n", count(matrix.tools.len(), "tool"), source);
     for (index, column) in matrix.columns.iter().enumerate() {
         let name = text!("{}", column.target.name).padded(17);
-        shown.push(&text!("  {} {} {}; {}\n", letter(index).to_string(), name, figures(column), tokens(column)));
+        shown.push(&text!(
+            "  {} {} {}; {}\n",
+            letter(index).to_string(),
+            name,
+            figures(column),
+            tokens(column)
+        ));
     }
-    let widest = matrix.tools.iter().map(|tool| Text::line(&tool.name).cut(WIDEST_NAME).width()).max();
+    let widest = matrix
+        .tools
+        .iter()
+        .map(|tool| Text::line(&tool.name).cut(WIDEST_NAME).width())
+        .max();
     let widest = widest.unwrap_or_default().max("tool".len());
-    let letters: String = (0..matrix.columns.len()).flat_map(|index| [' ', letter(index)]).collect();
-    shown.push(&text!("\n  {} {}  tokens\n", text!("tool").padded(widest), letters));
+    let letters: String = (0..matrix.columns.len())
+        .flat_map(|index| [' ', letter(index)])
+        .collect();
+    shown.push(&text!(
+        "\n  {} {}  tokens\n",
+        text!("tool").padded(widest),
+        letters
+    ));
     for (index, tool) in matrix.tools.iter().enumerate() {
         let verdicts = || matrix.columns.iter().map(|column| &column.verdicts[index]);
-        let marks: String = verdicts().flat_map(|verdict| [" ", mark(verdict.status)]).collect();
-        let tokens = verdicts().map(|verdict| verdict.tokens).max().unwrap_or_default();
+        let marks: String = verdicts()
+            .flat_map(|verdict| [" ", mark(verdict.status)])
+            .collect();
+        let tokens = verdicts()
+            .map(|verdict| verdict.tokens)
+            .max()
+            .unwrap_or_default();
         let name = Text::line(&tool.name).cut(WIDEST_NAME).padded(widest);
-        shown.push(&text!("  {} {}  {:>6}\n", name, marks, usize::try_from(tokens).unwrap_or(usize::MAX)));
+        shown.push(&text!(
+            "  {} {}  {:>6}\n",
+            name,
+            marks,
+            usize::try_from(tokens).unwrap_or(usize::MAX)
+        ));
     }
-    shown.push(&text!("\n  + taken   ~ weakened in silence   ? reports disagree   x refused\n"));
+    shown.push(&text!(
+        "\n  + taken   ~ weakened in silence   ? reports disagree   x refused\n"
+    ));
     for group in groups(matrix) {
         shown.push(&group_text(matrix, &group));
     }
-    for column in matrix.columns.iter().filter(|column| column.verdicts.iter().any(|it| !it.dropped.is_empty())) {
+    for column in matrix
+        .columns
+        .iter()
+        .filter(|column| column.verdicts.iter().any(|it| !it.dropped.is_empty()))
+    {
         shown.push(&dropped_text(column));
     }
     shown
@@ -166,16 +235,29 @@ fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
         Status::Weakened => "weakened by",
         Status::Taken => "told of",
     };
-    let mut shown = text!("\n{} {}: {}\n", verb, group.targets.join(", "), first.rule.code);
+    let mut shown = text!(
+        "\n{} {}: {}\n",
+        verb,
+        group.targets.join(", "),
+        first.rule.code
+    );
     let example = match (first.pointer.is_empty(), group.tools.first()) {
         (false, Some(index)) => {
-            text!(" ({}: {})", Text::line(&matrix.tools[*index].name).cut(WIDEST_NAME), &first.pointer)
+            text!(
+                " ({}: {})",
+                Text::line(&matrix.tools[*index].name).cut(WIDEST_NAME),
+                &first.pointer
+            )
         }
         _ => Text::new(),
     };
     shown.push(&text!("  {}{}\n", &first.message, example));
     if !group.tools.is_empty() {
-        shown.push(&text!("  {}: {}\n", count(group.tools.len(), "tool"), group.named(matrix)));
+        shown.push(&text!(
+            "  {}: {}\n",
+            count(group.tools.len(), "tool"),
+            group.named(matrix)
+        ));
     }
     if let Some(help) = &first.help {
         shown.push(&text!("  help: {}\n", help));
@@ -188,7 +270,10 @@ fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
 fn dropped(column: &Column) -> Vec<(String, usize)> {
     let mut keywords: Vec<(String, usize)> = Vec::new();
     for loss in column.verdicts.iter().flat_map(|verdict| &verdict.dropped) {
-        match keywords.iter_mut().find(|(keyword, _)| *keyword == loss.keyword) {
+        match keywords
+            .iter_mut()
+            .find(|(keyword, _)| *keyword == loss.keyword)
+        {
             Some((_, times)) => *times += 1,
             None => keywords.push((loss.keyword.clone(), 1)),
         }
@@ -198,18 +283,32 @@ fn dropped(column: &Column) -> Vec<(String, usize)> {
 }
 
 fn dropped_text(column: &Column) -> Text {
-    let keywords = dropped(column).into_iter().take(12).map(|(keyword, times)| format!("{keyword} {times}×"));
+    let keywords = dropped(column)
+        .into_iter()
+        .take(12)
+        .map(|(keyword, times)| format!("{keyword} {times}×"));
     let keywords: Vec<String> = keywords.collect();
-    text!("\n{} passes over in silence: {}\n", column.target.name, keywords.join(", "))
+    text!(
+        "\n{} passes over in silence: {}\n",
+        column.target.name,
+        keywords.join(", ")
+    )
 }
 
 /// Returns the matrix for a comment on a pull request or a summary.
 pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
-    let mut page = format!("### {} of {}\n\n| tool |", count(matrix.tools.len(), "tool"), code(source));
+    let mut page = format!(
+        "### {} of {}\n\n| tool |",
+        count(matrix.tools.len(), "tool"),
+        code(source)
+    );
     for column in &matrix.columns {
         page.push_str(&format!(" {} |", column.target.name));
     }
-    page.push_str(&format!("\n| --- |{}\n", " --- |".repeat(matrix.columns.len())));
+    page.push_str(&format!(
+        "\n| --- |{}\n",
+        " --- |".repeat(matrix.columns.len())
+    ));
     for (index, tool) in matrix.tools.iter().enumerate() {
         let cells = matrix.columns.iter().map(|column| {
             let verdict = &column.verdicts[index];
@@ -219,9 +318,16 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
             };
             format!(" {word}, {} |", verdict.tokens)
         });
-        page.push_str(&format!("| {} |{}\n", code(&tool.name), cells.collect::<String>()));
+        page.push_str(&format!(
+            "| {} |{}\n",
+            code(&tool.name),
+            cells.collect::<String>()
+        ));
     }
-    let sums = matrix.columns.iter().map(|column| format!(" {}; {} |", figures(column), tokens(column)));
+    let sums = matrix
+        .columns
+        .iter()
+        .map(|column| format!(" {}; {} |", figures(column), tokens(column)));
     page.push_str(&format!("| all |{}\n", sums.collect::<String>()));
     for group in groups(matrix) {
         let first = group.first;
@@ -233,15 +339,29 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
             first.rule.code
         ));
         if !group.tools.is_empty() {
-            page.push_str(&format!("  {}: {}\n", count(group.tools.len(), "tool"), html(&group.named(matrix))));
+            page.push_str(&format!(
+                "  {}: {}\n",
+                count(group.tools.len(), "tool"),
+                html(&group.named(matrix))
+            ));
         }
         page.push_str(&format!("  known from: {}\n", html(&group.known_from())));
     }
-    for column in matrix.columns.iter().filter(|column| !dropped(column).is_empty()) {
-        let keywords =
-            dropped(column).into_iter().take(12).map(|(keyword, times)| format!("{} {times}×", code(&keyword)));
+    for column in matrix
+        .columns
+        .iter()
+        .filter(|column| !dropped(column).is_empty())
+    {
+        let keywords = dropped(column)
+            .into_iter()
+            .take(12)
+            .map(|(keyword, times)| format!("{} {times}×", code(&keyword)));
         let keywords: Vec<String> = keywords.collect();
-        page.push_str(&format!("\n- {} passes over in silence: {}\n", column.target.name, keywords.join(", ")));
+        page.push_str(&format!(
+            "\n- {} passes over in silence: {}\n",
+            column.target.name,
+            keywords.join(", ")
+        ));
     }
     Text::script(&page)
 }
@@ -274,7 +394,9 @@ pub fn tools_json(source: &str, matrix: &Matrix) -> Value {
 
 fn objection(column: &Column, it: &Objection) -> Value {
     let sources = evidence(it.rule, column.target.server);
-    let sources = sources.iter().map(|it| json!({"source": it.source, "shows": it.shows, "seen": it.seen}));
+    let sources = sources
+        .iter()
+        .map(|it| json!({"source": it.source, "shows": it.shows, "seen": it.seen}));
     json!({
         "status": it.status.name(), "code": it.rule.code, "pointer": it.pointer, "message": it.message, "help": it.help,
         "evidence": sources.collect::<Vec<_>>(),
@@ -309,14 +431,33 @@ fn tool_losses(tool: &LoweredTool) -> Text {
         shown.push(&text!("{}: is called `{}`\n", name, renamed));
     }
     if let Some((target, why)) = &tool.instead {
-        shown.push(&text!("{}: written as for {}: {}\n", name, target.name, why));
+        shown.push(&text!(
+            "{}: written as for {}: {}\n",
+            name,
+            target.name,
+            why
+        ));
     }
     if let Some(why) = &tool.refused {
-        shown.push(&text!("{}: left out, nothing nearer is taken: {}\n", name, why));
+        shown.push(&text!(
+            "{}: left out, nothing nearer is taken: {}\n",
+            name,
+            why
+        ));
     }
     for loss in &tool.losses {
-        let at = if loss.pointer.is_empty() { "the root" } else { &loss.pointer };
-        shown.push(&text!("{}: {}: `{}` {}\n", name, at, &loss.keyword, &loss.became));
+        let at = if loss.pointer.is_empty() {
+            "the root"
+        } else {
+            &loss.pointer
+        };
+        shown.push(&text!(
+            "{}: {}: `{}` {}\n",
+            name,
+            at,
+            &loss.keyword,
+            &loss.became
+        ));
     }
     shown
 }

@@ -36,17 +36,20 @@ pub struct Hierarchy {
     links: Vec<Option<ProfileId>>,
     usable: Vec<bool>,
     by_name: HashMap<Arc<str>, ProfileId>,
-    /// Bundled profiles whose name one of the repository has: for other bundled ones the name still means these.
+    /// Bundled profiles whose name one of the repository has: for other bundled ones the name still
+    /// means these.
     taken: HashMap<Arc<str>, ProfileId>,
 }
 
 impl Hierarchy {
-    /// Builds the hierarchy; every mistake is reported once, where it was made. In a collection of the original client a profile may
-    /// have the name of a bundled one, which is a warning.
+    /// Builds the hierarchy; every mistake is reported once, where it was made. In a collection of
+    /// the original client a profile may have the name of a bundled one, which is a warning.
     pub fn build(profiles: Vec<Profile>, dialect: Dialect) -> (Hierarchy, Vec<Diagnostic>) {
         let mut findings = Vec::new();
-        let mut hierarchy =
-            Hierarchy { usable: profiles.iter().map(|it| !it.broken).collect(), ..Hierarchy::default() };
+        let mut hierarchy = Hierarchy {
+            usable: profiles.iter().map(|it| !it.broken).collect(),
+            ..Hierarchy::default()
+        };
         hierarchy.profiles = profiles;
         hierarchy.index(dialect, &mut findings);
         hierarchy.link(&mut findings);
@@ -72,7 +75,9 @@ impl Hierarchy {
 
     /// The names of all profiles.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.profiles.iter().map(|profile| profile.name.value.as_ref())
+        self.profiles
+            .iter()
+            .map(|profile| profile.name.value.as_ref())
     }
 
     /// The parent of a profile.
@@ -80,10 +85,12 @@ impl Hierarchy {
         self.parents[id.index()]
     }
 
-    /// The profile and its ancestors, itself first; `None` if one of them has a finding that makes it unusable.
+    /// The profile and its ancestors, itself first; `None` if one of them has a finding that makes
+    /// it unusable.
     pub fn chain(&self, id: ProfileId) -> Option<Vec<&Profile>> {
-        let ids: Vec<ProfileId> =
-            std::iter::successors(Some(id), |id| self.parents[id.index()]).take(MAX_CHAIN + 1).collect();
+        let ids: Vec<ProfileId> = std::iter::successors(Some(id), |id| self.parents[id.index()])
+            .take(MAX_CHAIN + 1)
+            .collect();
         let usable = ids.len() <= MAX_CHAIN && ids.iter().all(|id| self.usable[id.index()]);
         usable.then(|| ids.iter().map(|id| &self.profiles[id.index()]).collect())
     }
@@ -93,12 +100,13 @@ impl Hierarchy {
         self.usable[id.index()] = false;
     }
 
-    /// The profile and what it descends from, as the files say it: each once, even around a cycle, and of a chain that is
-    /// much too long the nearest.
+    /// The profile and what it descends from, as the files say it: each once, even around a cycle,
+    /// and of a chain that is much too long the nearest.
     pub fn lineage(&self, id: ProfileId) -> Vec<ProfileId> {
         let mut lineage = vec![id];
         while lineage.len() <= 2 * MAX_CHAIN
-            && let Some(next) = self.links[lineage[lineage.len() - 1].index()].filter(|next| !lineage.contains(next))
+            && let Some(next) = self.links[lineage[lineage.len() - 1].index()]
+                .filter(|next| !lineage.contains(next))
         {
             lineage.push(next);
         }
@@ -151,16 +159,23 @@ impl Hierarchy {
         self.parents = vec![None; self.profiles.len()];
         let mut suggestions = Suggestions::default();
         for (index, profile) in self.profiles.iter().enumerate() {
-            let Some(extends) = &profile.extends else { continue };
+            let Some(extends) = &profile.extends else {
+                continue;
+            };
             match self.meant(profile.layer, &extends.value) {
                 Some(parent) => self.parents[index] = Some(parent),
                 None => {
                     let message = format!("there is no profile `{}` to extend", extends.value);
                     let known = self.by_name.keys().map(AsRef::as_ref);
-                    let help = suggestions.did_you_mean(&extends.value, known).unwrap_or_else(|| {
-                        "write a profile's `name`, not its file; `reqc list --all` shows them".to_owned()
-                    });
-                    findings.push(Diagnostic::new(&rules::UNKNOWN_PARENT, extends.span, message).help(help));
+                    let help = suggestions
+                        .did_you_mean(&extends.value, known)
+                        .unwrap_or_else(|| {
+                            "write a profile's `name`, not its file; `reqc list --all` shows them"
+                                .to_owned()
+                        });
+                    findings.push(
+                        Diagnostic::new(&rules::UNKNOWN_PARENT, extends.span, message).help(help),
+                    );
                     self.usable[index] = false;
                 }
             }
@@ -177,7 +192,11 @@ impl Hierarchy {
 
     /// Finds each cycle once and cuts it, so that chains end.
     fn find_cycles(&mut self, findings: &mut Vec<Diagnostic>) {
-        let parents: Vec<Option<usize>> = self.parents.iter().map(|parent| parent.map(ProfileId::index)).collect();
+        let parents: Vec<Option<usize>> = self
+            .parents
+            .iter()
+            .map(|parent| parent.map(ProfileId::index))
+            .collect();
         for cycle in chain::circles(&parents) {
             findings.push(self.cycle(&cycle));
             for member in cycle {
@@ -194,12 +213,18 @@ impl Hierarchy {
             [only] => format!("`{}` extends itself", only.name.value),
             _ => {
                 let names: Vec<&str> = members.iter().map(|it| it.name.value.as_ref()).collect();
-                format!("profiles extend each other in a circle: {}", chain::describe(&names))
+                format!(
+                    "profiles extend each other in a circle: {}",
+                    chain::describe(&names)
+                )
             }
         };
         let mut finding = Diagnostic::new(&rules::CYCLE, extends(members[0]), message);
         for member in members.iter().take(chain::SHOWN).skip(1) {
-            finding = finding.related(extends(member), format!("`{}` goes on to here", member.name.value));
+            finding = finding.related(
+                extends(member),
+                format!("`{}` goes on to here", member.name.value),
+            );
         }
         finding.help(match members.as_slice() {
             [_] => "remove this `extends`, or name another profile",
@@ -209,13 +234,18 @@ impl Hierarchy {
 
     fn find_depths(&mut self, findings: &mut Vec<Diagnostic>) {
         for index in 0..self.profiles.len() {
-            let depth = std::iter::successors(Some(index), |&at| self.parents[at].map(ProfileId::index))
-                .take(MAX_CHAIN + 2)
-                .count();
+            let depth =
+                std::iter::successors(Some(index), |&at| self.parents[at].map(ProfileId::index))
+                    .take(MAX_CHAIN + 2)
+                    .count();
             // Only the first that is too deep: what descends from it is skipped.
             if depth == MAX_CHAIN + 1 {
-                let extends = self.profiles[index].extends.as_ref().expect("a long chain extends something");
-                let message = format!("this chain of `extends` is longer than {MAX_CHAIN} profiles");
+                let extends = self.profiles[index]
+                    .extends
+                    .as_ref()
+                    .expect("a long chain extends something");
+                let message =
+                    format!("this chain of `extends` is longer than {MAX_CHAIN} profiles");
                 findings.push(
                     Diagnostic::new(&rules::TOO_DEEP, extends.span, message)
                         .help("merge some of the levels in between"),
@@ -227,7 +257,11 @@ impl Hierarchy {
 }
 
 fn extends(profile: &Profile) -> crate::source::Span {
-    profile.extends.as_ref().expect("members of a cycle extend something").span
+    profile
+        .extends
+        .as_ref()
+        .expect("members of a cycle extend something")
+        .span
 }
 
 /// The finding of a profile with the name of a bundled one.
@@ -236,9 +270,16 @@ fn bundled_name(profile: &Profile, dialect: Dialect) -> Diagnostic {
     let message = format!("`{}` is the name of a bundled profile", name.value);
     let finding = Diagnostic::new(&repo_rules::BUNDLED_NAME, name.span, message);
     if dialect == Dialect::Inja {
-        let help = "profiles of the repository that extend it mean this one; another name would say so";
-        return Diagnostic { severity: Severity::Warning, ..finding.help(help) };
+        let help =
+            "profiles of the repository that extend it mean this one; another name would say so";
+        return Diagnostic {
+            severity: Severity::Warning,
+            ..finding.help(help)
+        };
     }
-    let help = format!("choose another name; to start from the bundled one, write `extends = \"{}\"`", name.value);
+    let help = format!(
+        "choose another name; to start from the bundled one, write `extends = \"{}\"`",
+        name.value
+    );
     finding.help(help)
 }

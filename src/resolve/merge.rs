@@ -55,9 +55,14 @@ impl<'r> Merged<'r> {
         Span::new(self.file, self.key.span.clone())
     }
 
-    /// The level that a merged table begins at: the farthest of those that `takes`, without a break. Of any other value the nearest.
+    /// The level that a merged table begins at: the farthest of those that `takes`, without a
+    /// break. Of any other value the nearest.
     pub fn beginning(&self, takes: impl Fn(FileId) -> bool) -> Level<'r> {
-        let nearest = Level { file: self.file, key: self.key, node: self.node };
+        let nearest = Level {
+            file: self.file,
+            key: self.key,
+            node: self.node,
+        };
         let farther = self
             .overrode
             .iter()
@@ -80,7 +85,10 @@ impl<'r> MergedTable<'r> {
 
     /// The members in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'r str, &Merged<'r>)> {
-        self.entries.iter().filter(|(_, merged)| !merged.is_removed).map(|(key, merged)| (*key, merged))
+        self.entries
+            .iter()
+            .filter(|(_, merged)| !merged.is_removed)
+            .map(|(key, merged)| (*key, merged))
     }
 
     /// Returns `true` if there is no member.
@@ -90,8 +98,9 @@ impl<'r> MergedTable<'r> {
 
     /// Merges a level over this table.
     ///
-    /// Tables merge key by key at any depth; everything else, arrays too, is replaced whole. Merging an empty
-    /// table changes nothing; merging is associative; the last level that speaks of a value wins.
+    /// Tables merge key by key at any depth; everything else, arrays too, is replaced whole.
+    /// Merging an empty table changes nothing; merging is associative; the last level that speaks
+    /// of a value wins.
     pub fn merge(&mut self, file: FileId, table: &'r Table, findings: &mut Vec<Diagnostic>) {
         for (key, node) in &table.entries {
             match self.entries.get_mut(key.name.as_str()) {
@@ -101,10 +110,13 @@ impl<'r> MergedTable<'r> {
         }
     }
 
-    /// Removes the value at `path` inside the member `root`, as is said at `by`; `false` if there is none. Room is made by
+    /// Removes the value at `path` inside the member `root`, as is said at `by`; `false` if there
+    /// is none. Room is made by
     /// [`sweep`](MergedTable::sweep), once for many.
     pub fn remove(&mut self, root: &str, path: &[String], by: Span) -> bool {
-        let Some(children) = self.there(root).and_then(|merged| merged.children.as_mut()) else { return false };
+        let Some(children) = self.there(root).and_then(|merged| merged.children.as_mut()) else {
+            return false;
+        };
         match path {
             [] => false,
             [last] => children.take_out(last, by),
@@ -113,7 +125,9 @@ impl<'r> MergedTable<'r> {
     }
 
     fn take_out(&mut self, key: &str, by: Span) -> bool {
-        let Some(merged) = self.there(key) else { return false };
+        let Some(merged) = self.there(key) else {
+            return false;
+        };
         merged.is_removed = true;
         self.unset.push((key.to_owned(), by));
         true
@@ -124,17 +138,26 @@ impl<'r> MergedTable<'r> {
         if self.get(key).is_some() {
             return None;
         }
-        self.unset.iter().rev().find(|(name, _)| name == key).map(|(_, by)| *by)
+        self.unset
+            .iter()
+            .rev()
+            .find(|(name, _)| name == key)
+            .map(|(_, by)| *by)
     }
 
     fn there(&mut self, key: &str) -> Option<&mut Merged<'r>> {
-        self.entries.get_mut(key).filter(|merged| !merged.is_removed)
+        self.entries
+            .get_mut(key)
+            .filter(|merged| !merged.is_removed)
     }
 
     /// Forgets what was removed.
     pub fn sweep(&mut self) {
         self.entries.retain(|_, merged| !merged.is_removed);
-        self.entries.values_mut().filter_map(|merged| merged.children.as_mut()).for_each(MergedTable::sweep);
+        self.entries
+            .values_mut()
+            .filter_map(|merged| merged.children.as_mut())
+            .for_each(MergedTable::sweep);
     }
 }
 
@@ -143,25 +166,56 @@ impl<'r> Merged<'r> {
         let children = match &node.kind {
             Kind::Table(table) => {
                 let entries = table.entries.iter();
-                let entries = entries.map(|(key, node)| (key.name.as_str(), Merged::new(file, key, node)));
-                Some(MergedTable { entries: entries.collect(), unset: Vec::new() })
+                let entries =
+                    entries.map(|(key, node)| (key.name.as_str(), Merged::new(file, key, node)));
+                Some(MergedTable {
+                    entries: entries.collect(),
+                    unset: Vec::new(),
+                })
             }
             _ => None,
         };
-        Merged { file, key, node, children, overrode: Vec::new(), is_removed: false }
+        Merged {
+            file,
+            key,
+            node,
+            children,
+            overrode: Vec::new(),
+            is_removed: false,
+        }
     }
 
-    fn override_with(&mut self, file: FileId, key: &'r Key, node: &'r Node, findings: &mut Vec<Diagnostic>) {
-        let before = Level { file: self.file, key: self.key, node: self.node };
+    fn override_with(
+        &mut self,
+        file: FileId,
+        key: &'r Key,
+        node: &'r Node,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        let before = Level {
+            file: self.file,
+            key: self.key,
+            node: self.node,
+        };
         match (&mut self.children, &node.kind) {
             (Some(children), Kind::Table(table)) => children.merge(file, table, findings),
             (None, kind) if !matches!(kind, Kind::Table(_)) => {}
             (children, _) => {
-                let (was, becomes) =
-                    if children.is_some() { ("a table", node.describe()) } else { (before.node.describe(), "a table") };
+                let (was, becomes) = if children.is_some() {
+                    ("a table", node.describe())
+                } else {
+                    (before.node.describe(), "a table")
+                };
                 let message = format!("`{}` was {was} and becomes {becomes}", key.name);
-                let finding = Diagnostic::new(&rules::KIND_CHANGE, Span::new(file, node.span.clone()), message);
-                let finding = finding.related(Span::new(before.file, before.node.span.clone()), "inherited from here");
+                let finding = Diagnostic::new(
+                    &rules::KIND_CHANGE,
+                    Span::new(file, node.span.clone()),
+                    message,
+                );
+                let finding = finding.related(
+                    Span::new(before.file, before.node.span.clone()),
+                    "inherited from here",
+                );
                 findings.push(finding.help("if this is meant, list the path in `unset`"));
                 *children = Merged::new(file, key, node).children;
             }
@@ -181,7 +235,9 @@ mod tests {
         let file = Sources::default().add("x", SourceText::from_bytes(b"").expect("empty"));
         let mut findings = Vec::new();
         let mut merged = MergedTable::default();
-        levels.iter().for_each(|level| merged.merge(file, level, &mut findings));
+        levels
+            .iter()
+            .for_each(|level| merged.merge(file, level, &mut findings));
         (to_json(&merged), findings.len())
     }
 
@@ -205,7 +261,14 @@ mod tests {
         let parent = parse("a = 1\nlist = [1, 2]\n[t]\nx = 1\ny = 2\n");
         let child = parse("new = 0\nlist = [3]\n[t]\ny = 9\n");
         let (merged, findings) = merge(&[&parent, &child]);
-        assert_eq!(merged.as_object().expect("a table").keys().collect::<Vec<_>>(), ["a", "list", "t", "new"]);
+        assert_eq!(
+            merged
+                .as_object()
+                .expect("a table")
+                .keys()
+                .collect::<Vec<_>>(),
+            ["a", "list", "t", "new"]
+        );
         assert_eq!(merged["t"]["y"], "Integer(9)");
         assert_eq!(merged["t"]["x"], "Integer(1)");
         assert_eq!(findings, 0);
@@ -214,16 +277,26 @@ mod tests {
     }
 
     fn table() -> impl Strategy<Value = Table> {
-        let leaf = (0..4i64).prop_map(|value| Node { kind: Kind::Integer(value), span: 0..0 });
+        let leaf = (0..4i64).prop_map(|value| Node {
+            kind: Kind::Integer(value),
+            span: 0..0,
+        });
         let node = leaf.prop_recursive(3, 16, 3, |inner| {
-            prop::collection::btree_map("[a-c]", inner, 0..3)
-                .prop_map(|entries| Node { kind: Kind::Table(of(entries)), span: 0..0 })
+            prop::collection::btree_map("[a-c]", inner, 0..3).prop_map(|entries| Node {
+                kind: Kind::Table(of(entries)),
+                span: 0..0,
+            })
         });
         prop::collection::btree_map("[a-c]", node, 0..3).prop_map(of)
     }
 
     fn of(entries: std::collections::BTreeMap<String, Node>) -> Table {
-        Table { entries: entries.into_iter().map(|(name, node)| (Key { name, span: 0..0 }, node)).collect() }
+        Table {
+            entries: entries
+                .into_iter()
+                .map(|(name, node)| (Key { name, span: 0..0 }, node))
+                .collect(),
+        }
     }
 
     proptest! {

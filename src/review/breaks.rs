@@ -1,7 +1,8 @@
 //! Which edits break agents, and which mend them, proven by compiling.
 //!
-//! An edit breaks an agent if the older side with this edit alone has an error of a rule that the newer side has for the agent, too. If
-//! no edit does so alone, the fewest that do so together are the cause. Mending is the same, with no error as the proof.
+//! An edit breaks an agent if the older side with this edit alone has an error of a rule that the
+//! newer side has for the agent, too. If no edit does so alone, the fewest that do so together are
+//! the cause. Mending is the same, with no error as the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +11,9 @@ use super::edit::{EditKind, Edits};
 use super::proof::{Cluster, Load};
 use super::reach::Reach;
 use super::roll::OlderNames;
-use crate::compile::{Before, BrokenAgent, Comparing, Outcome, PolicyOptions, Report, Selection, changed};
+use crate::compile::{
+    Before, BrokenAgent, Comparing, Outcome, PolicyOptions, Report, Selection, changed,
+};
 use crate::diag::Severity;
 use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;
@@ -56,7 +59,9 @@ impl Wanted<'_> {
 
     fn is_met(&self, agent: &Arc<str>, made: &Made) -> bool {
         match (self, made.codes.get(agent)) {
-            (Wanted::Errors(codes), Some(found)) => codes.get(agent).is_some_and(|codes| !codes.is_disjoint(found)),
+            (Wanted::Errors(codes), Some(found)) => codes
+                .get(agent)
+                .is_some_and(|codes| !codes.is_disjoint(found)),
             (Wanted::Errors(_), None) => false,
             (Wanted::NoError(_), found) => found.is_none() && made.outcomes.contains_key(agent),
         }
@@ -69,26 +74,44 @@ struct Made {
     codes: Codes,
 }
 
-/// The agents whose files have errors that leave them no name, with the paths of the files: no finding can name these agents.
+/// The agents whose files have errors that leave them no name, with the paths of the files: no
+/// finding can name these agents.
 pub(super) type Nameless = BTreeMap<Arc<str>, Arc<str>>;
 
 /// Takes gone agents for broken ones if their files are there, with errors.
 pub(super) fn nameless(gone: Nameless, report: &Report) -> Nameless {
-    let errors = report.findings.iter().filter(|finding| finding.severity == Severity::Error);
-    let paths: BTreeSet<&Arc<str>> = errors.map(|error| report.sources.get(error.primary.span.file).path()).collect();
-    gone.into_iter().filter(|(_, path)| paths.contains(path)).collect()
+    let errors = report
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error);
+    let paths: BTreeSet<&Arc<str>> = errors
+        .map(|error| report.sources.get(error.primary.span.file).path())
+        .collect();
+    gone.into_iter()
+        .filter(|(_, path)| paths.contains(path))
+        .collect()
 }
 
 /// The codes of errors that a report has, by agent.
 pub(super) fn codes_of(report: &Report, nameless: &Nameless) -> Codes {
     let mut codes = Codes::new();
-    for finding in report.findings.iter().filter(|finding| finding.severity == Severity::Error) {
+    for finding in report
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+    {
         let path = report.sources.get(finding.primary.span.file).path();
         for (agent, _) in nameless.iter().filter(|(_, of_agent)| *of_agent == path) {
-            codes.entry(Arc::clone(agent)).or_default().insert(finding.rule.code);
+            codes
+                .entry(Arc::clone(agent))
+                .or_default()
+                .insert(finding.rule.code);
         }
         for agent in &finding.agents {
-            codes.entry(Arc::clone(agent)).or_default().insert(finding.rule.code);
+            codes
+                .entry(Arc::clone(agent))
+                .or_default()
+                .insert(finding.rule.code);
         }
     }
     codes
@@ -100,8 +123,11 @@ impl Trials<'_> {
         let mut clusters = Clusters::new();
         let mut open: BTreeSet<&Arc<str>> = wanted.agents();
         for piece in self.pieces(&open) {
-            let reached: BTreeSet<&Arc<str>> =
-                wanted.agents().into_iter().filter(|agent| !self.candidates(agent).is_disjoint(&piece)).collect();
+            let reached: BTreeSet<&Arc<str>> = wanted
+                .agents()
+                .into_iter()
+                .filter(|agent| !self.candidates(agent).is_disjoint(&piece))
+                .collect();
             let done = self.done(&piece, &reached, wanted);
             open.retain(|agent| !done.contains(*agent));
             if !done.is_empty() {
@@ -118,10 +144,17 @@ impl Trials<'_> {
     }
 
     /// Returns what changes in agents with errors if the edits that break them are left out.
-    pub(super) fn beside(&self, broken: &[BrokenAgent], left_out: &BTreeMap<Arc<str>, Cluster>) -> Vec<ChangedFile> {
+    pub(super) fn beside(
+        &self,
+        broken: &[BrokenAgent],
+        left_out: &BTreeMap<Arc<str>, Cluster>,
+    ) -> Vec<ChangedFile> {
         let mut by_cluster: BTreeMap<&Cluster, Vec<&BrokenAgent>> = BTreeMap::new();
         for agent in broken {
-            if let Some(cluster) = left_out.get(&agent.agent).filter(|it| **it != self.candidates(&agent.agent)) {
+            if let Some(cluster) = left_out
+                .get(&agent.agent)
+                .filter(|it| **it != self.candidates(&agent.agent))
+            {
                 by_cluster.entry(cluster).or_default().push(agent);
             }
         }
@@ -130,7 +163,9 @@ impl Trials<'_> {
             let names = agents.iter().map(|it| &it.agent).collect();
             let mut made = self.made(|edit| !cluster.contains(&edit), &names);
             for BrokenAgent { agent, before, .. } in agents {
-                if let (Before::Compiled(old), Some(Outcome::Compiled(new))) = (before, made.outcomes.remove(agent)) {
+                if let (Before::Compiled(old), Some(Outcome::Compiled(new))) =
+                    (before, made.outcomes.remove(agent))
+                {
                     changes.extend(changed(agent, new, old.clone()));
                 }
             }
@@ -145,26 +180,46 @@ impl Trials<'_> {
             Reach::Nothing => self.edits.all[edit].kind != EditKind::Comments,
             reach => reach.has_agent(agent) || reach.has_agent(older),
         };
-        (0..).zip(self.reach).filter(|it| reaches(*it)).map(|(edit, _)| edit).collect()
+        (0..)
+            .zip(self.reach)
+            .filter(|it| reaches(*it))
+            .map(|(edit, _)| edit)
+            .collect()
     }
 
-    /// Returns what is tried by itself: each edit that can reach one of the agents, or those of a file together if there are many.
+    /// Returns what is tried by itself: each edit that can reach one of the agents, or those of a
+    /// file together if there are many.
     fn pieces(&self, agents: &BTreeSet<&Arc<str>>) -> Vec<Cluster> {
-        let edits: Cluster = agents.iter().flat_map(|agent| self.candidates(agent)).collect();
+        let edits: Cluster = agents
+            .iter()
+            .flat_map(|agent| self.candidates(agent))
+            .collect();
         if edits.len() <= MOST_TRIED {
-            return edits.into_iter().map(|edit| Cluster::from([edit])).collect();
+            return edits
+                .into_iter()
+                .map(|edit| Cluster::from([edit]))
+                .collect();
         }
         let mut by_file: BTreeMap<&str, Cluster> = BTreeMap::new();
         for edit in edits {
-            by_file.entry(&self.edits.all[edit].path).or_default().insert(edit);
+            by_file
+                .entry(&self.edits.all[edit].path)
+                .or_default()
+                .insert(edit);
         }
         by_file.into_values().take(MOST_TRIED).collect()
     }
 
-    fn by_candidates<'a>(&self, agents: &BTreeSet<&'a Arc<str>>) -> BTreeMap<Cluster, BTreeSet<&'a Arc<str>>> {
+    fn by_candidates<'a>(
+        &self,
+        agents: &BTreeSet<&'a Arc<str>>,
+    ) -> BTreeMap<Cluster, BTreeSet<&'a Arc<str>>> {
         let mut by_candidates: BTreeMap<Cluster, BTreeSet<&Arc<str>>> = BTreeMap::new();
         for agent in agents {
-            by_candidates.entry(self.candidates(agent)).or_default().insert(*agent);
+            by_candidates
+                .entry(self.candidates(agent))
+                .or_default()
+                .insert(*agent);
         }
         by_candidates
     }
@@ -191,25 +246,59 @@ impl Trials<'_> {
     }
 
     /// The agents among some to which edits alone do what is wanted.
-    fn done(&self, cluster: &Cluster, agents: &BTreeSet<&Arc<str>>, wanted: Wanted<'_>) -> BTreeSet<Arc<str>> {
+    fn done(
+        &self,
+        cluster: &Cluster,
+        agents: &BTreeSet<&Arc<str>>,
+        wanted: Wanted<'_>,
+    ) -> BTreeSet<Arc<str>> {
         if agents.is_empty() || cluster.is_empty() {
             return BTreeSet::new();
         }
         let made = self.made(|edit| cluster.contains(&edit), agents);
-        agents.iter().filter(|agent| wanted.is_met(agent, &made)).map(|agent| Arc::clone(agent)).collect()
+        agents
+            .iter()
+            .filter(|agent| wanted.is_met(agent, &made))
+            .map(|agent| Arc::clone(agent))
+            .collect()
     }
 
     fn made(&self, chosen: impl Fn(usize) -> bool, agents: &BTreeSet<&Arc<str>>) -> Made {
-        let newer: BTreeMap<&Arc<str>, &Arc<str>> = self.names.agents.iter().map(|(new, old)| (old, new)).collect();
-        let older = agents.iter().filter_map(|agent| self.names.agents.get(*agent));
+        let newer: BTreeMap<&Arc<str>, &Arc<str>> = self
+            .names
+            .agents
+            .iter()
+            .map(|(new, old)| (old, new))
+            .collect();
+        let older = agents
+            .iter()
+            .filter_map(|agent| self.names.agents.get(*agent));
         let names: BTreeSet<&Arc<str>> = agents.iter().copied().chain(older).collect();
-        let compiler = (self.load)(self.edits.applied(self.older, chosen), &|name| names.contains(&Arc::from(name)));
-        let ids = names.iter().filter_map(|name| compiler.hierarchy().by_name(name)).collect();
-        let selection = Selection { agents: Some(ids), contexts: self.contexts.cloned(), ..Selection::default() };
+        let compiler = (self.load)(self.edits.applied(self.older, chosen), &|name| {
+            names.contains(&Arc::from(name))
+        });
+        let ids = names
+            .iter()
+            .filter_map(|name| compiler.hierarchy().by_name(name))
+            .collect();
+        let selection = Selection {
+            agents: Some(ids),
+            contexts: self.contexts.cloned(),
+            ..Selection::default()
+        };
         let (options, all_contexts) = (self.policy, self.all_contexts);
-        let comparing = Comparing { compiler: &compiler, selection: &selection, options, all_contexts };
+        let comparing = Comparing {
+            compiler: &compiler,
+            selection: &selection,
+            options,
+            all_contexts,
+        };
         let (report, outcomes) = comparing.outcomes(&|_| true);
-        let newer_name = |name: Arc<str>| newer.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer));
+        let newer_name = |name: Arc<str>| {
+            newer
+                .get(&name)
+                .map_or(Arc::clone(&name), |newer| Arc::clone(newer))
+        };
         Made {
             outcomes: outcomes
                 .into_iter()
@@ -218,7 +307,10 @@ impl Trials<'_> {
                     (Arc::clone(&newer), it.of_agent(&name, &newer))
                 })
                 .collect(),
-            codes: codes_of(&report, self.nameless).into_iter().map(|(name, it)| (newer_name(name), it)).collect(),
+            codes: codes_of(&report, self.nameless)
+                .into_iter()
+                .map(|(name, it)| (newer_name(name), it))
+                .collect(),
         }
     }
 }

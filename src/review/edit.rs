@@ -1,7 +1,8 @@
 //! The differences between the files of two sides, in pieces that can be applied one by one.
 //!
-//! Input: the files of both sides. Output: [`Edit`]s for people, and [`Edits`], which make the files of the older side with any of
-//! them applied. With all of them applied these are the files of the newer side.
+//! Input: the files of both sides. Output: [`Edit`]s for people, and [`Edits`], which make the
+//! files of the older side with any of them applied. With all of them applied these are the files
+//! of the newer side.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -75,7 +76,9 @@ impl Edit {
 
     /// Returns `true` if a line of the newer side is one of those that it wrote.
     pub fn has_line(&self, line: usize) -> bool {
-        self.hunks.iter().any(|hunk| (hunk.new_line..hunk.new_line + hunk.added.len()).contains(&line))
+        self.hunks
+            .iter()
+            .any(|hunk| (hunk.new_line..hunk.new_line + hunk.added.len()).contains(&line))
     }
 
     /// The key, as people write it.
@@ -86,7 +89,8 @@ impl Edit {
         }
     }
 
-    /// Returns `true` if it does something although no body changes: where files go, which model answers, what a gate lets through.
+    /// Returns `true` if it does something although no body changes: where files go, which model
+    /// answers, what a gate lets through.
     pub fn acts(&self) -> bool {
         self.kind != EditKind::Comments
     }
@@ -95,7 +99,10 @@ impl Edit {
     pub fn shown<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> Vec<Edit> {
         let mut shown: Vec<Edit> = Vec::new();
         for edit in edits {
-            if !shown.last_mut().is_some_and(|before| before.takes_next(edit)) {
+            if !shown
+                .last_mut()
+                .is_some_and(|before| before.takes_next(edit))
+            {
                 shown.push(edit.clone());
             }
         }
@@ -104,9 +111,15 @@ impl Edit {
 
     /// Takes over the lines of an edit if they are the next ones. Tells whether it did.
     fn takes_next(&mut self, edit: &Edit) -> bool {
-        let is_text = self.kind == EditKind::Lines && edit.kind == EditKind::Lines && self.path == edit.path;
-        let (Some(last), [next]) = (self.hunks.last_mut().filter(|_| is_text), &*edit.hunks) else { return false };
-        let ends = (last.old_line + last.removed.len(), last.new_line + last.added.len());
+        let is_text =
+            self.kind == EditKind::Lines && edit.kind == EditKind::Lines && self.path == edit.path;
+        let (Some(last), [next]) = (self.hunks.last_mut().filter(|_| is_text), &*edit.hunks) else {
+            return false;
+        };
+        let ends = (
+            last.old_line + last.removed.len(),
+            last.new_line + last.added.len(),
+        );
         let follows = ends == (next.old_line, next.new_line);
         if follows {
             last.removed.extend(next.removed.iter().cloned());
@@ -136,7 +149,8 @@ pub(super) struct Edits {
 struct FileEdits {
     old: Option<(String, Vec<u8>)>,
     new: Option<(String, Vec<u8>)>,
-    /// The edit that says at which path the file stands, if the paths differ or one side has no such file.
+    /// The edit that says at which path the file stands, if the paths differ or one side has no
+    /// such file.
     whole: Option<usize>,
     pieces: Vec<Piece>,
 }
@@ -145,12 +159,17 @@ struct FileEdits {
 #[derive(Debug, Clone)]
 enum Piece {
     Same(Range<usize>),
-    Edited { edit: usize, old: Range<usize>, new: Range<usize> },
+    Edited {
+        edit: usize,
+        old: Range<usize>,
+        new: Range<usize>,
+    },
 }
 
 /// How many hunks of a file are edits of their own.
 const MOST_HUNKS: usize = 8;
-/// How alike files must be for one to be the other at another path, and lines for one to have become the other, from 0 to 1.
+/// How alike files must be for one to be the other at another path, and lines for one to have
+/// become the other, from 0 to 1.
 const ALIKE: f32 = 0.6;
 /// If more files than this are gone, only those that hold the same are found.
 const MOST_COMPARED: usize = 200;
@@ -158,17 +177,21 @@ const MOST_COMPARED: usize = 200;
 impl Edits {
     /// The edits that lead from one side to the other.
     pub(super) fn between(old: &MemoryWorld, new: &MemoryWorld) -> Edits {
-        let (olds, news): (BTreeMap<_, _>, BTreeMap<_, _>) = (old.iter().collect(), new.iter().collect());
+        let (olds, news): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            (old.iter().collect(), new.iter().collect());
         let mut edits = Edits::default();
         let mut gone = Gone::of(&olds, &news);
         for (path, bytes) in news {
-            let before = olds.get_key_value(path).map(|(path, bytes)| (*path, *bytes));
+            let before = olds
+                .get_key_value(path)
+                .map(|(path, bytes)| (*path, *bytes));
             let before = before.or_else(|| gone.take(bytes).map(|from| (from, olds[from])));
             if before != Some((path, bytes)) {
                 edits.add_file(before, Some((path, bytes)));
             }
         }
-        gone.paths().for_each(|path| edits.add_file(Some((path, olds[path])), None));
+        gone.paths()
+            .for_each(|path| edits.add_file(Some((path, olds[path])), None));
         edits
     }
 
@@ -177,15 +200,28 @@ impl Edits {
         let kind = match (old, new) {
             (None, _) => Some(EditKind::Added),
             (_, None) => Some(EditKind::Removed),
-            (Some((from, _)), Some((to, _))) if from != to => Some(EditKind::Moved { from: from.into() }),
+            (Some((from, _)), Some((to, _))) if from != to => {
+                Some(EditKind::Moved { from: from.into() })
+            }
             _ => None,
         };
-        let whole = kind.map(|kind| self.push(Edit { path: Arc::clone(&path), kind, hunks: Vec::new() }));
+        let whole = kind.map(|kind| {
+            self.push(Edit {
+                path: Arc::clone(&path),
+                kind,
+                hunks: Vec::new(),
+            })
+        });
         let pieces = match (old, new) {
             (Some((_, old)), Some((_, new))) if old != new => self.pieces(&path, old, new),
             _ => Vec::new(),
         };
-        self.files.push(FileEdits { old: owned(old), new: owned(new), whole, pieces });
+        self.files.push(FileEdits {
+            old: owned(old),
+            new: owned(new),
+            whole,
+            pieces,
+        });
     }
 
     fn push(&mut self, edit: Edit) -> usize {
@@ -197,30 +233,65 @@ impl Edits {
 
     /// The parts of two texts of a file.
     fn pieces(&mut self, path: &Arc<str>, old: &[u8], new: &[u8]) -> Vec<Piece> {
-        let (Ok(old_text), Ok(new_text)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else {
-            let edit = self.push(Edit { path: Arc::clone(path), kind: EditKind::Lines, hunks: Vec::new() });
-            return vec![Piece::Edited { edit, old: 0..old.len(), new: 0..new.len() }];
+        let (Ok(old_text), Ok(new_text)) = (std::str::from_utf8(old), std::str::from_utf8(new))
+        else {
+            let edit = self.push(Edit {
+                path: Arc::clone(path),
+                kind: EditKind::Lines,
+                hunks: Vec::new(),
+            });
+            return vec![Piece::Edited {
+                edit,
+                old: 0..old.len(),
+                new: 0..new.len(),
+            }];
         };
         let (old, new) = (Lines::of(path, old_text), Lines::of(path, new_text));
         let operations = line_operations(&old.texts, &new.texts);
         let is_toml = old.keys.is_some() && new.keys.is_some();
-        let runs: Vec<Run> =
-            operations.into_iter().flat_map(|operation| runs(operation, &old, &new, is_toml)).collect();
-        let runs = if path.starts_with(folders::PARTIALS) { by_line(runs, &old, &new) } else { runs };
-        let owners = owners(&runs, path.ends_with(".toml") || path.starts_with(folders::CONTEXTS));
-        let without_key = if is_toml { EditKind::Comments } else { EditKind::Lines };
+        let runs: Vec<Run> = operations
+            .into_iter()
+            .flat_map(|operation| runs(operation, &old, &new, is_toml))
+            .collect();
+        let runs = if path.starts_with(folders::PARTIALS) {
+            by_line(runs, &old, &new)
+        } else {
+            runs
+        };
+        let owners = owners(
+            &runs,
+            path.ends_with(".toml") || path.starts_with(folders::CONTEXTS),
+        );
+        let without_key = if is_toml {
+            EditKind::Comments
+        } else {
+            EditKind::Lines
+        };
         let mut known: HashMap<usize, usize> = HashMap::new();
         let mut pieces = Vec::new();
         for (run, owner) in runs.iter().zip(owners) {
             pieces.push(match owner {
                 None => Piece::Same(old.bytes(&run.old)),
                 Some(owner) => {
-                    let kind = || runs[owner].key.clone().map_or_else(|| without_key.clone(), EditKind::Key);
-                    let edit = *known
-                        .entry(owner)
-                        .or_insert_with(|| self.push(Edit { path: Arc::clone(path), kind: kind(), hunks: Vec::new() }));
+                    let kind = || {
+                        runs[owner]
+                            .key
+                            .clone()
+                            .map_or_else(|| without_key.clone(), EditKind::Key)
+                    };
+                    let edit = *known.entry(owner).or_insert_with(|| {
+                        self.push(Edit {
+                            path: Arc::clone(path),
+                            kind: kind(),
+                            hunks: Vec::new(),
+                        })
+                    });
                     self.all[edit].hunks.push(hunk(run, &old, &new));
-                    Piece::Edited { edit, old: old.bytes(&run.old), new: new.bytes(&run.new) }
+                    Piece::Edited {
+                        edit,
+                        old: old.bytes(&run.old),
+                        new: new.bytes(&run.new),
+                    }
                 }
             });
         }
@@ -228,7 +299,11 @@ impl Edits {
     }
 
     /// The files of the older side with some edits applied.
-    pub(super) fn applied(&self, older: &MemoryWorld, chosen: impl Fn(usize) -> bool) -> MemoryWorld {
+    pub(super) fn applied(
+        &self,
+        older: &MemoryWorld,
+        chosen: impl Fn(usize) -> bool,
+    ) -> MemoryWorld {
         let mut world = older.clone();
         for file in &self.files {
             if let Some((path, _)) = &file.old {
@@ -244,7 +319,11 @@ impl Edits {
     /// The paths that an edit is about, on either side.
     pub(super) fn paths(&self, edit: usize) -> BTreeSet<&str> {
         let file = &self.files[self.file_of[edit]];
-        [&file.old, &file.new].into_iter().flatten().map(|(path, _)| path.as_str()).collect()
+        [&file.old, &file.new]
+            .into_iter()
+            .flatten()
+            .map(|(path, _)| path.as_str())
+            .collect()
     }
 }
 
@@ -255,10 +334,16 @@ fn owned(side: Option<(&str, &[u8])>) -> Option<(String, Vec<u8>)> {
 impl FileEdits {
     fn made(&self, chosen: &impl Fn(usize) -> bool) -> Option<(String, Vec<u8>)> {
         let is_moved = self.whole.is_none_or(chosen);
-        let (path, _) = if is_moved { self.new.as_ref()? } else { self.old.as_ref()? };
+        let (path, _) = if is_moved {
+            self.new.as_ref()?
+        } else {
+            self.old.as_ref()?
+        };
         let (old, new) = match (&self.old, &self.new) {
             (Some((_, old)), Some((_, new))) => (old, new),
-            (_, Some((_, bytes))) | (Some((_, bytes)), _) => return Some((path.clone(), bytes.clone())),
+            (_, Some((_, bytes))) | (Some((_, bytes)), _) => {
+                return Some((path.clone(), bytes.clone()));
+            }
             (None, None) => return None,
         };
         if self.pieces.is_empty() {
@@ -269,8 +354,12 @@ impl FileEdits {
             self.pieces
                 .iter()
                 .flat_map(|piece| match piece {
-                    Piece::Edited { edit, new: range, .. } if chosen(*edit) => new[range.clone()].to_vec(),
-                    Piece::Same(range) | Piece::Edited { old: range, .. } => old[range.clone()].to_vec(),
+                    Piece::Edited {
+                        edit, new: range, ..
+                    } if chosen(*edit) => new[range.clone()].to_vec(),
+                    Piece::Same(range) | Piece::Edited { old: range, .. } => {
+                        old[range.clone()].to_vec()
+                    }
                 })
                 .collect(),
         ))
@@ -286,11 +375,17 @@ struct Gone<'g> {
 
 impl<'g> Gone<'g> {
     fn of(olds: &BTreeMap<&'g str, &'g [u8]>, news: &BTreeMap<&str, &[u8]>) -> Gone<'g> {
-        let files = olds.iter().filter(|(path, _)| !news.contains_key(*path)).map(|(path, bytes)| (*path, *bytes));
+        let files = olds
+            .iter()
+            .filter(|(path, _)| !news.contains_key(*path))
+            .map(|(path, bytes)| (*path, *bytes));
         let files: BTreeMap<&str, &[u8]> = files.collect();
         let mut by_bytes: HashMap<&[u8], Vec<&str>> = HashMap::new();
         // The last of a list is taken first.
-        files.iter().rev().for_each(|(path, bytes)| by_bytes.entry(bytes).or_default().push(path));
+        files
+            .iter()
+            .rev()
+            .for_each(|(path, bytes)| by_bytes.entry(bytes).or_default().push(path));
         Gone { files, by_bytes }
     }
 
@@ -303,10 +398,9 @@ impl<'g> Gone<'g> {
         if new.is_empty() {
             return None;
         }
-        let same = self
-            .by_bytes
-            .get_mut(new)
-            .and_then(|paths| std::iter::from_fn(|| paths.pop()).find(|path| self.files.contains_key(path)));
+        let same = self.by_bytes.get_mut(new).and_then(|paths| {
+            std::iter::from_fn(|| paths.pop()).find(|path| self.files.contains_key(path))
+        });
         let found = same.or_else(|| self.most_like(new))?;
         self.files.remove(found);
         Some(found)
@@ -319,7 +413,10 @@ impl<'g> Gone<'g> {
         self.files
             .iter()
             .filter_map(|(path, old)| {
-                let likeness = similarity(std::str::from_utf8(old).ok()?, std::str::from_utf8(new).ok()?);
+                let likeness = similarity(
+                    std::str::from_utf8(old).ok()?,
+                    std::str::from_utf8(new).ok()?,
+                );
                 Some((likeness, *path)).filter(|_| likeness >= ALIKE)
             })
             .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -342,11 +439,23 @@ impl<'t> Lines<'t> {
     fn of(path: &str, text: &'t str) -> Lines<'t> {
         let texts: Vec<&str> = text.split_inclusive('\n').collect();
         let mut starts = vec![0];
-        texts.iter().for_each(|line| starts.push(starts[starts.len() - 1] + line.len()));
-        let shown =
-            masked(text).split_inclusive('\n').map(|line| line.trim_end_matches(['\n', '\r']).to_owned()).collect();
-        let keys = path.ends_with(".toml").then(|| keys::of_lines(text, &starts)).flatten();
-        Lines { texts, starts, shown, keys }
+        texts
+            .iter()
+            .for_each(|line| starts.push(starts[starts.len() - 1] + line.len()));
+        let shown = masked(text)
+            .split_inclusive('\n')
+            .map(|line| line.trim_end_matches(['\n', '\r']).to_owned())
+            .collect();
+        let keys = path
+            .ends_with(".toml")
+            .then(|| keys::of_lines(text, &starts))
+            .flatten();
+        Lines {
+            texts,
+            starts,
+            shown,
+            keys,
+        }
     }
 
     fn bytes(&self, lines: &Range<usize>) -> Range<usize> {
@@ -366,7 +475,12 @@ impl<'t> Lines<'t> {
 fn masked(text: &str) -> String {
     let mut bytes = secret::masked(text).into_owned().into_bytes();
     let keys = secret::places_to_hide(text).into_iter();
-    keys.for_each(|place| bytes[place].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*'));
+    keys.for_each(|place| {
+        bytes[place]
+            .iter_mut()
+            .filter(|byte| **byte != b'\n')
+            .for_each(|byte| *byte = b'*');
+    });
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -379,14 +493,25 @@ struct Run {
     key: Option<Arc<str>>,
 }
 
-/// The runs of an operation: of lines that differ in TOML one for each key, in an order that both sides have.
+/// The runs of an operation: of lines that differ in TOML one for each key, in an order that both
+/// sides have.
 fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> Vec<Run> {
     let (tag, old_range, new_range) = operation.as_tag_tuple();
     if tag == similar::DiffTag::Equal {
-        return vec![Run { old: old_range, new: new_range, is_same: true, key: None }];
+        return vec![Run {
+            old: old_range,
+            new: new_range,
+            is_same: true,
+            key: None,
+        }];
     }
     if !is_toml {
-        return vec![Run { old: old_range, new: new_range, is_same: false, key: None }];
+        return vec![Run {
+            old: old_range,
+            new: new_range,
+            is_same: false,
+            key: None,
+        }];
     }
     let (before, after) = (by_key(old, old_range), by_key(new, new_range.clone()));
     let mut runs = Vec::new();
@@ -394,23 +519,50 @@ fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> V
     for (key, lines) in after {
         let here = left.iter().position(|(other, _)| *other == key);
         if let Some(here) = here {
-            runs.extend(left[..here].iter().map(|(key, lines)| gone(key.as_ref(), lines, at)));
-            runs.push(Run { old: left[here].1.clone(), new: lines.clone(), is_same: false, key });
+            runs.extend(
+                left[..here]
+                    .iter()
+                    .map(|(key, lines)| gone(key.as_ref(), lines, at)),
+            );
+            runs.push(Run {
+                old: left[here].1.clone(),
+                new: lines.clone(),
+                is_same: false,
+                key,
+            });
             left = &left[here + 1..];
         } else {
-            let place = left.first().map_or_else(|| before.last().map_or(0, |(_, it)| it.end), |(_, it)| it.start);
-            runs.push(Run { old: place..place, new: lines.clone(), is_same: false, key });
+            let place = left.first().map_or_else(
+                || before.last().map_or(0, |(_, it)| it.end),
+                |(_, it)| it.start,
+            );
+            runs.push(Run {
+                old: place..place,
+                new: lines.clone(),
+                is_same: false,
+                key,
+            });
         }
         at = lines.end;
     }
-    runs.extend(left.iter().map(|(key, lines)| gone(key.as_ref(), lines, at)));
+    runs.extend(
+        left.iter()
+            .map(|(key, lines)| gone(key.as_ref(), lines, at)),
+    );
     runs
 }
 
-/// Runs of a template with each line as one of its own, where lines were edited and not rewritten: what two of them do is often of no
-/// concern to each other. If there are many, they stay as they are.
+/// Runs of a template with each line as one of its own, where lines were edited and not rewritten:
+/// what two of them do is often of no concern to each other. If there are many, they stay as they
+/// are.
 fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
-    let parts = |run: &Run| if is_edited(run, old, new) { run.old.len() } else { usize::from(!run.is_same) };
+    let parts = |run: &Run| {
+        if is_edited(run, old, new) {
+            run.old.len()
+        } else {
+            usize::from(!run.is_same)
+        }
+    };
     if runs.iter().map(parts).sum::<usize>() > MOST_HUNKS {
         return runs;
     }
@@ -420,7 +572,14 @@ fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
                 return vec![run];
             }
             let pairs = run.old.clone().zip(run.new.clone());
-            pairs.map(|(old, new)| Run { old: old..old + 1, new: new..new + 1, is_same: false, key: None }).collect()
+            pairs
+                .map(|(old, new)| Run {
+                    old: old..old + 1,
+                    new: new..new + 1,
+                    is_same: false,
+                    key: None,
+                })
+                .collect()
         })
         .collect()
 }
@@ -429,11 +588,18 @@ fn is_edited(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> bool {
     let mut pairs = run.old.clone().zip(run.new.clone());
     !run.is_same
         && run.old.len() == run.new.len()
-        && pairs.all(|(old_line, new_line)| word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE)
+        && pairs.all(|(old_line, new_line)| {
+            word_similarity(old.texts[old_line], new.texts[new_line]) >= ALIKE
+        })
 }
 
 fn gone(key: Option<&Arc<str>>, lines: &Range<usize>, at: usize) -> Run {
-    Run { old: lines.clone(), new: at..at, is_same: false, key: key.cloned() }
+    Run {
+        old: lines.clone(),
+        new: at..at,
+        is_same: false,
+        key: key.cloned(),
+    }
 }
 
 /// Lines one after the other that belong to the same key.
@@ -449,25 +615,39 @@ fn by_key(lines: &Lines<'_>, range: Range<usize>) -> Vec<(Option<Arc<str>>, Rang
     found
 }
 
-/// For each run that differs the first one of the same edit. Runs of one key are one edit; so are those of keys in a table whose
-/// header was added or removed, since without it they would stand in another. Elsewhere each run is an edit of its own, unless there
-/// are very many or the file is of `one` piece.
+/// For each run that differs the first one of the same edit. Runs of one key are one edit; so are
+/// those of keys in a table whose header was added or removed, since without it they would stand in
+/// another. Elsewhere each run is an edit of its own, unless there are very many or the file is of
+/// `one` piece.
 fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {
     let differing = runs.iter().filter(|run| !run.is_same);
     let is_one = one || differing.clone().count() > MOST_HUNKS;
-    let headers: Vec<&Arc<str>> = differing.filter_map(|run| keys::header(run.key.as_ref()?)).collect();
+    let headers: Vec<&Arc<str>> = differing
+        .filter_map(|run| keys::header(run.key.as_ref()?))
+        .collect();
     let mut first: HashMap<Option<Arc<str>>, usize> = HashMap::new();
     runs.iter()
         .enumerate()
         .map(|(at, run)| {
-            (!run.is_same).then(|| if is_one { *first.entry(group(run, &headers)).or_insert(at) } else { at })
+            (!run.is_same).then(|| {
+                if is_one {
+                    *first.entry(group(run, &headers)).or_insert(at)
+                } else {
+                    at
+                }
+            })
         })
         .collect()
 }
 
 fn group(run: &Run, headers: &[&Arc<str>]) -> Option<Arc<str>> {
     let key = run.key.as_ref()?;
-    Some(Arc::clone(headers.iter().find(|header| keys::is_in(key, header)).unwrap_or(&key)))
+    Some(Arc::clone(
+        headers
+            .iter()
+            .find(|header| keys::is_in(key, header))
+            .unwrap_or(&key),
+    ))
 }
 
 fn hunk(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> Hunk {
@@ -481,8 +661,23 @@ fn hunk(run: &Run, old: &Lines<'_>, new: &Lines<'_>) -> Hunk {
 
 /// The files of a side that people write: those that a revision has too.
 pub(super) fn files_of(world: &dyn World) -> MemoryWorld {
-    let below = folders::ALL.into_iter().flat_map(|folder| world.walk(folder).entries);
-    let at_root = world.list("").unwrap_or_default().into_iter().filter(|entry| entry.path.ends_with(".toml"));
-    let files = below.chain(at_root).filter(|entry| entry.kind == EntryKind::File);
-    files.filter_map(|entry| world.read(&entry.path).ok().map(|bytes| (entry.path, bytes))).collect()
+    let below = folders::ALL
+        .into_iter()
+        .flat_map(|folder| world.walk(folder).entries);
+    let at_root = world
+        .list("")
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|entry| entry.path.ends_with(".toml"));
+    let files = below
+        .chain(at_root)
+        .filter(|entry| entry.kind == EntryKind::File);
+    files
+        .filter_map(|entry| {
+            world
+                .read(&entry.path)
+                .ok()
+                .map(|bytes| (entry.path, bytes))
+        })
+        .collect()
 }

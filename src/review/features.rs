@@ -1,7 +1,8 @@
 //! Bodies as counts of what is in them, so that changes can be added up.
 //!
-//! What two edits do to a body adds up if the counts of what each does alone are together those of what both do. Words are counted
-//! with the word before them, and elements of arrays by what they are, so that order counts too and indices do not.
+//! What two edits do to a body adds up if the counts of what each does alone are together those of
+//! what both do. Words are counted with the word before them, and elements of arrays by what they
+//! are, so that order counts too and indices do not.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -63,7 +64,10 @@ impl Features {
 
     fn add_text(&mut self, at: &str, text: &str) {
         let mut before = "";
-        for word in text.split_inclusive(|c: char| !c.is_alphanumeric()).chain([""]) {
+        for word in text
+            .split_inclusive(|c: char| !c.is_alphanumeric())
+            .chain([""])
+        {
             self.count(("word", at, before, word));
             before = word;
         }
@@ -92,8 +96,13 @@ impl Features {
 fn kind(element: &Value) -> Option<String> {
     let members = element.as_object()?;
     let told = ["role", "type", "name", "id", "call_id", "tool_call_id"];
-    let nested = members.get("function").and_then(|function| function.get("name"));
-    let known = told.iter().filter_map(|key| members.get(*key)).chain(nested);
+    let nested = members
+        .get("function")
+        .and_then(|function| function.get("name"));
+    let known = told
+        .iter()
+        .filter_map(|key| members.get(*key))
+        .chain(nested);
     Some(known.map(Value::to_string).collect::<Vec<_>>().join(" "))
 }
 
@@ -112,23 +121,40 @@ mod tests {
         let second = r#"{"a": 1, "t": "ONE two three four five six", "l": [{"role": "system"}, {"role": "user"}]}"#;
         let third = r#"{"a": 1, "t": "one two three four FIVE six", "l": [{"role": "user"}]}"#;
         let all = r#"{"a": 2, "t": "ONE two three four FIVE six", "l": [{"role": "system"}, {"role": "user"}]}"#;
-        let sum = difference(old, first).plus(&difference(old, second)).plus(&difference(old, third));
+        let sum = difference(old, first)
+            .plus(&difference(old, second))
+            .plus(&difference(old, third));
         assert_eq!(sum, difference(old, all));
-        assert_ne!(difference(old, first).plus(&difference(old, second)), difference(old, all));
+        assert_ne!(
+            difference(old, first).plus(&difference(old, second)),
+            difference(old, all)
+        );
     }
 
     #[test]
     fn what_meets_does_not_add_up() {
         let (old, first, second, both) = (r#""a b""#, r#""A b""#, r#""a B""#, r#""A B""#);
-        assert_ne!(difference(old, first).plus(&difference(old, second)), difference(old, both));
+        assert_ne!(
+            difference(old, first).plus(&difference(old, second)),
+            difference(old, both)
+        );
     }
 
     #[test]
     fn order_counts() {
-        assert_ne!(difference(r#"{"a": 1, "b": 2}"#, r#"{"b": 2, "a": 1}"#), Features::default());
-        assert_ne!(difference(r#""a b c d""#, r#""a c b d""#), Features::default());
         assert_ne!(
-            difference(r#"[{"role": "x"}, {"role": "y"}]"#, r#"[{"role": "y"}, {"role": "x"}]"#),
+            difference(r#"{"a": 1, "b": 2}"#, r#"{"b": 2, "a": 1}"#),
+            Features::default()
+        );
+        assert_ne!(
+            difference(r#""a b c d""#, r#""a c b d""#),
+            Features::default()
+        );
+        assert_ne!(
+            difference(
+                r#"[{"role": "x"}, {"role": "y"}]"#,
+                r#"[{"role": "y"}, {"role": "x"}]"#
+            ),
             Features::default()
         );
     }

@@ -26,19 +26,35 @@ pub struct Growth {
 type Spoken = Option<(WireFormat, String)>;
 
 /// Returns how much bodies that differ grow or shrink.
-pub(super) fn of(changes: &[ChangedFile], newer: &Compiler, selection: &Selection) -> Option<Growth> {
+pub(super) fn of(
+    changes: &[ChangedFile],
+    newer: &Compiler,
+    selection: &Selection,
+) -> Option<Growth> {
     let mut spoken: HashMap<&Arc<str>, Spoken> = HashMap::new();
-    let mut growth = Growth { tokens: 0, bodies: 0, is_tokenized: true };
+    let mut growth = Growth {
+        tokens: 0,
+        bodies: 0,
+        is_tokenized: true,
+    };
     for file in changes.iter().filter(|file| file.subject.context.is_some()) {
         let agent = &file.subject.agent;
-        let known = spoken.entry(agent).or_insert_with(|| spoken_by(agent, newer, selection));
-        let (Some((wire, model)), Some(old), Some(new)) =
-            (known, value(file.old.as_deref()), value(file.new.as_deref()))
-        else {
+        let known = spoken
+            .entry(agent)
+            .or_insert_with(|| spoken_by(agent, newer, selection));
+        let (Some((wire, model)), Some(old), Some(new)) = (
+            known,
+            value(file.old.as_deref()),
+            value(file.new.as_deref()),
+        ) else {
             continue;
         };
-        let (before, after) = (TokenEstimate::of(&old, *wire, model), TokenEstimate::of(&new, *wire, model));
-        let more = i64::try_from(after.total()).unwrap_or(i64::MAX) - i64::try_from(before.total()).unwrap_or(i64::MAX);
+        let (before, after) = (
+            TokenEstimate::of(&old, *wire, model),
+            TokenEstimate::of(&new, *wire, model),
+        );
+        let more = i64::try_from(after.total()).unwrap_or(i64::MAX)
+            - i64::try_from(before.total()).unwrap_or(i64::MAX);
         growth.tokens += more;
         growth.bodies += usize::from(more != 0);
         growth.is_tokenized &= after.is_tokenized || more == 0;
@@ -48,7 +64,9 @@ pub(super) fn of(changes: &[ChangedFile], newer: &Compiler, selection: &Selectio
 
 fn spoken_by(agent: &Arc<str>, newer: &Compiler, selection: &Selection) -> Spoken {
     let plan = newer.plan(newer.hierarchy().by_name(agent)?)?;
-    let model = newer.repo().client_model(plan.name(), selection.model.as_deref());
+    let model = newer
+        .repo()
+        .client_model(plan.name(), selection.model.as_deref());
     Some((plan.wire, plan.model(model).to_owned()))
 }
 

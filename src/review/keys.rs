@@ -1,7 +1,7 @@
 //! Which key of a TOML file each line belongs to.
 //!
-//! A line of a table's header belongs to a key that ends with [`HEADER`]. Elements of an array of tables are one key together: they are
-//! told apart by nothing but their number.
+//! A line of a table's header belongs to a key that ends with [`HEADER`]. Elements of an array of
+//! tables are one key together: they are told apart by nothing but their number.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,15 +11,18 @@ use crate::toml::{self, Kind, Node, Table};
 /// The character behind the key in the header of a table.
 const HEADER: char = ']';
 
-/// The key of each line of a text; `None` for lines between keys. `starts` are the bytes at which lines begin, and the end of the last
-/// one. Nothing, if the text is no TOML.
+/// The key of each line of a text; `None` for lines between keys. `starts` are the bytes at which
+/// lines begin, and the end of the last one. Nothing, if the text is no TOML.
 pub(super) fn of_lines(text: &str, starts: &[usize]) -> Option<Vec<Option<Arc<str>>>> {
     // Spans are those of normalised text.
     if text.starts_with('\u{feff}') || text.contains('\r') {
         return None;
     }
     let table = toml::parse(text).ok()?;
-    let mut keys = Keys { starts, found: vec![None; starts.len().saturating_sub(1)] };
+    let mut keys = Keys {
+        starts,
+        found: vec![None; starts.len().saturating_sub(1)],
+    };
     keys.add_table("", &table);
     Some(keys.found)
 }
@@ -32,7 +35,11 @@ struct Keys<'s> {
 impl Keys<'_> {
     fn add_table(&mut self, prefix: &str, table: &Table) {
         for (key, node) in &table.entries {
-            let path = if prefix.is_empty() { key.name.clone() } else { format!("{prefix}.{}", key.name) };
+            let path = if prefix.is_empty() {
+                key.name.clone()
+            } else {
+                format!("{prefix}.{}", key.name)
+            };
             match &node.kind {
                 // What is written inside of a value belongs to its key.
                 Kind::Table(inner) if is_outside(node, inner) => {
@@ -40,7 +47,9 @@ impl Keys<'_> {
                     self.add_table(&path, inner);
                 }
                 Kind::Array(elements) if elements.iter().any(is_table_with_header) => {
-                    elements.iter().for_each(|element| self.mark_all(&path, element));
+                    elements
+                        .iter()
+                        .for_each(|element| self.mark_all(&path, element));
                 }
                 _ => self.mark(&path, &(key.span.start..node.span.end)),
             }
@@ -58,16 +67,28 @@ impl Keys<'_> {
     }
 
     fn mark(&mut self, path: &str, span: &Range<usize>) {
-        let line = |offset: usize| self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let line = |offset: usize| {
+            self.starts
+                .partition_point(|start| *start <= offset)
+                .saturating_sub(1)
+        };
         let (first, last) = (line(span.start), line(span.end.max(span.start + 1) - 1));
         let path: Arc<str> = path.into();
-        self.found.iter_mut().take(last + 1).skip(first).for_each(|key| *key = Some(Arc::clone(&path)));
+        self.found
+            .iter_mut()
+            .take(last + 1)
+            .skip(first)
+            .for_each(|key| *key = Some(Arc::clone(&path)));
     }
 }
 
-/// Returns `true` if what a table holds is written outside of the place of the table: it has a header, or dotted keys made it.
+/// Returns `true` if what a table holds is written outside of the place of the table: it has a
+/// header, or dotted keys made it.
 fn is_outside(node: &Node, table: &Table) -> bool {
-    table.entries.iter().any(|(key, _)| !(node.span.start <= key.span.start && key.span.end <= node.span.end))
+    table
+        .entries
+        .iter()
+        .any(|(key, _)| !(node.span.start <= key.span.start && key.span.end <= node.span.end))
 }
 
 fn is_table_with_header(node: &Node) -> bool {
@@ -82,7 +103,8 @@ pub(super) fn header(key: &Arc<str>) -> Option<&Arc<str>> {
 /// Returns `true` if a key belongs to the table of a header.
 pub(super) fn is_in(key: &str, header: &str) -> bool {
     let table = header.trim_end_matches(HEADER);
-    key.strip_prefix(table).is_some_and(|rest| rest.starts_with(['.', HEADER]))
+    key.strip_prefix(table)
+        .is_some_and(|rest| rest.starts_with(['.', HEADER]))
 }
 
 /// A key as people write it.

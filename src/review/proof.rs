@@ -1,8 +1,9 @@
 //! Which edits changed which bodies, proven by compiling.
 //!
-//! Each edit is applied to the older side by itself, and the bodies that it can reach are made again. If what the edits do to a body adds
-//! up to how it differs, each is a cause of its own. If it does not, those that do something else alone than beside the others are
-//! one cause together, and the proof begins again.
+//! Each edit is applied to the older side by itself, and the bodies that it can reach are made
+//! again. If what the edits do to a body adds up to how it differs, each is a cause of its own. If
+//! it does not, those that do something else alone than beside the others are one cause together,
+//! and the proof begins again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -37,17 +38,25 @@ pub(super) struct Proof<'p> {
     pub(super) left_out: &'p BTreeMap<Arc<str>, Cluster>,
 }
 
-/// The most rounds of compiling, and the most edits that are tried one by one. Beyond, those of one file are tried together.
+/// The most rounds of compiling, and the most edits that are tried one by one. Beyond, those of one
+/// file are tried together.
 const MOST_ROUNDS: usize = 12;
 const MOST_TRIED: usize = 60;
 
 impl Proof<'_> {
-    /// The causes, by their first edit, each with what it alone makes of the bodies that it changes.
+    /// The causes, by their first edit, each with what it alone makes of the bodies that it
+    /// changes.
     pub(super) fn causes(&self) -> Vec<(Cluster, Claims)> {
         let candidates = self.candidates();
-        let several: Vec<usize> = (0..self.bodies.len()).filter(|&body| candidates[body].len() > 1).collect();
-        let mut state =
-            State { proof: self, clusters: self.begin(&candidates, &several), candidates, made: HashMap::new() };
+        let several: Vec<usize> = (0..self.bodies.len())
+            .filter(|&body| candidates[body].len() > 1)
+            .collect();
+        let mut state = State {
+            proof: self,
+            clusters: self.begin(&candidates, &several),
+            candidates,
+            made: HashMap::new(),
+        };
         for round in 0..=MOST_ROUNDS {
             let open = state.unexplained(&several);
             if open.is_empty() || !state.join(&open, round == MOST_ROUNDS) {
@@ -66,8 +75,12 @@ impl Proof<'_> {
         for (edit, reach) in self.reach.iter().enumerate() {
             match reach {
                 Reach::Nothing => {}
-                Reach::Agents(names) => names.iter().for_each(|name| by_agent.entry(name).or_default().push(edit)),
-                Reach::Contexts(names) => names.iter().for_each(|name| by_context.entry(name).or_default().push(edit)),
+                Reach::Agents(names) => names
+                    .iter()
+                    .for_each(|name| by_agent.entry(name).or_default().push(edit)),
+                Reach::Contexts(names) => names
+                    .iter()
+                    .for_each(|name| by_context.entry(name).or_default().push(edit)),
                 Reach::Everything => everywhere.push(edit),
             }
         }
@@ -75,13 +88,20 @@ impl Proof<'_> {
             .iter()
             .map(|file| {
                 let (agent, context) = (&file.subject.agent, file.subject.context.as_ref());
-                let names = [Some(agent), Some(self.older_name(agent))].into_iter().flatten();
+                let names = [Some(agent), Some(self.older_name(agent))]
+                    .into_iter()
+                    .flatten();
                 let by_agent = names.filter_map(|name| by_agent.get(name)).flatten();
                 let older = context.and_then(|name| self.names.contexts.get(name));
-                let by_context = context.into_iter().chain(older).filter_map(|name| by_context.get(name)).flatten();
+                let by_context = context
+                    .into_iter()
+                    .chain(older)
+                    .filter_map(|name| by_context.get(name))
+                    .flatten();
                 let left_out = self.left_out.get(agent);
                 let all = by_agent.chain(by_context).chain(&everywhere).copied();
-                all.filter(|edit| left_out.is_none_or(|it| !it.contains(edit))).collect()
+                all.filter(|edit| left_out.is_none_or(|it| !it.contains(edit)))
+                    .collect()
             })
             .collect()
     }
@@ -92,44 +112,90 @@ impl Proof<'_> {
 
     /// One cluster for each edit, or for each file if there are too many that have to be tried.
     fn begin(&self, candidates: &[BTreeSet<usize>], several: &[usize]) -> Vec<Cluster> {
-        let tried: BTreeSet<usize> = several.iter().flat_map(|&body| &candidates[body]).copied().collect();
+        let tried: BTreeSet<usize> = several
+            .iter()
+            .flat_map(|&body| &candidates[body])
+            .copied()
+            .collect();
         let all = 0..self.edits.all.len();
         if tried.len() <= MOST_TRIED {
             return all.map(|edit| Cluster::from([edit])).collect();
         }
         let mut by_file: BTreeMap<&str, Cluster> = BTreeMap::new();
         for edit in all {
-            by_file.entry(&self.edits.all[edit].path).or_default().insert(edit);
+            by_file
+                .entry(&self.edits.all[edit].path)
+                .or_default()
+                .insert(edit);
         }
         by_file.into_values().collect()
     }
 
     /// Some bodies of the older side with some edits applied, but for those that break their agent.
-    fn made(&self, chosen: impl Fn(usize) -> bool, bodies: &[usize]) -> HashMap<usize, Option<String>> {
+    fn made(
+        &self,
+        chosen: impl Fn(usize) -> bool,
+        bodies: &[usize],
+    ) -> HashMap<usize, Option<String>> {
         let mut by_left_out: BTreeMap<Option<&Cluster>, Vec<usize>> = BTreeMap::new();
         for &body in bodies {
-            by_left_out.entry(self.left_out.get(&self.bodies[body].subject.agent)).or_default().push(body);
+            by_left_out
+                .entry(self.left_out.get(&self.bodies[body].subject.agent))
+                .or_default()
+                .push(body);
         }
         let parts = by_left_out.into_iter().map(|(left_out, bodies)| {
-            self.made_with(|edit| chosen(edit) && left_out.is_none_or(|it| !it.contains(&edit)), &bodies)
+            self.made_with(
+                |edit| chosen(edit) && left_out.is_none_or(|it| !it.contains(&edit)),
+                &bodies,
+            )
         });
         parts.flatten().collect()
     }
 
-    fn made_with(&self, chosen: impl Fn(usize) -> bool, bodies: &[usize]) -> HashMap<usize, Option<String>> {
+    fn made_with(
+        &self,
+        chosen: impl Fn(usize) -> bool,
+        bodies: &[usize],
+    ) -> HashMap<usize, Option<String>> {
         let subjects = || bodies.iter().map(|&body| &self.bodies[body].subject);
-        let names: BTreeSet<&Arc<str>> =
-            subjects().flat_map(|subject| [&subject.agent, self.older_name(&subject.agent)]).collect();
-        let compiler = (self.load)(self.edits.applied(self.older, chosen), &|name| names.contains(&Arc::from(name)));
-        let agents = names.iter().filter_map(|name| compiler.hierarchy().by_name(name)).collect();
-        let contexts: BTreeSet<&Arc<str>> = subjects().filter_map(|subject| subject.context.as_ref()).collect();
-        let older = contexts.iter().filter_map(|name| self.names.contexts.get(*name));
+        let names: BTreeSet<&Arc<str>> = subjects()
+            .flat_map(|subject| [&subject.agent, self.older_name(&subject.agent)])
+            .collect();
+        let compiler = (self.load)(self.edits.applied(self.older, chosen), &|name| {
+            names.contains(&Arc::from(name))
+        });
+        let agents = names
+            .iter()
+            .filter_map(|name| compiler.hierarchy().by_name(name))
+            .collect();
+        let contexts: BTreeSet<&Arc<str>> = subjects()
+            .filter_map(|subject| subject.context.as_ref())
+            .collect();
+        let older = contexts
+            .iter()
+            .filter_map(|name| self.names.contexts.get(*name));
         let contexts = Some(contexts.iter().copied().chain(older).cloned().collect());
-        let selection = Selection { agents: Some(agents), contexts, ..Selection::default() };
-        let run = compiler.run(&selection, |agent| (Arc::clone(agent.plan.name()), agent.golden_files(true)));
-        let newer_names: HashMap<&Arc<str>, &Arc<str>> =
-            self.names.agents.iter().map(|(new, old)| (old, new)).collect();
-        let contexts: HashMap<&Arc<str>, &Arc<str>> = self.names.contexts.iter().map(|(new, old)| (old, new)).collect();
+        let selection = Selection {
+            agents: Some(agents),
+            contexts,
+            ..Selection::default()
+        };
+        let run = compiler.run(&selection, |agent| {
+            (Arc::clone(agent.plan.name()), agent.golden_files(true))
+        });
+        let newer_names: HashMap<&Arc<str>, &Arc<str>> = self
+            .names
+            .agents
+            .iter()
+            .map(|(new, old)| (old, new))
+            .collect();
+        let contexts: HashMap<&Arc<str>, &Arc<str>> = self
+            .names
+            .contexts
+            .iter()
+            .map(|(new, old)| (old, new))
+            .collect();
         let mut found: HashMap<(Arc<str>, Option<Arc<str>>), String> = HashMap::new();
         for (agent, files) in run.results {
             let name = *newer_names.get(&agent).unwrap_or(&&agent);
@@ -139,15 +205,24 @@ impl Proof<'_> {
         }
         let text = |body: usize| {
             let subject = &self.bodies[body].subject;
-            found.get(&(Arc::clone(&subject.agent), subject.context.clone())).cloned()
+            found
+                .get(&(Arc::clone(&subject.agent), subject.context.clone()))
+                .cloned()
         };
         bodies.iter().map(|&body| (body, text(body))).collect()
     }
 }
 
-fn newer_context(name: Option<Arc<str>>, contexts: &HashMap<&Arc<str>, &Arc<str>>) -> Option<Arc<str>> {
+fn newer_context(
+    name: Option<Arc<str>>,
+    contexts: &HashMap<&Arc<str>, &Arc<str>>,
+) -> Option<Arc<str>> {
     match name {
-        Some(name) => Some(contexts.get(&name).map_or(Arc::clone(&name), |newer| Arc::clone(newer))),
+        Some(name) => Some(
+            contexts
+                .get(&name)
+                .map_or(Arc::clone(&name), |newer| Arc::clone(newer)),
+        ),
         None => None,
     }
 }
@@ -168,12 +243,23 @@ impl State<'_> {
         for (at, cluster) in self.clusters.iter().enumerate() {
             owner.extend(cluster.iter().map(|edit| (*edit, at)));
         }
-        self.candidates.iter().map(|edits| edits.iter().filter_map(|edit| owner.get(edit).copied()).collect()).collect()
+        self.candidates
+            .iter()
+            .map(|edits| {
+                edits
+                    .iter()
+                    .filter_map(|edit| owner.get(edit).copied())
+                    .collect()
+            })
+            .collect()
     }
 
     /// The part of a cluster that can reach a body.
     fn part(&self, cluster: &Cluster, body: usize) -> Cluster {
-        cluster.intersection(&self.candidates[body]).copied().collect()
+        cluster
+            .intersection(&self.candidates[body])
+            .copied()
+            .collect()
     }
 
     /// Makes what each cluster alone makes of some bodies, where that is not known.
@@ -218,18 +304,26 @@ impl State<'_> {
         let adds_up = |body: &usize| {
             let file = &self.proof.bodies[*body];
             let mut sum = Features::default();
-            for text in reaching[*body].iter().filter_map(|at| self.alone(&self.clusters[*at], *body)) {
+            for text in reaching[*body]
+                .iter()
+                .filter_map(|at| self.alone(&self.clusters[*at], *body))
+            {
                 if *text != file.old {
                     sum = sum.plus(&self.difference(*body, text.as_deref()));
                 }
             }
             sum == self.difference(*body, file.new.as_deref())
         };
-        bodies.iter().copied().filter(|body| !adds_up(body)).collect()
+        bodies
+            .iter()
+            .copied()
+            .filter(|body| !adds_up(body))
+            .collect()
     }
 
-    /// Joins clusters that do something else beside the others than alone in some bodies. If `all` is set, or no other are found, those
-    /// that can reach the body are joined. Tells whether anything was joined.
+    /// Joins clusters that do something else beside the others than alone in some bodies. If `all`
+    /// is set, or no other are found, those that can reach the body are joined. Tells whether
+    /// anything was joined.
     fn join(&mut self, bodies: &[usize], all: bool) -> bool {
         let mut joined: Vec<BTreeSet<usize>> = Vec::new();
         let all_reaching = self.reaching();
@@ -243,22 +337,37 @@ impl State<'_> {
                 .iter()
                 .copied()
                 .filter(|at| {
-                    let Some(without) = without.get(*at).and_then(|without| without.get(&body)) else { return false };
+                    let Some(without) = without.get(*at).and_then(|without| without.get(&body))
+                    else {
+                        return false;
+                    };
                     let new = Features::of(self.proof.bodies[body].new.as_deref());
                     let beside = new.minus(&Features::of(without.as_deref()));
-                    let alone = self.alone(&self.clusters[*at], body).and_then(Option::as_deref);
+                    let alone = self
+                        .alone(&self.clusters[*at], body)
+                        .and_then(Option::as_deref);
                     beside != self.difference(body, alone)
                 })
                 .collect();
-            joined.push(if meeting.len() > 1 { meeting } else { reaching.clone() });
+            joined.push(if meeting.len() > 1 {
+                meeting
+            } else {
+                reaching.clone()
+            });
         }
         self.unite(joined)
     }
 
     /// Some bodies of the newer side without each cluster that can reach them.
-    fn without_each(&self, reaching: &[BTreeSet<usize>], bodies: &[usize]) -> Vec<HashMap<usize, Option<String>>> {
+    fn without_each(
+        &self,
+        reaching: &[BTreeSet<usize>],
+        bodies: &[usize],
+    ) -> Vec<HashMap<usize, Option<String>>> {
         let mut reached: Vec<Vec<usize>> = vec![Vec::new(); self.clusters.len()];
-        bodies.iter().for_each(|&body| reaching[body].iter().for_each(|&at| reached[at].push(body)));
+        bodies
+            .iter()
+            .for_each(|&body| reaching[body].iter().for_each(|&at| reached[at].push(body)));
         self.clusters
             .iter()
             .zip(reached)
@@ -277,7 +386,10 @@ impl State<'_> {
             let Some(&first) = set.first() else { continue };
             let merged: BTreeSet<usize> = set.iter().map(|&at| owner[at]).collect();
             let to = owner[first];
-            owner.iter_mut().filter(|it| merged.contains(it)).for_each(|it| *it = to);
+            owner
+                .iter_mut()
+                .filter(|it| merged.contains(it))
+                .for_each(|it| *it = to);
         }
         let mut united: BTreeMap<usize, Cluster> = BTreeMap::new();
         for (at, cluster) in std::mem::take(&mut self.clusters).into_iter().enumerate() {
@@ -295,7 +407,9 @@ impl State<'_> {
         for (at, (cluster, bodies)) in claims.iter().enumerate() {
             let paths: BTreeSet<&str> = cluster.iter().map(|edit| &*edits[*edit].path).collect();
             if let [path] = paths.into_iter().collect::<Vec<_>>()[..] {
-                let is_text = cluster.iter().all(|edit| edits[*edit].kind == super::EditKind::Lines);
+                let is_text = cluster
+                    .iter()
+                    .all(|edit| edits[*edit].kind == super::EditKind::Lines);
                 let bodies: Vec<usize> = bodies.keys().copied().collect();
                 if is_text && !bodies.is_empty() {
                     like.entry((path, bodies)).or_default().insert(at);
@@ -310,7 +424,11 @@ impl State<'_> {
 
     /// Returns what each cluster alone makes of the bodies that it changes.
     fn claims(&self) -> Vec<(Cluster, Claims)> {
-        let mut claims: Vec<(Cluster, Claims)> = self.clusters.iter().map(|it| (it.clone(), Claims::new())).collect();
+        let mut claims: Vec<(Cluster, Claims)> = self
+            .clusters
+            .iter()
+            .map(|it| (it.clone(), Claims::new()))
+            .collect();
         for (body, reaching) in self.reaching().iter().enumerate() {
             for &at in reaching {
                 let text = self.alone(&self.clusters[at], body);

@@ -33,10 +33,16 @@ impl Reach {
 
 /// The reach of each edit.
 pub(super) fn of_edits(edits: &Edits, older: &Compiler, newer: &Compiler) -> Vec<Reach> {
-    let all: BTreeSet<&str> = (0..edits.all.len()).flat_map(|edit| edits.paths(edit)).collect();
-    let asked: Vec<Named> = (0..edits.all.len()).map(|edit| asked(&edits.paths(edit))).collect();
+    let all: BTreeSet<&str> = (0..edits.all.len())
+        .flat_map(|edit| edits.paths(edit))
+        .collect();
+    let asked: Vec<Named> = (0..edits.all.len())
+        .map(|edit| asked(&edits.paths(edit)))
+        .collect();
     let known = [older, newer].map(|side| Known::of(side, &all, &asked));
-    (0..edits.all.len()).map(|edit| of_edit(edits, edit, &known)).collect()
+    (0..edits.all.len())
+        .map(|edit| of_edit(edits, edit, &known))
+        .collect()
 }
 
 /// The files of an edit, as prompts ask for them.
@@ -61,12 +67,17 @@ impl Known {
     fn of(side: &Compiler, paths: &BTreeSet<&str>, asked: &[Named]) -> Known {
         let sets: Vec<&dyn Touched> = asked.iter().map(|it| it as &dyn Touched).collect();
         let prompts = FileReach::new(side).agents_by_prompts(&sets);
-        Known { agents: FileReach::new(side).agents_by_path(paths), contexts: contexts_of_files(side), prompts }
+        Known {
+            agents: FileReach::new(side).agents_by_path(paths),
+            contexts: contexts_of_files(side),
+            prompts,
+        }
     }
 }
 
 fn is_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    path.strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The contexts that files hold; a file may be called anything.
@@ -74,7 +85,10 @@ fn contexts_of_files(side: &Compiler) -> ByPath {
     let mut named = ByPath::new();
     for loaded in side.contexts() {
         let path = side.sources().get(loaded.context.file).path().to_string();
-        named.entry(path).or_default().insert(Arc::clone(&loaded.context.name));
+        named
+            .entry(path)
+            .or_default()
+            .insert(Arc::clone(&loaded.context.name));
     }
     named
 }
@@ -87,22 +101,39 @@ fn of_edit(edits: &Edits, edit: usize, known: &[Known; 2]) -> Reach {
         return Reach::Nothing;
     }
     let paths = edits.paths(edit);
-    let prompts: BTreeSet<Arc<str>> = known.iter().flat_map(|side| side.prompts[edit].iter().cloned()).collect();
-    if below(folders::SCHEMAS, &paths) || paths.iter().all(|path| *path == folders::MODEL_FAMILIES) {
-        return if prompts.is_empty() { Reach::Nothing } else { Reach::Agents(prompts) };
+    let prompts: BTreeSet<Arc<str>> = known
+        .iter()
+        .flat_map(|side| side.prompts[edit].iter().cloned())
+        .collect();
+    if below(folders::SCHEMAS, &paths) || paths.iter().all(|path| *path == folders::MODEL_FAMILIES)
+    {
+        return if prompts.is_empty() {
+            Reach::Nothing
+        } else {
+            Reach::Agents(prompts)
+        };
     }
     if below(folders::CONTEXTS, &paths) && prompts.is_empty() {
         return Reach::Contexts(of_both([&known[0].contexts, &known[1].contexts], &paths));
     }
-    let [Some(older), Some(newer)] = [&known[0].agents, &known[1].agents] else { return Reach::Everything };
+    let [Some(older), Some(newer)] = [&known[0].agents, &known[1].agents] else {
+        return Reach::Everything;
+    };
     if below(folders::CONTEXTS, &paths) || paths.iter().any(|path| OF_ALL.contains(path)) {
         return Reach::Everything;
     }
-    Reach::Agents(of_both([older, newer], &paths).into_iter().chain(prompts).collect())
+    Reach::Agents(
+        of_both([older, newer], &paths)
+            .into_iter()
+            .chain(prompts)
+            .collect(),
+    )
 }
 
 fn of_both([older, newer]: [&ByPath; 2], paths: &BTreeSet<&str>) -> BTreeSet<Arc<str>> {
-    let names = paths.iter().flat_map(|path| older.get(*path).into_iter().chain(newer.get(*path)));
+    let names = paths
+        .iter()
+        .flat_map(|path| older.get(*path).into_iter().chain(newer.get(*path)));
     names.flatten().cloned().collect()
 }
 

@@ -63,7 +63,10 @@ type Named<'s> = BTreeMap<&'s Arc<str>, Arc<str>>;
 fn agents(side: &Compiler) -> Named<'_> {
     let of = |id| {
         let profile = side.hierarchy().get(id);
-        (&profile.name.value, Arc::clone(side.sources().get(profile.file).path()))
+        (
+            &profile.name.value,
+            Arc::clone(side.sources().get(profile.file).path()),
+        )
     };
     side.agents().iter().map(|(id, _)| of(*id)).collect()
 }
@@ -71,10 +74,14 @@ fn agents(side: &Compiler) -> Named<'_> {
 /// The contexts of a side.
 fn contexts(side: &Compiler) -> Named<'_> {
     let of = |it: &'_ Context| Arc::clone(side.sources().get(it.file).path());
-    side.contexts().iter().map(|loaded| (&loaded.context.name, of(&loaded.context))).collect()
+    side.contexts()
+        .iter()
+        .map(|loaded| (&loaded.context.name, of(&loaded.context)))
+        .collect()
 }
 
-/// The names of agents and contexts on the older side, by their name on the newer one, if that differs.
+/// The names of agents and contexts on the older side, by their name on the newer one, if that
+/// differs.
 #[derive(Debug, Default)]
 pub(super) struct OlderNames {
     pub(super) agents: BTreeMap<Arc<str>, Arc<str>>,
@@ -116,15 +123,26 @@ pub(super) fn gone_agents(
 }
 
 /// Puts bodies of a context with another name beside those that it had.
-pub(super) fn paired(changes: Vec<ChangedFile>, older_contexts: &BTreeMap<Arc<str>, Arc<str>>) -> Vec<ChangedFile> {
-    let newer: BTreeMap<&Arc<str>, &Arc<str>> = older_contexts.iter().map(|(new, old)| (old, new)).collect();
+pub(super) fn paired(
+    changes: Vec<ChangedFile>,
+    older_contexts: &BTreeMap<Arc<str>, Arc<str>>,
+) -> Vec<ChangedFile> {
+    let newer: BTreeMap<&Arc<str>, &Arc<str>> =
+        older_contexts.iter().map(|(new, old)| (old, new)).collect();
     let mut gone: BTreeMap<BodyId, ChangedFile> = BTreeMap::new();
     let mut paired = Vec::new();
     for file in changes {
-        let name = file.subject.context.as_ref().and_then(|context| newer.get(context));
+        let name = file
+            .subject
+            .context
+            .as_ref()
+            .and_then(|context| newer.get(context));
         match name.filter(|_| file.new.is_none()) {
             Some(name) => {
-                let subject = BodyId { context: Some(Arc::clone(name)), ..file.subject.clone() };
+                let subject = BodyId {
+                    context: Some(Arc::clone(name)),
+                    ..file.subject.clone()
+                };
                 gone.insert(subject, file);
             }
             None => paired.push(file),
@@ -177,7 +195,12 @@ impl<'f> Counts<'f> {
 /// Returns what one side has and the other does not.
 fn only(here: &Named<'_>, there: &Named<'_>, bodies: impl Fn(&Arc<str>) -> usize) -> Vec<Listed> {
     let only = here.iter().filter(|(name, _)| !there.contains_key(*name));
-    only.map(|(name, path)| Listed { name: Arc::clone(name), path: Arc::clone(path), bodies: bodies(name) }).collect()
+    only.map(|(name, path)| Listed {
+        name: Arc::clone(name),
+        path: Arc::clone(path),
+        bodies: bodies(name),
+    })
+    .collect()
 }
 
 impl Roll {
@@ -208,27 +231,43 @@ impl Roll {
             renamed_contexts: names
                 .contexts
                 .iter()
-                .map(|(to, from)| Renamed { path: path_of(to, &contexts_now), ..renamed((to, from)) })
+                .map(|(to, from)| Renamed {
+                    path: path_of(to, &contexts_now),
+                    ..renamed((to, from))
+                })
                 .collect(),
             broken_contexts: Vec::new(),
             bodies: Vec::new(),
         };
         let older: BTreeSet<&Arc<str>> = names.agents.values().collect();
-        roll.agents.retain(|it| takes_part(it, &counts.agents) && !names.agents.contains_key(&it.name));
-        roll.gone_agents.retain(|it| takes_part(it, &counts.agents) && !older.contains(&it.name));
+        roll.agents
+            .retain(|it| takes_part(it, &counts.agents) && !names.agents.contains_key(&it.name));
+        roll.gone_agents
+            .retain(|it| takes_part(it, &counts.agents) && !older.contains(&it.name));
         let older: BTreeSet<&Arc<str>> = names.contexts.values().collect();
-        roll.contexts.retain(|it| !names.contexts.contains_key(&it.name));
+        roll.contexts
+            .retain(|it| !names.contexts.contains_key(&it.name));
         roll.gone_contexts.retain(|it| !older.contains(&it.name));
-        (roll.broken_contexts, roll.gone_contexts) =
-            roll.gone_contexts.into_iter().partition(|it| now.read(&it.path).is_ok());
+        (roll.broken_contexts, roll.gone_contexts) = roll
+            .gone_contexts
+            .into_iter()
+            .partition(|it| now.read(&it.path).is_ok());
         let agents = all_names(&roll.agents, &roll.gone_agents);
         let mut contexts = all_names(&roll.contexts, &roll.gone_contexts);
         contexts.extend(roll.broken_contexts.iter().map(|it| Arc::clone(&it.name)));
         let is_told = |file: &&ChangedFile| {
             agents.contains(&file.subject.agent)
-                || file.subject.context.as_ref().is_some_and(|it| contexts.contains(it))
+                || file
+                    .subject
+                    .context
+                    .as_ref()
+                    .is_some_and(|it| contexts.contains(it))
         };
-        roll.bodies = files.iter().filter(|file| !is_told(file)).cloned().collect();
+        roll.bodies = files
+            .iter()
+            .filter(|file| !is_told(file))
+            .cloned()
+            .collect();
         roll
     }
 
@@ -256,15 +295,27 @@ impl Roll {
 
     /// The paths of the files whose coming, going or renaming is told here.
     pub(super) fn paths(&self) -> BTreeSet<(&str, bool)> {
-        let lists = [&self.agents, &self.contexts, &self.gone_agents, &self.gone_contexts];
+        let lists = [
+            &self.agents,
+            &self.contexts,
+            &self.gone_agents,
+            &self.gone_contexts,
+        ];
         let whole = lists.into_iter().flatten();
-        let renamed = self.renamed.iter().chain(&self.renamed_contexts).map(|it| (&*it.path, false));
+        let renamed = self
+            .renamed
+            .iter()
+            .chain(&self.renamed_contexts)
+            .map(|it| (&*it.path, false));
         whole.map(|it| (&*it.path, true)).chain(renamed).collect()
     }
 }
 
 fn all_names(one: &[Listed], other: &[Listed]) -> BTreeSet<Arc<str>> {
-    one.iter().chain(other).map(|it| Arc::clone(&it.name)).collect()
+    one.iter()
+        .chain(other)
+        .map(|it| Arc::clone(&it.name))
+        .collect()
 }
 
 /// Agents that take no part have no files here.
@@ -273,11 +324,15 @@ fn takes_part(it: &Listed, counts_agents: &BTreeMap<&Arc<str>, usize>) -> bool {
 }
 
 fn path_of(name: &Arc<str>, contexts_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
-    contexts_now.get(name).map_or_else(|| Arc::from(""), Arc::clone)
+    contexts_now
+        .get(name)
+        .map_or_else(|| Arc::from(""), Arc::clone)
 }
 
 fn path(name: &Arc<str>, agents_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str> {
-    agents_now.get(name).map_or_else(|| Arc::from(""), Arc::clone)
+    agents_now
+        .get(name)
+        .map_or_else(|| Arc::from(""), Arc::clone)
 }
 
 /// Returns `true` if what an edit does is told by the files that came, went or name somebody anew.
@@ -289,5 +344,6 @@ pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
         EditKind::Lines => edit.path.ends_with(".json"),
         _ => false,
     };
-    edit.is_whole_file() && paths.contains(&(&*edit.path, true)) || is_name && paths.contains(&(&*edit.path, false))
+    edit.is_whole_file() && paths.contains(&(&*edit.path, true))
+        || is_name && paths.contains(&(&*edit.path, false))
 }

@@ -1,7 +1,9 @@
-//! The effect of another version of reqc on golden files: bundled files are causes too, although their older text is not here.
+//! The effect of another version of reqc on golden files: bundled files are causes too, although
+//! their older text is not here.
 //!
-//! A golden file that an older version wrote differs for two reasons: the bundled files of this version, and the repository's own edits since.
-//! The older side, compiled by this version, stands between the two.
+//! A golden file that an older version wrote differs for two reasons: the bundled files of this
+//! version, and the repository's own edits since. The older side, compiled by this version, stands
+//! between the two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,14 +34,18 @@ pub(super) struct Parted {
 impl Parted {
     /// `between` has what differs between both sides, compiled by this version.
     pub(super) fn of(drifts: &[ChangedFile], between: &Review) -> Parted {
-        let edited: BTreeMap<&BodyId, &ChangedFile> = between.changes.iter().map(|it| (&it.subject, it)).collect();
+        let edited: BTreeMap<&BodyId, &ChangedFile> =
+            between.changes.iter().map(|it| (&it.subject, it)).collect();
         let mut parted = Parted::default();
         for drift in drifts {
             match edited.get(&drift.subject) {
                 Some(edit) if edit.old == drift.old => parted.edited.push(drift.clone()),
                 Some(edit) if edit.old.is_some() && drift.old.is_some() => {
                     parted.edited.push((*edit).clone());
-                    parted.others.push(ChangedFile { new: edit.old.clone(), ..drift.clone() });
+                    parted.others.push(ChangedFile {
+                        new: edit.old.clone(),
+                        ..drift.clone()
+                    });
                 }
                 _ => parted.others.push(drift.clone()),
             }
@@ -48,14 +54,22 @@ impl Parted {
     }
 }
 
-/// The causes among bundled files, and the drifts that none of them reaches. What several can reach is told under all of them: none can
-/// be applied alone.
-pub(super) fn causes(altered: &[String], others: Vec<ChangedFile>, newer: &Side) -> (Vec<Cause>, Vec<ChangedFile>) {
+/// The causes among bundled files, and the drifts that none of them reaches. What several can reach
+/// is told under all of them: none can be applied alone.
+pub(super) fn causes(
+    altered: &[String],
+    others: Vec<ChangedFile>,
+    newer: &Side,
+) -> (Vec<Cause>, Vec<ChangedFile>) {
     let reached = Reached::of(altered, &newer.compiler);
     let mut by_files: BTreeMap<BTreeSet<&str>, Vec<ChangedFile>> = BTreeMap::new();
     let mut open = Vec::new();
     for file in others {
-        let files: BTreeSet<&str> = altered.iter().map(String::as_str).filter(|it| reached.has(it, &file)).collect();
+        let files: BTreeSet<&str> = altered
+            .iter()
+            .map(String::as_str)
+            .filter(|it| reached.has(it, &file))
+            .collect();
         match files.is_empty() || file.old.is_none() || file.new.is_none() {
             true => open.push(file),
             false => by_files.entry(files).or_default().push(file),
@@ -69,7 +83,11 @@ pub(super) fn causes(altered: &[String], others: Vec<ChangedFile>, newer: &Side)
 }
 
 fn bundled(path: &str) -> Edit {
-    Edit { path: path.into(), kind: EditKind::Bundled, hunks: Vec::new() }
+    Edit {
+        path: path.into(),
+        kind: EditKind::Bundled,
+        hunks: Vec::new(),
+    }
 }
 
 /// The agents and contexts that bundled files reach.
@@ -80,15 +98,29 @@ struct Reached {
 
 impl Reached {
     fn of(paths: &[String], side: &Compiler) -> Reached {
-        let agents =
-            FileReach::new(side).agents_by_path(&paths.iter().map(String::as_str).collect()).unwrap_or_default();
-        let contexts = side.contexts().iter().map(|it| (path(it.context.file, side), Arc::clone(&it.context.name)));
-        Reached { agents, contexts: contexts.collect() }
+        let agents = FileReach::new(side)
+            .agents_by_path(&paths.iter().map(String::as_str).collect())
+            .unwrap_or_default();
+        let contexts = side
+            .contexts()
+            .iter()
+            .map(|it| (path(it.context.file, side), Arc::clone(&it.context.name)));
+        Reached {
+            agents,
+            contexts: contexts.collect(),
+        }
     }
 
     fn has(&self, path: &str, file: &ChangedFile) -> bool {
-        let is_agent = self.agents.get(path).is_some_and(|names| names.contains(&file.subject.agent));
-        is_agent || self.contexts.get(path).is_some_and(|name| file.subject.context.as_ref() == Some(name))
+        let is_agent = self
+            .agents
+            .get(path)
+            .is_some_and(|names| names.contains(&file.subject.agent));
+        is_agent
+            || self
+                .contexts
+                .get(path)
+                .is_some_and(|name| file.subject.context.as_ref() == Some(name))
     }
 }
 

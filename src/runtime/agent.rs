@@ -13,13 +13,15 @@ use super::transport::{Outgoing, Transport};
 use super::{Category, Error};
 use crate::check::prefix::sent;
 use crate::compile::{
-    Compiler, Live, LiveBody, PolicyOptions, PromptEnvironment, Reporter, Router, STACK_BYTES, Selection,
+    Compiler, Live, LiveBody, PolicyOptions, PromptEnvironment, Reporter, Router, STACK_BYTES,
+    Selection,
 };
 use crate::conversation::log::Sent;
 use crate::conversation::{Conversation, TaskKind, Usage};
 use crate::diag::{Diagnostic, Severity, did_you_mean};
 use crate::provider::{
-    ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, breakpoints_of, is_in_the_clear,
+    ClientApi, HeaderValue, MODEL_PLACEHOLDER, RequestLine, UrlParts, WireFormat, breakpoints_of,
+    is_in_the_clear,
 };
 use crate::repo::{Kept, Price};
 use crate::resolve::ProfileId;
@@ -42,7 +44,8 @@ pub struct Agent {
     ahead: Arc<Mutex<Option<Ahead>>>,
 }
 
-/// A request that was checked before it is sent, and the conversation that it is about, with its system prompt.
+/// A request that was checked before it is sent, and the conversation that it is about, with its
+/// system prompt.
 struct Ahead {
     conversation: Conversation,
     checked: Checked,
@@ -57,7 +60,8 @@ type Checked = (Compiled, Vec<Diagnostic>);
 pub struct Compiled {
     /// Method, URL and headers.
     pub line: RequestLine,
-    /// The URL with `${MODEL}` where the model stands, unless the model's name would change what the URL means.
+    /// The URL with `${MODEL}` where the model stands, unless the model's name would change what
+    /// the URL means.
     pub target: String,
     /// The body.
     pub body: Body,
@@ -79,7 +83,8 @@ impl Compiled {
         TokenEstimate::of(self.body.value(), self.wire, &self.model)
     }
 
-    /// Returns what an answer to it cost, in US dollars: its tokens alone. `None` if a price that counts here is not known.
+    /// Returns what an answer to it cost, in US dollars: its tokens alone. `None` if a price that
+    /// counts here is not known.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         let (price, kept) = self.price.as_ref()?;
         price.cost(usage, *kept)
@@ -100,17 +105,23 @@ impl Outgoing for Compiled {
     }
 }
 
-/// For how long a body asks its server to keep what it reads; `None` if it asks for a service with prices of its own.
+/// For how long a body asks its server to keep what it reads; `None` if it asks for a service with
+/// prices of its own.
 fn kept(body: &Value) -> Option<Kept> {
     let is_special = body.get("service_tier").is_some_and(|tier| !is_usual(tier))
-        || ["speed", "inference_geo", "prompt_cache_retention"].iter().any(|key| body.get(key).is_some());
+        || ["speed", "inference_geo", "prompt_cache_retention"]
+            .iter()
+            .any(|key| body.get(key).is_some());
     if is_special {
         return None;
     }
     let marks = breakpoints_of(body);
     let (hours, defaults) = (
         marks.iter().filter(|mark| mark["ttl"] == "1h").count(),
-        marks.iter().filter(|mark| mark.get("ttl").is_none_or(|ttl| ttl == "5m")).count(),
+        marks
+            .iter()
+            .filter(|mark| mark.get("ttl").is_none_or(|ttl| ttl == "5m"))
+            .count(),
     );
     Some(match (hours, defaults) {
         (0, defaults) if defaults == marks.len() => Kept::Default,
@@ -120,7 +131,10 @@ fn kept(body: &Value) -> Option<Kept> {
 }
 
 fn is_usual(tier: &Value) -> bool {
-    matches!(tier.as_str(), Some("default" | "standard" | "standard_only"))
+    matches!(
+        tier.as_str(),
+        Some("default" | "standard" | "standard_only")
+    )
 }
 
 /// A request of a session.
@@ -138,7 +152,8 @@ pub(super) struct Made {
 
 /// Why a request could not be compiled.
 ///
-/// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form, but for `{:#?}`, which has the findings.
+/// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form,
+/// but for `{:#?}`, which has the findings.
 #[non_exhaustive]
 pub enum CompileError {
     /// The agent or its templates are wrong; the findings say where.
@@ -161,7 +176,9 @@ impl fmt::Display for CompileError {
         match self {
             CompileError::Findings(findings) => {
                 f.write_str(NOT_COMPILED)?;
-                findings.first().map_or(Ok(()), |first| write!(f, ": {}", first.message))?;
+                findings
+                    .first()
+                    .map_or(Ok(()), |first| write!(f, ": {}", first.message))?;
                 match findings.len() {
                     0 | 1 => Ok(()),
                     more => write!(f, " (+{})", more - 1),
@@ -169,7 +186,9 @@ impl fmt::Display for CompileError {
             }
             CompileError::NoModel(agent) => write!(f, "no model for `{agent}`"),
             CompileError::Content(error) => f.write_str(&error.message),
-            CompileError::WrongKind { agent, wants } => write!(f, "`{agent}` is a {} agent", wants.name()),
+            CompileError::WrongKind { agent, wants } => {
+                write!(f, "`{agent}` is a {} agent", wants.name())
+            }
         }
     }
 }
@@ -177,7 +196,9 @@ impl fmt::Display for CompileError {
 impl fmt::Debug for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CompileError::Findings(findings) if f.alternate() => f.debug_tuple("Findings").field(findings).finish(),
+            CompileError::Findings(findings) if f.alternate() => {
+                f.debug_tuple("Findings").field(findings).finish()
+            }
             _ => fmt::Display::fmt(self, f),
         }
     }
@@ -192,9 +213,18 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// There is none, or it cannot be compiled: the detail has what was found in the repository, and [`Compiler::findings`] all of it.
-    pub fn new(compiler: Arc<Compiler>, name: &str, environment: PromptEnvironment) -> Result<Agent, Error> {
-        let usable = compiler.agents().iter().filter(|(_, usable)| *usable).map(|(id, _)| *id);
+    /// There is none, or it cannot be compiled: the detail has what was found in the repository,
+    /// and [`Compiler::findings`] all of it.
+    pub fn new(
+        compiler: Arc<Compiler>,
+        name: &str,
+        environment: PromptEnvironment,
+    ) -> Result<Agent, Error> {
+        let usable = compiler
+            .agents()
+            .iter()
+            .filter(|(_, usable)| *usable)
+            .map(|(id, _)| *id);
         match usable.clone().find(|&id| **named(id, &compiler) == *name) {
             Some(id) => {
                 let name = Arc::clone(named(id, &compiler));
@@ -226,8 +256,9 @@ impl Agent {
         self
     }
 
-    /// With a policy: every request of a session is checked before it is sent, also one that continues after tool results. What has
-    /// an error by this policy is not sent, and ends as [`Category::Config`].
+    /// With a policy: every request of a session is checked before it is sent, also one that
+    /// continues after tool results. What has an error by this policy is not sent, and ends as
+    /// [`Category::Config`].
     #[must_use]
     pub fn checked(mut self, policy: PolicyOptions) -> Agent {
         self.policy = Some(Arc::new(policy));
@@ -243,7 +274,8 @@ impl Agent {
     }
 
     fn loaded(&self, conversation: Conversation) -> Result<Conversation, CompileError> {
-        content::loaded(conversation, self.content.as_deref()).map_err(|error| CompileError::Content(Box::new(error)))
+        content::loaded(conversation, self.content.as_deref())
+            .map_err(|error| CompileError::Content(Box::new(error)))
     }
 
     /// The agent's name.
@@ -256,14 +288,24 @@ impl Agent {
     /// # Errors
     ///
     /// As [`ModelList::fetch`].
-    pub async fn installed_models(&self, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
+    pub async fn installed_models(
+        &self,
+        transport: &Transport,
+    ) -> Result<Vec<InstalledModel>, Error> {
         self.model_list().fetch(transport).await
     }
 
     /// The request for the list of models that the agent's server offers.
     pub fn model_list(&self) -> ModelList {
-        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-        ModelList::new(plan.instance, plan.api, self.compiler.repo().families.clone())
+        let plan = self
+            .compiler
+            .plan(self.id)
+            .expect("only usable agents are made");
+        ModelList::new(
+            plan.instance,
+            plan.api,
+            self.compiler.repo().families.clone(),
+        )
     }
 
     /// The wire format of its requests.
@@ -271,9 +313,13 @@ impl Agent {
         self.wire
     }
 
-    /// Returns `true` if two agents make the same requests: of one compiler, with one model, policy and environment.
+    /// Returns `true` if two agents make the same requests: of one compiler, with one model, policy
+    /// and environment.
     pub(super) fn is_same(&self, other: &Agent) -> bool {
-        let policies = (self.policy.as_ref().map(Arc::as_ptr), other.policy.as_ref().map(Arc::as_ptr));
+        let policies = (
+            self.policy.as_ref().map(Arc::as_ptr),
+            other.policy.as_ref().map(Arc::as_ptr),
+        );
         Arc::ptr_eq(&self.compiler, &other.compiler)
             && (self.id, &self.model) == (other.id, &other.model)
             && policies.0 == policies.1
@@ -303,12 +349,15 @@ impl Agent {
     ///
     /// As [`Agent::compile`].
     pub fn estimate(&self, conversation: Conversation) -> Result<TokenEstimate, Error> {
-        let compiled = self.compile(conversation).map_err(|error| error.into_error(&self.compiler))?;
+        let compiled = self
+            .compile(conversation)
+            .map_err(|error| error.into_error(&self.compiler))?;
         Ok(compiled.estimate())
     }
 
-    /// The agent that compresses chats of this one: the first of the roster `chat_compression`, or, in a repository without that roster, the first
-    /// with the tag `compression` that uses the same provider instance. If nothing else names a model, it gets that of this agent.
+    /// The agent that compresses chats of this one: the first of the roster `chat_compression`, or,
+    /// in a repository without that roster, the first with the tag `compression` that uses the same
+    /// provider instance. If nothing else names a model, it gets that of this agent.
     ///
     /// # Errors
     ///
@@ -320,54 +369,107 @@ impl Agent {
                 "name one in the roster `chat_compression` of rosters.toml; the agents of a roster may match no files";
             Error::new(Category::Config, message).detail(help)
         })?;
-        let plan = self.compiler.plan(id).expect("it was routed to, or has a plan");
-        let has_model = self.compiler.repo().client_model(plan.name(), None).or(plan.default_model()).is_some();
+        let plan = self
+            .compiler
+            .plan(id)
+            .expect("it was routed to, or has a plan");
+        let has_model = self
+            .compiler
+            .repo()
+            .client_model(plan.name(), None)
+            .or(plan.default_model())
+            .is_some();
         let model = self.model.clone().filter(|_| !has_model);
         let (name, wire) = (Arc::clone(plan.name()), plan.wire);
         let (compiler, environment) = (Arc::clone(&self.compiler), self.environment.clone());
         let (policy, content) = (self.policy.clone(), self.content.clone());
-        Ok(Agent { compiler, id, name, wire, environment, model, policy, content, ahead: Arc::default() })
+        Ok(Agent {
+            compiler,
+            id,
+            name,
+            wire,
+            environment,
+            model,
+            policy,
+            content,
+            ahead: Arc::default(),
+        })
     }
 
     /// Returns the context window of its model in tokens, if `model-families.toml` knows it.
     pub fn context_window(&self) -> Option<u64> {
-        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-        let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
+        let plan = self
+            .compiler
+            .plan(self.id)
+            .expect("only usable agents are made");
+        let model = self
+            .compiler
+            .repo()
+            .client_model(plan.name(), self.model.as_deref());
         Live::new(&self.compiler, &plan).context_window(model)
     }
 
-    /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work. A session of this agent that sends this request next
-    /// does not compile it again, nor does this if [`SessionStart::preview`](super::SessionStart::preview) has compiled it.
+    /// Both [`Agent::compile`] and [`Agent::findings`], of one body: half the work. A session of
+    /// this agent that sends this request next does not compile it again, nor does this if
+    /// [`SessionStart::preview`](super::SessionStart::preview) has compiled it.
     ///
     /// # Errors
     ///
     /// As [`Agent::compile`].
-    pub fn compile_and_check(&self, conversation: Conversation) -> Result<(Compiled, Vec<Diagnostic>), CompileError> {
+    pub fn compile_and_check(
+        &self,
+        conversation: Conversation,
+    ) -> Result<(Compiled, Vec<Diagnostic>), CompileError> {
         if let Some(checked) = self.known_request(&conversation) {
-            *self.ahead() = Some(Ahead { conversation, checked: checked.clone() });
+            *self.ahead() = Some(Ahead {
+                conversation,
+                checked: checked.clone(),
+            });
             return Ok(checked);
         }
         let asked = conversation.clone();
         let (checked, prompt) = self.checked_request(conversation)?;
         if self.depends_on_prompt_alone(&asked) {
-            let conversation = Conversation { known_prompt: Some(prompt), ..asked };
-            *self.ahead() = Some(Ahead { conversation, checked: checked.clone() });
+            let conversation = Conversation {
+                known_prompt: Some(prompt),
+                ..asked
+            };
+            *self.ahead() = Some(Ahead {
+                conversation,
+                checked: checked.clone(),
+            });
         }
         Ok(checked)
     }
 
     /// A request with what was found in it, and its system prompt.
-    fn checked_request(&self, conversation: Conversation) -> Result<(Checked, Arc<str>), CompileError> {
+    fn checked_request(
+        &self,
+        conversation: Conversation,
+    ) -> Result<(Checked, Arc<str>), CompileError> {
         let (plan, model) = self.plan_for(&conversation)?;
         let conversation = self.loaded(conversation)?;
-        let checked = Live::new(&self.compiler, &plan).body_and_findings(conversation, &self.environment, model);
-        let LiveBody { body, findings, prompt, .. } = checked.map_err(CompileError::Findings)?;
+        let checked = Live::new(&self.compiler, &plan).body_and_findings(
+            conversation,
+            &self.environment,
+            model,
+        );
+        let LiveBody {
+            body,
+            findings,
+            prompt,
+            ..
+        } = checked.map_err(CompileError::Findings)?;
         Ok(((self.compiled(&plan, model, body), findings), prompt))
     }
 
-    /// Returns `true` if the request for a conversation reads nothing of the project once the system prompt is known.
+    /// Returns `true` if the request for a conversation reads nothing of the project once the
+    /// system prompt is known.
     fn depends_on_prompt_alone(&self, conversation: &Conversation) -> bool {
-        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+        let plan = self
+            .compiler
+            .plan(self.id)
+            .expect("only usable agents are made");
         plan.kind == TaskKind::Chat && (conversation.is_told || plan.surroundings.is_none())
     }
 
@@ -375,26 +477,43 @@ impl Agent {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request for a conversation, if that is the one that was checked last. It is forgotten in any case.
+    /// The request for a conversation, if that is the one that was checked last. It is forgotten in
+    /// any case.
     fn known_request(&self, conversation: &Conversation) -> Option<Checked> {
-        let known = self.ahead().take().filter(|known| known.conversation == *conversation);
+        let known = self
+            .ahead()
+            .take()
+            .filter(|known| known.conversation == *conversation);
         known.map(|known| known.checked)
     }
 
     /// The plan and the model for a conversation.
-    fn plan_for(&self, conversation: &Conversation) -> Result<(Plan<'_>, Option<&str>), CompileError> {
-        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
+    fn plan_for(
+        &self,
+        conversation: &Conversation,
+    ) -> Result<(Plan<'_>, Option<&str>), CompileError> {
+        let plan = self
+            .compiler
+            .plan(self.id)
+            .expect("only usable agents are made");
         if plan.kind != conversation.kind() {
-            return Err(CompileError::WrongKind { agent: Arc::clone(&self.name), wants: plan.kind });
+            return Err(CompileError::WrongKind {
+                agent: Arc::clone(&self.name),
+                wants: plan.kind,
+            });
         }
-        let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
+        let model = self
+            .compiler
+            .repo()
+            .client_model(plan.name(), self.model.as_deref());
         if plan.carries_model() && model.or(plan.default_model()).is_none() {
             return Err(CompileError::NoModel(Arc::clone(&self.name)));
         }
         Ok((plan, model))
     }
 
-    /// Returns what the agent says of its surroundings now, and whether it is one that does: then attached files are messages too.
+    /// Returns what the agent says of its surroundings now, and whether it is one that does: then
+    /// attached files are messages too.
     ///
     /// # Errors
     ///
@@ -402,19 +521,28 @@ impl Agent {
     pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
         // Templates may nest deeper than the stacks of async workers allow.
         std::thread::scope(|scope| {
-            let builder = std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES);
+            let builder = std::thread::Builder::new()
+                .name("reqc-compile".into())
+                .stack_size(STACK_BYTES);
             let work = builder.spawn_scoped(scope, || self.rendered_surroundings(is_omitted));
             match work.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(told)) => told,
-                _ => Err(Error::new(Category::Config, "compiling the request panicked")),
+                _ => Err(Error::new(
+                    Category::Config,
+                    "compiling the request panicked",
+                )),
             }
         })
     }
 
     /// Renders what the agent says of its surroundings, on the thread that it is called on.
     fn rendered_surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
-        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-        let told = Live::new(&self.compiler, &plan).said_of_surroundings(&self.environment, is_omitted);
+        let plan = self
+            .compiler
+            .plan(self.id)
+            .expect("only usable agents are made");
+        let told =
+            Live::new(&self.compiler, &plan).said_of_surroundings(&self.environment, is_omitted);
         told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
     }
 
@@ -427,29 +555,46 @@ impl Agent {
         let prompt = Live::new(&self.compiler, &plan)
             .prompt(&conversation, &self.environment)
             .map_err(CompileError::Findings)?;
-        Ok(Conversation { known_prompt: Some(prompt), ..conversation })
+        Ok(Conversation {
+            known_prompt: Some(prompt),
+            ..conversation
+        })
     }
 
-    /// Returns what schemas and rules find in the request for a conversation, at the lines that wrote it. No policy was applied.
+    /// Returns what schemas and rules find in the request for a conversation, at the lines that
+    /// wrote it. No policy was applied.
     pub fn findings(&self, conversation: Conversation) -> Vec<Diagnostic> {
-        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-        let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
+        let plan = self
+            .compiler
+            .plan(self.id)
+            .expect("only usable agents are made");
+        let model = self
+            .compiler
+            .repo()
+            .client_model(plan.name(), self.model.as_deref());
         Live::new(&self.compiler, &plan).findings(conversation, &self.environment, model)
     }
 
-    /// The request for a conversation, unless it has mistakes that the agent's policy does not let pass.
+    /// The request for a conversation, unless it has mistakes that the agent's policy does not let
+    /// pass.
     fn compile_checked(&self, conversation: Conversation) -> Result<Compiled, Error> {
         let (compiled, found) = match (self.known_request(&conversation), &self.policy) {
             (Some(known), _) => known,
             (None, None) => {
-                return self.compile(conversation).map_err(|error| error.into_error(&self.compiler));
+                return self
+                    .compile(conversation)
+                    .map_err(|error| error.into_error(&self.compiler));
             }
             (None, Some(_)) => {
                 let checked = self.checked_request(conversation);
                 checked.map_err(|error| error.into_error(&self.compiler))?.0
             }
         };
-        match self.policy.as_ref().and_then(|policy| self.refusal(policy, found)) {
+        match self
+            .policy
+            .as_ref()
+            .and_then(|policy| self.refusal(policy, found))
+        {
             Some(refusal) => Err(refusal),
             None => Ok(compiled),
         }
@@ -458,13 +603,23 @@ impl Agent {
     /// Why a request is not sent, if it has mistakes.
     fn refusal(&self, policy: &PolicyOptions, found: Vec<Diagnostic>) -> Option<Error> {
         let compiler = &self.compiler;
-        let report = Reporter::new(compiler, &Selection::default(), policy).of(compiler.sources().clone(), found);
-        let first = report.findings.iter().find(|finding| finding.severity == Severity::Error)?;
-        Some(Error::new(Category::Config, "the request was not sent: it has mistakes").detail(told(compiler, first)))
+        let report = Reporter::new(compiler, &Selection::default(), policy)
+            .of(compiler.sources().clone(), found);
+        let first = report
+            .findings
+            .iter()
+            .find(|finding| finding.severity == Severity::Error)?;
+        Some(
+            Error::new(
+                Category::Config,
+                "the request was not sent: it has mistakes",
+            )
+            .detail(told(compiler, first)),
+        )
     }
 
-    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks of async workers allow. `bound_to` is
-    /// what thinking of the history is bound to.
+    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks
+    /// of async workers allow. `bound_to` is what thinking of the history is bound to.
     pub(super) async fn compile_apart(
         &self,
         conversation: Conversation,
@@ -472,24 +627,46 @@ impl Agent {
     ) -> Result<Made, Error> {
         let (sender, receiver) = oneshot::channel();
         let agent = self.clone();
-        let spawned =
-            std::thread::Builder::new().name("reqc-compile".into()).stack_size(STACK_BYTES).spawn(move || {
+        let spawned = std::thread::Builder::new()
+            .name("reqc-compile".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || {
                 let compiled = agent
                     .with_prompt(conversation)
                     .map_err(|error| error.into_error(&agent.compiler))
                     .and_then(|conversation| {
                         let prompt = conversation.known_prompt.clone();
                         let compiled = agent.compile_checked(conversation)?;
-                        let sent = compiled.wire.binds_thinking().then(|| sent::sent(&compiled.body));
-                        let is_bound = bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
+                        let sent = compiled
+                            .wire
+                            .binds_thinking()
+                            .then(|| sent::sent(&compiled.body));
+                        let is_bound =
+                            bound_to.is_none_or(|earlier| agent.keeps_bound(&compiled, &earlier));
                         let tokens = compiled.estimate().total();
-                        Ok(Made { compiled, prompt, sent, is_bound, tokens })
+                        Ok(Made {
+                            compiled,
+                            prompt,
+                            sent,
+                            is_bound,
+                            tokens,
+                        })
                     });
                 // Nobody waits any more if the request was cancelled.
                 let _ = sender.send(compiled);
             });
-        spawned.map_err(|error| Error::new(Category::Config, format!("there is no thread to compile on: {error}")))?;
-        receiver.await.unwrap_or_else(|_| Err(Error::new(Category::Config, "compiling the request panicked")))
+        spawned.map_err(|error| {
+            Error::new(
+                Category::Config,
+                format!("there is no thread to compile on: {error}"),
+            )
+        })?;
+        receiver.await.unwrap_or_else(|_| {
+            Err(Error::new(
+                Category::Config,
+                "compiling the request panicked",
+            ))
+        })
     }
 }
 
@@ -498,37 +675,60 @@ fn named(id: ProfileId, compiler: &Arc<Compiler>) -> &Arc<str> {
 }
 
 impl Agent {
-    /// Returns `true` if the request for a conversation keeps what its thinking is bound to. One that cannot be made keeps it too. What was
-    /// compiled for that is known then.
+    /// Returns `true` if the request for a conversation keeps what its thinking is bound to. One
+    /// that cannot be made keeps it too. What was compiled for that is known then.
     pub(super) fn continues(&self, conversation: Conversation, bound_to: &Sent) -> bool {
         !self.binds_thinking()
             || self
                 .compile_and_check(conversation)
-                .map_or(true, |(compiled, _)| sent::begins_with(&compiled.body, bound_to))
+                .map_or(true, |(compiled, _)| {
+                    sent::begins_with(&compiled.body, bound_to)
+                })
     }
 
-    /// Returns `true` if a request begins with what an earlier one said, or its model binds nothing to that.
+    /// Returns `true` if a request begins with what an earlier one said, or its model binds nothing
+    /// to that.
     fn keeps_bound(&self, compiled: &Compiled, earlier: &Sent) -> bool {
         sent::begins_with(&compiled.body, earlier) || !self.binds_thinking()
     }
 
     /// Returns `true` if its model binds thinking to what stands before it.
     pub(super) fn binds_thinking(&self) -> bool {
-        let plan = self.compiler.plan(self.id).expect("only usable agents are made");
-        let model = self.compiler.repo().client_model(plan.name(), self.model.as_deref());
+        let plan = self
+            .compiler
+            .plan(self.id)
+            .expect("only usable agents are made");
+        let model = self
+            .compiler
+            .repo()
+            .client_model(plan.name(), self.model.as_deref());
         Live::new(&self.compiler, &plan).binds_thinking(model)
     }
 
     /// A body with its request.
     fn compiled(&self, plan: &Plan<'_>, model: Option<&str>, body: Body) -> Compiled {
-        let (line, instance) = (plan.request_line(model), Arc::clone(&plan.instance.name.value));
+        let (line, instance) = (
+            plan.request_line(model),
+            Arc::clone(&plan.instance.name.value),
+        );
         let target = match is_plain(plan.model(model)) {
             true => plan.request_line(Some(MODEL_PLACEHOLDER)).url,
             false => line.url.clone(),
         };
-        let price = Live::new(&self.compiler, plan).price(model).and_then(|price| Some((price, kept(body.value())?)));
+        let price = Live::new(&self.compiler, plan)
+            .price(model)
+            .and_then(|price| Some((price, kept(body.value())?)));
         let model = plan.model(model).into();
-        Compiled { line, target, body, api: plan.api, wire: plan.wire, instance, model, price }
+        Compiled {
+            line,
+            target,
+            body,
+            api: plan.api,
+            wire: plan.wire,
+            instance,
+            model,
+            price,
+        }
     }
 }
 
@@ -536,11 +736,15 @@ impl CompileError {
     /// As an error of a request, on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
         match &self {
-            CompileError::NoModel(_) => Error::new(Category::Config, self.to_string()).detail(MODEL_HELP),
+            CompileError::NoModel(_) => {
+                Error::new(Category::Config, self.to_string()).detail(MODEL_HELP)
+            }
             CompileError::WrongKind { .. } => Error::new(Category::Config, self.to_string()),
             CompileError::Content(error) => Error::clone(error),
             CompileError::Findings(findings) => {
-                let first = findings.first().map_or_else(String::new, |finding| told(compiler, finding));
+                let first = findings
+                    .first()
+                    .map_or_else(String::new, |finding| told(compiler, finding));
                 Error::new(Category::Config, NOT_COMPILED).detail(first)
             }
         }
@@ -549,15 +753,29 @@ impl CompileError {
 
 /// Why there is no agent of a name, with the mistakes of the repository that may be the cause.
 fn unusable(compiler: &Compiler, name: &str, help: Option<String>) -> Error {
-    let mistakes: Vec<&Diagnostic> =
-        compiler.findings().iter().filter(|finding| finding.severity == Severity::Error).collect();
-    let mut told: Vec<String> = mistakes.iter().take(MOST_TOLD).map(|finding| told(compiler, finding)).collect();
+    let mistakes: Vec<&Diagnostic> = compiler
+        .findings()
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .collect();
+    let mut told: Vec<String> = mistakes
+        .iter()
+        .take(MOST_TOLD)
+        .map(|finding| told(compiler, finding))
+        .collect();
     if mistakes.len() > MOST_TOLD {
         told.push(format!("{} more", mistakes.len() - MOST_TOLD));
     }
     told.splice(..0, help);
-    let error = Error::new(Category::Config, format!("there is no usable agent `{name}`"));
-    if told.is_empty() { error } else { error.detail(told.join("; ")) }
+    let error = Error::new(
+        Category::Config,
+        format!("there is no usable agent `{name}`"),
+    );
+    if told.is_empty() {
+        error
+    } else {
+        error.detail(told.join("; "))
+    }
 }
 
 /// How many mistakes of a repository an error tells.
@@ -565,7 +783,12 @@ const MOST_TOLD: usize = 8;
 
 /// A finding on one line.
 fn told(compiler: &Compiler, finding: &Diagnostic) -> String {
-    format!("{} {} {}", finding.rule.code, compiler.sources().describe(finding.primary.span), finding.message)
+    format!(
+        "{} {} {}",
+        finding.rule.code,
+        compiler.sources().describe(finding.primary.span),
+        finding.message
+    )
 }
 
 /// The advice if nobody names a model.
@@ -573,7 +796,9 @@ const MODEL_HELP: &str = "name one with `--model`, in `models.toml`, or as the p
 
 /// Returns `true` if the name of a model is one word in a URL, and no part of it leads elsewhere.
 fn is_plain(model: &str) -> bool {
-    model.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    model
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
         && model.bytes().any(|byte| byte.is_ascii_alphanumeric())
 }
 
@@ -583,9 +808,14 @@ impl Compiled {
         UrlParts::of(&self.line.url).to_string()
     }
 
-    /// Returns `true` if the key would travel in the clear: plain HTTP to a host that is not this machine.
+    /// Returns `true` if the key would travel in the clear: plain HTTP to a host that is not this
+    /// machine.
     pub fn exposes_key(&self) -> bool {
-        let has_key = self.line.headers.iter().any(|header| matches!(header.value, HeaderValue::Key { .. }));
+        let has_key = self
+            .line
+            .headers
+            .iter()
+            .any(|header| matches!(header.value, HeaderValue::Key { .. }));
         has_key && is_in_the_clear(&self.line.url)
     }
 }
@@ -603,7 +833,11 @@ mod tests {
     fn agent(more: &str, file: &str) -> Agent {
         let profile = format!("name = \"A\"\nextends = \"OpenAI Chat\"\n{more}\n");
         let own = MemoryWorld::from_iter([("agents/a.toml", profile.as_str())]);
-        let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
+        let compiler = Compiler::load(
+            Arc::new(own),
+            Arc::new(Embedded::bundled()),
+            LoadOptions::default(),
+        );
         Agent::new(Arc::new(compiler), "A", environment(file)).expect("usable")
     }
 
@@ -617,7 +851,11 @@ mod tests {
     }
 
     fn conversation(text: &str) -> Conversation {
-        Conversation { task: Task::Chat(vec![Message::user(text)]), is_told: true, ..Conversation::default() }
+        Conversation {
+            task: Task::Chat(vec![Message::user(text)]),
+            is_told: true,
+            ..Conversation::default()
+        }
     }
 
     #[test]
@@ -638,32 +876,93 @@ mod tests {
         let data = json!({"type": "ephemeral", "ttl": "1h", "cache_control": hour});
         let default = json!({"type": "ephemeral"});
         let five = json!({"type": "ephemeral", "ttl": "5m"});
-        assert_eq!(kept(&body(default.clone(), Value::Null, data.clone())), Some(Kept::Default));
-        assert_eq!(kept(&body(five, default.clone(), data.clone())), Some(Kept::Default));
-        assert_eq!(kept(&body(hour.clone(), hour.clone(), data)), Some(Kept::Hour));
-        assert_eq!(kept(&body(hour.clone(), Value::Null, json!({"type": "ephemeral"}))), Some(Kept::Hour));
+        assert_eq!(
+            kept(&body(default.clone(), Value::Null, data.clone())),
+            Some(Kept::Default)
+        );
+        assert_eq!(
+            kept(&body(five, default.clone(), data.clone())),
+            Some(Kept::Default)
+        );
+        assert_eq!(
+            kept(&body(hour.clone(), hour.clone(), data)),
+            Some(Kept::Hour)
+        );
+        assert_eq!(
+            kept(&body(
+                hour.clone(),
+                Value::Null,
+                json!({"type": "ephemeral"})
+            )),
+            Some(Kept::Hour)
+        );
         assert_eq!(kept(&body(default, hour, json!({}))), Some(Kept::Mixed));
-        assert_eq!(kept(&body(json!({"type": "ephemeral", "ttl": "30m"}), Value::Null, json!({}))), Some(Kept::Mixed));
+        assert_eq!(
+            kept(&body(
+                json!({"type": "ephemeral", "ttl": "30m"}),
+                Value::Null,
+                json!({})
+            )),
+            Some(Kept::Mixed)
+        );
     }
 
     #[test]
     fn a_request_that_was_checked_is_compiled_again_only_if_it_is_another() {
-        let agent = agent("system_prompt = \"{{ read_file('${PROJECT_DIR}/a.md') }}\"", "Be short.");
-        let asked = |agent: &Agent, text| agent.with_prompt(conversation(text)).expect("it is rendered");
-        let checked = agent.compile_and_check(conversation("Hi")).expect("it is compiled");
-        assert_eq!(agent.known_request(&asked(&agent, "Hi")), Some(checked.clone()));
-        assert_eq!(agent.compile(asked(&agent, "Hi")).expect("it is compiled"), checked.0);
-        assert_eq!(agent.known_request(&asked(&agent, "Hi")), None, "it was taken");
+        let agent = agent(
+            "system_prompt = \"{{ read_file('${PROJECT_DIR}/a.md') }}\"",
+            "Be short.",
+        );
+        let asked = |agent: &Agent, text| {
+            agent
+                .with_prompt(conversation(text))
+                .expect("it is rendered")
+        };
+        let checked = agent
+            .compile_and_check(conversation("Hi"))
+            .expect("it is compiled");
+        assert_eq!(
+            agent.known_request(&asked(&agent, "Hi")),
+            Some(checked.clone())
+        );
+        assert_eq!(
+            agent.compile(asked(&agent, "Hi")).expect("it is compiled"),
+            checked.0
+        );
+        assert_eq!(
+            agent.known_request(&asked(&agent, "Hi")),
+            None,
+            "it was taken"
+        );
 
-        let elsewhere = Agent { environment: environment("Be long."), ..agent.clone() };
-        let again = || agent.compile_and_check(conversation("Hi")).expect("it is compiled");
+        let elsewhere = Agent {
+            environment: environment("Be long."),
+            ..agent.clone()
+        };
+        let again = || {
+            agent
+                .compile_and_check(conversation("Hi"))
+                .expect("it is compiled")
+        };
         again();
-        assert_eq!(elsewhere.known_request(&asked(&elsewhere, "Hi")), None, "the prompt is another");
+        assert_eq!(
+            elsewhere.known_request(&asked(&elsewhere, "Hi")),
+            None,
+            "the prompt is another"
+        );
         again();
-        assert_eq!(agent.known_request(&asked(&agent, "Ho")), None, "the message is another");
+        assert_eq!(
+            agent.known_request(&asked(&agent, "Ho")),
+            None,
+            "the message is another"
+        );
         again();
         let other = agent.clone().with_model(Some("gpt-5"));
-        assert_eq!(other.known_request(&asked(&other, "Hi")), None, "the model is another");
+        assert_eq!(
+            other.known_request(&asked(&other, "Hi")),
+            None,
+            "the model is another"
+        );
     }
 
     #[test]
@@ -673,30 +972,59 @@ mod tests {
                 "name = \"A\"\nextends = \"Claude Chat\"\nmodel = \"{model}\"\nsystem_prompt = \"Be short.\"\n"
             );
             let own = MemoryWorld::from_iter([("agents/a.toml", profile.as_str())]);
-            let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
+            let compiler = Compiler::load(
+                Arc::new(own),
+                Arc::new(Embedded::bundled()),
+                LoadOptions::default(),
+            );
             Agent::new(Arc::new(compiler), "A", environment("")).expect("usable")
         };
-        let asked = Conversation { known_prompt: Some("Be short.".into()), ..conversation("Hi") };
+        let asked = Conversation {
+            known_prompt: Some("Be short.".into()),
+            ..conversation("Hi")
+        };
         let binding = agent("claude-opus-5-5");
         let bound_to = sent::sent(&binding.compile(asked.clone()).expect("it is compiled").body);
         assert!(binding.continues(asked.clone(), &bound_to));
         let known = binding.known_request(&asked).expect("it is known");
         assert!(binding.continues(asked.clone(), &bound_to));
-        assert_eq!(binding.compile_and_check(asked.clone()).expect("it is compiled"), known);
-        assert_eq!(binding.known_request(&asked), Some(known), "the session that sends it finds it too");
-        let other = Conversation { known_prompt: Some("Be long.".into()), ..conversation("Hi") };
-        assert!(!binding.continues(other, &bound_to), "it begins with another prompt");
+        assert_eq!(
+            binding
+                .compile_and_check(asked.clone())
+                .expect("it is compiled"),
+            known
+        );
+        assert_eq!(
+            binding.known_request(&asked),
+            Some(known),
+            "the session that sends it finds it too"
+        );
+        let other = Conversation {
+            known_prompt: Some("Be long.".into()),
+            ..conversation("Hi")
+        };
+        assert!(
+            !binding.continues(other, &bound_to),
+            "it begins with another prompt"
+        );
 
         let free = agent("claude-3-5-haiku-20241022");
         assert!(free.continues(asked.clone(), &bound_to));
-        assert_eq!(free.known_request(&asked), None, "a model that binds nothing needs no look at the request");
+        assert_eq!(
+            free.known_request(&asked),
+            None,
+            "a model that binds nothing needs no look at the request"
+        );
     }
 
     #[test]
     fn a_request_that_says_what_surrounds_it_is_compiled_anew() {
         let own = "system_prompt = \"Be short.\"\nsurroundings = \"{{ read_file('${PROJECT_DIR}/a.md') }}\"";
         let agent = agent(own, "A project.");
-        let untold = || Conversation { is_told: false, ..conversation("Hi") };
+        let untold = || Conversation {
+            is_told: false,
+            ..conversation("Hi")
+        };
         agent.compile_and_check(untold()).expect("it is compiled");
         let asked = agent.with_prompt(untold()).expect("it is rendered");
         assert_eq!(agent.known_request(&asked), None);

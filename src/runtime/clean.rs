@@ -1,8 +1,9 @@
 //! Answers of completion and refactor agents, made fit to be put into a file.
 //!
-//! Models put code into fences, say a sentence before it, repeat what stands around the gap, or indent otherwise than the code
-//! that they replace. Input: an answer, and what a host knows of its place. Output: the code. Nothing is taken away on a
-//! suspicion: an answer without fences and echoes comes back byte for byte. The history keeps what the model said.
+//! Models put code into fences, say a sentence before it, repeat what stands around the gap, or
+//! indent otherwise than the code that they replace. Input: an answer, and what a host knows of its
+//! place. Output: the code. Nothing is taken away on a suspicion: an answer without fences and
+//! echoes comes back byte for byte. The history keeps what the model said.
 
 use std::borrow::Cow;
 
@@ -15,8 +16,8 @@ pub struct AnswerPlace<'t> {
     pub suffix: &'t str,
     /// The text that the answer takes the place of: its first line says how the answer is indented.
     pub replaced: &'t str,
-    /// `true` if the place is in a Markdown document, where fences and sentences belong to the text: only a fence around the
-    /// whole answer is taken away.
+    /// `true` if the place is in a Markdown document, where fences and sentences belong to the
+    /// text: only a fence around the whole answer is taken away.
     pub is_markdown: bool,
 }
 
@@ -45,13 +46,18 @@ struct Fence<'l> {
 }
 
 impl<'l> Fence<'l> {
-    /// Reads a line as a fence: at most three spaces, then at least three equal marks (`CommonMark`, 4.5).
+    /// Reads a line as a fence: at most three spaces, then at least three equal marks
+    /// (`CommonMark`, 4.5).
     fn of(line: &'l str) -> Option<Fence<'l>> {
         let text = line.trim_start_matches(' ');
-        let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let mark = text
+            .chars()
+            .next()
+            .filter(|mark| matches!(mark, '`' | '~'))?;
         let length = text.chars().take_while(|next| *next == mark).count();
         let info = text[length..].trim();
-        let is_fence = line.len() - text.len() <= 3 && length >= 3 && !(mark == '`' && info.contains('`'));
+        let is_fence =
+            line.len() - text.len() <= 3 && length >= 3 && !(mark == '`' && info.contains('`'));
         is_fence.then_some(Fence { mark, length, info })
     }
 
@@ -69,7 +75,9 @@ struct FencedBlock {
 }
 
 fn without_fence(answer: &str, is_markdown: bool) -> &str {
-    let Some(block) = only_block(answer) else { return answer };
+    let Some(block) = only_block(answer) else {
+        return answer;
+    };
     let (before, after) = (&answer[..block.before], &answer[block.after..]);
     let is_all = before.trim().is_empty() && after.trim().is_empty();
     let is_code = !is_markdown && (before.trim().is_empty() || is_preamble(before));
@@ -77,17 +85,20 @@ fn without_fence(answer: &str, is_markdown: bool) -> &str {
         return answer;
     }
     let code = &answer[block.start..block.end];
-    code.strip_suffix('\n').map_or(code, |code| code.strip_suffix('\r').unwrap_or(code))
+    code.strip_suffix('\n')
+        .map_or(code, |code| code.strip_suffix('\r').unwrap_or(code))
 }
 
-/// Returns `true` if a text is a sentence that announces code: a short paragraph that ends with a colon.
+/// Returns `true` if a text is a sentence that announces code: a short paragraph that ends with a
+/// colon.
 fn is_preamble(text: &str) -> bool {
     let text = text.trim();
     text.ends_with([':', '：']) && text.lines().count() <= 3 && text.contains(' ')
 }
 
-/// The one block of code of an answer, if there is exactly one that lies in no other. Models nest blocks in each other with
-/// fences of the same length: one with a language opens another, a bare one closes the innermost.
+/// The one block of code of an answer, if there is exactly one that lies in no other. Models nest
+/// blocks in each other with fences of the same length: one with a language opens another, a bare
+/// one closes the innermost.
 fn only_block(answer: &str) -> Option<FencedBlock> {
     let mut open: Vec<Fence<'_>> = Vec::new();
     let mut found: Option<FencedBlock> = None;
@@ -95,11 +106,18 @@ fn only_block(answer: &str) -> Option<FencedBlock> {
     for line in answer.split_inclusive('\n') {
         let (start, end) = (at, at + line.len());
         at = end;
-        let Some(fence) = Fence::of(line.trim_end()) else { continue };
+        let Some(fence) = Fence::of(line.trim_end()) else {
+            continue;
+        };
         match open.last().copied() {
             None if found.is_some() => return None,
             None => {
-                found = Some(FencedBlock { before: start, start: end, end: answer.len(), after: answer.len() });
+                found = Some(FencedBlock {
+                    before: start,
+                    start: end,
+                    end: answer.len(),
+                    after: answer.len(),
+                });
                 open.push(fence);
             }
             Some(around) if around.is_closed_by(fence) => {
@@ -125,38 +143,68 @@ const SHORTEST_ECHO: usize = 3;
 const LONGEST_ECHO: usize = 200;
 
 fn is_long_enough(text: &str) -> bool {
-    text.chars().filter(|character| character.is_alphanumeric()).count() >= SHORTEST_ECHO
+    text.chars()
+        .filter(|character| character.is_alphanumeric())
+        .count()
+        >= SHORTEST_ECHO
 }
 
-/// Without the last lines of what stands before, if the answer begins with them: as many as it repeats.
+/// Without the last lines of what stands before, if the answer begins with them: as many as it
+/// repeats.
 fn without_echo_before<'a>(answer: &'a str, prefix: &str) -> &'a str {
-    let mut starts: Vec<usize> = prefix.rmatch_indices('\n').map(|(at, _)| at + 1).take(LONGEST_ECHO).collect();
+    let mut starts: Vec<usize> = prefix
+        .rmatch_indices('\n')
+        .map(|(at, _)| at + 1)
+        .take(LONGEST_ECHO)
+        .collect();
     if starts.len() < LONGEST_ECHO {
         starts.push(0);
     }
-    let echoes = starts.iter().rev().map(|start| &prefix[*start..]).filter(|echo| is_long_enough(echo));
+    let echoes = starts
+        .iter()
+        .rev()
+        .map(|start| &prefix[*start..])
+        .filter(|echo| is_long_enough(echo));
     // Some models leave the indentation of the first line out.
     let ways = echoes.flat_map(|echo| [echo, echo.trim_start_matches([' ', '\t'])]);
-    ways.into_iter().find_map(|echo| answer.strip_prefix(echo)).unwrap_or(answer)
+    ways.into_iter()
+        .find_map(|echo| answer.strip_prefix(echo))
+        .unwrap_or(answer)
 }
 
 /// Without the first lines of what stands behind, if the answer ends with them.
 fn without_echo_after<'a>(answer: &'a str, suffix: &str) -> &'a str {
     let body = answer.trim_end();
-    let mut ends: Vec<usize> = suffix.match_indices('\n').map(|(at, _)| at).take(LONGEST_ECHO).collect();
+    let mut ends: Vec<usize> = suffix
+        .match_indices('\n')
+        .map(|(at, _)| at)
+        .take(LONGEST_ECHO)
+        .collect();
     if ends.len() < LONGEST_ECHO {
         ends.push(suffix.len());
     }
-    let echoes = ends.iter().rev().map(|end| suffix[..*end].trim_end()).filter(|echo| is_long_enough(echo));
-    echoes.into_iter().find_map(|echo| body.strip_suffix(echo)).unwrap_or(answer)
+    let echoes = ends
+        .iter()
+        .rev()
+        .map(|end| suffix[..*end].trim_end())
+        .filter(|echo| is_long_enough(echo));
+    echoes
+        .into_iter()
+        .find_map(|echo| body.strip_suffix(echo))
+        .unwrap_or(answer)
 }
 
-/// With the indentation of the code that it replaces, if all its lines are indented at least as its first one.
+/// With the indentation of the code that it replaces, if all its lines are indented at least as its
+/// first one.
 fn indented_like<'a>(answer: &'a str, replaced: &str) -> Cow<'a, str> {
     let (Some(wanted), Some(own)) = (first_indentation(replaced), first_indentation(answer)) else {
         return Cow::Borrowed(answer);
     };
-    if wanted == own || !answer.lines().all(|line| is_blank(line) || line.starts_with(own)) {
+    if wanted == own
+        || !answer
+            .lines()
+            .all(|line| is_blank(line) || line.starts_with(own))
+    {
         return Cow::Borrowed(answer);
     }
     let mut text = String::with_capacity(answer.len());
@@ -187,7 +235,12 @@ mod tests {
 
     use super::*;
 
-    const NOWHERE: AnswerPlace<'static> = AnswerPlace { prefix: "", suffix: "", replaced: "", is_markdown: false };
+    const NOWHERE: AnswerPlace<'static> = AnswerPlace {
+        prefix: "",
+        suffix: "",
+        replaced: "",
+        is_markdown: false,
+    };
 
     /// Fails unless an answer becomes this.
     fn check(answer: &str, place: AnswerPlace<'_>, expected: &str) {
@@ -199,7 +252,11 @@ mod tests {
         check("```rust\nlet a = 1;\n```", NOWHERE, "let a = 1;");
         check("\n```\na\n\n  b\n```\n", NOWHERE, "a\n\n  b");
         check("~~~~py\r\na\r\n~~~~\r\n", NOWHERE, "a");
-        check("Here is the code:\n\n```js\nf()\n```\n\nIt calls `f`.", NOWHERE, "f()");
+        check(
+            "Here is the code:\n\n```js\nf()\n```\n\nIt calls `f`.",
+            NOWHERE,
+            "f()",
+        );
         check("```rust\nlet a = 1;\nlet b", NOWHERE, "let a = 1;\nlet b");
         check("```\n```\n", NOWHERE, "");
     }
@@ -222,34 +279,72 @@ mod tests {
         let inner = "# Use\n\n```sh\nreqc check\n```\n\nThat is all.";
         check(&format!("```markdown\n{inner}\n```"), NOWHERE, inner);
         check(&format!("````markdown\n{inner}\n````"), NOWHERE, inner);
-        let place = AnswerPlace { is_markdown: true, ..NOWHERE };
+        let place = AnswerPlace {
+            is_markdown: true,
+            ..NOWHERE
+        };
         check(&format!("```md\n{inner}\n```"), place, inner);
         check(inner, place, inner);
-        check("Like this:\n\n```sh\nls\n```\n", place, "Like this:\n\n```sh\nls\n```\n");
+        check(
+            "Like this:\n\n```sh\nls\n```\n",
+            place,
+            "Like this:\n\n```sh\nls\n```\n",
+        );
     }
 
     #[test]
     fn echoes_of_what_stands_around_go() {
-        let place = AnswerPlace { prefix: "fn add() {\n    let total = ", suffix: ";\n    total\n}\n", ..NOWHERE };
+        let place = AnswerPlace {
+            prefix: "fn add() {\n    let total = ",
+            suffix: ";\n    total\n}\n",
+            ..NOWHERE
+        };
         check("    let total = a + b", place, "a + b");
         check("let total = a + b", place, "a + b");
-        check("fn add() {\n    let total = a + b;\n    total\n}\n", place, "a + b");
+        check(
+            "fn add() {\n    let total = a + b;\n    total\n}\n",
+            place,
+            "a + b",
+        );
         check("a + b", place, "a + b");
-        check("(total)", AnswerPlace { prefix: "f(", suffix: ")", ..NOWHERE }, "(total)");
+        check(
+            "(total)",
+            AnswerPlace {
+                prefix: "f(",
+                suffix: ")",
+                ..NOWHERE
+            },
+            "(total)",
+        );
     }
 
     #[test]
     fn the_answer_is_indented_like_what_it_replaces() {
-        let place = AnswerPlace { replaced: "        if a {\n            b();\n        }\n", ..NOWHERE };
-        check("if a {\n    c();\n\n}", place, "        if a {\n            c();\n\n        }");
+        let place = AnswerPlace {
+            replaced: "        if a {\n            b();\n        }\n",
+            ..NOWHERE
+        };
+        check(
+            "if a {\n    c();\n\n}",
+            place,
+            "        if a {\n            c();\n\n        }",
+        );
         check("        c();\n", place, "        c();\n");
         check("    c();\n  d();\n", place, "    c();\n  d();\n");
-        check("\t\tc();\n", AnswerPlace { replaced: "\tb();", ..NOWHERE }, "\tc();\n");
+        check(
+            "\t\tc();\n",
+            AnswerPlace {
+                replaced: "\tb();",
+                ..NOWHERE
+            },
+            "\tc();\n",
+        );
     }
 
     /// A line of code: no marks of fences, and nothing that the surroundings below say.
     fn code() -> impl Strategy<Value = String> {
-        proptest::collection::vec("[ \t]{0,6}[a-z(){};=\"'/*#éß]{0,12}\r?", 0..12).prop_map(|lines| lines.join("\n"))
+        proptest::collection::vec("[ \t]{0,6}[a-z(){};=\"'/*#éß]{0,12}\r?", 0..12)
+            .prop_map(|lines| lines.join("\n"))
     }
 
     proptest! {

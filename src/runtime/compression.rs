@@ -40,23 +40,38 @@ const BEFORE: &str = "[Summary of the conversation so far, which it replaces]\n\
 impl Compression {
     /// Compression by an agent, with a session of a pool.
     pub fn new(pool: SessionPool, agent: Agent) -> Compression {
-        Compression { pool, agent, keep_turns: 0, guidance: Arc::from(GUIDANCE) }
+        Compression {
+            pool,
+            agent,
+            keep_turns: 0,
+            guidance: Arc::from(GUIDANCE),
+        }
     }
 
     /// With this many of the latest turns kept as they are.
     #[must_use]
     pub fn keeping(self, turns: usize) -> Compression {
-        Compression { keep_turns: turns, ..self }
+        Compression {
+            keep_turns: turns,
+            ..self
+        }
     }
 
     /// With other words for the agent; blank ones for none.
     #[must_use]
     pub fn guided(self, guidance: impl Into<Arc<str>>) -> Compression {
-        Compression { guidance: guidance.into(), ..self }
+        Compression {
+            guidance: guidance.into(),
+            ..self
+        }
     }
 
     pub(super) fn layer(&self) -> SystemLayer {
-        SystemLayer { name: Arc::from(LAYER), priority: DEFAULT_PRIORITY, text: Arc::clone(&self.guidance) }
+        SystemLayer {
+            name: Arc::from(LAYER),
+            priority: DEFAULT_PRIORITY,
+            text: Arc::clone(&self.guidance),
+        }
     }
 }
 
@@ -86,7 +101,11 @@ const SHARE: f64 = 0.8;
 impl AutoCompression {
     /// Compression at 80 % of the model's context window.
     pub fn new(compression: Compression) -> AutoCompression {
-        AutoCompression { compression, share: SHARE, window: None }
+        AutoCompression {
+            compression,
+            share: SHARE,
+            window: None,
+        }
     }
 
     /// With another share of the window.
@@ -98,20 +117,33 @@ impl AutoCompression {
     /// With a context window of so many tokens.
     #[must_use]
     pub fn with_window(self, tokens: u64) -> AutoCompression {
-        AutoCompression { window: Some(tokens), ..self }
+        AutoCompression {
+            window: Some(tokens),
+            ..self
+        }
     }
 
     /// The tokens from which on a request of an agent is too large.
-    #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "windows are small and not negative")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "windows are small and not negative"
+    )]
     pub(super) fn most(&self, agent: &Agent) -> Result<u64, Error> {
         if !(self.share > 0.0 && self.share <= 1.0) {
             let detail = format!("it is {}: write one between 0 and 1", self.share);
-            return Err(Error::new(Category::Config, "the share of the context window is none").detail(detail));
+            return Err(
+                Error::new(Category::Config, "the share of the context window is none")
+                    .detail(detail),
+            );
         }
-        let window = self.window.or_else(|| agent.context_window()).ok_or_else(|| {
-            let message = format!("the context window of `{}` is not known", agent.name());
-            Error::new(Category::Config, message).detail("set `AutoCompression::window`")
-        })?;
+        let window = self
+            .window
+            .or_else(|| agent.context_window())
+            .ok_or_else(|| {
+                let message = format!("the context window of `{}` is not known", agent.name());
+                Error::new(Category::Config, message).detail("set `AutoCompression::window`")
+            })?;
         Ok((window as f64 * self.share) as u64)
     }
 }

@@ -1,7 +1,9 @@
-//! Content that a host keeps elsewhere: a session holds references, and the bytes come when a request is made.
+//! Content that a host keeps elsewhere: a session holds references, and the bytes come when a
+//! request is made.
 //!
-//! A session stays small, and replays byte for byte: a reference holds the digest of the bytes, and a file that changed since is an
-//! error, like one that is gone. Nothing is sent then, and nothing else is lost.
+//! A session stays small, and replays byte for byte: a reference holds the digest of the bytes, and
+//! a file that changed since is an error, like one that is gone. Nothing is sent then, and nothing
+//! else is lost.
 
 use std::sync::Arc;
 
@@ -9,7 +11,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{Category, Error, image, trust};
-use crate::conversation::{Audio, Block, Conversation, Document, DocumentSource, Image, Message, StoredContent, Task};
+use crate::conversation::{
+    Audio, Block, Conversation, Document, DocumentSource, Image, Message, StoredContent, Task,
+};
 use crate::world::AccessError;
 
 /// The largest stored content, in bytes.
@@ -20,7 +24,8 @@ pub const MAX_REQUEST_BYTES: u64 = 4 * MAX_BYTES;
 
 /// Gives the bytes of stored content.
 pub trait ContentLoader: Send + Sync {
-    /// Returns the bytes that a reference stands for. It may block: it is called on a thread of its own.
+    /// Returns the bytes that a reference stands for. It may block: it is called on a thread of its
+    /// own.
     ///
     /// # Errors
     ///
@@ -32,15 +37,25 @@ pub trait ContentLoader: Send + Sync {
 ///
 /// # Errors
 ///
-/// They are too many, or of no kind that a message can carry: an image, a PDF, a recording or a text.
+/// They are too many, or of no kind that a message can carry: an image, a PDF, a recording or a
+/// text.
 pub fn stored(reference: impl Into<Arc<str>>, bytes: &[u8]) -> Result<StoredContent, Error> {
     let reference = reference.into();
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(config(&format!("has {} bytes: the limit is {MAX_BYTES}", bytes.len()), &reference));
+        return Err(config(
+            &format!("has {} bytes: the limit is {MAX_BYTES}", bytes.len()),
+            &reference,
+        ));
     }
-    let media_type = media_type(bytes).ok_or_else(|| config("is no image, PDF, recording or text", &reference))?;
+    let media_type = media_type(bytes)
+        .ok_or_else(|| config("is no image, PDF, recording or text", &reference))?;
     let (bytes, sha256) = (bytes.len() as u64, trust::digest(bytes).into());
-    Ok(StoredContent { reference, media_type: media_type.into(), bytes, sha256 })
+    Ok(StoredContent {
+        reference,
+        media_type: media_type.into(),
+        bytes,
+        sha256,
+    })
 }
 
 fn config(why: &str, reference: &Arc<str>) -> Error {
@@ -51,7 +66,21 @@ fn config(why: &str, reference: &Arc<str>) -> Error {
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Some("audio/wav"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'A',
+            b'V',
+            b'E',
+            ..,
+        ] => Some("audio/wav"),
         [b'I', b'D', b'3', ..] => Some("audio/mpeg"),
         _ => image::sniff(bytes).or_else(|| {
             let is_text = std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'));
@@ -65,11 +94,15 @@ pub(super) fn loaded(
     mut conversation: Conversation,
     loader: Option<&dyn ContentLoader>,
 ) -> Result<Conversation, Error> {
-    let Task::Chat(history) = &mut conversation.task else { return Ok(conversation) };
+    let Task::Chat(history) = &mut conversation.task else {
+        return Ok(conversation);
+    };
     let mut room = MAX_REQUEST_BYTES;
     for Message { blocks, .. } in history {
         for block in blocks {
-            let Block::Stored(content) = &*block else { continue };
+            let Block::Stored(content) = &*block else {
+                continue;
+            };
             room = room.checked_sub(content.bytes).ok_or_else(too_much)?;
             *block = load(content, loader)?;
         }
@@ -78,7 +111,9 @@ pub(super) fn loaded(
 }
 
 fn too_much() -> Error {
-    let message = format!("the stored contents of the request have more than {MAX_REQUEST_BYTES} bytes together");
+    let message = format!(
+        "the stored contents of the request have more than {MAX_REQUEST_BYTES} bytes together"
+    );
     Error::new(Category::Config, message)
 }
 
@@ -86,18 +121,30 @@ fn load(content: &StoredContent, loader: Option<&dyn ContentLoader>) -> Result<B
     let reference = &content.reference;
     let Some(loader) = loader else {
         let help = "the host gives a `ContentLoader` to the agent; `reqc send` reads files beside the session";
-        return Err(unusable(reference, "cannot be loaded: there is nothing to load it with").detail(help));
+        return Err(unusable(
+            reference,
+            "cannot be loaded: there is nothing to load it with",
+        )
+        .detail(help));
     };
-    let bytes = loader.load(reference).map_err(|why| unusable(reference, &format!("cannot be loaded: {why}")))?;
+    let bytes = loader
+        .load(reference)
+        .map_err(|why| unusable(reference, &format!("cannot be loaded: {why}")))?;
     if bytes.len() as u64 != content.bytes || trust::digest(&bytes) != *content.sha256 {
         let help = "put back what it was, so that the session goes on as it was";
-        return Err(unusable(reference, "is not what it was when it joined the session").detail(help));
+        return Err(
+            unusable(reference, "is not what it was when it joined the session").detail(help),
+        );
     }
-    block(content, bytes).ok_or_else(|| unusable(reference, &format!("is no `{}`", content.media_type)))
+    block(content, bytes)
+        .ok_or_else(|| unusable(reference, &format!("is no `{}`", content.media_type)))
 }
 
 fn unusable(reference: &str, why: &str) -> Error {
-    Error::new(Category::Config, format!("the stored content `{reference}` {why}"))
+    Error::new(
+        Category::Config,
+        format!("the stored content `{reference}` {why}"),
+    )
 }
 
 /// The block that some bytes are, by their media type.
@@ -106,15 +153,32 @@ fn block(content: &StoredContent, bytes: Vec<u8>) -> Option<Block> {
     let title = content.reference.rsplit('/').next().map(Into::into);
     let kind = media_type.split('/').next().unwrap_or_default();
     Some(match kind {
-        "image" => Block::Image(Image { data: STANDARD.encode(bytes).into(), media_type, is_url: false }),
-        "audio" => Block::Audio(Audio { data: STANDARD.encode(bytes).into(), media_type }),
+        "image" => Block::Image(Image {
+            data: STANDARD.encode(bytes).into(),
+            media_type,
+            is_url: false,
+        }),
+        "audio" => Block::Audio(Audio {
+            data: STANDARD.encode(bytes).into(),
+            media_type,
+        }),
         "text" => {
             let data = String::from_utf8(bytes).ok()?.into();
-            Block::Document(Document { source: DocumentSource::Text, data, media_type, title })
+            Block::Document(Document {
+                source: DocumentSource::Text,
+                data,
+                media_type,
+                title,
+            })
         }
         _ => {
             let data = STANDARD.encode(bytes).into();
-            Block::Document(Document { source: DocumentSource::Base64, data, media_type, title })
+            Block::Document(Document {
+                source: DocumentSource::Base64,
+                data,
+                media_type,
+                title,
+            })
         }
     })
 }

@@ -8,7 +8,8 @@ use super::ResponseInfo;
 
 /// Why a request failed.
 ///
-/// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form. `{:#?}` has the members.
+/// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form.
+/// `{:#?}` has the members.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
@@ -20,12 +21,13 @@ pub struct Error {
     pub detail: Option<String>,
     /// The HTTP status, if an answer came.
     pub status: Option<u16>,
-    /// `true` if the same request may succeed later. That is more than what is tried again by itself: nothing is once an answer
-    /// has begun.
+    /// `true` if the same request may succeed later. That is more than what is tried again by
+    /// itself: nothing is once an answer has begun.
     pub retryable: bool,
     /// How long the provider asks to be left alone, if it said so.
     pub retry_after: Option<Duration>,
-    /// The facts that the provider gave of its answer, if it said anything: the ids to ask it about, and the model.
+    /// The facts that the provider gave of its answer, if it said anything: the ids to ask it
+    /// about, and the model.
     pub response: Option<Arc<ResponseInfo>>,
 }
 
@@ -45,7 +47,8 @@ pub enum Category {
     Validation,
     /// The tool loop: too many rounds, or nothing to go on with.
     Tool,
-    /// The time that the host gives a whole run was over: [`Session::set_run_timeout`](super::Session::set_run_timeout).
+    /// The time that the host gives a whole run was over:
+    /// [`Session::set_run_timeout`](super::Session::set_run_timeout).
     Timeout,
 }
 
@@ -68,7 +71,15 @@ impl Error {
     /// An error without detail that no retry can mend.
     pub fn new(category: Category, message: impl Into<String>) -> Error {
         let message = message.into();
-        Error { category, message, detail: None, status: None, retryable: false, retry_after: None, response: None }
+        Error {
+            category,
+            message,
+            detail: None,
+            status: None,
+            retryable: false,
+            retry_after: None,
+            response: None,
+        }
     }
 
     /// With the provider's own words.
@@ -81,7 +92,12 @@ impl Error {
     /// With what is known of the answer; what is known already stays.
     #[must_use]
     pub(crate) fn with_response(mut self, info: &ResponseInfo) -> Error {
-        let known = self.response.as_deref().cloned().unwrap_or_default().or(info);
+        let known = self
+            .response
+            .as_deref()
+            .cloned()
+            .unwrap_or_default()
+            .or(info);
         self.response = (known != ResponseInfo::default()).then(|| Arc::new(known));
         self
     }
@@ -102,11 +118,19 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.category.name(), self.message)?;
-        self.detail.iter().try_for_each(|detail| write!(f, ": {detail}"))?;
+        self.detail
+            .iter()
+            .try_for_each(|detail| write!(f, ": {detail}"))?;
         if let Some(wish) = self.retry_after.filter(|wish| !wish.is_zero()) {
-            write!(f, " (the provider asks to wait {} s before the next request)", wish.as_secs_f64().ceil())?;
+            write!(
+                f,
+                " (the provider asks to wait {} s before the next request)",
+                wish.as_secs_f64().ceil()
+            )?;
         }
-        self.request_id().into_iter().try_for_each(|id| write!(f, " (request {id})"))
+        self.request_id()
+            .into_iter()
+            .try_for_each(|id| write!(f, " (request {id})"))
     }
 }
 
@@ -115,10 +139,26 @@ impl fmt::Debug for Error {
         if !f.alternate() {
             return fmt::Display::fmt(self, f);
         }
-        let Error { category, message, detail, status, retryable, retry_after, response } = self;
+        let Error {
+            category,
+            message,
+            detail,
+            status,
+            retryable,
+            retry_after,
+            response,
+        } = self;
         let mut members = f.debug_struct("Error");
-        members.field("category", category).field("message", message).field("detail", detail).field("status", status);
-        members.field("retryable", retryable).field("retry_after", retry_after).field("response", response).finish()
+        members
+            .field("category", category)
+            .field("message", message)
+            .field("detail", detail)
+            .field("status", status);
+        members
+            .field("retryable", retryable)
+            .field("retry_after", retry_after)
+            .field("response", response)
+            .finish()
     }
 }
 
@@ -130,10 +170,21 @@ mod tests {
 
     #[test]
     fn a_main_that_returns_it_shows_a_sentence_and_a_programmer_sees_the_members() {
-        let error = Error::new(Category::Config, "there is no usable agent `A`").detail("did you mean `B`?");
-        assert_eq!(format!("{error:?}"), "config: there is no usable agent `A`: did you mean `B`?");
+        let error = Error::new(Category::Config, "there is no usable agent `A`")
+            .detail("did you mean `B`?");
+        assert_eq!(
+            format!("{error:?}"),
+            "config: there is no usable agent `A`: did you mean `B`?"
+        );
         let members = format!("{error:#?}");
-        for member in ["Config", "there is no", "did you mean", "status: None", "retryable: false", "response: None"] {
+        for member in [
+            "Config",
+            "there is no",
+            "did you mean",
+            "status: None",
+            "retryable: false",
+            "response: None",
+        ] {
             assert!(members.contains(member), "{member}: {members}");
         }
     }

@@ -13,20 +13,23 @@ use crate::conversation::log::CutOff;
 use crate::conversation::{Block, Item, Message, ProviderBlock, Usage};
 pub(crate) use json::named;
 
-/// Something that happened. The last event of a request is [`Event::Done`], and there is exactly one.
+/// Something that happened. The last event of a request is [`Event::Done`], and there is exactly
+/// one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// A message of the person joined the history.
     Message(Message),
-    /// A typed item joined the history: the host injected it, or the session tells the model of an interruption.
+    /// A typed item joined the history: the host injected it, or the session tells the model of an
+    /// interruption.
     Item(Item),
-    /// System prompt and tools are new, because the host renewed them or changed one of them, because the agent writes something else
-    /// to which thinking is bound, or because an older program's log does not say what it is bound to. For APIs that bind thinking to what
-    /// stood before it, thinking of earlier messages is left out from here on.
+    /// System prompt and tools are new, because the host renewed them or changed one of them,
+    /// because the agent writes something else to which thinking is bound, or because an older
+    /// program's log does not say what it is bound to. For APIs that bind thinking to what stood
+    /// before it, thinking of earlier messages is left out from here on.
     Renewed,
-    /// A summary took the place of the beginning of the history. Thinking behind it is left out from here on for APIs that bind it to what stood
-    /// before.
+    /// A summary took the place of the beginning of the history. Thinking behind it is left out
+    /// from here on for APIs that bind it to what stood before.
     Compressed {
         /// The number of messages and items that the summary stands for.
         messages: usize,
@@ -78,18 +81,21 @@ pub enum Event {
         /// The answer.
         output: ToolOutput,
     },
-    /// Something in the provider's own form is kept of the answer of this round: a call that the provider ran, its result, sources, a kind that
-    /// is not known here. It goes back to the provider as it came, as far as requests have a place for it.
+    /// Something in the provider's own form is kept of the answer of this round: a call that the
+    /// provider ran, its result, sources, a kind that is not known here. It goes back to the
+    /// provider as it came, as far as requests have a place for it.
     ProviderBlock {
         /// The block that is kept.
         block: ProviderBlock,
-        /// `true` if it is a call that waits for a result, such as one of a custom tool. No tool of a session takes it: the host brings the
-        /// result with its next message, or the call gets an error.
+        /// `true` if it is a call that waits for a result, such as one of a custom tool. No tool of
+        /// a session takes it: the host brings the result with its next message, or the call gets
+        /// an error.
         is_open_call: bool,
     },
     /// Tokens counted so far in this round: replaces what was told before.
     Usage(Usage),
-    /// The cost of this round's answer, in US dollars: its tokens alone. Told only where the prices are known.
+    /// The cost of this round's answer, in US dollars: its tokens alone. Told only where the prices
+    /// are known.
     Cost(f64),
     /// The request is tried again.
     Retry {
@@ -100,11 +106,12 @@ pub enum Event {
         /// The error.
         error: Error,
     },
-    /// Something of the answer that is not kept, as one phrase: a second choice, say, or a part that the decoder does not know. Each
-    /// is told once per request.
+    /// Something of the answer that is not kept, as one phrase: a second choice, say, or a part
+    /// that the decoder does not know. Each is told once per request.
     Warning(String),
-    /// The model or a filter of the provider refused: why, as far as the provider says. What came of the answer stays in the
-    /// history, and is marked; [`Session::take_back`](super::Session::take_back) removes it.
+    /// The model or a filter of the provider refused: why, as far as the provider says. What came
+    /// of the answer stays in the history, and is marked;
+    /// [`Session::take_back`](super::Session::take_back) removes it.
     Refused(Refusal),
     /// The answer of this round is complete.
     TurnEnd {
@@ -182,7 +189,8 @@ pub enum StopReason {
     StopSequence,
     /// The model or a filter of the provider refused.
     Refusal,
-    /// The provider paused a long turn: the same history goes on with it. A session asks again by itself.
+    /// The provider paused a long turn: the same history goes on with it. A session asks again by
+    /// itself.
     Paused,
     /// A hook stopped the turn, with this reason.
     Stopped(String),
@@ -213,8 +221,8 @@ pub struct MalformedInput {
 /// The answer of a model in one round: complete, or as far as it came.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// Text, thinking and complete tool calls, in order. A call with malformed arguments is here with its text under the
-    /// key `_malformed`, so that the history shows the model what it wrote.
+    /// Text, thinking and complete tool calls, in order. A call with malformed arguments is here
+    /// with its text under the key `_malformed`, so that the history shows the model what it wrote.
     pub blocks: Vec<Block>,
     /// The complete tool calls, in order.
     pub calls: Vec<ToolCall>,

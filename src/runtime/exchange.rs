@@ -12,7 +12,8 @@ use super::redact::Redacting;
 use super::run::Emitter;
 use super::stream::{Decoder, Framing, Source};
 use super::transport::{
-    Backoff, HttpBody, HttpError, HttpErrorKind, Refused, Transport, broken, content_type, endless, named,
+    Backoff, HttpBody, HttpError, HttpErrorKind, Refused, Transport, broken, content_type, endless,
+    named,
 };
 use super::{Answer, Error, Event, ResponseInfo, StopReason};
 use crate::provider::WireFormat;
@@ -62,16 +63,29 @@ struct Patience {
 
 impl Patience {
     fn new(limit: Duration) -> Patience {
-        Patience { limit, until: Instant::now() + limit, seen: 0 }
+        Patience {
+            limit,
+            until: Instant::now() + limit,
+            seen: 0,
+        }
     }
 
     /// The next piece. Content since the last one begins the time anew.
-    async fn piece(&mut self, body: &mut HttpBody, content: usize) -> Result<Option<Bytes>, HttpError> {
+    async fn piece(
+        &mut self,
+        body: &mut HttpBody,
+        content: usize,
+    ) -> Result<Option<Bytes>, HttpError> {
         if content > self.seen {
             (self.seen, self.until) = (content, Instant::now() + self.limit);
         }
         let waited = timeout_at(self.until, body.piece()).await;
-        waited.unwrap_or_else(|_| Err(HttpError::new(HttpErrorKind::Silence, "nothing came in time")))
+        waited.unwrap_or_else(|_| {
+            Err(HttpError::new(
+                HttpErrorKind::Silence,
+                "nothing came in time",
+            ))
+        })
     }
 }
 
@@ -84,7 +98,14 @@ struct Incoming {
 
 impl Exchange {
     fn nothing(ended: Ended, wire: WireFormat) -> Exchange {
-        Exchange { answer: Answer::default(), held: String::new(), has_begun: false, calls_begun: false, ended, wire }
+        Exchange {
+            answer: Answer::default(),
+            held: String::new(),
+            has_begun: false,
+            calls_begun: false,
+            ended,
+            wire,
+        }
     }
 }
 
@@ -103,23 +124,49 @@ impl RoundContext<'_> {
         let mut backoff = Backoff::new(&self.transport.options.retry);
         for attempt in 2.. {
             tracing::debug!(url = request.address(), attempt = attempt - 1, "sending");
-            let Refused { error, again, retry_after } = match self.transport.attempt(request).await {
+            let Refused {
+                error,
+                again,
+                retry_after,
+            } = match self.transport.attempt(request).await {
                 Ok(response) => return Ok(response),
                 Err(refused) => refused,
             };
-            let delay = if again { backoff.next(retry_after) } else { None };
-            let Some(delay) = delay else { return Err(Error { retry_after, ..error }) };
+            let delay = if again {
+                backoff.next(retry_after)
+            } else {
+                None
+            };
+            let Some(delay) = delay else {
+                return Err(Error {
+                    retry_after,
+                    ..error
+                });
+            };
             tracing::debug!(%error, ?delay, "trying again");
-            self.emitter.emit(Event::Retry { attempt, delay, error });
+            self.emitter.emit(Event::Retry {
+                attempt,
+                delay,
+                error,
+            });
             tokio::time::sleep(delay).await;
         }
         unreachable!("delays come to an end")
     }
 
-    async fn read(&self, request: &Compiled, mut response: Response<HttpBody>, id_prefix: String) -> Exchange {
+    async fn read(
+        &self,
+        request: &Compiled,
+        mut response: Response<HttpBody>,
+        id_prefix: String,
+    ) -> Exchange {
         let redactor = self.transport.redactor();
         let framing = Framing::of(content_type(response.headers()), request.wire);
-        let source = Source { api: request.api, wire: request.wire, id_prefix };
+        let source = Source {
+            api: request.api,
+            wire: request.wire,
+            id_prefix,
+        };
         let mut exchange = Exchange::nothing(Ended::Cancelled, request.wire);
         let mut incoming = Incoming {
             info: named(response.headers()),
@@ -129,7 +176,9 @@ impl RoundContext<'_> {
         let limit = self.transport.options.answer_timeout;
         let read = async {
             let read = self.pump(request, response.body_mut(), &mut incoming, &mut exchange);
-            timeout(limit, read).await.unwrap_or_else(|_| Ended::Broken(endless(request, limit)))
+            timeout(limit, read)
+                .await
+                .unwrap_or_else(|_| Ended::Broken(endless(request, limit)))
         };
         if let Some(ended) = self.cancel.run_until_cancelled(read).await {
             exchange.ended = match ended {
@@ -177,8 +226,12 @@ impl RoundContext<'_> {
         self.tell_next(events, incoming, exchange);
         match finished {
             Ok(stop) => {
-                // The rest is of no interest, but a connection that was read to its end can be used again.
-                let _ = timeout(GRACE, async { while let Ok(Some(_)) = body.piece().await {} }).await;
+                // The rest is of no interest, but a connection that was read to its end can be used
+                // again.
+                let _ = timeout(GRACE, async {
+                    while let Ok(Some(_)) = body.piece().await {}
+                })
+                .await;
                 Ended::Complete(stop)
             }
             Err(error) => Ended::Broken(cut_off.unwrap_or(error)),
@@ -187,16 +240,31 @@ impl RoundContext<'_> {
 
     /// Tells what was decoded, and before it, once, that the answer has begun.
     fn tell_next(&self, events: Vec<Event>, incoming: &mut Incoming, exchange: &mut Exchange) {
-        let Incoming { info, decoder, redacting } = incoming;
+        let Incoming {
+            info,
+            decoder,
+            redacting,
+        } = incoming;
         if decoder.has_begun() && !std::mem::replace(&mut exchange.has_begun, true) {
-            let info = self.transport.redactor().info(info.clone().or(decoder.info()));
+            let info = self
+                .transport
+                .redactor()
+                .info(info.clone().or(decoder.info()));
             self.emitter.emit(Event::AnswerStart(info));
         }
-        self.tell(events.into_iter().flat_map(|event| redacting.next(event)).collect(), exchange);
+        self.tell(
+            events
+                .into_iter()
+                .flat_map(|event| redacting.next(event))
+                .collect(),
+            exchange,
+        );
     }
 
     fn tell(&self, events: Vec<Event>, exchange: &mut Exchange) {
-        exchange.calls_begun |= events.iter().any(|event| matches!(event, Event::ToolCallStart { .. }));
+        exchange.calls_begun |= events
+            .iter()
+            .any(|event| matches!(event, Event::ToolCallStart { .. }));
         for event in events {
             match event {
                 Event::Text(text) if self.hold => exchange.held.push_str(&text),

@@ -1,6 +1,8 @@
-//! The errors of providers: one reader for all their shapes, in answers with an HTTP status and in streams.
+//! The errors of providers: one reader for all their shapes, in answers with an HTTP status and in
+//! streams.
 //!
-//! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] in our words, with theirs as detail.
+//! Input: a status and a body, or a JSON value of a stream. Output: an [`Error`] in our words, with
+//! theirs as detail.
 //!
 //! | who | shape |
 //! | --- | --- |
@@ -25,15 +27,18 @@ const LONGEST: usize = 300;
 /// The word of Google for a wrong key.
 const BAD_KEY: &str = "API_KEY_INVALID";
 
-/// The error that an HTTP answer stands for which is none of success. The status decides the category and whether it
-/// may succeed later; the body gives the detail.
+/// The error that an HTTP answer stands for which is none of success. The status decides the
+/// category and whether it may succeed later; the body gives the detail.
 pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) -> Error {
     let parsed = parse(body);
     let reported = parsed.as_ref().and_then(reported);
     let bad_key = reported.as_ref().is_some_and(Reported::is_bad_key);
     let (category, phrase, retryable) = meaning(if bad_key { 401 } else { status });
     let unpaid = reported.as_ref().is_some_and(Reported::is_unpaid);
-    let detail = reported.map_or_else(|| body_snippet(content_type, body), |reported| reported.words());
+    let detail = reported.map_or_else(
+        || body_snippet(content_type, body),
+        |reported| reported.words(),
+    );
     Error {
         category,
         message: format!("{phrase} (HTTP {status})"),
@@ -46,20 +51,35 @@ pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) 
     .with_response(&parsed.as_ref().map(named).unwrap_or_default())
 }
 
-/// The ids that an error names: Anthropic's and `DashScope`'s `request_id`, Google's `requestId` in its details.
+/// The ids that an error names: Anthropic's and `DashScope`'s `request_id`, Google's `requestId` in
+/// its details.
 fn named(value: &Value) -> ResponseInfo {
     if let Value::Array(values) = value {
         return values.first().map(named).unwrap_or_default();
     }
-    let places = ["/request_id", "/error/request_id", "/response/request_id", "/error/metadata/request_id"];
-    let id = places.iter().filter_map(|place| value.pointer(place)?.as_str()).find_map(id);
-    ResponseInfo { request_id: id.or_else(|| google_id(value)), ..ResponseInfo::default() }
+    let places = [
+        "/request_id",
+        "/error/request_id",
+        "/response/request_id",
+        "/error/metadata/request_id",
+    ];
+    let id = places
+        .iter()
+        .filter_map(|place| value.pointer(place)?.as_str())
+        .find_map(id);
+    ResponseInfo {
+        request_id: id.or_else(|| google_id(value)),
+        ..ResponseInfo::default()
+    }
 }
 
 /// `google.rpc.RequestInfo` among the details of an error.
 fn google_id(value: &Value) -> Option<Arc<str>> {
     let details = value.pointer("/error/details")?.as_array()?;
-    details.iter().filter_map(|detail| detail.get("requestId")?.as_str()).find_map(id)
+    details
+        .iter()
+        .filter_map(|detail| detail.get("requestId")?.as_str())
+        .find_map(id)
 }
 
 /// How long Google wants to be left alone: `google.rpc.RetryInfo` among the details of an error.
@@ -67,12 +87,17 @@ pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
     let value = parse(body)?;
     let error = value.get(0).unwrap_or(&value);
     let details = error.pointer("/error/details")?.as_array()?;
-    details.iter().find_map(|detail| Some(detail.get("retryDelay")?.as_str()?.to_owned()))
+    details
+        .iter()
+        .find_map(|detail| Some(detail.get("retryDelay")?.as_str()?.to_owned()))
 }
 
-/// An id as a provider gives it, unless it is none that can be told: it is too long, or more than one word.
+/// An id as a provider gives it, unless it is none that can be told: it is too long, or more than
+/// one word.
 pub(crate) fn id(text: &str) -> Option<Arc<str>> {
-    let is_id = !text.is_empty() && text.len() <= LONGEST_ID && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_id = !text.is_empty()
+        && text.len() <= LONGEST_ID
+        && text.bytes().all(|byte| byte.is_ascii_graphic());
     is_id.then(|| text.into())
 }
 
@@ -86,27 +111,40 @@ pub(crate) fn is_reported(value: &Value) -> bool {
         Value::Object(members) => !members.is_empty(),
         other => !matches!(other, Value::Null | Value::Bool(false)),
     });
-    let has_failed = value.pointer("/base_resp/status_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
-    error || has_failed || ["type", "object"].iter().any(|key| value.get(key).and_then(Value::as_str) == Some("error"))
+    let has_failed = value
+        .pointer("/base_resp/status_code")
+        .and_then(Value::as_i64)
+        .is_some_and(|code| code != 0);
+    error
+        || has_failed
+        || ["type", "object"]
+            .iter()
+            .any(|key| value.get(key).and_then(Value::as_str) == Some("error"))
 }
 
-/// The error of an answer with a status of success that is not of its wire format. If a provider says in it what went wrong, that
-/// decides whose business it is; otherwise its beginning is shown.
+/// The error of an answer with a status of success that is not of its wire format. If a provider
+/// says in it what went wrong, that decides whose business it is; otherwise its beginning is shown.
 pub(crate) fn not_of_format(message: String, value: Option<&Value>, head: &[u8]) -> Error {
     let reported = value.and_then(reported);
     let told = reported.as_ref().and_then(Reported::meaning);
     let (category, _, retryable) = told.unwrap_or((Category::Provider, "", false));
-    let words = reported.filter(|reported| !reported.message.is_empty()).map(|reported| reported.words());
+    let words = reported
+        .filter(|reported| !reported.message.is_empty())
+        .map(|reported| reported.words());
     let error = Error::new(category, message).detail(words.unwrap_or_else(|| snippet(head)));
     let error = error.with_response(&value.map(named).unwrap_or_default());
     if retryable { error.retryable() } else { error }
 }
 
-/// The error that a JSON value in the middle of an answer stands for. The provider's code, type or words decide the category; one
-/// that tells nothing is a failure of the provider's own, which may pass.
+/// The error that a JSON value in the middle of an answer stands for. The provider's code, type or
+/// words decide the category; one that tells nothing is a failure of the provider's own, which may
+/// pass.
 pub(crate) fn in_stream(value: &Value) -> Error {
-    let reported =
-        reported(value).unwrap_or_else(|| Reported { kind: String::new(), code: None, message: value.to_string() });
+    let reported = reported(value).unwrap_or_else(|| Reported {
+        kind: String::new(),
+        code: None,
+        message: value.to_string(),
+    });
     let (category, phrase, retryable) = reported.meaning().unwrap_or(FAILED);
     let error = Error::new(category, phrase).with_response(&named(value));
     let error = if retryable { error.retryable() } else { error };
@@ -116,7 +154,8 @@ pub(crate) fn in_stream(value: &Value) -> Error {
     }
 }
 
-/// A short piece of an answer that nobody understands: white space squeezed, markup without its tags.
+/// A short piece of an answer that nobody understands: white space squeezed, markup without its
+/// tags.
 pub(crate) fn snippet(body: &[u8]) -> String {
     body_snippet(None, body)
 }
@@ -165,7 +204,11 @@ type Meaning = (Category, &'static str, bool);
 const FAILED: Meaning = (Category::Provider, "the provider failed", true);
 
 /// One that does not pass before somebody has paid.
-const UNPAID: Meaning = (Category::Provider, "the provider refuses further requests", false);
+const UNPAID: Meaning = (
+    Category::Provider,
+    "the provider refuses further requests",
+    false,
+);
 
 /// Returns what an HTTP status means.
 fn meaning(status: u16) -> Meaning {
@@ -173,33 +216,70 @@ fn meaning(status: u16) -> Meaning {
         401 => (Category::Auth, "the provider did not accept the key", false),
         403 => (Category::Auth, "the provider does not allow this", false),
         408 => (Category::Provider, "the provider gave up waiting", true),
-        409 => (Category::Provider, "the provider is busy with a conflicting request", true),
+        409 => (
+            Category::Provider,
+            "the provider is busy with a conflicting request",
+            true,
+        ),
         429 => (Category::Provider, "the provider limits the rate", true),
         503 | 529 => (Category::Provider, "the provider is overloaded", true),
         500..600 => (Category::Provider, "the provider failed", true),
-        404 => (Category::Validation, "the provider does not know the endpoint or the model", false),
-        413 => (Category::Validation, "the request is too large for the provider", false),
-        400..500 => (Category::Validation, "the provider refuses the request", false),
-        300..400 => (Category::Provider, "the provider wants the request elsewhere", false),
+        404 => (
+            Category::Validation,
+            "the provider does not know the endpoint or the model",
+            false,
+        ),
+        413 => (
+            Category::Validation,
+            "the request is too large for the provider",
+            false,
+        ),
+        400..500 => (
+            Category::Validation,
+            "the provider refuses the request",
+            false,
+        ),
+        300..400 => (
+            Category::Provider,
+            "the provider wants the request elsewhere",
+            false,
+        ),
         _ => (Category::Provider, "the provider answered strangely", false),
     }
 }
 
-/// Returns what a type of error means: the first family that has a part of its letters, whatever stands between these. Types: Anthropic's
-/// and OpenAI's pages on errors and the classes of their SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document,
-/// `DashScope`'s error codes, llama.cpp's `format_error_response`, `vLLM`'s and `LiteLLM`'s classes.
+/// Returns what a type of error means: the first family that has a part of its letters, whatever
+/// stands between these. Types: Anthropic's and OpenAI's pages on errors and the classes of their
+/// SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document, `DashScope`'s error
+/// codes, llama.cpp's `format_error_response`, `vLLM`'s and `LiteLLM`'s classes.
 fn meaning_of_kind(kind: &str) -> Option<Meaning> {
-    let letters: String = kind.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    let family = KINDS.iter().find(|(words, _)| words.iter().any(|word| letters.contains(word)))?;
+    let letters: String = kind
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect::<String>()
+        .to_ascii_lowercase();
+    let family = KINDS
+        .iter()
+        .find(|(words, _)| words.iter().any(|word| letters.contains(word)))?;
     Some(family.1.meaning())
 }
 
-/// Returns what a message means that came without a type: less can be told from it, since it may quote anything.
+/// Returns what a message means that came without a type: less can be told from it, since it may
+/// quote anything.
 fn meaning_of_words(message: &str) -> Option<Meaning> {
-    let start: String = message.chars().take(LONGEST).collect::<String>().to_ascii_lowercase();
-    let words: Vec<&str> = start.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let start: String = message
+        .chars()
+        .take(LONGEST)
+        .collect::<String>()
+        .to_ascii_lowercase();
+    let words: Vec<&str> = start
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
     let text = format!(" {} ", words.join(" "));
-    let family = PHRASES.iter().find(|(phrases, _)| phrases.iter().any(|phrase| text.contains(phrase)))?;
+    let family = PHRASES
+        .iter()
+        .find(|(phrases, _)| phrases.iter().any(|phrase| text.contains(phrase)))?;
     Some(family.1.meaning())
 }
 
@@ -237,12 +317,46 @@ const KINDS: &[(&[&str], Family)] = &[
         Family::Unpaid,
     ),
     (
-        &["apikey", "unauthenticated", "unauthorized", "authentication", "invalidtoken", "accesstoken"],
+        &[
+            "apikey",
+            "unauthenticated",
+            "unauthorized",
+            "authentication",
+            "invalidtoken",
+            "accesstoken",
+        ],
         Family::Status(401),
     ),
-    (&["permission", "forbidden", "accessdenied", "unsupportedcountry"], Family::Status(403)),
-    (&["ratelimit", "rateexceeded", "resourceexhausted", "toomanyrequests", "throttl", "quota"], Family::Status(429)),
-    (&["overload", "unavailable", "capacity", "busy", "engineoverloaded"], Family::Status(503)),
+    (
+        &[
+            "permission",
+            "forbidden",
+            "accessdenied",
+            "unsupportedcountry",
+        ],
+        Family::Status(403),
+    ),
+    (
+        &[
+            "ratelimit",
+            "rateexceeded",
+            "resourceexhausted",
+            "toomanyrequests",
+            "throttl",
+            "quota",
+        ],
+        Family::Status(429),
+    ),
+    (
+        &[
+            "overload",
+            "unavailable",
+            "capacity",
+            "busy",
+            "engineoverloaded",
+        ],
+        Family::Status(503),
+    ),
     (&["notfound"], Family::Status(404)),
     (&["toolarge"], Family::Status(413)),
     (&["timeout", "timedout", "deadline"], Family::Status(408)),
@@ -302,17 +416,57 @@ const PHRASES: &[(&[&str], Family)] = &[
         ],
         Family::Unpaid,
     ),
-    (&[" unauthorized", " not authenticated", " unauthenticated", " authentication", " api key"], Family::Status(401)),
-    (&[" permission denied", " forbidden", " access denied"], Family::Status(403)),
     (
-        &[" rate limit", " ratelimit", " too many requests", " throttl", " quota", " resource exhausted", " slow down"],
+        &[
+            " unauthorized",
+            " not authenticated",
+            " unauthenticated",
+            " authentication",
+            " api key",
+        ],
+        Family::Status(401),
+    ),
+    (
+        &[" permission denied", " forbidden", " access denied"],
+        Family::Status(403),
+    ),
+    (
+        &[
+            " rate limit",
+            " ratelimit",
+            " too many requests",
+            " throttl",
+            " quota",
+            " resource exhausted",
+            " slow down",
+        ],
         Family::Status(429),
     ),
-    (&[" overload", " unavailable", " at capacity", " over capacity", " busy"], Family::Status(503)),
-    (&[" timed out", " timeout", " deadline exceeded"], Family::Status(408)),
+    (
+        &[
+            " overload",
+            " unavailable",
+            " at capacity",
+            " over capacity",
+            " busy",
+        ],
+        Family::Status(503),
+    ),
+    (
+        &[" timed out", " timeout", " deadline exceeded"],
+        Family::Status(408),
+    ),
     (&[" not found ", " does not exist "], Family::Status(404)),
     (
-        &[" bad request", " invalid ", " not supported ", " unsupported ", " exceeds ", " too long ", " must be "],
+        &[
+            " bad request",
+            " invalid ",
+            " not supported ",
+            " unsupported ",
+            " exceeds ",
+            " too long ",
+            " must be ",
+        ],
         Family::Status(400),
     ),
     (
@@ -344,7 +498,9 @@ fn reported(value: &Value) -> Option<Reported> {
         Some(response) if response.is_object() => response,
         _ => value,
     };
-    let error = ["error", "base_resp"].iter().find_map(|key| value.get(key).filter(|error| says_something(error)));
+    let error = ["error", "base_resp"]
+        .iter()
+        .find_map(|key| value.get(key).filter(|error| says_something(error)));
     let error = error.unwrap_or(value);
     let message = message(error);
     let code = code(error);
@@ -352,8 +508,17 @@ fn reported(value: &Value) -> Option<Reported> {
         .iter()
         .filter_map(|key| error.get(key)?.as_str())
         .find(|word| is_kind(word));
-    let kind = if is_bad_key(error) { BAD_KEY } else { kind.unwrap_or_default() }.to_owned();
-    (!message.is_empty() || !kind.is_empty()).then_some(Reported { kind, code, message })
+    let kind = if is_bad_key(error) {
+        BAD_KEY
+    } else {
+        kind.unwrap_or_default()
+    }
+    .to_owned();
+    (!message.is_empty() || !kind.is_empty()).then_some(Reported {
+        kind,
+        code,
+        message,
+    })
 }
 
 /// Returns `true` if a member may hold an error.
@@ -368,13 +533,27 @@ fn is_kind(word: &str) -> bool {
 
 /// Returns `true` if a `google.rpc.ErrorInfo` says that the key is wrong.
 fn is_bad_key(error: &Value) -> bool {
-    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
-    details.filter_map(|detail| detail.get("reason")?.as_str()).any(|reason| reason == BAD_KEY)
+    let details = error
+        .get("details")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    details
+        .filter_map(|detail| detail.get("reason")?.as_str())
+        .any(|reason| reason == BAD_KEY)
 }
 
 /// A code that is an HTTP status. Mistral's codes are its own; its `raw_status_code` is one.
 fn code(error: &Value) -> Option<u16> {
-    ["code", "raw_status_code", "status_code", "statusCode", "status"].into_iter().find_map(|key| {
+    [
+        "code",
+        "raw_status_code",
+        "status_code",
+        "statusCode",
+        "status",
+    ]
+    .into_iter()
+    .find_map(|key| {
         let code = match error.get(key)? {
             Value::String(text) => text.parse().ok()?,
             value => u16::try_from(value.as_u64()?).ok()?,
@@ -384,52 +563,98 @@ fn code(error: &Value) -> Option<u16> {
 }
 
 /// Members that hold what a provider says of its error.
-const MESSAGES: [&str; 8] =
-    ["message", "detail", "error_description", "msg", "status_msg", "errorMessage", "error_message", "error_msg"];
+const MESSAGES: [&str; 8] = [
+    "message",
+    "detail",
+    "error_description",
+    "msg",
+    "status_msg",
+    "errorMessage",
+    "error_message",
+    "error_msg",
+];
 
 fn message(error: &Value) -> String {
-    let raw = error.pointer("/metadata/raw").map(plain).unwrap_or_default();
-    let said = MESSAGES.iter().filter_map(|key| error.get(key)).find(|said| !said.is_null());
+    let raw = error
+        .pointer("/metadata/raw")
+        .map(plain)
+        .unwrap_or_default();
+    let said = MESSAGES
+        .iter()
+        .filter_map(|key| error.get(key))
+        .find(|said| !said.is_null());
     let said = match error {
         Value::String(text) => text.clone(),
         _ => said.map(plain).unwrap_or_default(),
     };
-    if raw.is_empty() { said } else { format!("{said}: {raw}") }
+    if raw.is_empty() {
+        said
+    } else {
+        format!("{said}: {raw}")
+    }
 }
 
-/// A message that may be a text, a list of findings (`{"loc": […], "msg": "…"}`), or an object that holds either.
+/// A message that may be a text, a list of findings (`{"loc": […], "msg": "…"}`), or an object that
+/// holds either.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Array(findings) => findings.iter().map(finding).collect::<Vec<_>>().join("; "),
-        Value::Object(object) => object.get("detail").map_or_else(|| value.to_string(), plain),
+        Value::Object(object) => object
+            .get("detail")
+            .map_or_else(|| value.to_string(), plain),
         other => other.to_string(),
     }
 }
 
 fn finding(value: &Value) -> String {
-    let Some(message) = value.get("msg").and_then(Value::as_str) else { return plain(value) };
-    let place = value.get("loc").and_then(Value::as_array).into_iter().flatten();
-    let place: Vec<String> = place.map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned)).collect();
-    if place.is_empty() { message.to_owned() } else { format!("{}: {message}", place.join(".")) }
+    let Some(message) = value.get("msg").and_then(Value::as_str) else {
+        return plain(value);
+    };
+    let place = value
+        .get("loc")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let place: Vec<String> = place
+        .map(|step| {
+            step.as_str()
+                .map_or_else(|| step.to_string(), str::to_owned)
+        })
+        .collect();
+    if place.is_empty() {
+        message.to_owned()
+    } else {
+        format!("{}: {message}", place.join("."))
+    }
 }
 
 /// Parses a body as JSON, or as a stream with a single event that holds JSON.
 fn parse(body: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(body);
-    serde_json::from_str(&text).ok().or_else(|| serde_json::from_str(event_data(&text)?).ok())
+    serde_json::from_str(&text)
+        .ok()
+        .or_else(|| serde_json::from_str(event_data(&text)?).ok())
 }
 
 /// Returns the data of the first event of a stream.
 fn event_data(stream: &str) -> Option<&str> {
-    stream.lines().find_map(|line| line.strip_prefix("data:").or_else(|| line.strip_prefix("error:")))
+    stream.lines().find_map(|line| {
+        line.strip_prefix("data:")
+            .or_else(|| line.strip_prefix("error:"))
+    })
 }
 
 fn body_snippet(content_type: Option<&str>, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let html = content_type.is_some_and(|kind| kind.contains("html")) || text.trim_start().starts_with('<');
-    if html { squeeze(&without_tags(&text)) } else { squeeze(&text) }
+    let html = content_type.is_some_and(|kind| kind.contains("html"))
+        || text.trim_start().starts_with('<');
+    if html {
+        squeeze(&without_tags(&text))
+    } else {
+        squeeze(&text)
+    }
 }
 
 /// The text of a page: no tags, no scripts, no styles.
@@ -448,19 +673,24 @@ fn without_tags(page: &str) -> String {
 /// Returns what follows a tag; for a script or a style, what follows its end.
 fn after_tag(tag: &str) -> &str {
     let hidden = ["script", "style"].into_iter().find(|name| is(name, tag));
-    let end = hidden.and_then(|name| tag.find(&format!("</{name}"))).unwrap_or_default();
+    let end = hidden
+        .and_then(|name| tag.find(&format!("</{name}")))
+        .unwrap_or_default();
     let inside = &tag[end..];
     inside.find('>').map_or("", |close| &inside[close + 1..])
 }
 
 fn is(name: &str, tag: &str) -> bool {
-    tag.get(1..=name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
+    tag.get(1..=name.len())
+        .is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
 /// White space squeezed, control characters gone, at most [`LONGEST`] characters.
 fn squeeze(text: &str) -> String {
-    let words: Vec<&str> =
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
     let joined = words.join(" ");
     match joined.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", joined[..end].trim_end()),
@@ -474,7 +704,11 @@ mod tests {
 
     fn shown(status: u16, body: &str) -> String {
         let error = from_status(status, None, body.as_bytes());
-        format!("{}{}", error, if error.retryable { " (may pass)" } else { "" })
+        format!(
+            "{}{}",
+            error,
+            if error.retryable { " (may pass)" } else { "" }
+        )
     }
 
     #[test]
@@ -535,7 +769,11 @@ mod tests {
             r#"{"message":"Unauthorized","request_id":"r"}"#,
             "auth: the provider did not accept the key (HTTP 401): Unauthorized (request r)",
         ),
-        (401, r#"{"detail":"Unauthorized"}"#, "auth: the provider did not accept the key (HTTP 401): Unauthorized"),
+        (
+            401,
+            r#"{"detail":"Unauthorized"}"#,
+            "auth: the provider did not accept the key (HTTP 401): Unauthorized",
+        ),
         (
             404,
             r#"{"error":"model 'x' not found"}"#,
@@ -556,8 +794,16 @@ mod tests {
             "data: {\"error\":{\"message\":\"no\"}}\n\n",
             "validation: the provider refuses the request (HTTP 400): no",
         ),
-        (307, "", "provider: the provider wants the request elsewhere (HTTP 307)"),
-        (413, "  too\n\n big ", "validation: the request is too large for the provider (HTTP 413): too big"),
+        (
+            307,
+            "",
+            "provider: the provider wants the request elsewhere (HTTP 307)",
+        ),
+        (
+            413,
+            "  too\n\n big ",
+            "validation: the request is too large for the provider (HTTP 413): too big",
+        ),
     ];
 
     #[test]
@@ -565,7 +811,10 @@ mod tests {
         let page = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title><style>a{b:c}</style></head>\
                     <body><script>if (1<2) {}</script><h1>Bad  Gateway</h1></body></html>";
         assert_eq!(snippet(page.as_bytes()), "502 Bad Gateway Bad Gateway");
-        assert_eq!(snippet("ü".repeat(1000).as_bytes()).chars().count(), LONGEST + 1);
+        assert_eq!(
+            snippet("ü".repeat(1000).as_bytes()).chars().count(),
+            LONGEST + 1
+        );
         assert_eq!(snippet(b"<"), "");
     }
 
@@ -573,13 +822,20 @@ mod tests {
     fn google_says_when_to_come_back() {
         let error = r#"{"error":{"code":429,"details":[{"@type":"x"},{"retryDelay":"34s"}]}}"#;
         assert_eq!(retry_delay(error.as_bytes()).as_deref(), Some("34s"));
-        assert_eq!(retry_delay(format!("[{error}]").as_bytes()).as_deref(), Some("34s"));
+        assert_eq!(
+            retry_delay(format!("[{error}]").as_bytes()).as_deref(),
+            Some("34s")
+        );
         assert_eq!(retry_delay(b"{}"), None);
     }
 
     #[test]
     fn in_a_stream_the_type_decides() {
-        let of = |kind: &str| in_stream(&serde_json::json!({"type": "error", "error": {"type": kind, "message": "m"}}));
+        let of = |kind: &str| {
+            in_stream(
+                &serde_json::json!({"type": "error", "error": {"type": kind, "message": "m"}}),
+            )
+        };
         let cases = [
             ("overloaded_error", Category::Provider, true),
             ("rate_limit_error", Category::Provider, true),
@@ -607,7 +863,11 @@ mod tests {
             ("InsufficientBalance", Category::Provider, false),
         ];
         for (kind, category, retryable) in cases {
-            assert_eq!((of(kind).category, of(kind).retryable), (category, retryable), "{kind}");
+            assert_eq!(
+                (of(kind).category, of(kind).retryable),
+                (category, retryable),
+                "{kind}"
+            );
         }
         let told = |text: &str| in_stream(&serde_json::json!({ "error": text })).retryable;
         for text in [
@@ -620,10 +880,18 @@ mod tests {
         ] {
             assert!(told(text), "{text}");
         }
-        for text in ["model 'x' not found", "insufficient balance", "Incorrect API key", "`n` must be 1"] {
+        for text in [
+            "model 'x' not found",
+            "insufficient balance",
+            "Incorrect API key",
+            "`n` must be 1",
+        ] {
             assert!(!told(text), "{text}");
         }
         let coded = in_stream(&serde_json::json!({"error": {"code": 429, "message": "slow down"}}));
-        assert_eq!((coded.category, coded.retryable), (Category::Provider, true));
+        assert_eq!(
+            (coded.category, coded.retryable),
+            (Category::Provider, true)
+        );
     }
 }

@@ -7,9 +7,11 @@ use serde_json::Value;
 pub use super::tools::BoxFuture;
 use super::{Event, ToolCall};
 
-/// The hooks of a host while an agent works. Every method has a default that lets things go their way. [`before_tool`] makes hooks of a closure.
+/// The hooks of a host while an agent works. Every method has a default that lets things go their
+/// way. [`before_tool`] makes hooks of a closure.
 pub trait Hooks: Send + Sync {
-    /// Before a body is sent; rounds count from 1. May stop the request, which then is finished with the reason.
+    /// Before a body is sent; rounds count from 1. May stop the request, which then is finished
+    /// with the reason.
     fn before_turn(&self, round: u32) -> BoxFuture<'_, RoundDecision> {
         let _ = round;
         Box::pin(async { RoundDecision::Go })
@@ -21,13 +23,15 @@ pub trait Hooks: Send + Sync {
         Box::pin(async { ToolDecision::Run })
     }
 
-    /// Sees every event, in order, before the receiver does: also messages of the person and items that join the history.
+    /// Sees every event, in order, before the receiver does: also messages of the person and items
+    /// that join the history.
     fn observe(&self, event: &Event) {
         let _ = event;
     }
 }
 
-/// Who sees messages before they are shown: [`AgentLoop::with_message_hook`](super::AgentLoop::with_message_hook).
+/// Who sees messages before they are shown:
+/// [`AgentLoop::with_message_hook`](super::AgentLoop::with_message_hook).
 pub trait MessageHook: Send + Sync {
     /// Before the text of an answer is shown, once it is complete. The history keeps the original.
     fn before_message<'a>(&'a self, text: &'a str) -> BoxFuture<'a, MessageDecision>;
@@ -38,7 +42,8 @@ pub trait MessageHook: Send + Sync {
 pub enum RoundDecision {
     /// Its body is sent.
     Go,
-    /// It does not take place, and the request is finished with this reason; an empty one is replaced.
+    /// It does not take place, and the request is finished with this reason; an empty one is
+    /// replaced.
     Stop(String),
 }
 
@@ -47,9 +52,11 @@ pub enum RoundDecision {
 pub enum ToolDecision {
     /// The tool runs.
     Run,
-    /// The tool does not run; the model sees the reason as the tool's error; an empty one is replaced.
+    /// The tool does not run; the model sees the reason as the tool's error; an empty one is
+    /// replaced.
     Refuse(String),
-    /// The tool runs with these arguments; the history keeps those of the model. What is no object is ignored.
+    /// The tool runs with these arguments; the history keeps those of the model. What is no object
+    /// is ignored.
     Rewrite(Value),
 }
 

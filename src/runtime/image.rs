@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::conversation::Image;
 
-/// The largest image that should be sent, in bytes before base64. Anthropic takes 5 MB, OpenAI and Gemini up to 20 MB a request.
+/// The largest image that should be sent, in bytes before base64. Anthropic takes 5 MB, OpenAI and
+/// Gemini up to 20 MB a request.
 pub const MAX_BYTES: u64 = 15 * 1024 * 1024;
 
 /// Returns `true` if an image's name is a URL that providers fetch themselves.
@@ -13,9 +14,13 @@ pub fn is_url(source: &str) -> bool {
     source.starts_with("https://") || source.starts_with("http://")
 }
 
-/// Returns `true` if an image's name is a URL that nobody fetches. Checked once there is no such file: names may hold colons.
+/// Returns `true` if an image's name is a URL that nobody fetches. Checked once there is no such
+/// file: names may hold colons.
 pub fn is_other_url(source: &str) -> bool {
-    source.starts_with("data:") || source.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
+    source.starts_with("data:")
+        || source
+            .split_once("://")
+            .is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -24,16 +29,26 @@ fn is_scheme(text: &str) -> bool {
 
 /// The image at a URL, which is not fetched.
 pub fn at_url(url: &str) -> Image {
-    Image { data: url.into(), media_type: by_extension(url).into(), is_url: true }
+    Image {
+        data: url.into(),
+        media_type: by_extension(url).into(),
+        is_url: true,
+    }
 }
 
-/// The image that some bytes are; `None` if they are of no kind that providers take: PNG, JPEG, GIF or WebP.
+/// The image that some bytes are; `None` if they are of no kind that providers take: PNG, JPEG, GIF
+/// or WebP.
 pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
     let media_type = sniff(bytes)?;
-    Some(Image { data: STANDARD.encode(bytes).into(), media_type: media_type.into(), is_url: false })
+    Some(Image {
+        data: STANDARD.encode(bytes).into(),
+        media_type: media_type.into(),
+        is_url: false,
+    })
 }
 
-/// The image that some base64 is; `None` as for its bytes, or if it is no base64, or larger than [`MAX_BYTES`].
+/// The image that some base64 is; `None` as for its bytes, or if it is no base64, or larger than
+/// [`MAX_BYTES`].
 pub(super) fn of_base64(data: &str) -> Option<Image> {
     let has_room = data.len() as u64 / 4 * 3 <= MAX_BYTES;
     of_bytes(&has_room.then(|| STANDARD.decode(data).ok())??)
@@ -41,7 +56,10 @@ pub(super) fn of_base64(data: &str) -> Option<Image> {
 
 /// Returns what is said in the place of base64 that no model can be shown.
 pub(super) fn left_out(what: &str, media_type: &str, data: &str) -> String {
-    format!("[{what}: {media_type}, {} bytes, left out]", data.len() / 4 * 3)
+    format!(
+        "[{what}: {media_type}, {} bytes, left out]",
+        data.len() / 4 * 3
+    )
 }
 
 /// The media type by the first bytes (WHATWG MIME Sniffing, 6.1), whatever the file is called.
@@ -50,14 +68,32 @@ pub(super) fn sniff(bytes: &[u8]) -> Option<&'static str> {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
         _ => None,
     }
 }
 
 /// The media type of a URL, which nobody has looked at: by its extension, else JPEG.
 fn by_extension(url: &str) -> &'static str {
-    let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let path = url
+        .split(['?', '#'])
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     match path.rsplit('.').next() {
         Some("png") => "image/png",
         Some("gif") => "image/gif",
@@ -83,8 +119,20 @@ mod tests {
     #[test]
     fn urls_are_not_fetched() {
         assert!(is_url("https://example.com/a.png") && !is_url("C:/a.png"));
-        assert!(["ftp://a/b.png", "data:image/png;base64,AA==", "HTTP://a/b.png"].into_iter().all(is_other_url));
-        assert!(!["C:/a.png", "C://a.png", "a:b.png", "a.png"].into_iter().any(is_other_url));
+        assert!(
+            [
+                "ftp://a/b.png",
+                "data:image/png;base64,AA==",
+                "HTTP://a/b.png"
+            ]
+            .into_iter()
+            .all(is_other_url)
+        );
+        assert!(
+            !["C:/a.png", "C://a.png", "a:b.png", "a.png"]
+                .into_iter()
+                .any(is_other_url)
+        );
         let image = at_url("https://example.com/a.PNG?size=2");
         assert_eq!((&*image.media_type, image.is_url), ("image/png", true));
     }

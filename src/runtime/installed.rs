@@ -1,8 +1,9 @@
-//! The models that a server offers: lists of OpenAI and its kin, Anthropic, Gemini, Mistral, OpenRouter, LM Studio, llama.cpp, and
-//! Ollama's tags.
+//! The models that a server offers: lists of OpenAI and its kin, Anthropic, Gemini, Mistral,
+//! OpenRouter, LM Studio, llama.cpp, and Ollama's tags.
 //!
-//! Input: a provider instance. Output: [`InstalledModel`]s, each beside the families that are known of it. A list is asked for as
-//! requests of agents are: the same key in the same header, retries, no redirects, and limits.
+//! Input: a provider instance. Output: [`InstalledModel`]s, each beside the families that are known
+//! of it. A list is asked for as requests of agents are: the same key in the same header, retries,
+//! no redirects, and limits.
 //!
 //! | client API | list | next page |
 //! | --- | --- | --- |
@@ -37,7 +38,8 @@ pub struct InstalledModel {
     pub context_window: Option<u64>,
     /// The size of its weights on the server's disk in bytes, if the server says so.
     pub size_bytes: Option<u64>,
-    /// The families of `model-families.toml` that have it, in the order of that file; empty if nothing is known of it.
+    /// The families of `model-families.toml` that have it, in the order of that file; empty if
+    /// nothing is known of it.
     pub families: Vec<Arc<str>>,
 }
 
@@ -79,24 +81,47 @@ impl ModelList {
     pub fn of_instance(compiler: &Compiler, name: &str) -> Result<ModelList, Error> {
         let instances = &compiler.repo().instances;
         let Some(instance) = instances.get(name) else {
-            let error = Error::new(Category::Config, format!("there is no provider instance `{name}`"));
+            let error = Error::new(
+                Category::Config,
+                format!("there is no provider instance `{name}`"),
+            );
             let help = did_you_mean(name, instances.keys().map(AsRef::as_ref));
-            return Err(error.detail(help.unwrap_or_else(|| "`reqc providers` lists them".to_owned())));
+            return Err(
+                error.detail(help.unwrap_or_else(|| "`reqc providers` lists them".to_owned()))
+            );
         };
         let api = &instance.client_api.value;
-        let api = ClientApi::from_name(api)
-            .ok_or_else(|| Error::new(Category::Config, format!("`{name}` has the unknown client API `{api}`")))?;
-        Ok(ModelList::new(instance, api, compiler.repo().families.clone()))
+        let api = ClientApi::from_name(api).ok_or_else(|| {
+            Error::new(
+                Category::Config,
+                format!("`{name}` has the unknown client API `{api}`"),
+            )
+        })?;
+        Ok(ModelList::new(
+            instance,
+            api,
+            compiler.repo().families.clone(),
+        ))
     }
 
-    pub(super) fn new(instance: &Instance, api: ClientApi, families: Vec<Arc<Family>>) -> ModelList {
+    pub(super) fn new(
+        instance: &Instance,
+        api: ClientApi,
+        families: Vec<Arc<Family>>,
+    ) -> ModelList {
         let mut line = request_line(instance, api, &endpoint(instance, api), "", []);
         line.method = "GET";
         line.headers.retain(|header| header.name != "content-type");
-        ModelList { line, instance: Arc::clone(&instance.name.value), api, families }
+        ModelList {
+            line,
+            instance: Arc::clone(&instance.name.value),
+            api,
+            families,
+        }
     }
 
-    /// Method, URL and headers of the request for the first page. Further pages differ in the query alone.
+    /// Method, URL and headers of the request for the first page. Further pages differ in the query
+    /// alone.
     pub fn line(&self) -> &RequestLine {
         &self.line
     }
@@ -118,33 +143,52 @@ impl ModelList {
         for _ in 0..MOST_PAGES {
             let list = page.fetch_page(transport).await?;
             models.extend(self.models(&list, transport)?);
-            let Some(token) = self.next_page(&list) else { return Ok(models) };
+            let Some(token) = self.next_page(&list) else {
+                return Ok(models);
+            };
             if tokens.contains(&token) || models.len() > MOST_MODELS {
                 break;
             }
             page.line.url = self.url_of_page(&token);
             tokens.push(token);
         }
-        Err(self.error(&format!("the list of models has no end: {} were read", models.len())))
+        Err(self.error(&format!(
+            "the list of models has no end: {} were read",
+            models.len()
+        )))
     }
 
     /// One page, as JSON. What may succeed later is tried again.
     async fn fetch_page(&self, transport: &Transport) -> Result<Value, Error> {
         let mut backoff = Backoff::new(&transport.options.retry);
         let mut body = loop {
-            let Refused { error, again, retry_after } = match transport.attempt(self).await {
+            let Refused {
+                error,
+                again,
+                retry_after,
+            } = match transport.attempt(self).await {
                 Ok(response) => break response.into_body(),
                 Err(refused) => refused,
             };
-            match if again { backoff.next(retry_after) } else { None } {
+            match if again {
+                backoff.next(retry_after)
+            } else {
+                None
+            } {
                 Some(delay) => tokio::time::sleep(delay).await,
-                None => return Err(Error { retry_after, ..error }),
+                None => {
+                    return Err(Error {
+                        retry_after,
+                        ..error
+                    });
+                }
             }
         };
         let bytes = self.read(transport, &mut body).await?;
         serde_json::from_slice(&bytes).map_err(|error| {
             let detail = transport.redactor().text(&failure::snippet(&bytes));
-            self.error(&format!("the list of models is no JSON: {error}")).detail(detail)
+            self.error(&format!("the list of models is no JSON: {error}"))
+                .detail(detail)
         })
     }
 
@@ -153,46 +197,68 @@ impl ModelList {
         loop {
             let piece = tokio::time::timeout(transport.options.idle_timeout, body.piece()).await;
             match piece {
-                Err(_) => return Err(self.error("the server fell silent within its list of models")),
+                Err(_) => {
+                    return Err(self.error("the server fell silent within its list of models"));
+                }
                 Ok(Err(error)) => return Err(broken(&error, self)),
                 Ok(Ok(None)) => return Ok(bytes),
                 Ok(Ok(Some(piece))) => bytes.extend_from_slice(&piece),
             }
             if bytes.len() > PAGE_BYTES {
-                return Err(self.error(&format!("a page of the list of models has more than {PAGE_BYTES} bytes")));
+                return Err(self.error(&format!(
+                    "a page of the list of models has more than {PAGE_BYTES} bytes"
+                )));
             }
         }
     }
 
     fn models(&self, list: &Value, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
         // llama.cpp has both: what its `data` says of a model, its `models` leaves empty.
-        let entries = ["data", "models"].iter().find_map(|name| list.get(*name)?.as_array());
+        let entries = ["data", "models"]
+            .iter()
+            .find_map(|name| list.get(*name)?.as_array());
         // A few compatible servers give the bare list.
         let Some(entries) = entries.or_else(|| list.as_array()) else {
             // Gemini leaves an empty list out.
-            if self.api == ClientApi::GoogleAi && list.as_object().is_some_and(serde_json::Map::is_empty) {
+            if self.api == ClientApi::GoogleAi
+                && list.as_object().is_some_and(serde_json::Map::is_empty)
+            {
                 return Ok(Vec::new());
             }
-            let detail = transport.redactor().text(&failure::snippet(list.to_string().as_bytes()));
+            let detail = transport
+                .redactor()
+                .text(&failure::snippet(list.to_string().as_bytes()));
             return Err(self.error("the answer is no list of models").detail(detail));
         };
-        Ok(entries.iter().filter_map(|entry| self.model(entry, transport)).collect())
+        Ok(entries
+            .iter()
+            .filter_map(|entry| self.model(entry, transport))
+            .collect())
     }
 
     fn model(&self, entry: &Value, transport: &Transport) -> Option<InstalledModel> {
         let redactor = transport.redactor();
-        let id =
-            text(&["id", "model", "name"], entry, &redactor).or_else(|| entry.as_str().map(|id| redactor.text(id)))?;
+        let id = text(&["id", "model", "name"], entry, &redactor)
+            .or_else(|| entry.as_str().map(|id| redactor.text(id)))?;
         let id: Arc<str> = id.strip_prefix("models/").unwrap_or(&id).into();
         let title = text(&["display_name", "displayName", "name"], entry, &redactor)
             .filter(|title| title.strip_prefix("models/").unwrap_or(title) != &*id);
         let model = ModelName::new(&id);
-        let families = self.families.iter().filter(|family| family.is_about(&model));
+        let families = self
+            .families
+            .iter()
+            .filter(|family| family.is_about(&model));
         Some(InstalledModel {
             title: title.map(Into::into),
-            context_window: WINDOWS.iter().find_map(|place| entry.pointer(place)?.as_u64()),
-            size_bytes: ["/size", "/meta/size"].iter().find_map(|place| entry.pointer(place)?.as_u64()),
-            families: families.map(|family| Arc::clone(&family.name.value)).collect(),
+            context_window: WINDOWS
+                .iter()
+                .find_map(|place| entry.pointer(place)?.as_u64()),
+            size_bytes: ["/size", "/meta/size"]
+                .iter()
+                .find_map(|place| entry.pointer(place)?.as_u64()),
+            families: families
+                .map(|family| Arc::clone(&family.name.value))
+                .collect(),
             id,
         })
     }
@@ -212,22 +278,38 @@ impl ModelList {
             ClientApi::Claude => "after_id",
             _ => "after",
         };
-        let sign = if self.line.url.contains('?') { '&' } else { '?' };
-        format!("{}{sign}{name}={}", self.line.url, utf8_percent_encode(token, PLAIN))
+        let sign = if self.line.url.contains('?') {
+            '&'
+        } else {
+            '?'
+        };
+        format!(
+            "{}{sign}{name}={}",
+            self.line.url,
+            utf8_percent_encode(token, PLAIN)
+        )
     }
 
     fn error(&self, message: &str) -> Error {
-        Error::new(Category::Provider, format!("{message} (provider instance `{}`)", self.instance))
+        Error::new(
+            Category::Provider,
+            format!("{message} (provider instance `{}`)", self.instance),
+        )
     }
 }
 
 /// Returns a member that is a text and not empty.
 fn filled_text(list: &Value, name: &str) -> Option<String> {
-    list.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+    list.get(name)?
+        .as_str()
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
 }
 
 fn text(names: &[&str], entry: &Value, redactor: &super::redact::Redactor) -> Option<String> {
-    let found = names.iter().find_map(|name| entry.get(*name)?.as_str().filter(|text| !text.is_empty()));
+    let found = names
+        .iter()
+        .find_map(|name| entry.get(*name)?.as_str().filter(|text| !text.is_empty()));
     found.map(|text| redactor.text(text))
 }
 
@@ -245,8 +327,8 @@ impl Outgoing for ModelList {
     }
 }
 
-/// Where servers say how many tokens a model takes: OpenRouter and Mistral, vLLM, Anthropic, Gemini, llama.cpp as it was started and as the
-/// model was trained, LM Studio.
+/// Where servers say how many tokens a model takes: OpenRouter and Mistral, vLLM, Anthropic,
+/// Gemini, llama.cpp as it was started and as the model was trained, LM Studio.
 const WINDOWS: [&str; 8] = [
     "/context_length",
     "/max_context_length",
@@ -259,7 +341,11 @@ const WINDOWS: [&str; 8] = [
 ];
 
 /// The characters that stay as they are in a query.
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// The endpoint of the list, behind the instance's URL.
 fn endpoint(instance: &Instance, api: ClientApi) -> String {
@@ -267,7 +353,9 @@ fn endpoint(instance: &Instance, api: ClientApi) -> String {
         ClientApi::Claude => format!("{}models?limit=1000", version("v1", instance)),
         ClientApi::GoogleAi => format!("{}models?pageSize=1000", version("v1beta", instance)),
         ClientApi::OllamaNative => "api/tags".to_owned(),
-        ClientApi::Mistral | ClientApi::Codestral | ClientApi::LlamaCpp => format!("{}models", version("v1", instance)),
+        ClientApi::Mistral | ClientApi::Codestral | ClientApi::LlamaCpp => {
+            format!("{}models", version("v1", instance))
+        }
         ClientApi::OpenAiChat
         | ClientApi::OpenAiResponses
         | ClientApi::OpenAiCompatible
@@ -287,6 +375,11 @@ fn version(version: &str, instance: &Instance) -> String {
 
 /// Returns `true` if a URL ends in the version of an API, such as `v1` or `v1beta`.
 fn has_version(url: &str) -> bool {
-    let last = url.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    let last = url
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    last.strip_prefix('v')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }

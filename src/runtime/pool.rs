@@ -54,7 +54,10 @@ pub struct PoolOptions {
 
 impl Default for PoolOptions {
     fn default() -> PoolOptions {
-        PoolOptions { sessions: 4, agents: 32 }
+        PoolOptions {
+            sessions: 4,
+            agents: 32,
+        }
     }
 }
 
@@ -97,7 +100,13 @@ impl SessionPool {
     /// A pool without sessions. They are made when they are first needed, and share this
     /// transport's connections.
     pub fn new(transport: Transport, options: PoolOptions) -> SessionPool {
-        SessionPool { shared: Arc::new(Shared { transport, options, stocks: Mutex::default() }) }
+        SessionPool {
+            shared: Arc::new(Shared {
+                transport,
+                options,
+                stocks: Mutex::default(),
+            }),
+        }
     }
 
     /// Waits for a session of an agent: empty, as if it were new. Who asked first is served first.
@@ -113,7 +122,10 @@ impl SessionPool {
     /// layers, or a gap to fill.
     pub async fn acquire_for(&self, agent: &Agent, conversation: Conversation) -> PooledSession {
         let stock = self.shared.stock(agent);
-        let permit = Arc::clone(&stock.permits).acquire_owned().await.expect("nobody closes it");
+        let permit = Arc::clone(&stock.permits)
+            .acquire_owned()
+            .await
+            .expect("nobody closes it");
         // A statement of its own: the lock is not held while a session is made.
         let idle = lock(&stock.idle).pop();
         let session = match idle {
@@ -123,10 +135,21 @@ impl SessionPool {
                 session.reset(conversation);
                 session
             }
-            None => Session::new(stock.agent.clone(), self.shared.transport.clone(), conversation),
+            None => Session::new(
+                stock.agent.clone(),
+                self.shared.transport.clone(),
+                conversation,
+            ),
         };
         let runtime = Handle::try_current().ok();
-        PooledSession { lease: Some(Lease { session, stock, permit, runtime }) }
+        PooledSession {
+            lease: Some(Lease {
+                session,
+                stock,
+                permit,
+                runtime,
+            }),
+        }
     }
 
     /// Returns how many sessions of an agent are in use: acquired, or ending what they still did
@@ -134,7 +157,9 @@ impl SessionPool {
     pub fn in_use(&self, agent: &Agent) -> usize {
         let stocks = lock(&self.shared.stocks);
         let stock = stocks.iter().find(|stock| stock.agent.is_same(agent));
-        stock.map_or(0, |stock| self.shared.options.sessions.max(1) - stock.permits.available_permits())
+        stock.map_or(0, |stock| {
+            self.shared.options.sessions.max(1) - stock.permits.available_permits()
+        })
     }
 
     /// Returns how many sessions of an agent lie idle.
@@ -164,7 +189,9 @@ impl Shared {
 /// first.
 fn forget_oldest(stocks: &mut Vec<Arc<Stock>>, most: usize) {
     while stocks.len() > most
-        && let Some(unused) = stocks.iter().position(|stock| Arc::strong_count(stock) == 1)
+        && let Some(unused) = stocks
+            .iter()
+            .position(|stock| Arc::strong_count(stock) == 1)
     {
         stocks.remove(unused);
     }
@@ -173,14 +200,22 @@ fn forget_oldest(stocks: &mut Vec<Arc<Stock>>, most: usize) {
 impl Stock {
     fn new(agent: &Agent, sessions: usize) -> Stock {
         let permits = Arc::new(Semaphore::new(sessions.clamp(1, Semaphore::MAX_PERMITS)));
-        Stock { agent: agent.clone(), permits, idle: Mutex::default() }
+        Stock {
+            agent: agent.clone(),
+            permits,
+            idle: Mutex::default(),
+        }
     }
 }
 
 impl Lease {
     /// Gives the session back now if it does nothing any more, else once it has ended.
     fn end(self) {
-        let waiting = if self.session.is_idle() { None } else { self.runtime.clone() };
+        let waiting = if self.session.is_idle() {
+            None
+        } else {
+            self.runtime.clone()
+        };
         match waiting {
             None => self.put_back(),
             Some(runtime) => drop(runtime.spawn(async move {
@@ -192,7 +227,12 @@ impl Lease {
 
     /// Keeps the session for the next one who asks, unless somebody else has a handle of it too.
     fn put_back(self) {
-        let Lease { session, stock, permit, .. } = self;
+        let Lease {
+            session,
+            stock,
+            permit,
+            ..
+        } = self;
         if session.is_idle() && session.is_only_handle() {
             // What it was about is gone now, not once somebody asks.
             session.reset(Conversation::default());
@@ -216,7 +256,11 @@ impl Deref for PooledSession {
     type Target = Session;
 
     fn deref(&self) -> &Session {
-        &self.lease.as_ref().expect("it is there until this is dropped").session
+        &self
+            .lease
+            .as_ref()
+            .expect("it is there until this is dropped")
+            .session
     }
 }
 
@@ -232,6 +276,8 @@ impl Drop for PooledSession {
 impl fmt::Debug for PooledSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let agent = self.lease.as_ref().map(|lease| lease.stock.agent.name());
-        f.debug_struct("PooledSession").field("agent", &agent).finish_non_exhaustive()
+        f.debug_struct("PooledSession")
+            .field("agent", &agent)
+            .finish_non_exhaustive()
     }
 }

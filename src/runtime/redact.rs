@@ -1,14 +1,16 @@
 //! Keys, taken out of what others say: one place for answers, errors and results of tools.
 //!
-//! Input: the keys that requests carried, and text. Output: the text with `[key]` in place of each. A key is found as it is
-//! and, whatever the case of its letters, also as
+//! Input: the keys that requests carried, and text. Output: the text with `[key]` in place of each.
+//! A key is found as it is and, whatever the case of its letters, also as
 //!
-//! - hexadecimal, base64 and base64url, with or without padding and wherever in the encoded text it begins;
-//! - percent-encoding, escapes of JSON, and character references of HTML, for all of its characters or only some.
+//! - hexadecimal, base64 and base64url, with or without padding and wherever in the encoded text it
+//!   begins;
+//! - percent-encoding, escapes of JSON, and character references of HTML, for all of its characters
+//!   or only some.
 //!
-//! What was encoded twice, reversed, or cut into pieces by other text is not found: a server that has the key can always say
-//! it in a way that nobody expects. Keys of fewer than [`SHORTEST`] characters are not looked for, because ordinary words
-//! would go with them.
+//! What was encoded twice, reversed, or cut into pieces by other text is not found: a server that
+//! has the key can always say it in a way that nobody expects. Keys of fewer than [`SHORTEST`]
+//! characters are not looked for, because ordinary words would go with them.
 
 mod events;
 
@@ -71,8 +73,13 @@ impl Redactor {
         if self.text(key) == MARK {
             return self.clone();
         }
-        let known = self.spellings.iter().map(|known| Spelling { signs: known.signs.clone(), ..*known });
-        Redactor { spellings: known.chain(spellings(key)).collect() }
+        let known = self.spellings.iter().map(|known| Spelling {
+            signs: known.signs.clone(),
+            ..*known
+        });
+        Redactor {
+            spellings: known.chain(spellings(key)).collect(),
+        }
     }
 
     /// Returns `true` if there is no key to look for.
@@ -174,7 +181,9 @@ impl Redactor {
     pub(super) fn error(&self, mut error: Error) -> Error {
         error.message = self.cut_text(&error.message);
         error.detail = error.detail.map(|detail| self.cut_text(&detail));
-        error.response = error.response.map(|info| Arc::new(self.info(info.as_ref().clone())));
+        error.response = error
+            .response
+            .map(|info| Arc::new(self.info(info.as_ref().clone())));
         error
     }
 
@@ -190,7 +199,10 @@ impl Redactor {
     /// Why an answer was refused, without keys.
     fn refusal(&self, refusal: &mut Refusal) {
         let texts = [&mut refusal.category, &mut refusal.explanation];
-        texts.into_iter().flatten().for_each(|text| *text = self.cut_text(text));
+        texts
+            .into_iter()
+            .flatten()
+            .for_each(|text| *text = self.cut_text(text));
     }
 
     /// Takes keys out of the answer of a model.
@@ -198,7 +210,10 @@ impl Redactor {
         if !self.is_idle() {
             answer.blocks.iter_mut().for_each(|block| self.block(block));
             answer.calls.iter_mut().for_each(|call| self.call(call));
-            answer.refusal.iter_mut().for_each(|refusal| self.refusal(refusal));
+            answer
+                .refusal
+                .iter_mut()
+                .for_each(|refusal| self.refusal(refusal));
         }
     }
 
@@ -212,7 +227,10 @@ impl Redactor {
     /// Returns what a running tool tells, without keys.
     pub(super) fn progress(&self, event: Event) -> Event {
         match event {
-            Event::ToolProgress { id, text } => Event::ToolProgress { id, text: self.text(&text) },
+            Event::ToolProgress { id, text } => Event::ToolProgress {
+                id,
+                text: self.text(&text),
+            },
             event => event,
         }
     }
@@ -240,7 +258,9 @@ impl Redactor {
     fn block(&self, block: &mut Block) {
         match block {
             Block::Text(text) => self.shared(text),
-            Block::Thinking { text, signature, .. } => {
+            Block::Thinking {
+                text, signature, ..
+            } => {
                 self.shared(text);
                 self.shared(signature);
             }
@@ -263,7 +283,9 @@ impl Redactor {
     fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
-            Value::Number(number) if self.text(&number.to_string()).contains(MARK) => *value = MARK.into(),
+            Value::Number(number) if self.text(&number.to_string()).contains(MARK) => {
+                *value = MARK.into();
+            }
             Value::Array(values) => values.iter_mut().for_each(|value| self.value(value)),
             Value::Object(members) => {
                 let clean = std::mem::take(members).into_iter().map(|(key, mut value)| {
@@ -291,14 +313,24 @@ impl Spelling {
                 if number > 0 && may_be_cut(rest) {
                     return Found::Start(number);
                 }
-                let read = [rest.chars().next().map(|c| (c, c.len_utf8())), spelled(rest)];
-                let same = read.into_iter().flatten().filter(|(c, _)| self.is_same(*sign, *c));
+                let read = [
+                    rest.chars().next().map(|c| (c, c.len_utf8())),
+                    spelled(rest),
+                ];
+                let same = read
+                    .into_iter()
+                    .flatten()
+                    .filter(|(c, _)| self.is_same(*sign, *c));
                 next.extend(same.map(|(_, length)| place + length));
             }
             std::mem::swap(&mut places, &mut next);
             places.dedup();
             if places.is_empty() {
-                return if number == 0 && may_be_cut(text) { Found::Start(0) } else { Found::Nothing };
+                return if number == 0 && may_be_cut(text) {
+                    Found::Start(0)
+                } else {
+                    Found::Nothing
+                };
             }
         }
         places.into_iter().max().map_or(Found::Nothing, Found::Key)
@@ -325,17 +357,29 @@ fn spellings(key: &str) -> Vec<Spelling> {
     if key.chars().count() < SHORTEST {
         return Vec::new();
     }
-    let plain = [key, &hex(key.as_bytes())].map(|text| Spelling { signs: text.chars().collect(), is_base64: false });
-    let base64 = (0..3).map(|before| Spelling { signs: base64_core(key, before), is_base64: true });
+    let plain = [key, &hex(key.as_bytes())].map(|text| Spelling {
+        signs: text.chars().collect(),
+        is_base64: false,
+    });
+    let base64 = (0..3).map(|before| Spelling {
+        signs: base64_core(key, before),
+        is_base64: true,
+    });
     plain.into_iter().chain(base64).collect()
 }
 
-/// The part of the base64 of a text that is the same whatever surrounds it, if `before` bytes of a group stand in front.
+/// The part of the base64 of a text that is the same whatever surrounds it, if `before` bytes of a
+/// group stand in front.
 fn base64_core(key: &str, before: usize) -> Vec<char> {
     let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
     let whole_bits = bytes.len() * 8 / 6;
     let first = (before * 8).div_ceil(6);
-    STANDARD_NO_PAD.encode(&bytes).chars().take(whole_bits).skip(first).collect()
+    STANDARD_NO_PAD
+        .encode(&bytes)
+        .chars()
+        .take(whole_bits)
+        .skip(first)
+        .collect()
 }
 
 /// A character that is written in another way, and how long that is.
@@ -346,7 +390,11 @@ fn spelled(text: &str) -> Option<(char, usize)> {
         [b'\\', c @ (b'/' | b'"' | b'\\' | b'\''), ..] => Some((char::from(*c), 2)),
         [b'%', ..] => Some((code(text.get(1..3)?, 16)?, 3)),
         [b'&', ..] => {
-            let window = text.as_bytes().iter().take(LONGEST_SPELLING).position(|byte| *byte == b';')?;
+            let window = text
+                .as_bytes()
+                .iter()
+                .take(LONGEST_SPELLING)
+                .position(|byte| *byte == b';')?;
             Some((reference(&text[1..window])?, window + 1))
         }
         _ => None,
@@ -365,8 +413,18 @@ fn reference(name: &str) -> Option<char> {
             None => digits.parse(),
         },
         None => {
-            let names = [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\''), ("sol", '/')];
-            return names.into_iter().find(|(known, _)| *known == name).map(|(_, c)| c);
+            let names = [
+                ("amp", '&'),
+                ("lt", '<'),
+                ("gt", '>'),
+                ("quot", '"'),
+                ("apos", '\''),
+                ("sol", '/'),
+            ];
+            return names
+                .into_iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, c)| c);
         }
     };
     char::from_u32(code.ok()?)
@@ -385,7 +443,11 @@ fn may_be_cut(text: &str) -> bool {
         [b'&', rest @ ..] => rest.len() < LONGEST_SPELLING - 1 && !rest.contains(&b';'),
         _ => false,
     };
-    is_open && text.bytes().skip(1).all(|byte| byte.is_ascii_alphanumeric() || byte == b'#')
+    is_open
+        && text
+            .bytes()
+            .skip(1)
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'#')
 }
 
 #[cfg(test)]
@@ -436,7 +498,10 @@ mod tests {
                 clean.contains("[key]") && clean.starts_with("it is «") && clean.ends_with("»."),
                 "{text}: {clean}"
             );
-            assert!(clean.len() < 35, "little of the text around it goes or stays: {text}: {clean}");
+            assert!(
+                clean.len() < 35,
+                "little of the text around it goes or stays: {text}: {clean}"
+            );
         }
     }
 
@@ -447,24 +512,52 @@ mod tests {
             let whole = redactor().text(&text);
             for cut in (1..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
                 let mut flow = Flow::default();
-                let pieces = [&text[..cut], &text[cut..]].map(|piece| redactor().next(&mut flow, piece));
-                assert_eq!(pieces.concat() + &redactor().last(&mut flow), whole, "{text} at {cut}");
+                let pieces =
+                    [&text[..cut], &text[cut..]].map(|piece| redactor().next(&mut flow, piece));
+                assert_eq!(
+                    pieces.concat() + &redactor().last(&mut flow),
+                    whole,
+                    "{text} at {cut}"
+                );
             }
             let mut flow = Flow::default();
-            let single: String = text.chars().map(|c| redactor().next(&mut flow, &c.to_string())).collect();
-            assert_eq!(single + &redactor().last(&mut flow), whole, "{text} in single characters");
+            let single: String = text
+                .chars()
+                .map(|c| redactor().next(&mut flow, &c.to_string()))
+                .collect();
+            assert_eq!(
+                single + &redactor().last(&mut flow),
+                whole,
+                "{text} in single characters"
+            );
         }
     }
 
     #[test]
     fn other_text_stays_as_it_is() {
-        let texts = ["", "s", "sk-", "100 % of & \\ things", "&amp; \\u0041 %41", "sk-pl", "ünï 😀 \\", "c2st", "&#"];
+        let texts = [
+            "",
+            "s",
+            "sk-",
+            "100 % of & \\ things",
+            "&amp; \\u0041 %41",
+            "sk-pl",
+            "ünï 😀 \\",
+            "c2st",
+            "&#",
+        ];
         for text in texts {
             let mut flow = Flow::default();
-            let clean: String = text.chars().map(|c| redactor().next(&mut flow, &c.to_string())).collect();
+            let clean: String = text
+                .chars()
+                .map(|c| redactor().next(&mut flow, &c.to_string()))
+                .collect();
             assert_eq!(clean + &redactor().last(&mut flow), text);
         }
-        assert_eq!(Redactor::default().with("short").text("a short word"), "a short word");
+        assert_eq!(
+            Redactor::default().with("short").text("a short word"),
+            "a short word"
+        );
     }
 
     #[test]
@@ -479,7 +572,10 @@ mod tests {
         let digits = Redactor::default().with("12345678");
         let mut value = serde_json::json!({"12345678": [12_345_678, "x12345678y", {"a": true}]});
         digits.value(&mut value);
-        assert_eq!(value.to_string(), r#"{"[key]":["[key]","x[key]y",{"a":true}]}"#);
+        assert_eq!(
+            value.to_string(),
+            r#"{"[key]":["[key]","x[key]y",{"a":true}]}"#
+        );
     }
 
     proptest::proptest! {

@@ -15,11 +15,14 @@ use tokio_util::sync::CancellationToken;
 use super::hooks::Hooks;
 use super::{Category, Error, Event, Outcome, StopReason, structured};
 
-/// How many events wait one by one. Beyond that, pieces of the same text become one event, and progress of tools is passed over.
+/// How many events wait one by one. Beyond that, pieces of the same text become one event, and
+/// progress of tools is passed over.
 const EVENTS: usize = 256;
 
-/// Everything from a message to its outcome, however many answers of the model and rounds of tools that takes: a request that runs, and a stream of its events, which ends with exactly one [`Event::Done`]. Dropping it cancels the request.
-/// Whoever does not read it does not stop the request: its events wait, and take no more room than what was said.
+/// Everything from a message to its outcome, however many answers of the model and rounds of tools
+/// that takes: a request that runs, and a stream of its events, which ends with exactly one
+/// [`Event::Done`]. Dropping it cancels the request. Whoever does not read it does not stop the
+/// request: its events wait, and take no more room than what was said.
 #[must_use = "dropping a run cancels its request: read its events, or wait for its `outcome()`"]
 pub struct Run {
     queue: Arc<Queue>,
@@ -30,7 +33,9 @@ pub struct Run {
 
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("ended", &self.ended).finish_non_exhaustive()
+        f.debug_struct("Run")
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
     }
 }
 
@@ -45,7 +50,8 @@ impl Run {
         self.outcome_with(drop).await
     }
 
-    /// Waits for the end, and hands on the events on the way, as they come; the last one, [`Event::Done`], is the outcome.
+    /// Waits for the end, and hands on the events on the way, as they come; the last one,
+    /// [`Event::Done`], is the outcome.
     ///
     /// ```no_run
     /// # async fn show(session: reqc::runtime::Session) {
@@ -101,7 +107,8 @@ impl Run {
         self.cancel.cancel();
     }
 
-    /// Cancels the request when something else happens first, for instance `tokio::signal::ctrl_c()`.
+    /// Cancels the request when something else happens first, for instance
+    /// `tokio::signal::ctrl_c()`.
     pub fn cancel_on(self, stop: impl Future + Send + 'static) -> Run {
         let cancel = self.cancel.clone();
         tokio::spawn(async move {
@@ -128,7 +135,9 @@ impl Run {
         }
         let ended = ready!(Pin::new(&mut self.task).poll(context));
         self.ended = true;
-        Poll::Ready(Some(Event::Done(ended.unwrap_or_else(|error| crashed(&error)))))
+        Poll::Ready(Some(Event::Done(
+            ended.unwrap_or_else(|error| crashed(&error)),
+        )))
     }
 }
 
@@ -154,8 +163,8 @@ impl Drop for Run {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TextAnswer {
-    /// The text of the model in the last round; of a completion, what fills the gap. A part of it if the request failed or was
-    /// cancelled.
+    /// The text of the model in the last round; of a completion, what fills the gap. A part of it
+    /// if the request failed or was cancelled.
     pub text: String,
     /// How the request ended.
     pub outcome: Outcome,
@@ -177,13 +186,13 @@ impl TextAnswer {
 }
 
 impl TextAnswer {
-    /// The answer of an agent with structured output, as a value of a Rust type: JSON that fits the type's schema
-    /// ([`schema_of`](super::tools::schema_of)).
+    /// The answer of an agent with structured output, as a value of a Rust type: JSON that fits the
+    /// type's schema ([`schema_of`](super::tools::schema_of)).
     ///
     /// # Errors
     ///
-    /// The request failed or was cancelled, the answer is not complete, is no JSON, or does not fit; the error says where, and what was
-    /// expected. Its text is still here.
+    /// The request failed or was cancelled, the answer is not complete, is no JSON, or does not
+    /// fit; the error says where, and what was expected. Its text is still here.
     pub fn parse<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, Error> {
         structured::parse(self.complete()?)
     }
@@ -191,10 +200,15 @@ impl TextAnswer {
     /// The text, if the model said all of it.
     pub(super) fn complete(&self) -> Result<&str, Error> {
         match &self.outcome {
-            Outcome::Finished(StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_)) => Ok(&self.text),
+            Outcome::Finished(
+                StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_),
+            ) => Ok(&self.text),
             Outcome::Finished(stop) => Err(Error::new(
                 Category::Provider,
-                format!("the answer is not complete: it ended with `{}`", stop.name()),
+                format!(
+                    "the answer is not complete: it ended with `{}`",
+                    stop.name()
+                ),
             )),
             _ => self.clone().into_text().map(|_| self.text.as_str()),
         }
@@ -203,7 +217,10 @@ impl TextAnswer {
 
 fn crashed(error: &tokio::task::JoinError) -> Outcome {
     match error.is_panic() {
-        true => Outcome::Failed(Error::new(Category::Config, "a hook or the runtime itself panicked")),
+        true => Outcome::Failed(Error::new(
+            Category::Config,
+            "a hook or the runtime itself panicked",
+        )),
         false => Outcome::Cancelled,
     }
 }
@@ -245,7 +262,11 @@ impl Waiting {
             return;
         }
         let has_room = self.events.len() < EVENTS;
-        let told = if has_room { Some(event) } else { self.events.back_mut().and_then(|last| last.absorb(event)) };
+        let told = if has_room {
+            Some(event)
+        } else {
+            self.events.back_mut().and_then(|last| last.absorb(event))
+        };
         self.events.extend(told);
         self.wake();
     }
@@ -269,12 +290,17 @@ impl Event {
     /// Takes what another event adds to this one; gives it back if it stands for itself.
     fn absorb(&mut self, next: Event) -> Option<Event> {
         match (self, next) {
-            (Event::Text(text), Event::Text(piece)) | (Event::Thinking(text), Event::Thinking(piece)) => {
+            (Event::Text(text), Event::Text(piece))
+            | (Event::Thinking(text), Event::Thinking(piece)) => {
                 text.push_str(&piece);
             }
-            (Event::ToolCallArguments { id, json }, Event::ToolCallArguments { id: next, json: piece })
-                if *id == next =>
-            {
+            (
+                Event::ToolCallArguments { id, json },
+                Event::ToolCallArguments {
+                    id: next,
+                    json: piece,
+                },
+            ) if *id == next => {
                 json.push_str(&piece);
             }
             (Event::Usage(usage), Event::Usage(next)) => *usage = next,
@@ -323,12 +349,25 @@ impl Drop for Emitter {
 }
 
 /// Starts a request: `run` gets the emitter of its events.
-pub(super) fn start<F>(hooks: Arc<dyn Hooks>, cancel: CancellationToken, run: impl FnOnce(Emitter) -> F) -> Run
+pub(super) fn start<F>(
+    hooks: Arc<dyn Hooks>,
+    cancel: CancellationToken,
+    run: impl FnOnce(Emitter) -> F,
+) -> Run
 where
     F: Future<Output = Outcome> + Send + 'static,
 {
     let queue = Arc::<Queue>::default();
-    let emitter = Emitter { queue: Arc::clone(&queue), hooks, warned: Mutex::default() };
+    let emitter = Emitter {
+        queue: Arc::clone(&queue),
+        hooks,
+        warned: Mutex::default(),
+    };
     let task = tokio::spawn(run(emitter));
-    Run { queue, task, cancel, ended: false }
+    Run {
+        queue,
+        task,
+        cancel,
+        ended: false,
+    }
 }

@@ -1,7 +1,8 @@
 //! Keys: where a reference leads, without ever showing what is there.
 //!
-//! Input: a [`SecretRef`] of a provider instance. Output: a [`SecretString`], which prints as nothing and is wiped when it
-//! is dropped. The real ones are [`SystemSecrets`](crate::system::SystemSecrets).
+//! Input: a [`SecretRef`] of a provider instance. Output: a [`SecretString`], which prints as
+//! nothing and is wiped when it is dropped. The real ones are
+//! [`SystemSecrets`](crate::system::SystemSecrets).
 
 use std::fmt;
 
@@ -12,7 +13,8 @@ use crate::repo::SecretRef;
 
 /// Where keys come from.
 pub trait Secrets: Send + Sync {
-    /// The key behind a reference. May block for as long as a keyring asks the person for a password.
+    /// The key behind a reference. May block for as long as a keyring asks the person for a
+    /// password.
     ///
     /// # Errors
     ///
@@ -71,8 +73,14 @@ impl MemorySecrets {
 
 impl Secrets for MemorySecrets {
     fn read(&self, reference: &SecretRef) -> Result<SecretString, SecretError> {
-        let found = self.keys.iter().find(|(known, _)| known == reference).map(|(_, key)| key.clone());
-        found.ok_or_else(|| SecretError::Missing(format!("nothing in memory stands behind `{reference}`")))
+        let found = self
+            .keys
+            .iter()
+            .find(|(known, _)| known == reference)
+            .map(|(_, key)| key.clone());
+        found.ok_or_else(|| {
+            SecretError::Missing(format!("nothing in memory stands behind `{reference}`"))
+        })
     }
 }
 
@@ -83,10 +91,20 @@ mod tests {
     #[test]
     fn keys_in_memory_are_found_and_not_shown() {
         let reference = SecretRef::Env("A_KEY".into());
-        let secrets = MemorySecrets::default().with(reference.clone(), "old").with(reference.clone(), "planted-value");
+        let secrets = MemorySecrets::default()
+            .with(reference.clone(), "old")
+            .with(reference.clone(), "planted-value");
         assert!(!format!("{secrets:?}").contains("planted"));
-        assert_eq!(secrets.read(&reference).expect("it was put there").expose_secret(), "planted-value");
-        let error = secrets.read(&SecretRef::File("x".into())).expect_err("nothing is there");
+        assert_eq!(
+            secrets
+                .read(&reference)
+                .expect("it was put there")
+                .expose_secret(),
+            "planted-value"
+        );
+        let error = secrets
+            .read(&SecretRef::File("x".into()))
+            .expect_err("nothing is there");
         assert_eq!(Error::from(error).category, Category::Auth);
     }
 }

@@ -27,11 +27,11 @@ use drive::{Deadline, Policy, RequestTask, Start};
 pub use state::SessionStart;
 use state::State;
 
-/// A conversation with one agent. The history here is the only one there is: every request, also one that continues
-/// after tool results, is compiled from it anew.
+/// A conversation with one agent. The history here is the only one there is: every request, also
+/// one that continues after tool results, is compiled from it anew.
 ///
-/// A handle: clones speak of the same session. At most one request is in flight; another cancels it and waits until it
-/// has ended. Requests run as tokio tasks.
+/// A handle: clones speak of the same session. At most one request is in flight; another cancels it
+/// and waits until it has ended. Requests run as tokio tasks.
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -71,8 +71,9 @@ pub struct AgentLoop {
 }
 
 impl Session {
-    /// A session that goes on with a conversation, which may be empty. Tools that the conversation itself names are offered to
-    /// the model but not run: a request that calls one is finished, and the host answers with [`Block::ToolResult`](crate::conversation::Block::ToolResult)s.
+    /// A session that goes on with a conversation, which may be empty. Tools that the conversation
+    /// itself names are offered to the model but not run: a request that calls one is finished, and
+    /// the host answers with [`Block::ToolResult`](crate::conversation::Block::ToolResult)s.
     pub fn new(agent: Agent, transport: Transport, conversation: Conversation) -> Session {
         let state = State::new(&agent, conversation);
         Session::of(agent, transport, state)
@@ -92,10 +93,13 @@ impl Session {
             auto_compression: Mutex::default(),
             flight: Mutex::new(flight),
         };
-        Session { shared: Arc::new(shared) }
+        Session {
+            shared: Arc::new(shared),
+        }
     }
 
-    /// Makes the session one about another conversation, with the settings and the tools of a new one. Nothing may be in flight.
+    /// Makes the session one about another conversation, with the settings and the tools of a new
+    /// one. Nothing may be in flight.
     pub(super) fn reset(&self, conversation: Conversation) {
         let shared = &self.shared;
         let state = State::new(&shared.agent, conversation);
@@ -119,8 +123,9 @@ impl Session {
         Arc::strong_count(&self.shared) == 1
     }
 
-    /// A session whose every step is a line of a journal before the model sees it: a new one, or one that was loaded. If the
-    /// loaded one was interrupted in the middle of a turn, it gets an item that says so.
+    /// A session whose every step is a line of a journal before the model sees it: a new one, or
+    /// one that was loaded. If the loaded one was interrupted in the middle of a turn, it gets an
+    /// item that says so.
     ///
     /// # Errors
     ///
@@ -135,31 +140,35 @@ impl Session {
         Ok(Session::of(agent, transport, state))
     }
 
-    /// Adds a message of the user and asks for an answer. Tools of the session run, and their results go back, up to
+    /// Adds a message of the user and asks for an answer. Tools of the session run, and their
+    /// results go back, up to
     /// [`PLAIN_LIMIT`] times, or as often as [`Session::set_round_limit`] says.
     pub fn send(&self, message: impl Into<Content>) -> Run {
         self.start(Start::Message(message.into().0), self.plain())
     }
 
-    /// Asks for an answer to what is there: after a failure or a cancelled request, after injected items, or for a completion. A
-    /// history that ends with a complete answer has nothing to be answered, and the request fails.
+    /// Asks for an answer to what is there: after a failure or a cancelled request, after injected
+    /// items, or for a completion. A history that ends with a complete answer has nothing to be
+    /// answered, and the request fails.
     pub fn proceed(&self) -> Run {
         self.start(Start::Proceed, self.plain())
     }
 
-    /// Lets an agent write a summary of what was said, and goes on with it in the place of that. The run is the agent's: its text is the summary,
-    /// its usage and cost become the session's. What stays as it is, what becomes of thinking, images, calls and items, and what
-    /// the log holds is described in `docs/sessions.md`, “Summaries”.
+    /// Lets an agent write a summary of what was said, and goes on with it in the place of that.
+    /// The run is the agent's: its text is the summary, its usage and cost become the session's.
+    /// What stays as it is, what becomes of thinking, images, calls and items, and what the log
+    /// holds is described in `docs/sessions.md`, “Summaries”.
     ///
-    /// Fails as [`Category::Config`](super::Category::Config) if there is nothing to compress, and as the agent's request does. Then, and if it is
-    /// cancelled, the session is as it was.
+    /// Fails as [`Category::Config`](super::Category::Config) if there is nothing to compress, and
+    /// as the agent's request does. Then, and if it is cancelled, the session is as it was.
     pub fn compress(&self, compression: &Compression) -> Run {
         self.start(Start::Compress(Box::new(compression.clone())), self.plain())
     }
 
-    /// Compresses the chat by itself before a request that takes more than a share of the model's context window, also between rounds of tools;
-    /// `None`, the default, never does. The run tells of it with [`Event::Compressed`](super::Event::Compressed). If the summary
-    /// fails, a warning says so and the request is sent as it is. Holds for the requests from here on.
+    /// Compresses the chat by itself before a request that takes more than a share of the model's
+    /// context window, also between rounds of tools; `None`, the default, never does. The run tells
+    /// of it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, a warning
+    /// says so and the request is sent as it is. Holds for the requests from here on.
     ///
     /// # Errors
     ///
@@ -172,8 +181,8 @@ impl Session {
         Ok(())
     }
 
-    /// Estimates the tokens of the request that would be sent now, part by part, corrected by what answers of this session counted. Makes the
-    /// body, so it takes as long as that.
+    /// Estimates the tokens of the request that would be sent now, part by part, corrected by what
+    /// answers of this session counted. Makes the body, so it takes as long as that.
     ///
     /// # Errors
     ///
@@ -183,13 +192,22 @@ impl Session {
             let state = self.shared.state();
             (state.to_ask().conversation, state.calibration().clone())
         };
-        Ok(self.shared.agent.estimate(conversation)?.calibrated(&calibration))
+        Ok(self
+            .shared
+            .agent
+            .estimate(conversation)?
+            .calibrated(&calibration))
     }
 
-    /// The same session with hooks around every turn, tool and message, and a limit of [`AGENT_LIMIT`] rounds. Who wants to look at the hooks
-    /// later gives an `Arc` of them.
+    /// The same session with hooks around every turn, tool and message, and a limit of
+    /// [`AGENT_LIMIT`] rounds. Who wants to look at the hooks later gives an `Arc` of them.
     pub fn with_hooks(&self, hooks: impl Hooks + 'static) -> AgentLoop {
-        AgentLoop { session: self.clone(), hooks: Arc::new(hooks), messages: None, limit: AGENT_LIMIT }
+        AgentLoop {
+            session: self.clone(),
+            hooks: Arc::new(hooks),
+            messages: None,
+            limit: AGENT_LIMIT,
+        }
     }
 
     /// Sets how often tools may run in one request without hooks; 0 for no limit.
@@ -197,25 +215,34 @@ impl Session {
         self.shared.round_limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Sets how many tools of one answer run at the same time, [`TOOLS_AT_ONCE`] by default. With 1, also for 0, they run one after
-    /// another. Tools begin in the order in which the model called them, and their results reach the model in that order; the events tell
-    /// of each result as soon as it is there. Holds from the next answer on, also under hooks. What a tool itself says of this
-    /// ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)) holds too.
+    /// Sets how many tools of one answer run at the same time, [`TOOLS_AT_ONCE`] by default. With
+    /// 1, also for 0, they run one after another. Tools begin in the order in which the model
+    /// called them, and their results reach the model in that order; the events tell of each result
+    /// as soon as it is there. Holds from the next answer on, also under hooks. What a tool itself
+    /// says of this ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)) holds too.
     pub fn set_tools_at_once(&self, most: usize) {
         self.shared.tools_at_once.store(most, Ordering::Relaxed);
     }
 
-    /// Sets how long a run may take as a whole, from the call that starts it: all rounds, retries, hooks and tools. There is no such limit by
-    /// default; those of [`TransportOptions`](super::TransportOptions) hold for one answer each. A run that takes longer fails as
+    /// Sets how long a run may take as a whole, from the call that starts it: all rounds, retries,
+    /// hooks and tools. There is no such limit by default; those of
+    /// [`TransportOptions`](super::TransportOptions) hold for one answer each. A run that takes
+    /// longer fails as
     /// [`Category::Timeout`](super::Category::Timeout). What came of an answer is kept and marked, tools that ended keep their results, the
-    /// others are stopped, which may take a second more. Holds for the runs that start from here on, also under hooks.
+    /// others are stopped, which may take a second more. Holds for the runs that start from here
+    /// on, also under hooks.
     pub fn set_run_timeout(&self, timeout: Option<Duration>) {
         *lock(&self.shared.run_timeout) = timeout;
     }
 
     fn plain(&self) -> Policy {
         let limit = self.shared.round_limit.load(Ordering::Relaxed);
-        Policy { hooks: Arc::new(NoHooks), messages: None, limit, keep_text_beside_calls: true }
+        Policy {
+            hooks: Arc::new(NoHooks),
+            messages: None,
+            limit,
+            keep_text_beside_calls: true,
+        }
     }
 
     fn start(&self, start: Start, policy: Policy) -> Run {
@@ -226,15 +253,21 @@ impl Session {
         let ended = next.ended.drop_guard();
         let cancel = next.cancel.clone();
         let deadline = lock(&self.shared.run_timeout).map(Deadline::after);
-        run::start(Arc::clone(&policy.hooks), next.cancel, |emitter| async move {
-            // Cancelled requests end at once; waiting keeps their last words before ours.
-            last.ended.cancelled().await;
-            let outcome = RequestTask::new(&shared, policy, emitter, &cancel, deadline).run(start).await;
-            // Whoever waits for the end may want the journal's file next.
-            drop(shared);
-            drop(ended);
-            outcome
-        })
+        run::start(
+            Arc::clone(&policy.hooks),
+            next.cancel,
+            |emitter| async move {
+                // Cancelled requests end at once; waiting keeps their last words before ours.
+                last.ended.cancelled().await;
+                let outcome = RequestTask::new(&shared, policy, emitter, &cancel, deadline)
+                    .run(start)
+                    .await;
+                // Whoever waits for the end may want the journal's file next.
+                drop(shared);
+                drop(ended);
+                outcome
+            },
+        )
     }
 
     /// Cancels the request in flight, if there is one.
@@ -248,19 +281,22 @@ impl Session {
         ended.cancelled().await;
     }
 
-    /// Adds a typed item: logged with the exact text before the model sees it. It waits while a request is in flight, until the
-    /// tools of a round have returned or the request has ended, and while calls of the model have no results. The request that runs
-    /// then, or the next one, tells of it with [`Event::Item`](super::Event::Item).
+    /// Adds a typed item: logged with the exact text before the model sees it. It waits while a
+    /// request is in flight, until the tools of a round have returned or the request has ended, and
+    /// while calls of the model have no results. The request that runs then, or the next one, tells
+    /// of it with [`Event::Item`](super::Event::Item).
     ///
     /// # Errors
     ///
-    /// The journal cannot be written, or the session is a completion. An item that could not be written waits.
+    /// The journal cannot be written, or the session is a completion. An item that could not be
+    /// written waits.
     pub fn inject(&self, item: Item) -> Result<(), Error> {
         self.shared.state().inject(item)
     }
 
-    /// Takes the last messages and items of the history back, for instance a question that was refused and what came of its answer:
-    /// providers go on refusing while it is there. The log keeps both.
+    /// Takes the last messages and items of the history back, for instance a question that was
+    /// refused and what came of its answer: providers go on refusing while it is there. The log
+    /// keeps both.
     ///
     /// # Errors
     ///
@@ -269,20 +305,22 @@ impl Session {
         self.shared.state().take_back(messages)
     }
 
-    /// Renders the system prompt anew for the next round. Until then a session says what it said in its first request, whatever became of
-    /// the files that the prompt reads. A renewal is an [`Event::Renewed`](super::Event::Renewed), and leaves earlier thinking out
-    /// where models bind it.
+    /// Renders the system prompt anew for the next round. Until then a session says what it said in
+    /// its first request, whatever became of the files that the prompt reads. A renewal is an
+    /// [`Event::Renewed`](super::Event::Renewed), and leaves earlier thinking out where models bind
+    /// it.
     pub fn renew(&self) {
         self.shared.state().renew();
     }
 
-    /// Replaces the tools, from the next round on. Once something was sent, other tools than before are a [renewal](Session::renew).
+    /// Replaces the tools, from the next round on. Once something was sent, other tools than before
+    /// are a [renewal](Session::renew).
     pub fn set_tools(&self, tools: ToolSet) {
         self.shared.state().set_tools(tools);
     }
 
-    /// Sets a named layer of the system prompt, from the next round on; a blank text removes it. Once something was sent, another text than
-    /// before is a [renewal](Session::renew).
+    /// Sets a named layer of the system prompt, from the next round on; a blank text removes it.
+    /// Once something was sent, another text than before is a [renewal](Session::renew).
     pub fn set_layer(&self, layer: SystemLayer) {
         self.shared.state().set_layer(layer);
     }
@@ -297,8 +335,8 @@ impl Session {
         self.shared.state().usage()
     }
 
-    /// Returns what the answers of this session cost since it was made or restored, in US dollars: their tokens alone. `None` if that is not
-    /// known of one of them.
+    /// Returns what the answers of this session cost since it was made or restored, in US dollars:
+    /// their tokens alone. `None` if that is not known of one of them.
     pub fn cost(&self) -> Option<f64> {
         self.shared.state().cost()
     }
@@ -308,7 +346,8 @@ impl Session {
         self.shared.state().seed_usage(usage);
     }
 
-    /// Returns what schemas and rules find in the request that would be sent now; no policy was applied.
+    /// Returns what schemas and rules find in the request that would be sent now; no policy was
+    /// applied.
     pub fn findings(&self) -> Vec<Diagnostic> {
         let conversation = self.shared.state().to_ask().conversation;
         self.shared.agent.findings(conversation)
@@ -327,15 +366,20 @@ impl AgentLoop {
         AgentLoop { limit, ..self }
     }
 
-    /// With a hook that sees each message before it is shown: its text is held back until it is complete.
+    /// With a hook that sees each message before it is shown: its text is held back until it is
+    /// complete.
     #[must_use]
     pub fn with_message_hook(self, hook: impl MessageHook + 'static) -> AgentLoop {
-        AgentLoop { messages: Some(Arc::new(hook)), ..self }
+        AgentLoop {
+            messages: Some(Arc::new(hook)),
+            ..self
+        }
     }
 
     /// As [`Session::send`].
     pub fn send(&self, message: impl Into<Content>) -> Run {
-        self.session.start(Start::Message(message.into().0), self.policy())
+        self.session
+            .start(Start::Message(message.into().0), self.policy())
     }
 
     /// As [`Session::proceed`].

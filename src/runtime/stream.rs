@@ -1,11 +1,13 @@
 //! Bytes of an answer → events and an [`Answer`].
 //!
-//! Pure: bytes in, events out, no clock and no network, so that every transcript can be replayed at every split. A
+//! Pure: bytes in, events out, no clock and no network, so that every transcript can be replayed at
+//! every split. A
 //! [`Decoder`] is made of three parts: framing (SSE, lines, or one JSON value), the parser of a wire format (a
 //! frame → parts), and the builder of parts into events and blocks. All are bounded by [`Limits`].
 //!
-//! Events are made per frame, never per chunk: they are the same however the bytes were cut. A stream and a whole
-//! answer have the same shapes in all but one wire format, so a parser reads both.
+//! Events are made per frame, never per chunk: they are the same however the bytes were cut. A
+//! stream and a whole answer have the same shapes in all but one wire format, so a parser reads
+//! both.
 
 mod anthropic;
 mod builder;
@@ -42,7 +44,11 @@ impl Default for Limits {
     /// 16 MiB a line, 16 MiB an event, 64 MiB an answer: an image of 10 MB in base64 fits.
     fn default() -> Limits {
         const MIB: usize = 1024 * 1024;
-        Limits { line: 16 * MIB, event: 16 * MIB, answer: 64 * MIB }
+        Limits {
+            line: 16 * MIB,
+            event: 16 * MIB,
+            answer: 64 * MIB,
+        }
     }
 }
 
@@ -58,9 +64,16 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// The framing of an answer by its `content-type`; what the wire format streams with, if that says nothing.
+    /// The framing of an answer by its `content-type`; what the wire format streams with, if that
+    /// says nothing.
     pub fn of(content_type: Option<&str>, wire: WireFormat) -> Framing {
-        let kind = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let kind = content_type
+            .unwrap_or_default()
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
         match kind.as_str() {
             "text/event-stream" => Framing::Sse,
             "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Framing::Lines,
@@ -78,13 +91,15 @@ pub struct Source {
     pub api: ClientApi,
     /// The wire format.
     pub wire: WireFormat,
-    /// The prefix of ids of calls that have none of the provider, for instance `call_3_`; unique in a history.
+    /// The prefix of ids of calls that have none of the provider, for instance `call_3_`; unique in
+    /// a history.
     pub id_prefix: String,
 }
 
 /// The reader of a wire format's frames.
 trait AnswerParser: Send {
-    /// Reads one JSON value of the answer. `kind` is its `type`, or else the name of its event, or else empty.
+    /// Reads one JSON value of the answer. `kind` is its `type`, or else the name of its event, or
+    /// else empty.
     fn read(&mut self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error>;
 
     /// Ends what is still open: nothing more comes.
@@ -138,8 +153,8 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// The answer broke: the provider reported an error, sent what is not its format, or too much. Nothing more may be
-    /// pushed; [`Decoder::into_answer`] has what came before.
+    /// The answer broke: the provider reported an error, sent what is not its format, or too much.
+    /// Nothing more may be pushed; [`Decoder::into_answer`] has what came before.
     pub fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Error> {
         if let Some(outcome) = &self.outcome {
             return outcome.clone().map(|_| ());
@@ -162,7 +177,8 @@ impl Decoder {
         &self.info
     }
 
-    /// How many bytes of content came: all but comments and white space, with which servers keep a connection open.
+    /// How many bytes of content came: all but comments and white space, with which servers keep a
+    /// connection open.
     pub fn content_bytes(&self) -> usize {
         self.framer.content_bytes()
     }
@@ -172,7 +188,8 @@ impl Decoder {
         self.answer.is_closed() || self.outcome.is_some()
     }
 
-    /// Ends the answer where the connection ends, and adds the last events. Asked again, it says the same again.
+    /// Ends the answer where the connection ends, and adds the last events. Asked again, it says
+    /// the same again.
     ///
     /// # Errors
     ///
@@ -187,8 +204,8 @@ impl Decoder {
         outcome
     }
 
-    /// Returns what the model said, as far as it came: partial text and thinking are there, partial calls and partial signatures
-    /// are not. A call that the limit of output tokens cut is partial.
+    /// Returns what the model said, as far as it came: partial text and thinking are there, partial
+    /// calls and partial signatures are not. A call that the limit of output tokens cut is partial.
     pub fn into_answer(self) -> Answer {
         self.answer.into_answer()
     }
@@ -207,8 +224,17 @@ impl Decoder {
                 self.read(&frame, false, events)?;
             }
         }
-        let over = if self.answer.is_closed() { 0 } else { bytes.len() - allowed };
-        framing::within(self.limit.saturating_add(over), self.limit, "the answer", "bytes")
+        let over = if self.answer.is_closed() {
+            0
+        } else {
+            bytes.len() - allowed
+        };
+        framing::within(
+            self.limit.saturating_add(over),
+            self.limit,
+            "the answer",
+            "bytes",
+        )
     }
 
     /// Tells of fields of a stream that the standard does not know.
@@ -217,7 +243,10 @@ impl Decoder {
             return;
         }
         for field in self.framer.unknown_fields() {
-            let what = format!("a line of the stream has the unknown field `{}`", json::name(&field));
+            let what = format!(
+                "a line of the stream has the unknown field `{}`",
+                json::name(&field)
+            );
             self.answer.not_read(&what);
         }
     }
@@ -235,14 +264,25 @@ impl Decoder {
         }
         self.parser.end(&mut self.answer);
         let is_foreign = self.foreign.is_some() && !self.cut;
-        if self.begun || self.answer.is_closed() || (could_begin_an_answer(&self.head) && !is_foreign) {
+        if self.begun
+            || self.answer.is_closed()
+            || (could_begin_an_answer(&self.head) && !is_foreign)
+        {
             return self.answer.end();
         }
-        let message = format!("the answer is not of the wire format `{}`", self.wire.name());
-        Err(failure::not_of_format(message, self.foreign.as_ref(), &self.head))
+        let message = format!(
+            "the answer is not of the wire format `{}`",
+            self.wire.name()
+        );
+        Err(failure::not_of_format(
+            message,
+            self.foreign.as_ref(),
+            &self.head,
+        ))
     }
 
-    /// Reads the JSON values of a frame: usually one. If the frame is the last, what is no JSON may have been cut off.
+    /// Reads the JSON values of a frame: usually one. If the frame is the last, what is no JSON may
+    /// have been cut off.
     fn read(&mut self, frame: &Frame, last: bool, events: &mut Vec<Event>) -> Result<(), Error> {
         let name = frame.event.as_deref().unwrap_or_default();
         if frame.has_replacements {
@@ -260,10 +300,13 @@ impl Decoder {
                 Err(_) if self.is_beside_the_answer(name, &frame.data) => {
                     if !KEEP_ALIVE.contains(&name) {
                         let name = json::name(name);
-                        self.answer.not_read(&format!("the event `{name}` is unknown, and no JSON"));
+                        self.answer
+                            .not_read(&format!("the event `{name}` is unknown, and no JSON"));
                     }
                 }
-                Err(_) if name == "error" => return Err(failure::in_stream(&Value::String(frame.data.clone()))),
+                Err(_) if name == "error" => {
+                    return Err(failure::in_stream(&Value::String(frame.data.clone())));
+                }
                 Err(problem) => {
                     let message = format!("a part of the answer is no JSON: {problem}");
                     let error = Error::new(Category::Provider, message).retryable();
@@ -277,12 +320,14 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns `true` if an event that is no JSON is none of the answer, such as `event: ping`: it has a name that the wire format does not
-    /// know, and does not look like JSON.
+    /// Returns `true` if an event that is no JSON is none of the answer, such as `event: ping`: it
+    /// has a name that the wire format does not know, and does not look like JSON.
     fn is_beside_the_answer(&self, name: &str, data: &str) -> bool {
         let is_named = !matches!(name, "" | "error" | "message" | "data" | "completion");
         let of_format = match self.wire {
-            WireFormat::AnthropicMessages => name.starts_with("message_") || name.starts_with("content_block_"),
+            WireFormat::AnthropicMessages => {
+                name.starts_with("message_") || name.starts_with("content_block_")
+            }
             WireFormat::OpenAiResponses => name.starts_with("response."),
             WireFormat::OpenAiChat
             | WireFormat::GoogleGenerateContent
@@ -303,12 +348,19 @@ impl Decoder {
         }
     }
 
-    fn read_value(&mut self, name: &str, value: &Value, events: &mut Vec<Event>) -> Result<(), Error> {
+    fn read_value(
+        &mut self,
+        name: &str,
+        value: &Value,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Error> {
         if let Value::Array(values) = value {
             if values.is_empty() {
                 self.foreign.get_or_insert_with(|| value.clone());
             }
-            return values.iter().try_for_each(|value| self.read_value(name, value, events));
+            return values
+                .iter()
+                .try_for_each(|value| self.read_value(name, value, events));
         }
         if !value.is_object() && !shape::is_nothing(value) && !KEEP_ALIVE.contains(&name) {
             self.answer.not_read("a JSON value that is no object");
@@ -333,7 +385,13 @@ impl Decoder {
         }
         let result = self.parser.read(kind, value, &mut self.answer);
         self.answer.drain(events);
-        framing::within(self.answer.block_count(), builder::MOST_BLOCKS, "the answer", "blocks").and(result)
+        framing::within(
+            self.answer.block_count(),
+            builder::MOST_BLOCKS,
+            "the answer",
+            "blocks",
+        )
+        .and(result)
     }
 }
 
@@ -341,14 +399,25 @@ impl Decoder {
 fn is_of(wire: WireFormat, value: &Value) -> bool {
     let kind = json::text(value, "type");
     match wire {
-        WireFormat::AnthropicMessages => ["message", "content_block", "ping"].iter().any(|it| kind.starts_with(it)),
+        WireFormat::AnthropicMessages => ["message", "content_block", "ping"]
+            .iter()
+            .any(|it| kind.starts_with(it)),
         WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => {
-            has(&["choices", "usage", "timings"], value) || json::text(value, "object").contains("completion")
+            has(&["choices", "usage", "timings"], value)
+                || json::text(value, "object").contains("completion")
         }
-        WireFormat::OpenAiResponses => kind.starts_with("response.") || json::text(value, "object") == "response",
-        WireFormat::GoogleGenerateContent => {
-            has(&["candidates", "usageMetadata", "promptFeedback", "responseId"], value)
+        WireFormat::OpenAiResponses => {
+            kind.starts_with("response.") || json::text(value, "object") == "response"
         }
+        WireFormat::GoogleGenerateContent => has(
+            &[
+                "candidates",
+                "usageMetadata",
+                "promptFeedback",
+                "responseId",
+            ],
+            value,
+        ),
         WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
             has(&["response", "done"], value) || value["message"].is_object()
         }
@@ -357,12 +426,17 @@ fn is_of(wire: WireFormat, value: &Value) -> bool {
 }
 
 fn has(names: &[&str], value: &Value) -> bool {
-    names.iter().any(|name| value.get(name).is_some_and(|member| !member.is_null()))
+    names
+        .iter()
+        .any(|name| value.get(name).is_some_and(|member| !member.is_null()))
 }
 
 /// Returns `true` if what came may be how a stream or JSON begins.
 fn could_begin_an_answer(head: &[u8]) -> bool {
-    let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    let head = head
+        .strip_prefix(b"\xEF\xBB\xBF")
+        .unwrap_or(head)
+        .trim_ascii_start();
     matches!(head.first(), None | Some(b'{' | b'[')) || sse::could_begin(head)
 }
 
@@ -384,8 +458,8 @@ fn shape_of(wire: WireFormat) -> &'static Shape {
     }
 }
 
-/// Returns a Markdown table for the documentation: what of an answer of this format is read, kept, or ignored on purpose,
-/// and why.
+/// Returns a Markdown table for the documentation: what of an answer of this format is read, kept,
+/// or ignored on purpose, and why.
 #[doc(hidden)]
 pub fn markdown_of(wire: WireFormat) -> String {
     shape::markdown(shape_of(wire))
@@ -394,7 +468,9 @@ pub fn markdown_of(wire: WireFormat) -> String {
 fn parser(wire: WireFormat) -> Box<dyn AnswerParser> {
     match wire {
         WireFormat::AnthropicMessages => Box::new(anthropic::Anthropic::default()),
-        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => Box::new(chat::Chat::default()),
+        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => {
+            Box::new(chat::Chat::default())
+        }
         WireFormat::OpenAiResponses => Box::new(responses::Responses::default()),
         WireFormat::GoogleGenerateContent => Box::new(gemini::Gemini::default()),
         WireFormat::OllamaChat | WireFormat::OllamaGenerate => Box::new(ollama::Ollama),
@@ -407,16 +483,40 @@ mod tests {
     use super::*;
 
     fn decoder(wire: WireFormat, framing: Framing, limits: Limits) -> Decoder {
-        Decoder::new(Source { api: ClientApi::Claude, wire, id_prefix: "call_".to_owned() }, framing, limits)
+        Decoder::new(
+            Source {
+                api: ClientApi::Claude,
+                wire,
+                id_prefix: "call_".to_owned(),
+            },
+            framing,
+            limits,
+        )
     }
 
     #[test]
     fn the_content_type_tells_the_framing() {
         let cases = [
-            (Some("text/event-stream; charset=utf-8"), WireFormat::OllamaChat, Framing::Sse),
-            (Some("application/x-ndjson"), WireFormat::OpenAiChat, Framing::Lines),
-            (Some("Application/JSON;charset=utf-8"), WireFormat::OpenAiChat, Framing::Whole),
-            (Some("text/plain"), WireFormat::OllamaGenerate, Framing::Lines),
+            (
+                Some("text/event-stream; charset=utf-8"),
+                WireFormat::OllamaChat,
+                Framing::Sse,
+            ),
+            (
+                Some("application/x-ndjson"),
+                WireFormat::OpenAiChat,
+                Framing::Lines,
+            ),
+            (
+                Some("Application/JSON;charset=utf-8"),
+                WireFormat::OpenAiChat,
+                Framing::Whole,
+            ),
+            (
+                Some("text/plain"),
+                WireFormat::OllamaGenerate,
+                Framing::Lines,
+            ),
             (None, WireFormat::MistralFim, Framing::Sse),
         ];
         for (kind, wire, framing) in cases {
@@ -426,24 +526,49 @@ mod tests {
 
     #[test]
     fn after_an_error_there_is_nothing_but_the_error() {
-        let mut decoder = decoder(WireFormat::AnthropicMessages, Framing::Sse, Limits::default());
+        let mut decoder = decoder(
+            WireFormat::AnthropicMessages,
+            Framing::Sse,
+            Limits::default(),
+        );
         let mut events = Vec::new();
-        let failed = decoder.push(b"event: error\ndata: {\"error\":{\"message\":\"no\"}}\n\ndata: {}\n\n", &mut events);
+        let failed = decoder.push(
+            b"event: error\ndata: {\"error\":{\"message\":\"no\"}}\n\ndata: {}\n\n",
+            &mut events,
+        );
         let error = failed.expect_err("an error event");
         assert!(decoder.is_complete());
-        assert_eq!(decoder.push(b"data: {}\n\n", &mut events), Err(error.clone()));
+        assert_eq!(
+            decoder.push(b"data: {}\n\n", &mut events),
+            Err(error.clone())
+        );
         assert_eq!(decoder.finish(&mut events), Err(error));
         assert!(events.is_empty());
     }
 
     #[test]
     fn what_was_cut_is_not_called_strange() {
-        for text in
-            ["", "\n", ": waiting\n\n", "da", "event: message_start\nda", "data: {\"ty", "\u{feff}data: {", "{\"ty"]
-        {
-            let mut decoder = decoder(WireFormat::AnthropicMessages, Framing::Sse, Limits::default());
+        for text in [
+            "",
+            "\n",
+            ": waiting\n\n",
+            "da",
+            "event: message_start\nda",
+            "data: {\"ty",
+            "\u{feff}data: {",
+            "{\"ty",
+        ] {
+            let mut decoder = decoder(
+                WireFormat::AnthropicMessages,
+                Framing::Sse,
+                Limits::default(),
+            );
             let mut events = Vec::new();
-            assert_eq!(decoder.push(text.as_bytes(), &mut events), Ok(()), "{text:?}");
+            assert_eq!(
+                decoder.push(text.as_bytes(), &mut events),
+                Ok(()),
+                "{text:?}"
+            );
             let error = decoder.finish(&mut events).expect_err("not complete");
             assert_eq!(error.category, Category::Network, "{text:?}: {error}");
         }
@@ -460,41 +585,82 @@ mod tests {
                 .expect_err("no answer")
         };
         let cases = [
-            (r#"{"detail":"Not authenticated"}"#, Category::Auth, "Not authenticated", false),
+            (
+                r#"{"detail":"Not authenticated"}"#,
+                Category::Auth,
+                "Not authenticated",
+                false,
+            ),
             (
                 r#"{"code":40001,"message":"quota exceeded","success":false}"#,
                 Category::Provider,
                 "quota exceeded",
                 true,
             ),
-            (r#"{"errorMessage":"Server busy"}"#, Category::Provider, "Server busy", true),
+            (
+                r#"{"errorMessage":"Server busy"}"#,
+                Category::Provider,
+                "Server busy",
+                true,
+            ),
             (r#"{"status":"ok","x":1}"#, Category::Provider, "ok", false),
             ("{}", Category::Provider, "{}", false),
             ("[]", Category::Provider, "[]", false),
         ];
         for (text, category, detail, retryable) in cases {
-            for error in [told(Framing::Whole, text), told(Framing::Sse, &format!("data: {text}\n\n"))] {
-                assert_eq!(error.message, "the answer is not of the wire format `openai-chat`", "{text}");
-                assert_eq!((error.category, error.retryable), (category, retryable), "{text}");
-                assert!(error.detail.as_deref().is_some_and(|told| told.contains(detail)), "{text}: {error}");
+            for error in [
+                told(Framing::Whole, text),
+                told(Framing::Sse, &format!("data: {text}\n\n")),
+            ] {
+                assert_eq!(
+                    error.message, "the answer is not of the wire format `openai-chat`",
+                    "{text}"
+                );
+                assert_eq!(
+                    (error.category, error.retryable),
+                    (category, retryable),
+                    "{text}"
+                );
+                assert!(
+                    error
+                        .detail
+                        .as_deref()
+                        .is_some_and(|told| told.contains(detail)),
+                    "{text}: {error}"
+                );
             }
             let cut = told(Framing::Whole, &text[..text.len() - 1]);
             assert_eq!(cut.category, Category::Network, "{text}: {cut}");
         }
-        let unpaid = told(Framing::Whole, r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#);
-        assert_eq!((unpaid.detail.as_deref(), unpaid.retryable), (Some("insufficient balance"), false));
+        let unpaid = told(
+            Framing::Whole,
+            r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#,
+        );
+        assert_eq!(
+            (unpaid.detail.as_deref(), unpaid.retryable),
+            (Some("insufficient balance"), false)
+        );
     }
 
     #[test]
     fn reasoning_alone_is_nothing_of_the_providers_own() {
         let mut decoder = decoder(WireFormat::OpenAiChat, Framing::Whole, Limits::default());
         let detail = r#"{"type":"reasoning.text","text":"Hm.","index":0}"#;
-        let answer =
-            format!(r#"{{"choices":[{{"message":{{"reasoning_details":[{detail}]}},"finish_reason":"stop"}}]}}"#);
-        decoder.push(answer.as_bytes(), &mut Vec::new()).expect("an answer");
+        let answer = format!(
+            r#"{{"choices":[{{"message":{{"reasoning_details":[{detail}]}},"finish_reason":"stop"}}]}}"#
+        );
+        decoder
+            .push(answer.as_bytes(), &mut Vec::new())
+            .expect("an answer");
         decoder.finish(&mut Vec::new()).expect("complete");
         let blocks = decoder.into_answer().blocks;
-        assert!(matches!(blocks.as_slice(), [crate::conversation::Block::Thinking { .. }]), "{blocks:?}");
+        assert!(
+            matches!(
+                blocks.as_slice(),
+                [crate::conversation::Block::Thinking { .. }]
+            ),
+            "{blocks:?}"
+        );
     }
 
     #[test]
@@ -502,45 +668,74 @@ mod tests {
         let mut decoder = decoder(WireFormat::OllamaChat, Framing::Lines, Limits::default());
         let call = b"{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}\n";
         let pushed = (0..10_000).find_map(|_| decoder.push(call, &mut Vec::new()).err());
-        assert_eq!(pushed.expect("too many").message, "the answer has more than 1024 blocks");
+        assert_eq!(
+            pushed.expect("too many").message,
+            "the answer has more than 1024 blocks"
+        );
     }
 
     #[test]
     fn one_frame_cannot_bring_more_blocks_than_an_answer_has() {
-        let calls: Vec<String> =
-            (0..50_000).map(|at| format!(r#"{{"index":{at},"function":{{"name":"f"}}}}"#)).collect();
-        let frame = format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{}]}}}}]}}\n\n", calls.join(","));
+        let calls: Vec<String> = (0..50_000)
+            .map(|at| format!(r#"{{"index":{at},"function":{{"name":"f"}}}}"#))
+            .collect();
+        let frame = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{}]}}}}]}}\n\n",
+            calls.join(",")
+        );
         let mut decoder = decoder(WireFormat::OpenAiChat, Framing::Sse, Limits::default());
         let mut events = Vec::new();
-        decoder.push(frame.as_bytes(), &mut events).expect_err("too many");
-        assert!(events.len() <= 1025, "what comes after the last block is not even looked at");
+        decoder
+            .push(frame.as_bytes(), &mut events)
+            .expect_err("too many");
+        assert!(
+            events.len() <= 1025,
+            "what comes after the last block is not even looked at"
+        );
     }
 
     #[test]
     fn names_ids_and_reasons_are_short_and_on_one_line() {
         let long = "x".repeat(300);
-        for (id, name, reason) in [("a\nb", "f", "tool_calls"), (long.as_str(), "f", "a\u{1b}[31m"), ("a", "f", &long)]
-        {
-            let calls =
-                format!(r#"{{"index":0,"id":{},"function":{{"name":"{name}","arguments":"{{}}"}}}}"#, Value::from(id));
+        for (id, name, reason) in [
+            ("a\nb", "f", "tool_calls"),
+            (long.as_str(), "f", "a\u{1b}[31m"),
+            ("a", "f", &long),
+        ] {
+            let calls = format!(
+                r#"{{"index":0,"id":{},"function":{{"name":"{name}","arguments":"{{}}"}}}}"#,
+                Value::from(id)
+            );
             let frame = format!(
                 "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{calls}]}},\"finish_reason\":{}}}]}}\n\ndata: [DONE]\n\n",
                 Value::from(reason)
             );
             let mut decoder = decoder(WireFormat::OpenAiChat, Framing::Sse, Limits::default());
             let mut events = Vec::new();
-            decoder.push(frame.as_bytes(), &mut events).expect("a frame");
+            decoder
+                .push(frame.as_bytes(), &mut events)
+                .expect("a frame");
             decoder.finish(&mut events).expect("complete");
             let told = format!("{events:?}");
-            assert!(told.len() < 700 && !told.contains("\\n") && !told.contains("u{1b}"), "{told}");
+            assert!(
+                told.len() < 700 && !told.contains("\\n") && !told.contains("u{1b}"),
+                "{told}"
+            );
         }
         let call = format!(
             "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"function\":{{\"name\":\"{long}\",\"arguments\":\"{{}}\"}}}}]}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
         );
         let mut decoder = decoder(WireFormat::OpenAiChat, Framing::Sse, Limits::default());
-        decoder.push(call.as_bytes(), &mut Vec::new()).expect("a frame");
-        let error = decoder.finish(&mut Vec::new()).expect_err("no tool has this name");
-        assert_eq!(error.message, "the answer has a tool call whose name no tool can have");
+        decoder
+            .push(call.as_bytes(), &mut Vec::new())
+            .expect("a frame");
+        let error = decoder
+            .finish(&mut Vec::new())
+            .expect_err("no tool has this name");
+        assert_eq!(
+            error.message,
+            "the answer has a tool call whose name no tool can have"
+        );
     }
 
     #[test]
@@ -550,7 +745,12 @@ mod tests {
         let calls = r#"{"message":{"tool_calls":[{"id":"call_1","function":{"name":"a"}},{"function":{"name":"b"}}]},"done":true}"#;
         decoder.push(calls.as_bytes(), &mut events).expect("a line");
         assert_eq!(decoder.finish(&mut events), Ok(StopReason::ToolUse));
-        let ids: Vec<String> = decoder.into_answer().calls.iter().map(|call| call.id.to_string()).collect();
+        let ids: Vec<String> = decoder
+            .into_answer()
+            .calls
+            .iter()
+            .map(|call| call.id.to_string())
+            .collect();
         assert_eq!(ids, ["call_1", "call_2"]);
     }
 }

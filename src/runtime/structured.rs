@@ -17,10 +17,18 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, E
     let name = T::schema_name();
     let schema = Value::Object(schema_of::<T>());
     let validator = validator(&schema).map_err(|problem| {
-        Error::new(Category::Config, format!("the schema of `{name}` cannot be used")).detail(problem.to_string())
+        Error::new(
+            Category::Config,
+            format!("the schema of `{name}` cannot be used"),
+        )
+        .detail(problem.to_string())
     })?;
-    let misfit =
-        |problem: String| Error::new(Category::Provider, format!("the answer does not fit `{name}`: {problem}"));
+    let misfit = |problem: String| {
+        Error::new(
+            Category::Provider,
+            format!("the answer does not fit `{name}`: {problem}"),
+        )
+    };
     match mistakes(&validator, &value) {
         Some(problem) => Err(misfit(problem)),
         // What a schema cannot say is said by the type itself.
@@ -29,11 +37,28 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, E
 }
 
 fn no_json(text: &str, error: &serde_json::Error) -> Error {
-    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-    let before = line.char_indices().take_while(|(at, _)| at + 1 < error.column()).count();
-    let near: String = masked(line).chars().skip(before.saturating_sub(AROUND)).take(2 * AROUND).collect();
-    let told = Error::new(Category::Provider, format!("the answer is no JSON: {error}"));
-    if near.is_empty() { told } else { told.detail(format!("near `{near}`")) }
+    let line = text
+        .lines()
+        .nth(error.line().saturating_sub(1))
+        .unwrap_or_default();
+    let before = line
+        .char_indices()
+        .take_while(|(at, _)| at + 1 < error.column())
+        .count();
+    let near: String = masked(line)
+        .chars()
+        .skip(before.saturating_sub(AROUND))
+        .take(2 * AROUND)
+        .collect();
+    let told = Error::new(
+        Category::Provider,
+        format!("the answer is no JSON: {error}"),
+    );
+    if near.is_empty() {
+        told
+    } else {
+        told.detail(format!("near `{near}`"))
+    }
 }
 
 #[cfg(test)]
@@ -73,7 +98,11 @@ mod tests {
         type Error = &'static str;
 
         fn try_from(text: String) -> Result<Filled, &'static str> {
-            if text.trim().is_empty() { Err("it is blank") } else { Ok(Filled(text)) }
+            if text.trim().is_empty() {
+                Err("it is blank")
+            } else {
+                Ok(Filled(text))
+            }
         }
     }
 
@@ -84,8 +113,14 @@ mod tests {
     #[test]
     fn an_answer_that_fits_is_a_value() {
         let text = " {\"total\": 4, \"items\": [{\"name\": \"Assam\", \"kind\": \"tea\"}, {\"name\": \"x\"}]}\n";
-        let item = |name: &str, kind| Item { name: name.into(), kind };
-        let invoice = Invoice { total: 4, items: vec![item("Assam", Some(Kind::Tea)), item("x", None)] };
+        let item = |name: &str, kind| Item {
+            name: name.into(),
+            kind,
+        };
+        let invoice = Invoice {
+            total: 4,
+            items: vec![item("Assam", Some(Kind::Tea)), item("x", None)],
+        };
         assert_eq!(parse::<Invoice>(text), Ok(invoice));
     }
 
@@ -100,24 +135,36 @@ mod tests {
             message::<Invoice>(r#"{"total": -1, "items": []}"#)
                 .contains("at `/total`, -1 is less than the minimum of 0")
         );
-        assert_eq!(message::<Filled>("\" \""), "the answer does not fit `Filled`: it is blank");
+        assert_eq!(
+            message::<Filled>("\" \""),
+            "the answer does not fit `Filled`: it is blank"
+        );
     }
 
     #[test]
     fn what_is_no_json_is_told_with_its_place() {
         let error = parse::<Invoice>("{\n\"total\": four}").expect_err("no JSON");
-        assert_eq!(error.message, "the answer is no JSON: expected ident at line 2 column 11");
+        assert_eq!(
+            error.message,
+            "the answer is no JSON: expected ident at line 2 column 11"
+        );
         assert_eq!(error.detail.as_deref(), Some("near `\"total\": four}`"));
         assert!(message::<Invoice>("").starts_with("the answer is no JSON: EOF"));
         assert!(
-            message::<Invoice>("Sure! Here it is: {}").starts_with("the answer is no JSON: expected value at line 1")
+            message::<Invoice>("Sure! Here it is: {}")
+                .starts_with("the answer is no JSON: expected value at line 1")
         );
     }
 
     #[test]
     fn schemas_are_whole_and_say_nothing_that_only_rust_knows() {
         let schema = Value::Object(schema_of::<Invoice>()).to_string();
-        assert!(!["$ref", "$defs", "$schema", "uint32", "\"title\""].iter().any(|it| schema.contains(it)), "{schema}");
+        assert!(
+            !["$ref", "$defs", "$schema", "uint32", "\"title\""]
+                .iter()
+                .any(|it| schema.contains(it)),
+            "{schema}"
+        );
         assert!(schema.contains("The name."), "{schema}");
     }
 }

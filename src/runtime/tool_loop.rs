@@ -11,12 +11,14 @@ use crate::conversation::Block;
 pub const PLAIN_LIMIT: u32 = 10;
 /// How often tools may run in one request of an agent loop.
 pub const AGENT_LIMIT: u32 = 50;
-/// How many tools of one answer run at the same time, unless the host says otherwise; the others wait for their turn.
+/// How many tools of one answer run at the same time, unless the host says otherwise; the others
+/// wait for their turn.
 pub const TOOLS_AT_ONCE: usize = 16;
 
 /// The whole policy of tool calls. Knows several requests at once and never mixes them.
 ///
-/// A request is [opened](ToolLoop::open), told what the model [answered](ToolLoop::answered) and what the tools
+/// A request is [opened](ToolLoop::open), told what the model [answered](ToolLoop::answered) and
+/// what the tools
 /// [returned](ToolLoop::returned), round by round, and [closed](ToolLoop::close) however it ends.
 #[derive(Debug, Default)]
 pub struct ToolLoop {
@@ -49,7 +51,14 @@ impl ToolLoop {
     pub fn open(&mut self, limit: u32) -> RequestId {
         self.opened += 1;
         let id = RequestId(self.opened);
-        self.requests.insert(id, Request { limit, rounds: 0, waiting: Vec::new() });
+        self.requests.insert(
+            id,
+            Request {
+                limit,
+                rounds: 0,
+                waiting: Vec::new(),
+            },
+        );
         id
     }
 
@@ -67,20 +76,28 @@ impl ToolLoop {
             return Err(failure("tools were called while others still run"));
         }
         if request.limit != 0 && request.rounds == request.limit {
-            return Err(failure(format!("the model still calls tools after {} rounds of them", request.limit)));
+            return Err(failure(format!(
+                "the model still calls tools after {} rounds of them",
+                request.limit
+            )));
         }
         request.rounds += 1;
         request.waiting.clone_from(&calls);
         Ok(Next::Run(calls))
     }
 
-    /// The tools returned. The blocks of the next message: one result per call, in the order of the calls; a call that
-    /// nothing came back for gets an error that says so.
+    /// The tools returned. The blocks of the next message: one result per call, in the order of the
+    /// calls; a call that nothing came back for gets an error that says so.
     ///
     /// # Errors
     ///
-    /// There is nothing to go on with: no call is open, or the request is closed. Nothing may be sent then.
-    pub fn returned(&mut self, id: RequestId, outputs: Vec<(Arc<str>, ToolOutput)>) -> Result<Vec<Block>, Error> {
+    /// There is nothing to go on with: no call is open, or the request is closed. Nothing may be
+    /// sent then.
+    pub fn returned(
+        &mut self,
+        id: RequestId,
+        outputs: Vec<(Arc<str>, ToolOutput)>,
+    ) -> Result<Vec<Block>, Error> {
         let calls = std::mem::take(&mut self.request(id)?.waiting);
         if calls.is_empty() || outputs.is_empty() {
             return Err(failure("there is no tool result to go on with"));
@@ -90,7 +107,9 @@ impl ToolLoop {
             .into_iter()
             .map(|call| {
                 let output = outputs.remove(&call.id);
-                let output = output.unwrap_or_else(|| ToolOutput::error(format!("`{}` returned nothing", call.name)));
+                let output = output.unwrap_or_else(|| {
+                    ToolOutput::error(format!("`{}` returned nothing", call.name))
+                });
                 output.into_block(call.id)
             })
             .collect())
@@ -107,7 +126,9 @@ impl ToolLoop {
     }
 
     fn request(&mut self, id: RequestId) -> Result<&mut Request, Error> {
-        self.requests.get_mut(&id).ok_or_else(|| failure("the request is closed"))
+        self.requests
+            .get_mut(&id)
+            .ok_or_else(|| failure("the request is closed"))
     }
 }
 
@@ -121,7 +142,11 @@ mod tests {
     use serde_json::json;
 
     fn call(id: &str, name: &str) -> ToolCall {
-        ToolCall { id: id.into(), name: name.into(), input: Ok(json!({})) }
+        ToolCall {
+            id: id.into(),
+            name: name.into(),
+            input: Ok(json!({})),
+        }
     }
 
     fn output(id: &str, text: &str) -> (Arc<str>, ToolOutput) {
@@ -132,7 +157,12 @@ mod tests {
         blocks
             .iter()
             .map(|block| match block {
-                &Block::ToolResult { ref id, ref content, is_error, .. } => (id.as_ref(), content.as_ref(), is_error),
+                &Block::ToolResult {
+                    ref id,
+                    ref content,
+                    is_error,
+                    ..
+                } => (id.as_ref(), content.as_ref(), is_error),
                 _ => panic!("only results come back"),
             })
             .collect()
@@ -144,8 +174,14 @@ mod tests {
         let (first, second) = (tools.open(1), tools.open(1));
         tools.answered(first, vec![call("x", "a")]).unwrap();
         tools.answered(second, vec![call("x", "b")]).unwrap();
-        assert_eq!(texts(&tools.returned(second, vec![output("x", "of b")]).unwrap()), [("x", "of b", false)]);
-        assert_eq!(texts(&tools.returned(first, vec![output("x", "of a")]).unwrap()), [("x", "of a", false)]);
+        assert_eq!(
+            texts(&tools.returned(second, vec![output("x", "of b")]).unwrap()),
+            [("x", "of b", false)]
+        );
+        assert_eq!(
+            texts(&tools.returned(first, vec![output("x", "of a")]).unwrap()),
+            [("x", "of a", false)]
+        );
     }
 
     #[test]
@@ -159,7 +195,10 @@ mod tests {
         let error = tools.answered(id, vec![call("x", "a")]).unwrap_err();
         assert_eq!(
             (error.category, error.message.as_str()),
-            (Category::Tool, "the model still calls tools after 2 rounds of them")
+            (
+                Category::Tool,
+                "the model still calls tools after 2 rounds of them"
+            )
         );
         assert_eq!(tools.answered(id, vec![]), Ok(Next::Finish));
     }
@@ -178,9 +217,18 @@ mod tests {
     fn an_empty_continuation_is_an_error() {
         let mut tools = ToolLoop::default();
         let id = tools.open(10);
-        assert_eq!(tools.returned(id, vec![output("x", "ok")]).unwrap_err().category, Category::Tool);
+        assert_eq!(
+            tools
+                .returned(id, vec![output("x", "ok")])
+                .unwrap_err()
+                .category,
+            Category::Tool
+        );
         tools.answered(id, vec![call("x", "a")]).unwrap();
-        assert_eq!(tools.returned(id, vec![]).unwrap_err().message, "there is no tool result to go on with");
+        assert_eq!(
+            tools.returned(id, vec![]).unwrap_err().message,
+            "there is no tool result to go on with"
+        );
     }
 
     #[test]
@@ -190,8 +238,17 @@ mod tests {
         tools.answered(id, vec![call("x", "a")]).unwrap();
         tools.close(id);
         assert_eq!(tools.open_requests(), 0);
-        assert_eq!(tools.returned(id, vec![output("x", "late")]).unwrap_err().message, "the request is closed");
-        assert_eq!(tools.answered(id, vec![]).unwrap_err().category, Category::Tool);
+        assert_eq!(
+            tools
+                .returned(id, vec![output("x", "late")])
+                .unwrap_err()
+                .message,
+            "the request is closed"
+        );
+        assert_eq!(
+            tools.answered(id, vec![]).unwrap_err().category,
+            Category::Tool
+        );
     }
 
     #[test]
@@ -200,7 +257,10 @@ mod tests {
         let id = tools.open(10);
         for text in ["first", "second"] {
             tools.answered(id, vec![call("call_0", "a")]).unwrap();
-            assert_eq!(texts(&tools.returned(id, vec![output("call_0", text)]).unwrap()), [("call_0", text, false)]);
+            assert_eq!(
+                texts(&tools.returned(id, vec![output("call_0", text)]).unwrap()),
+                [("call_0", text, false)]
+            );
         }
     }
 
@@ -208,8 +268,22 @@ mod tests {
     fn results_come_in_the_order_of_the_calls_and_none_is_missing() {
         let mut tools = ToolLoop::default();
         let id = tools.open(10);
-        tools.answered(id, vec![call("1", "a"), call("2", "b"), call("3", "c")]).unwrap();
-        let blocks = tools.returned(id, vec![output("3", "c"), output("1", "a"), output("other", "?")]).unwrap();
-        assert_eq!(texts(&blocks), [("1", "a", false), ("2", "`b` returned nothing", true), ("3", "c", false)]);
+        tools
+            .answered(id, vec![call("1", "a"), call("2", "b"), call("3", "c")])
+            .unwrap();
+        let blocks = tools
+            .returned(
+                id,
+                vec![output("3", "c"), output("1", "a"), output("other", "?")],
+            )
+            .unwrap();
+        assert_eq!(
+            texts(&blocks),
+            [
+                ("1", "a", false),
+                ("2", "`b` returned nothing", true),
+                ("3", "c", false)
+            ]
+        );
     }
 }

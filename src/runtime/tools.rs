@@ -1,7 +1,8 @@
-//! Tools: what a model may call, as closures, functions of Rust types, trait objects, programs, or tools of MCP servers.
+//! Tools: what a model may call, as closures, functions of Rust types, trait objects, programs, or
+//! tools of MCP servers.
 //!
-//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and how often, is the
-//! business of the loops.
+//! Input: arguments as JSON. Output: a [`ToolOutput`], which the model sees. When tools run, and
+//! how often, is the business of the loops.
 
 mod arguments;
 mod process;
@@ -36,14 +37,16 @@ pub trait Tool: Send + Sync {
     /// Its name, description and the JSON Schema of its arguments.
     fn definition(&self) -> &Definition;
 
-    /// Runs it. Dropped when the request is cancelled; what must be cleaned up then belongs in a drop guard. A panic is
-    /// caught, and the model sees an error.
+    /// Runs it. Dropped when the request is cancelled; what must be cleaned up then belongs in a
+    /// drop guard. A panic is caught, and the model sees an error.
     ///
-    /// A session calls it only with arguments that its schema accepts; the model is told what is wrong with others.
+    /// A session calls it only with arguments that its schema accepts; the model is told what is
+    /// wrong with others.
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput>;
 
-    /// Returns `true` if it may run while other tools of the same answer do, which is the default. One that may not, for instance because
-    /// it writes what others read, runs alone: after the calls before its own have ended, and before later ones begin.
+    /// Returns `true` if it may run while other tools of the same answer do, which is the default.
+    /// One that may not, for instance because it writes what others read, runs alone: after the
+    /// calls before its own have ended, and before later ones begin.
     fn is_concurrent(&self) -> bool {
         true
     }
@@ -60,13 +63,24 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// The context of one call, whose progress goes to `events`.
-    pub fn new(id: Arc<str>, cancelled: CancellationToken, events: mpsc::Sender<Event>) -> ToolContext {
-        ToolContext { id, cancelled, events }
+    pub fn new(
+        id: Arc<str>,
+        cancelled: CancellationToken,
+        events: mpsc::Sender<Event>,
+    ) -> ToolContext {
+        ToolContext {
+            id,
+            cancelled,
+            events,
+        }
     }
 
     /// Tells how far the tool is. Lost if nobody listens.
     pub async fn progress(&self, text: impl Into<String>) {
-        let event = Event::ToolProgress { id: Arc::clone(&self.id), text: text.into() };
+        let event = Event::ToolProgress {
+            id: Arc::clone(&self.id),
+            text: text.into(),
+        };
         // Whoever stopped listening does not want to know.
         let _ = self.events.send(event).await;
     }
@@ -79,31 +93,42 @@ pub struct ToolOutput {
     pub content: Arc<str>,
     /// `true` if the tool failed.
     pub is_error: bool,
-    /// Images that the model sees: PNG, JPEG, GIF or WebP in base64, or at an address on the web. Others are left out of the
-    /// history, and the text says what they were.
+    /// Images that the model sees: PNG, JPEG, GIF or WebP in base64, or at an address on the web.
+    /// Others are left out of the history, and the text says what they were.
     pub images: Vec<Image>,
 }
 
 impl ToolOutput {
     /// A text.
     pub fn text(content: impl Into<Arc<str>>) -> ToolOutput {
-        ToolOutput { content: content.into(), ..ToolOutput::default() }
+        ToolOutput {
+            content: content.into(),
+            ..ToolOutput::default()
+        }
     }
 
     /// A failure that the model is told.
     pub fn error(content: impl Into<Arc<str>>) -> ToolOutput {
-        ToolOutput { is_error: true, ..ToolOutput::text(content) }
+        ToolOutput {
+            is_error: true,
+            ..ToolOutput::text(content)
+        }
     }
 
-    /// The same without what would spoil every later request. Images that no server takes are left out, and the text says what
-    /// there was: others than PNG, JPEG, GIF and WebP, too large ones, and addresses that are not on the web. The type of an image
-    /// is that of its bytes. NUL becomes U+FFFD: models behind llama.cpp end early from then on (aebrer/dreb#352).
+    /// The same without what would spoil every later request. Images that no server takes are left
+    /// out, and the text says what there was: others than PNG, JPEG, GIF and WebP, too large ones,
+    /// and addresses that are not on the web. The type of an image is that of its bytes. NUL
+    /// becomes U+FFFD: models behind llama.cpp end early from then on (aebrer/dreb#352).
     pub(super) fn fit_for_history(self) -> ToolOutput {
         let mut content = self.content.replace('\0', "\u{fffd}");
         let mut images = Vec::with_capacity(self.images.len());
         let mut room = image::MAX_BYTES;
         for image in self.images {
-            let size = if image.is_url { 0 } else { image.data.len() as u64 };
+            let size = if image.is_url {
+                0
+            } else {
+                image.data.len() as u64
+            };
             let usable = match image.is_url {
                 true => Some(image.clone()).filter(|image| image::is_url(&image.data)),
                 false => image::of_base64(&image.data).filter(|_| size <= room),
@@ -117,11 +142,18 @@ impl ToolOutput {
                 content.push('\n');
             }
             content.push_str(&match image.is_url {
-                true => format!("[image at {}, left out]", failure::snippet(image.data.as_bytes())),
+                true => format!(
+                    "[image at {}, left out]",
+                    failure::snippet(image.data.as_bytes())
+                ),
                 false => image::left_out("image", &image.media_type, &image.data),
             });
         }
-        ToolOutput { content: content.into(), images, ..self }
+        ToolOutput {
+            content: content.into(),
+            images,
+            ..self
+        }
     }
 
     /// Returns what a tool says that was cancelled before it said anything itself.
@@ -136,7 +168,12 @@ impl ToolOutput {
 
     /// As the block that answers the call with an id.
     pub(super) fn into_block(self, id: Arc<str>) -> Block {
-        Block::ToolResult { id, content: self.content, is_error: self.is_error, images: self.images }
+        Block::ToolResult {
+            id,
+            content: self.content,
+            is_error: self.is_error,
+            images: self.images,
+        }
     }
 }
 
@@ -172,7 +209,13 @@ impl ToolSet {
     /// Adds a tool; one of the same name is replaced.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) {
         let name = Arc::clone(&tool.definition().name);
-        self.tools.insert(name, Offered { tool, arguments: Arc::default() });
+        self.tools.insert(
+            name,
+            Offered {
+                tool,
+                arguments: Arc::default(),
+            },
+        );
     }
 
     /// The tool with a name.
@@ -180,7 +223,8 @@ impl ToolSet {
         self.tools.get(name).map(|offered| &offered.tool)
     }
 
-    /// Returns what the schema of a tool says against arguments: one line for the model. `None` if they fit, or if there is no such tool.
+    /// Returns what the schema of a tool says against arguments: one line for the model. `None` if
+    /// they fit, or if there is no such tool.
     pub fn mistake(&self, name: &str, input: &Value) -> Option<String> {
         let Offered { tool, arguments } = self.tools.get(name)?;
         arguments.mistake(tool.definition(), input)
@@ -188,7 +232,10 @@ impl ToolSet {
 
     /// Returns what the model is told of the tools.
     pub fn definitions(&self) -> Vec<Definition> {
-        self.tools.values().map(|offered| offered.tool.definition().clone()).collect()
+        self.tools
+            .values()
+            .map(|offered| offered.tool.definition().clone())
+            .collect()
     }
 
     /// Returns `true` if there are none.
@@ -222,13 +269,20 @@ where
 {
     /// A tool that calls `function` with its arguments.
     pub fn new(definition: Definition, function: F) -> FnTool<F> {
-        FnTool { definition, function, is_concurrent: true }
+        FnTool {
+            definition,
+            function,
+            is_concurrent: true,
+        }
     }
 
     /// The same, to run alone: see [`Tool::is_concurrent`].
     #[must_use]
     pub fn not_concurrent(self) -> FnTool<F> {
-        FnTool { is_concurrent: false, ..self }
+        FnTool {
+            is_concurrent: false,
+            ..self
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! HTTP: a compiled request → a response that has begun, or why there is none.
 //!
-//! Retries happen here, before the first byte of an answer and never after. Redirects are not followed: a key would go
-//! along.
+//! Retries happen here, before the first byte of an answer and never after. Redirects are not
+//! followed: a key would go along.
 
 mod backoff;
 mod http;
@@ -35,8 +35,9 @@ pub use http::{HttpBody, HttpClient, HttpError, HttpErrorKind};
 pub struct TransportOptions {
     /// How long a connection may take.
     pub connect_timeout: Duration,
-    /// How long a server may be silent, before the answer and within it. What it says before an answer begins, for instance
-    /// interim answers (1xx), counts as silence, and so do comments and blank lines within an answer.
+    /// How long a server may be silent, before the answer and within it. What it says before an
+    /// answer begins, for instance interim answers (1xx), counts as silence, and so do comments and
+    /// blank lines within an answer.
     pub idle_timeout: Duration,
     /// How long one answer may take, from its first byte to its last.
     pub answer_timeout: Duration,
@@ -47,7 +48,8 @@ pub struct TransportOptions {
 }
 
 impl Default for TransportOptions {
-    /// Ten seconds to connect; five minutes of silence, which models that think need; two hours for an answer.
+    /// Ten seconds to connect; five minutes of silence, which models that think need; two hours for
+    /// an answer.
     fn default() -> TransportOptions {
         TransportOptions {
             connect_timeout: Duration::from_secs(10),
@@ -92,21 +94,29 @@ pub struct Transport {
 /// An error before the first byte of an answer, and when the server would like to be asked again.
 pub(super) struct Refused {
     pub(super) error: Error,
-    /// `true` if it is worth to be tried again at once: it may succeed later, and does not take long to fail.
+    /// `true` if it is worth to be tried again at once: it may succeed later, and does not take
+    /// long to fail.
     pub(super) again: bool,
     pub(super) retry_after: Option<Duration>,
 }
 
 impl From<Error> for Refused {
     fn from(error: Error) -> Refused {
-        Refused { again: error.retryable, error, retry_after: None }
+        Refused {
+            again: error.retryable,
+            error,
+            retry_after: None,
+        }
     }
 }
 
 impl Refused {
     /// After a silence that was waited out already: another one would last as long.
     fn after_silence(error: Error) -> Refused {
-        Refused { again: false, ..error.retryable().into() }
+        Refused {
+            again: false,
+            ..error.retryable().into()
+        }
     }
 }
 
@@ -117,34 +127,44 @@ const ERROR_BYTES: usize = 64 * 1024;
 const ERROR_TIME: Duration = Duration::from_secs(10);
 
 impl Transport {
-    /// A transport that takes keys from `secrets`. Proxies come from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`,
-    /// but never for this machine itself. Certificates are the system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` name
-    /// others.
+    /// A transport that takes keys from `secrets`. Proxies come from `HTTPS_PROXY`, `HTTP_PROXY`,
+    /// `ALL_PROXY` and `NO_PROXY`, but never for this machine itself. Certificates are the
+    /// system's; on Linux, `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
     pub fn new(secrets: Arc<dyn Secrets>, options: TransportOptions) -> Transport {
         let own = Arc::new(Clients::new(&options));
         let client = Arc::clone(&own) as Arc<dyn HttpClient>;
-        Transport { client, own, secrets, redactor: Arc::default(), clock: None, options }
+        Transport {
+            client,
+            own,
+            secrets,
+            redactor: Arc::default(),
+            clock: None,
+            options,
+        }
     }
 
     /// Returns what time it is, in seconds since 1970, if there is a clock.
     pub(super) fn now(&self) -> Option<u64> {
         let now = self.clock.as_deref()?.now();
-        now.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
+        now.duration_since(std::time::UNIX_EPOCH)
+            .ok()
+            .map(|since| since.as_secs())
     }
 
-    /// With a clock. It is asked whether a spoken answer of the history is still known to its provider, which says until when, and if a server
-    /// says until when to wait and not what time it is; without a clock that wish
-    /// is passed over.
+    /// With a clock. It is asked whether a spoken answer of the history is still known to its
+    /// provider, which says until when, and if a server says until when to wait and not what time
+    /// it is; without a clock that wish is passed over.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Transport {
         self.clock = Some(clock);
         self
     }
 
-    /// With a client of the host in place of those that the transport makes itself: a [`ReqwestClient`] that the host sets up, or anything
-    /// else that carries requests, also in memory. Retries and limits of time and size stay; only how long a connection may take is the client's
-    /// own business. What a request may ask for is decided before, as ever: see [`trust`](super::trust). MCP servers are reached by the
-    /// transport's own clients.
+    /// With a client of the host in place of those that the transport makes itself: a
+    /// [`ReqwestClient`] that the host sets up, or anything else that carries requests, also in
+    /// memory. Retries and limits of time and size stay; only how long a connection may take is the
+    /// client's own business. What a request may ask for is decided before, as ever: see
+    /// [`trust`](super::trust). MCP servers are reached by the transport's own clients.
     #[must_use]
     pub fn with_client(mut self, client: Arc<dyn HttpClient>) -> Transport {
         self.client = client;
@@ -153,7 +173,10 @@ impl Transport {
 
     /// Finds every key that was sent so far.
     pub(super) fn redactor(&self) -> Redactor {
-        self.redactor.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.redactor
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn remember(&self, key: &SecretString) {
@@ -162,13 +185,23 @@ impl Transport {
     }
 
     /// Tries once. Resolves when the head of a successful answer is there.
-    pub(super) async fn attempt(&self, request: &dyn Outgoing) -> Result<Response<HttpBody>, Refused> {
+    pub(super) async fn attempt(
+        &self,
+        request: &dyn Outgoing,
+    ) -> Result<Response<HttpBody>, Refused> {
         let http = self.http(request).await?;
         let answer = self.execute(http, request).await;
-        answer.map_err(|refused| Refused { error: self.redactor().error(refused.error), ..refused })
+        answer.map_err(|refused| Refused {
+            error: self.redactor().error(refused.error),
+            ..refused
+        })
     }
 
-    async fn execute(&self, http: Request<Bytes>, request: &dyn Outgoing) -> Result<Response<HttpBody>, Refused> {
+    async fn execute(
+        &self,
+        http: Request<Bytes>,
+        request: &dyn Outgoing,
+    ) -> Result<Response<HttpBody>, Refused> {
         let patience = self.options.connect_timeout + self.options.idle_timeout;
         let sent = tokio::time::timeout(patience, self.client.send(http)).await;
         let sent = sent.map_err(|_| Refused::after_silence(no_answer(request)))?;
@@ -179,12 +212,17 @@ impl Transport {
             let error = Error::new(Category::Provider, "the answer is empty (HTTP 204)");
             return Err(Refused::after_silence(error.with_response(&info)));
         }
-        let is_page = content_type(response.headers()).is_some_and(|kind| kind.starts_with("text/html"));
+        let is_page =
+            content_type(response.headers()).is_some_and(|kind| kind.starts_with("text/html"));
         if response.status().is_success() && !is_page {
             if let Some(coding) = coding(response.headers()) {
-                let message =
-                    format!("the answer of {} is encoded as {coding}, which nobody asked for", place(request));
-                return Err(Error::new(Category::Provider, message).with_response(&info).into());
+                let message = format!(
+                    "the answer of {} is encoded as {coding}, which nobody asked for",
+                    place(request)
+                );
+                return Err(Error::new(Category::Provider, message)
+                    .with_response(&info)
+                    .into());
             }
             return Ok(response);
         }
@@ -192,10 +230,18 @@ impl Transport {
             return Err(redirected(&response).with_response(&info).into());
         }
         let refused = self.refused(response, status, request).await;
-        Err(Refused { error: refused.error.with_response(&info), ..refused })
+        Err(Refused {
+            error: refused.error.with_response(&info),
+            ..refused
+        })
     }
 
-    async fn refused(&self, mut response: Response<HttpBody>, status: u16, request: &dyn Outgoing) -> Refused {
+    async fn refused(
+        &self,
+        mut response: Response<HttpBody>,
+        status: u16,
+        request: &dyn Outgoing,
+    ) -> Refused {
         let headers = response.headers();
         let retry_after = backoff::retry_after(headers, self.clock.as_deref());
         let coding = coding(headers);
@@ -219,11 +265,17 @@ impl Transport {
             error.message.push_str(&format!(" at {}", place(request)));
         }
         if let Some(coding) = coding {
-            error.detail = Some(format!("what it says is encoded as {coding}, which nobody asked for"));
+            error.detail = Some(format!(
+                "what it says is encoded as {coding}, which nobody asked for"
+            ));
         }
         let retry_after = retry_after.or_else(|| backoff::delay(&failure::retry_delay(&body)?));
         error.retryable = wish.unwrap_or(error.retryable);
-        Refused { again: error.retryable, error, retry_after }
+        Refused {
+            again: error.retryable,
+            error,
+            retry_after,
+        }
     }
 
     /// The request with its key.
@@ -232,25 +284,46 @@ impl Transport {
         let url = reqwest::Url::parse(&request.line().url)
             .map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(config(format!("`{address}` must begin with http:// or https://")));
+            return Err(config(format!(
+                "`{address}` must begin with http:// or https://"
+            )));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(config(format!("the URL of `{address}` holds a login: put the key in `api_key_ref`")));
+            return Err(config(format!(
+                "the URL of `{address}` holds a login: put the key in `api_key_ref`"
+            )));
         }
         let mut http = Request::new(request.body());
-        *http.method_mut() = request.line().method.parse().map_err(|_| config("the method is none".into()))?;
-        *http.uri_mut() = url.as_str().parse().map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
+        *http.method_mut() = request
+            .line()
+            .method
+            .parse()
+            .map_err(|_| config("the method is none".into()))?;
+        *http.uri_mut() = url
+            .as_str()
+            .parse()
+            .map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
         *http.headers_mut() = self.headers(&request.line().headers).await?;
-        http.headers_mut().entry(USER_AGENT).or_insert(HttpValue::from_static(OWN_NAME));
+        http.headers_mut()
+            .entry(USER_AGENT)
+            .or_insert(HttpValue::from_static(OWN_NAME));
         Ok(http)
     }
 
     /// The client for a URL, and some headers with their key.
-    pub(super) async fn client_of(&self, url: &str, headers: &[Header]) -> Result<(reqwest::Client, HeaderMap), Error> {
-        let no_url =
-            |error: &dyn std::fmt::Display| Error::new(Category::Config, format!("`{url}` is no URL: {error}"));
+    pub(super) async fn client_of(
+        &self,
+        url: &str,
+        headers: &[Header],
+    ) -> Result<(reqwest::Client, HeaderMap), Error> {
+        let no_url = |error: &dyn std::fmt::Display| {
+            Error::new(Category::Config, format!("`{url}` is no URL: {error}"))
+        };
         let parsed = reqwest::Url::parse(url).map_err(|error| no_url(&error))?;
-        let uri = parsed.as_str().parse().map_err(|error: ::http::uri::InvalidUri| no_url(&error))?;
+        let uri = parsed
+            .as_str()
+            .parse()
+            .map_err(|error: ::http::uri::InvalidUri| no_url(&error))?;
         let client = self.own.get(&uri).map_err(|error| unusable(&error))?;
         Ok((client.clone(), self.headers(headers).await?))
     }
@@ -258,8 +331,14 @@ impl Transport {
     async fn headers(&self, headers: &[Header]) -> Result<HeaderMap, Error> {
         let mut map = HeaderMap::with_capacity(headers.len());
         for header in headers {
-            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| illegal(header))?;
-            map.insert(name, self.value(&header.value).await?.ok_or_else(|| illegal(header))?);
+            let name =
+                HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| illegal(header))?;
+            map.insert(
+                name,
+                self.value(&header.value)
+                    .await?
+                    .ok_or_else(|| illegal(header))?,
+            );
         }
         Ok(map)
     }
@@ -277,7 +356,8 @@ impl Transport {
             HeaderValue::Plain(text) => Ok(HttpValue::from_str(text).ok()),
             HeaderValue::Key { prefix, key } => {
                 let key = self.key(key.clone()).await?;
-                let mut value = HttpValue::from_str(&format!("{prefix}{}", key.expose_secret())).ok();
+                let mut value =
+                    HttpValue::from_str(&format!("{prefix}{}", key.expose_secret())).ok();
                 value.iter_mut().for_each(|value| value.set_sensitive(true));
                 self.remember(&key);
                 Ok(value)
@@ -302,15 +382,17 @@ pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
     headers.get(CONTENT_TYPE)?.to_str().ok()
 }
 
-/// How a body is encoded, unless it is as it is. Requests ask for no encoding, and a client that knows some takes the header away.
+/// How a body is encoded, unless it is as it is. Requests ask for no encoding, and a client that
+/// knows some takes the header away.
 fn coding(headers: &HeaderMap) -> Option<String> {
     let coding = failure::snippet(headers.get(CONTENT_ENCODING)?.as_bytes());
     let is_none = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
     (!is_none).then(|| format!("`content-encoding: {coding}`"))
 }
 
-/// The id that a provider gives to a request, where its headers name one: Anthropic's `request-id`; `x-request-id` of OpenAI and
-/// most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's, `DeepSeek`'s and `LiteLLM`'s own.
+/// The id that a provider gives to a request, where its headers name one: Anthropic's `request-id`;
+/// `x-request-id` of OpenAI and most others; Azure's, Amazon's, Google's, Mistral's, OpenRouter's,
+/// `DeepSeek`'s and `LiteLLM`'s own.
 pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
     const NAMES: [&str; 10] = [
         "request-id",
@@ -324,8 +406,14 @@ pub(super) fn named(headers: &HeaderMap) -> ResponseInfo {
         "x-litellm-call-id",
         "cf-ray",
     ];
-    let request_id = NAMES.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).find_map(failure::id);
-    ResponseInfo { request_id, ..ResponseInfo::default() }
+    let request_id = NAMES
+        .iter()
+        .filter_map(|name| headers.get(*name)?.to_str().ok())
+        .find_map(failure::id);
+    ResponseInfo {
+        request_id,
+        ..ResponseInfo::default()
+    }
 }
 
 /// Returns whether the server says that trying again helps, whatever the status says.
@@ -338,32 +426,54 @@ fn should_retry(headers: &HeaderMap) -> Option<bool> {
 }
 
 fn redirected<B>(response: &Response<B>) -> Error {
-    let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("nowhere");
-    let message = format!("the server redirects to {}", failure::snippet(target.as_bytes()));
-    let mut error = Error::new(Category::Config, message).detail("set the provider instance's `url` to where it leads");
+    let target = response
+        .headers()
+        .get(LOCATION)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("nowhere");
+    let message = format!(
+        "the server redirects to {}",
+        failure::snippet(target.as_bytes())
+    );
+    let mut error = Error::new(Category::Config, message)
+        .detail("set the provider instance's `url` to where it leads");
     error.status = Some(response.status().as_u16());
     error
 }
 
 /// Where a request goes, for errors.
 fn place(request: &dyn Outgoing) -> String {
-    format!("{} (provider instance `{}`)", request.address(), request.instance())
+    format!(
+        "{} (provider instance `{}`)",
+        request.address(),
+        request.instance()
+    )
 }
 
 /// A server that says something all the time, but never an answer.
 fn no_answer(request: &dyn Outgoing) -> Error {
-    Error::new(Category::Network, format!("{} did not begin an answer in time", place(request)))
+    Error::new(
+        Category::Network,
+        format!("{} did not begin an answer in time", place(request)),
+    )
 }
 
 /// An answer that never ends.
 pub(super) fn endless(request: &dyn Outgoing, limit: Duration) -> Error {
-    let message = format!("the answer of {} did not end within {} seconds", place(request), limit.as_secs());
+    let message = format!(
+        "the answer of {} did not end within {} seconds",
+        place(request),
+        limit.as_secs()
+    );
     Error::new(Category::Network, message).retryable()
 }
 
 /// A failure of the connection before an answer.
 fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
-    let is_connect = matches!(error.kind, HttpErrorKind::Connect | HttpErrorKind::ConnectTimeout);
+    let is_connect = matches!(
+        error.kind,
+        HttpErrorKind::Connect | HttpErrorKind::ConnectTimeout
+    );
     let problem = tls_problem(error).filter(|_| is_connect);
     if let Some(error) = problem.and_then(|problem| not_secure(problem, request)) {
         return error.into();
@@ -376,11 +486,15 @@ fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
         HttpErrorKind::Silence => format!("{place} was silent for too long"),
         HttpErrorKind::Broken => format!("the connection to {place} broke before an answer"),
     };
-    // A port of this machine takes a connection at once: what is silent after that waits for another protocol.
-    let is_stuck = error.kind == HttpErrorKind::ConnectTimeout && is_tls_at_home(&request.line().url);
+    // A port of this machine takes a connection at once: what is silent after that waits for
+    // another protocol.
+    let is_stuck =
+        error.kind == HttpErrorKind::ConnectTimeout && is_tls_at_home(&request.line().url);
     let told = Error::new(Category::Network, message);
     match (is_stuck, error.kind) {
-        (true, _) => told.detail(format!("{}; {PLAIN_HELP}", cause(error))).into(),
+        (true, _) => told
+            .detail(format!("{}; {PLAIN_HELP}", cause(error)))
+            .into(),
         (false, HttpErrorKind::Silence) => Refused::after_silence(told.detail(cause(error))),
         (false, _) => told.detail(cause(error)).retryable().into(),
     }
@@ -388,12 +502,18 @@ fn network(error: &HttpError, request: &dyn Outgoing) -> Refused {
 
 /// A client that cannot be used.
 fn unusable(error: &HttpError) -> Error {
-    let own = error.source().and_then(|cause| cause.downcast_ref::<Error>()).cloned();
-    own.unwrap_or_else(|| Error::new(Category::Config, "the HTTP client cannot be used").detail(cause(error)))
+    let own = error
+        .source()
+        .and_then(|cause| cause.downcast_ref::<Error>())
+        .cloned();
+    own.unwrap_or_else(|| {
+        Error::new(Category::Config, "the HTTP client cannot be used").detail(cause(error))
+    })
 }
 
 /// The advice if a server does not answer in TLS.
-const PLAIN_HELP: &str = "if the server does not speak TLS, write `http://` into the provider instance's `url`";
+const PLAIN_HELP: &str =
+    "if the server does not speak TLS, write `http://` into the provider instance's `url`";
 
 fn is_tls_at_home(url: &str) -> bool {
     let url = reqwest::Url::parse(url);
@@ -427,7 +547,9 @@ pub(super) fn broken(error: &HttpError, request: &dyn Outgoing) -> Error {
         true => format!("{place} fell silent"),
         false => format!("the connection to {place} broke"),
     };
-    Error::new(Category::Network, message).detail(cause(error)).retryable()
+    Error::new(Category::Network, message)
+        .detail(cause(error))
+        .retryable()
 }
 
 /// The failure of TLS that is behind an error, if one is.
@@ -437,7 +559,9 @@ fn tls_problem(error: &HttpError) -> Option<&rustls::Error> {
 
 /// The TLS error in an error: I/O errors wrap others without calling them their source.
 fn tls_error<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
-    error.downcast_ref().or_else(|| tls_error(error.downcast_ref::<std::io::Error>()?.get_ref()?))
+    error
+        .downcast_ref()
+        .or_else(|| tls_error(error.downcast_ref::<std::io::Error>()?.get_ref()?))
 }
 
 /// The innermost cause, which says most; never the URL.

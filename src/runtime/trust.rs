@@ -1,12 +1,13 @@
 //! Trust: what a repository asks for that only a person can allow.
 //!
-//! A repository says which server gets a request, which key goes along, and which programs a model may run. In the repository
-//! of a stranger, those are the stranger's wishes. Each is a [`Grant`], which says exactly what would happen; a [`TrustStore`]
-//! keeps what a person allowed, under a fingerprint of the grant and the repository's root. A grant whose content changes has
-//! another fingerprint and is asked for again.
+//! A repository says which server gets a request, which key goes along, and which programs a model
+//! may run. In the repository of a stranger, those are the stranger's wishes. Each is a [`Grant`],
+//! which says exactly what would happen; a [`TrustStore`] keeps what a person allowed, under a
+//! fingerprint of the grant and the repository's root. A grant whose content changes has another
+//! fingerprint and is asked for again.
 //!
-//! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do as they are told: a host that opens
-//! repositories of others asks here first.
+//! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do as they are
+//! told: a host that opens repositories of others asks here first.
 
 use std::fmt;
 use std::path::Path;
@@ -50,7 +51,8 @@ pub enum Grant {
         folder: String,
         /// The variables that it inherits.
         environment: Vec<Arc<str>>,
-        /// The files of the repository that it is made of, as far as the command line names them, and their SHA-256.
+        /// The files of the repository that it is made of, as far as the command line names them,
+        /// and their SHA-256.
         files: Vec<(String, String)>,
     },
 }
@@ -106,24 +108,44 @@ impl Grant {
     /// The request's URL is none.
     pub fn of_request(request: &Compiled, key_file: Option<&Path>) -> Result<Grant, Error> {
         let asker = Asker::Instance(Arc::clone(&request.instance));
-        server(asker, &request.line.headers, &request.target, key_file)
-            .ok_or_else(|| Error::new(Category::Config, format!("`{}` is no URL", request.address())))
+        server(asker, &request.line.headers, &request.target, key_file).ok_or_else(|| {
+            Error::new(
+                Category::Config,
+                format!("`{}` is no URL", request.address()),
+            )
+        })
     }
 
-    /// Returns what requests by an agent ask for, if the model has a plain name; `None` if its URL is none.
+    /// Returns what requests by an agent ask for, if the model has a plain name; `None` if its URL
+    /// is none.
     pub fn of_agent(plan: &Plan<'_>, key_file: Option<&Path>) -> Option<Grant> {
         let line = plan.request_line(Some(MODEL_PLACEHOLDER));
-        server(Asker::Instance(Arc::clone(&plan.instance.name.value)), &line.headers, &line.url, key_file)
+        server(
+            Asker::Instance(Arc::clone(&plan.instance.name.value)),
+            &line.headers,
+            &line.url,
+            key_file,
+        )
     }
 
     /// Returns what a request for a list of models asks for; `None` if its URL is none.
     pub fn of_models(list: &ModelList, key_file: Option<&Path>) -> Option<Grant> {
-        server(Asker::Instance(Arc::clone(list.instance())), &list.line().headers, &list.line().url, key_file)
+        server(
+            Asker::Instance(Arc::clone(list.instance())),
+            &list.line().headers,
+            &list.line().url,
+            key_file,
+        )
     }
 
     /// Returns what an MCP server at a URL asks for; `None` if its URL is none.
     pub fn of_server(name: &Arc<str>, http: &HttpSpec, key_file: Option<&Path>) -> Option<Grant> {
-        server(Asker::Server(Arc::clone(name)), &tools::headers(http), &http.url.value, key_file)
+        server(
+            Asker::Server(Arc::clone(name)),
+            &tools::headers(http),
+            &http.url.value,
+            key_file,
+        )
     }
 
     /// Returns what identifies this grant in a repository: 64 hexadecimal digits.
@@ -139,19 +161,59 @@ impl Grant {
 
     fn parts(&self) -> Vec<String> {
         match self {
-            Grant::Server { asker, url, headers, key, key_file } => {
+            Grant::Server {
+                asker,
+                url,
+                headers,
+                key,
+                key_file,
+            } => {
                 let key = key.as_ref().map(ToString::to_string).unwrap_or_default();
                 let key_file = key_file.clone().unwrap_or_default();
-                let kind = if matches!(asker, Asker::Server(_)) { "server of tools" } else { "server" };
-                let head = [kind.to_owned(), asker.name().to_string(), url.clone(), key, key_file];
-                let headers = headers.iter().flat_map(|(name, value)| [name.clone(), value.clone()]);
+                let kind = if matches!(asker, Asker::Server(_)) {
+                    "server of tools"
+                } else {
+                    "server"
+                };
+                let head = [
+                    kind.to_owned(),
+                    asker.name().to_string(),
+                    url.clone(),
+                    key,
+                    key_file,
+                ];
+                let headers = headers
+                    .iter()
+                    .flat_map(|(name, value)| [name.clone(), value.clone()]);
                 head.into_iter().chain(headers).collect()
             }
-            Grant::Program { asker, program, arguments, folder, environment, files } => {
-                let kind = if matches!(asker, Asker::Server(_)) { "program of tools" } else { "program" };
-                let head = vec![kind.to_owned(), asker.name().to_string(), program.clone(), folder.clone()];
-                let files = files.iter().flat_map(|(path, digest)| [path.clone(), digest.clone()]);
-                head.into_iter().chain(list(arguments)).chain(list(environment)).chain(files).collect()
+            Grant::Program {
+                asker,
+                program,
+                arguments,
+                folder,
+                environment,
+                files,
+            } => {
+                let kind = if matches!(asker, Asker::Server(_)) {
+                    "program of tools"
+                } else {
+                    "program"
+                };
+                let head = vec![
+                    kind.to_owned(),
+                    asker.name().to_string(),
+                    program.clone(),
+                    folder.clone(),
+                ];
+                let files = files
+                    .iter()
+                    .flat_map(|(path, digest)| [path.clone(), digest.clone()]);
+                head.into_iter()
+                    .chain(list(arguments))
+                    .chain(list(environment))
+                    .chain(files)
+                    .collect()
             }
         }
     }
@@ -164,31 +226,59 @@ fn add_part(context: &mut Sha256, part: &str) {
 }
 
 fn list(items: &[Arc<str>]) -> Vec<String> {
-    std::iter::once(items.len().to_string()).chain(items.iter().map(ToString::to_string)).collect::<Vec<_>>()
+    std::iter::once(items.len().to_string())
+        .chain(items.iter().map(ToString::to_string))
+        .collect::<Vec<_>>()
 }
 
-/// Every text of a repository is quoted, so that none can pass for ours: control characters and what cannot be seen are escaped.
+/// Every text of a repository is quoted, so that none can pass for ours: control characters and
+/// what cannot be seen are escaped.
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Grant::Server { asker, url, headers, key, key_file } => {
-                let whose = if matches!(asker, Asker::Server(_)) { "calls of tools of" } else { "requests by" };
+            Grant::Server {
+                asker,
+                url,
+                headers,
+                key,
+                key_file,
+            } => {
+                let whose = if matches!(asker, Asker::Server(_)) {
+                    "calls of tools of"
+                } else {
+                    "requests by"
+                };
                 write!(f, "{whose} {asker} go to {url:?}")?;
                 match (key, key_file) {
                     (None, _) => f.write_str(", without a key")?,
                     (Some(key), None) => write!(f, ", with the key {:?}", key.to_string())?,
-                    (Some(key), Some(file)) => write!(f, ", with the key {:?}: the file {file:?}", key.to_string())?,
+                    (Some(key), Some(file)) => {
+                        write!(f, ", with the key {:?}: the file {file:?}", key.to_string())?;
+                    }
                 }
                 match told(headers, key.as_ref()).as_slice() {
                     [] => {}
                     headers => write!(f, ", with the headers {headers:?}")?,
                 }
                 let exposed = key.is_some() && is_in_the_clear(url);
-                f.write_str(if exposed { ", which travels in the clear" } else { "" })
+                f.write_str(if exposed {
+                    ", which travels in the clear"
+                } else {
+                    ""
+                })
             }
-            Grant::Program { asker, program, arguments, folder, environment, .. } => {
+            Grant::Program {
+                asker,
+                program,
+                arguments,
+                folder,
+                environment,
+                ..
+            } => {
                 write!(f, "{asker} runs {program:?}")?;
-                arguments.iter().try_for_each(|argument| write!(f, " {argument:?}"))?;
+                arguments
+                    .iter()
+                    .try_for_each(|argument| write!(f, " {argument:?}"))?;
                 write!(f, " in {folder:?}")?;
                 match environment.as_slice() {
                     [] => Ok(()),
@@ -205,13 +295,15 @@ fn told(headers: &[(String, String)], key: Option<&SecretRef>) -> Vec<String> {
     headers
         .iter()
         .filter(|(name, value)| {
-            (name.as_str(), value.as_str()) != usual && !key.is_some_and(|key| value.ends_with(&placeholder(key)))
+            (name.as_str(), value.as_str()) != usual
+                && !key.is_some_and(|key| value.ends_with(&placeholder(key)))
         })
         .map(|(name, value)| format!("{name}: {value}"))
         .collect()
 }
 
-/// The grants that the program itself brings: the requests of its bundled agents, and those for lists of models of its instances.
+/// The grants that the program itself brings: the requests of its bundled agents, and those for
+/// lists of models of its instances.
 pub struct Bundled {
     grants: Vec<Grant>,
 }
@@ -219,37 +311,77 @@ pub struct Bundled {
 impl Bundled {
     /// Reads the agents of a bundled layer, which no repository can change.
     pub fn read(layer: Arc<dyn World>) -> Bundled {
-        let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+        let options = LoadOptions {
+            with_bundled: true,
+            ..LoadOptions::default()
+        };
         let compiler = Compiler::load(Arc::new(MemoryWorld::default()), layer, options);
-        let plans = compiler.agents().iter().filter_map(|(id, _)| compiler.plan(*id));
-        let lists = compiler.repo().instances.keys().filter_map(|name| ModelList::of_instance(&compiler, name).ok());
+        let plans = compiler
+            .agents()
+            .iter()
+            .filter_map(|(id, _)| compiler.plan(*id));
+        let lists = compiler
+            .repo()
+            .instances
+            .keys()
+            .filter_map(|name| ModelList::of_instance(&compiler, name).ok());
         let of_lists = lists.filter_map(|list| Grant::of_models(&list, None));
-        Bundled { grants: plans.filter_map(|plan| Grant::of_agent(&plan, None)).chain(of_lists).collect() }
+        Bundled {
+            grants: plans
+                .filter_map(|plan| Grant::of_agent(&plan, None))
+                .chain(of_lists)
+                .collect(),
+        }
     }
 
-    /// Returns `true` if a grant gives nothing but what a bundled agent does: the same key in the same headers to the same URL. The name of
-    /// the provider instance is all that may differ.
+    /// Returns `true` if a grant gives nothing but what a bundled agent does: the same key in the
+    /// same headers to the same URL. The name of the provider instance is all that may differ.
     pub fn covers(&self, grant: &Grant) -> bool {
-        let Grant::Server { asker: Asker::Instance(_), url, headers, key, key_file: None } = grant else {
+        let Grant::Server {
+            asker: Asker::Instance(_),
+            url,
+            headers,
+            key,
+            key_file: None,
+        } = grant
+        else {
             return false;
         };
         self.grants.iter().any(|own| match own {
-            Grant::Server { url: a, headers: b, key: c, .. } => (a, b, c) == (url, headers, key),
+            Grant::Server {
+                url: a,
+                headers: b,
+                key: c,
+                ..
+            } => (a, b, c) == (url, headers, key),
             Grant::Program { .. } => false,
         })
     }
 }
 
 /// The grant of a request. `target` is its URL, or that with `${MODEL}` in it.
-fn server(asker: Asker, headers: &[Header], target: &str, key_file: Option<&Path>) -> Option<Grant> {
+fn server(
+    asker: Asker,
+    headers: &[Header],
+    target: &str,
+    key_file: Option<&Path>,
+) -> Option<Grant> {
     // As it is sent: hosts in ASCII, and whatever else clients rewrite.
-    let url = reqwest::Url::parse(target).ok()?.to_string().replace("$%7BMODEL%7D", MODEL_PLACEHOLDER);
+    let url = reqwest::Url::parse(target)
+        .ok()?
+        .to_string()
+        .replace("$%7BMODEL%7D", MODEL_PLACEHOLDER);
     let key = headers.iter().find_map(key);
     Some(Grant::Server {
         asker,
         url,
-        headers: headers.iter().map(|header| (header.name.clone(), header.value.to_string())).collect(),
-        key_file: key_file.filter(|_| key.is_some()).map(|path| path.to_string_lossy().into_owned()),
+        headers: headers
+            .iter()
+            .map(|header| (header.name.clone(), header.value.to_string()))
+            .collect(),
+        key_file: key_file
+            .filter(|_| key.is_some())
+            .map(|path| path.to_string_lossy().into_owned()),
         key,
     })
 }
@@ -274,9 +406,21 @@ mod tests {
     fn is_covered(agent: &str, files: &[(&str, &str)]) -> bool {
         let embedded = Arc::new(crate::system::Embedded::bundled());
         let agent = format!("name = \"Mine\"\n{agent}\n");
-        let own: MemoryWorld = files.iter().copied().chain([("agents/mine.toml", agent.as_str())]).collect();
-        let compiler = Compiler::load(Arc::new(own), Arc::clone(&embedded) as Arc<dyn World>, LoadOptions::default());
-        let plan = compiler.agents().iter().find_map(|(id, _)| compiler.plan(*id)).expect("an agent");
+        let own: MemoryWorld = files
+            .iter()
+            .copied()
+            .chain([("agents/mine.toml", agent.as_str())])
+            .collect();
+        let compiler = Compiler::load(
+            Arc::new(own),
+            Arc::clone(&embedded) as Arc<dyn World>,
+            LoadOptions::default(),
+        );
+        let plan = compiler
+            .agents()
+            .iter()
+            .find_map(|(id, _)| compiler.plan(*id))
+            .expect("an agent");
         Bundled::read(embedded).covers(&Grant::of_agent(&plan, None).expect("a URL"))
     }
 
@@ -301,15 +445,26 @@ mod tests {
             "[headers]\nx-forwarded-for = \"theirs\"",
         ] {
             let text = format!("name = \"A\"\nextends = \"OpenAI\"\n{more}\n");
-            assert!(!is_covered(openai, &[("providers/a.toml", &text)]), "{text}");
+            assert!(
+                !is_covered(openai, &[("providers/a.toml", &text)]),
+                "{text}"
+            );
         }
-        for endpoint in ["files", "chat/completions?x=1", "chat/completions/x", "models/${MODEL}"] {
+        for endpoint in [
+            "files",
+            "chat/completions?x=1",
+            "chat/completions/x",
+            "models/${MODEL}",
+        ] {
             let agent = format!("extends = \"OpenAI Chat\"\nendpoint = \"{endpoint}\"");
             assert!(!is_covered(&agent, &[]), "{endpoint}");
         }
         let taken = "name = \"OpenAI\"\nclient_api = \"OpenAI (Chat Completions)\"\nurl = \"https://evil.example\"\n\
                      api_key_ref = \"env:OPENAI_API_KEY\"\n";
-        assert!(!is_covered("extends = \"OpenAI Chat\"", &[("providers/a.toml", taken)]));
+        assert!(!is_covered(
+            "extends = \"OpenAI Chat\"",
+            &[("providers/a.toml", taken)]
+        ));
     }
 
     #[test]
@@ -329,7 +484,10 @@ mod tests {
             program(&[], &["a", "b"], "1"),
             program(&["a", "b"], &[], "2"),
         ];
-        let mut prints: Vec<String> = grants.iter().map(|grant| grant.fingerprint(Path::new("/r"))).collect();
+        let mut prints: Vec<String> = grants
+            .iter()
+            .map(|grant| grant.fingerprint(Path::new("/r")))
+            .collect();
         prints.push(grants[0].fingerprint(Path::new("/other")));
         let different: std::collections::BTreeSet<&String> = prints.iter().collect();
         assert_eq!(different.len(), prints.len());
@@ -346,7 +504,10 @@ mod tests {
             key_file: Some("/home/me/\u{200b}key".into()),
         };
         let shown = grant.to_string();
-        assert!(!shown.contains(['\n', '\u{1b}', '\u{202e}', '\u{200b}']), "{shown}");
+        assert!(
+            !shown.contains(['\n', '\u{1b}', '\u{202e}', '\u{200b}']),
+            "{shown}"
+        );
         assert!(shown.ends_with("which travels in the clear"), "{shown}");
     }
 }

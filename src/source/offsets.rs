@@ -4,8 +4,9 @@ use std::ops::Range;
 
 /// A piecewise map between a derived text and its source.
 ///
-/// A *piece* is either verbatim (source and derived bytes are the same, one to one) or opaque (an escape, a
-/// line ending: some source bytes stand for some derived bytes, and only the piece as a whole corresponds).
+/// A *piece* is either verbatim (source and derived bytes are the same, one to one) or opaque (an
+/// escape, a line ending: some source bytes stand for some derived bytes, and only the piece as a
+/// whole corresponds).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OffsetMap {
     pieces: Vec<Piece>,
@@ -51,7 +52,8 @@ impl OffsetMap {
     }
 
     fn push(&mut self, source: usize, source_len: usize, derived_len: usize, verbatim: bool) {
-        let (source, source_len, derived_len) = (source as u32, source_len as u32, derived_len as u32);
+        let (source, source_len, derived_len) =
+            (source as u32, source_len as u32, derived_len as u32);
         self.source_end = self.source_end.max(source + source_len);
         if derived_len == 0 {
             return;
@@ -66,21 +68,34 @@ impl OffsetMap {
             return;
         }
         let derived = self.derived_len() as u32;
-        self.pieces.push(Piece { derived, derived_len, source, source_len, verbatim });
+        self.pieces.push(Piece {
+            derived,
+            derived_len,
+            source,
+            source_len,
+            verbatim,
+        });
     }
 
     /// Length of the derived text, in bytes.
     pub fn derived_len(&self) -> usize {
-        self.pieces.last().map_or(0, |piece| piece.derived_end() as usize)
+        self.pieces
+            .last()
+            .map_or(0, |piece| piece.derived_end() as usize)
     }
 
-    /// The source offset of a derived offset. Inside an opaque piece: the piece's start. At or past the end:
-    /// the end of the source.
+    /// The source offset of a derived offset. Inside an opaque piece: the piece's start. At or past
+    /// the end: the end of the source.
     pub fn to_source(&self, derived: usize) -> usize {
         match self.piece_at(derived) {
-            Some(piece) if piece.verbatim => piece.source as usize + (derived - piece.derived as usize),
+            Some(piece) if piece.verbatim => {
+                piece.source as usize + (derived - piece.derived as usize)
+            }
             Some(piece) => piece.source as usize,
-            None => self.pieces.last().map_or(self.source_end, Piece::source_end) as usize,
+            None => self
+                .pieces
+                .last()
+                .map_or(self.source_end, Piece::source_end) as usize,
         }
     }
 
@@ -91,17 +106,25 @@ impl OffsetMap {
             return start..start;
         }
         let end = match self.piece_at(derived.end - 1) {
-            Some(piece) if piece.verbatim => piece.source as usize + (derived.end - piece.derived as usize),
+            Some(piece) if piece.verbatim => {
+                piece.source as usize + (derived.end - piece.derived as usize)
+            }
             Some(piece) => piece.source_end() as usize,
             None => self.to_source(derived.end),
         };
         start..end.max(start)
     }
 
-    /// The derived offset that a source offset gave rise to; `None` if those source bytes left no trace.
+    /// The derived offset that a source offset gave rise to; `None` if those source bytes left no
+    /// trace.
     pub fn to_derived(&self, source: usize) -> Option<usize> {
-        let index = self.pieces.partition_point(|piece| piece.source_end() as usize <= source);
-        let piece = self.pieces.get(index).filter(|piece| piece.source as usize <= source)?;
+        let index = self
+            .pieces
+            .partition_point(|piece| piece.source_end() as usize <= source);
+        let piece = self
+            .pieces
+            .get(index)
+            .filter(|piece| piece.source as usize <= source)?;
         Some(match piece.verbatim {
             true => piece.derived as usize + (source - piece.source as usize),
             false => piece.derived as usize,
@@ -109,7 +132,9 @@ impl OffsetMap {
     }
 
     fn piece_at(&self, derived: usize) -> Option<&Piece> {
-        let index = self.pieces.partition_point(|piece| piece.derived_end() as usize <= derived);
+        let index = self
+            .pieces
+            .partition_point(|piece| piece.derived_end() as usize <= derived);
         self.pieces.get(index)
     }
 }

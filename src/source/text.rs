@@ -65,15 +65,22 @@ impl SourceText {
         if bytes.len() > MAX_SOURCE_BYTES {
             return Err(TextError::TooLarge { size: bytes.len() });
         }
-        let raw = std::str::from_utf8(bytes)
-            .map_err(|error| unless_utf_16(bytes, TextError::NotUtf8 { offset: error.valid_up_to() }))?;
+        let raw = std::str::from_utf8(bytes).map_err(|error| {
+            unless_utf_16(
+                bytes,
+                TextError::NotUtf8 {
+                    offset: error.valid_up_to(),
+                },
+            )
+        })?;
         if let Some(offset) = raw.find('\0') {
             return Err(unless_utf_16(bytes, TextError::Nul { offset }));
         }
         Ok(SourceText::normalise(raw))
     }
 
-    /// Returns what can be shown of bytes that are no source text: the valid start and a little more, so that a finding has a place.
+    /// Returns what can be shown of bytes that are no source text: the valid start and a little
+    /// more, so that a finding has a place.
     pub fn salvage(bytes: &[u8]) -> SourceText {
         let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
         let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
@@ -84,17 +91,26 @@ impl SourceText {
                 "UTF-16BE" => u16::from_be_bytes([pair[0], pair[1]]),
                 _ => u16::from_le_bytes([pair[0], pair[1]]),
             });
-            let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+            let text: String = char::decode_utf16(units)
+                .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+                .collect();
             return SourceText::normalise(&text.replace('\0', "\u{fffd}"));
         }
         SourceText::normalise(&String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"))
     }
 
     fn normalise(raw: &str) -> SourceText {
-        let skipped = if raw.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let skipped = if raw.starts_with('\u{feff}') {
+            '\u{feff}'.len_utf8()
+        } else {
+            0
+        };
         let body = &raw[skipped..];
         if skipped == 0 && !(body.contains('\r') && body.contains("\r\n")) {
-            return SourceText { text: body.into(), map: None };
+            return SourceText {
+                text: body.into(),
+                map: None,
+            };
         }
         let (mut text, mut map) = (String::with_capacity(body.len()), OffsetMap::default());
         let mut at = skipped;
@@ -108,7 +124,10 @@ impl SourceText {
             }
             at += line.len();
         }
-        SourceText { text: text.into(), map: Some(Box::new(map)) }
+        SourceText {
+            text: text.into(),
+            map: Some(Box::new(map)),
+        }
     }
 
     /// The normalised text.
@@ -118,19 +137,25 @@ impl SourceText {
 
     /// The offset in the file's bytes of an offset in the normalised text.
     pub fn to_file_offset(&self, offset: usize) -> usize {
-        self.map.as_ref().map_or(offset, |map| map.to_source(offset))
+        self.map
+            .as_ref()
+            .map_or(offset, |map| map.to_source(offset))
     }
 }
 
-/// The encoding of bytes that begin as UTF-16 does: with its byte-order mark, or with every other byte zero, as letters of Latin
-/// scripts have it.
+/// The encoding of bytes that begin as UTF-16 does: with its byte-order mark, or with every other
+/// byte zero, as letters of Latin scripts have it.
 fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     let start = &bytes[..bytes.len().min(64)];
     match start {
         [0xff, 0xfe, ..] => Some("UTF-16LE"),
         [0xfe, 0xff, ..] => Some("UTF-16BE"),
-        _ if start.len() >= 4 && 8 * zeros(1, start) >= 3 * start.len() && zeros(0, start) == 0 => Some("UTF-16LE"),
-        _ if start.len() >= 4 && 8 * zeros(0, start) >= 3 * start.len() && zeros(1, start) == 0 => Some("UTF-16BE"),
+        _ if start.len() >= 4 && 8 * zeros(1, start) >= 3 * start.len() && zeros(0, start) == 0 => {
+            Some("UTF-16LE")
+        }
+        _ if start.len() >= 4 && 8 * zeros(0, start) >= 3 * start.len() && zeros(1, start) == 0 => {
+            Some("UTF-16BE")
+        }
         _ => None,
     }
 }
@@ -141,7 +166,12 @@ fn unless_utf_16(bytes: &[u8], error: TextError) -> TextError {
 }
 
 fn zeros(parity: usize, start: &[u8]) -> usize {
-    start.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count()
+    start
+        .iter()
+        .skip(parity)
+        .step_by(2)
+        .filter(|byte| **byte == 0)
+        .count()
 }
 
 #[cfg(test)]
@@ -153,12 +183,22 @@ mod tests {
     fn utf_16_is_recognised_and_shown_as_it_was_meant() {
         let text = "name = \"é\"\n";
         let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let big: Vec<u8> = "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+        let big: Vec<u8> = "\u{feff}"
+            .encode_utf16()
+            .chain(text.encode_utf16())
+            .flat_map(u16::to_be_bytes)
+            .collect();
         for (bytes, encoding) in [(little, "UTF-16LE"), (big, "UTF-16BE")] {
-            assert_eq!(SourceText::from_bytes(&bytes).err(), Some(TextError::Utf16 { encoding }));
+            assert_eq!(
+                SourceText::from_bytes(&bytes).err(),
+                Some(TextError::Utf16 { encoding })
+            );
             assert_eq!(SourceText::salvage(&bytes).as_str(), text);
         }
-        assert_eq!(SourceText::from_bytes(b"ab\0 \xff").err(), Some(TextError::NotUtf8 { offset: 4 }));
+        assert_eq!(
+            SourceText::from_bytes(b"ab\0 \xff").err(),
+            Some(TextError::NotUtf8 { offset: 4 })
+        );
     }
 
     #[test]
@@ -173,13 +213,22 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_text() {
-        assert_eq!(SourceText::from_bytes(b"ab\xff").unwrap_err(), TextError::NotUtf8 { offset: 2 });
-        assert_eq!(SourceText::from_bytes(b"a\0b").unwrap_err(), TextError::Nul { offset: 1 });
+        assert_eq!(
+            SourceText::from_bytes(b"ab\xff").unwrap_err(),
+            TextError::NotUtf8 { offset: 2 }
+        );
+        assert_eq!(
+            SourceText::from_bytes(b"a\0b").unwrap_err(),
+            TextError::Nul { offset: 1 }
+        );
     }
 
     #[test]
     fn little_is_kept_of_what_is_no_text() {
-        assert_eq!(SourceText::salvage(&vec![0; 1 << 20]).as_str().len(), 3 * SALVAGED_BYTES);
+        assert_eq!(
+            SourceText::salvage(&vec![0; 1 << 20]).as_str().len(),
+            3 * SALVAGED_BYTES
+        );
         assert_eq!(SourceText::salvage(b"a\nb\xff").as_str(), "a\nb\u{fffd}");
     }
 

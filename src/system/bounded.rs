@@ -1,7 +1,7 @@
 //! Where the bytes of files come in: regular files only, and never more than a limit.
 //!
-//! A pipe would wait for its other end, a device has no end, and a file of holes has any size that it likes: so all three are
-//! told apart before the first byte is read.
+//! A pipe would wait for its other end, a device has no end, and a file of holes has any size that
+//! it likes: so all three are told apart before the first byte is read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -15,7 +15,8 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     read_opened(unchecked(path)?, limit)
 }
 
-/// A regular file to read piece by piece, links followed: how much of it is read is the reader's business.
+/// A regular file to read piece by piece, links followed: how much of it is read is the reader's
+/// business.
 pub(super) fn open(path: &Path) -> Result<File, ReadError> {
     let file = unchecked(path)?;
     regular(&file.metadata().map_err(|error| failed(&error))?)?;
@@ -24,12 +25,16 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
 
 /// Returns what lies at a path; it was a regular file a moment ago.
 fn unchecked(path: &Path) -> Result<File, ReadError> {
-    // Looked at first: opening a device does something to it. What takes its place in between does not block.
+    // Looked at first: opening a device does something to it. What takes its place in between does
+    // not block.
     regular(&fs::metadata(path).map_err(|error| failed(&error))?)?;
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, non_blocking());
-    options.read(true).open(path).map_err(|error| failed(&error))
+    options
+        .read(true)
+        .open(path)
+        .map_err(|error| failed(&error))
 }
 
 /// The bytes of an opened file, if it is a regular one.
@@ -44,12 +49,19 @@ pub(super) fn read_sized(file: File, size: u64, limit: u64) -> Result<Vec<u8>, R
     if size > limit {
         return Err(ReadError::TooLarge { size, limit });
     }
-    // Room for one byte more: the read that finds the end needs no other buffer. `take` keeps the standard library from
-    // asking for the size again, and a file that grows meanwhile from growing beyond the limit.
+    // Room for one byte more: the read that finds the end needs no other buffer. `take` keeps the
+    // standard library from asking for the size again, and a file that grows meanwhile from growing
+    // beyond the limit.
     let mut bytes = Vec::new();
-    let room = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1);
-    bytes.try_reserve_exact(room).map_err(|_| ReadError::Failed("there is not enough memory".to_owned()))?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    let room = usize::try_from(size)
+        .unwrap_or(usize::MAX)
+        .saturating_add(1);
+    bytes
+        .try_reserve_exact(room)
+        .map_err(|_| ReadError::Failed("there is not enough memory".to_owned()))?;
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| failed(&error))?;
     match bytes.len() as u64 {
         size if size > limit => Err(ReadError::TooLarge { size, limit }),
         _ => Ok(bytes),
@@ -74,7 +86,9 @@ pub(super) fn failed(error: &std::io::Error) -> ReadError {
 /// The flags of an open that waits for nobody, and makes no terminal the process's own.
 #[cfg(unix)]
 pub(super) fn non_blocking() -> i32 {
-    (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY).bits().cast_signed()
+    (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY)
+        .bits()
+        .cast_signed()
 }
 
 /// The same for a path whose links were followed: none may have come in between.
@@ -93,11 +107,22 @@ mod tests {
         let path = folder.path().join("a");
         fs::write(&path, "12345").expect("writable");
         assert_eq!(read(&path, 5).as_deref(), Ok(b"12345".as_slice()));
-        assert_eq!(read(&path, 4), Err(ReadError::TooLarge { size: 5, limit: 4 }));
+        assert_eq!(
+            read(&path, 4),
+            Err(ReadError::TooLarge { size: 5, limit: 4 })
+        );
         assert_eq!(read(folder.path(), 4), Err(ReadError::Folder));
         assert_eq!(read(&folder.path().join("b"), 4), Err(ReadError::Missing));
-        File::create(&path).and_then(|file| file.set_len(1 << 40)).expect("a file of holes");
-        assert_eq!(read(&path, 1 << 20), Err(ReadError::TooLarge { size: 1 << 40, limit: 1 << 20 }));
+        File::create(&path)
+            .and_then(|file| file.set_len(1 << 40))
+            .expect("a file of holes");
+        assert_eq!(
+            read(&path, 1 << 20),
+            Err(ReadError::TooLarge {
+                size: 1 << 40,
+                limit: 1 << 20
+            })
+        );
     }
 
     #[cfg(unix)]
@@ -108,7 +133,10 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.is_ok_and(|status| status.success()));
         for path in [pipe.as_path(), Path::new("/dev/zero")] {
-            assert_eq!(read(path, 10), Err(ReadError::Failed("it is not a regular file".to_owned())));
+            assert_eq!(
+                read(path, 10),
+                Err(ReadError::Failed("it is not a regular file".to_owned()))
+            );
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::runtime::content::{ContentLoader, MAX_BYTES, stored};
 use crate::runtime::{Category, Error};
 use crate::world::{AccessError, World};
 
-/// Files below a folder, by their paths in it with `/`. No path leads out of it, also through links; hidden files and keys are not
-/// read.
+/// Files below a folder, by their paths in it with `/`. No path leads out of it, also through
+/// links; hidden files and keys are not read.
 pub struct FolderContent(Disk);
 
 impl FolderContent {
@@ -29,7 +29,12 @@ impl FolderContent {
     /// It cannot be read, is too large, or of no kind that a message can carry.
     pub fn store(&self, path: &str) -> Result<StoredContent, Error> {
         let bytes = self.load(path);
-        let bytes = bytes.map_err(|why| Error::new(Category::Config, format!("`{path}` cannot be attached: {why}")))?;
+        let bytes = bytes.map_err(|why| {
+            Error::new(
+                Category::Config,
+                format!("`{path}` cannot be attached: {why}"),
+            )
+        })?;
         stored(path, &bytes)
     }
 }
@@ -38,10 +43,14 @@ impl ContentLoader for FolderContent {
     fn load(&self, reference: &str) -> Result<Vec<u8>, AccessError> {
         let is_below = !reference.starts_with('/')
             && !reference.contains(['\\', ':'])
-            && reference.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            && reference
+                .split('/')
+                .all(|part| !matches!(part, "" | "." | ".."));
         if !is_below {
             return Err("it is no path below the folder of the session".into());
         }
-        self.0.read_within(reference, MAX_BYTES).map_err(|error| error.to_string().into())
+        self.0
+            .read_within(reference, MAX_BYTES)
+            .map_err(|error| error.to_string().into())
     }
 }

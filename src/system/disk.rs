@@ -1,7 +1,7 @@
 //! A folder on disk, as something to read from and to write to.
 //!
-//! Nothing outside the folder is ever read or written. Reading follows links that stay inside, to nothing hidden; writing
-//! follows none.
+//! Nothing outside the folder is ever read or written. Reading follows links that stay inside, to
+//! nothing hidden; writing follows none.
 
 mod held;
 mod walk;
@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{bounded, place, relative, words};
-use crate::world::{AccessError, Entry, EntryKind, ReadError, Walk, World, is_hidden, is_private_key};
+use crate::world::{
+    AccessError, Entry, EntryKind, ReadError, Walk, World, is_hidden, is_private_key,
+};
 
 /// A folder on disk.
 #[derive(Debug, Clone)]
@@ -43,7 +45,9 @@ impl Disk {
                 root,
             }),
             Ok(_) => Err(format!("`{shown}` is not a folder").into()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(format!("`{shown}` does not exist").into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(format!("`{shown}` does not exist").into())
+            }
             Err(error) => Err(format!("`{shown}` cannot be opened: {}", words(&error)).into()),
         }
     }
@@ -51,19 +55,28 @@ impl Disk {
     /// Opens a folder to write to, creating it if it is missing.
     ///
     /// # Errors
-    /// As [`Disk::open`], or if it cannot be created, lies in a `.git`, or is reached through a link of a repository: what a
-    /// repository brings must not decide where files go. `root` is such a repository too, if there is one.
+    /// As [`Disk::open`], or if it cannot be created, lies in a `.git`, or is reached through a
+    /// link of a repository: what a repository brings must not decide where files go. `root` is
+    /// such a repository too, if there is one.
     pub fn create(folder: &Path, root: Option<&Path>) -> Result<Disk, AccessError> {
         let folder = place::to_write(folder, root)?;
-        fs::create_dir_all(&folder)
-            .map_err(|error| format!("`{}` cannot be created: {}", folder.display(), words(&error)))?;
+        fs::create_dir_all(&folder).map_err(|error| {
+            format!(
+                "`{}` cannot be created: {}",
+                folder.display(),
+                words(&error)
+            )
+        })?;
         Disk::open(&folder)
     }
 
     /// The same folder, with one file that may be read even if it is hidden.
     #[must_use]
     pub fn with_named(self, path: &str) -> Disk {
-        Disk { named: Some(path.to_owned()), ..self }
+        Disk {
+            named: Some(path.to_owned()),
+            ..self
+        }
     }
 
     /// The folder's canonical path.
@@ -78,13 +91,22 @@ impl Disk {
     /// The path with `.` and `..` folded, unless it is hidden as it is spelt.
     fn visible(&self, path: &str) -> Result<String, ReadError> {
         let path = folded(path)?;
-        if self.is_hidden(&path) { Err(ReadError::Hidden) } else { Ok(path) }
+        if self.is_hidden(&path) {
+            Err(ReadError::Hidden)
+        } else {
+            Ok(path)
+        }
     }
 
-    /// The path below the root of something that exists, links resolved. `path` is folded, and not hidden.
+    /// The path below the root of something that exists, links resolved. `path` is folded, and not
+    /// hidden.
     fn resolve(&self, path: &str) -> Result<String, ReadError> {
         #[cfg(target_os = "linux")]
-        match self.folder.as_ref().map(|folder| beneath::look(folder, path)) {
+        match self
+            .folder
+            .as_ref()
+            .map(|folder| beneath::look(folder, path))
+        {
             Some(beneath::Presence::Found) => return Ok(path.to_owned()),
             Some(beneath::Presence::Missing) => return Err(ReadError::Missing),
             Some(beneath::Presence::Unclear) | None => {}
@@ -96,14 +118,25 @@ impl Disk {
             Ok(real) if no_text(&self.root, &real) => return Err(not_utf8()),
             Ok(real) => relative(&self.root, &real),
             Err(error) if fs::symlink_metadata(&place).is_ok() => return Err(broken_link(&error)),
-            Err(error) => return Err(self.lost_on_the_way(&place).unwrap_or_else(|| bounded::failed(&error))),
+            Err(error) => {
+                return Err(self
+                    .lost_on_the_way(&place)
+                    .unwrap_or_else(|| bounded::failed(&error)));
+            }
         };
-        if self.is_hidden(&real) { Err(ReadError::Hidden) } else { Ok(real) }
+        if self.is_hidden(&real) {
+            Err(ReadError::Hidden)
+        } else {
+            Ok(real)
+        }
     }
 
     /// Why there is nothing at a place, if a link on the way leads outside or nowhere.
     fn lost_on_the_way(&self, place: &Path) -> Option<ReadError> {
-        let mut folders = place.ancestors().skip(1).take_while(|folder| *folder != self.root);
+        let mut folders = place
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| *folder != self.root);
         let nearest = folders.find(|folder| fs::symlink_metadata(folder).is_ok())?;
         match fs::canonicalize(nearest) {
             Ok(real) => (!real.starts_with(&self.root)).then_some(ReadError::Outside),
@@ -137,7 +170,9 @@ fn not_utf8() -> ReadError {
 
 fn broken_link(error: &std::io::Error) -> ReadError {
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => ReadError::Failed("the link leads nowhere".to_owned()),
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            ReadError::Failed("the link leads nowhere".to_owned())
+        }
         _ => ReadError::Failed(words(error)),
     }
 }
@@ -146,12 +181,20 @@ impl World for Disk {
     fn read_within(&self, path: &str, limit: u64) -> Result<Vec<u8>, ReadError> {
         let path = self.visible(path)?;
         #[cfg(target_os = "linux")]
-        if let Some(found) = self.folder.as_ref().and_then(|folder| beneath::read(folder, &path, limit)) {
+        if let Some(found) = self
+            .folder
+            .as_ref()
+            .and_then(|folder| beneath::read(folder, &path, limit))
+        {
             return found.and_then(no_key);
         }
         let real = self.resolve(&path)?;
         #[cfg(target_os = "linux")]
-        if let Some(found) = self.folder.as_ref().and_then(|folder| beneath::read(folder, &real, limit)) {
+        if let Some(found) = self
+            .folder
+            .as_ref()
+            .and_then(|folder| beneath::read(folder, &real, limit))
+        {
             return found.and_then(no_key);
         }
         bounded::read(&self.root.join(real), limit).and_then(no_key)
@@ -177,7 +220,11 @@ impl World for Disk {
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError> {
         let path = self.visible(path)?;
         let real = self.root.join(self.resolve(&path)?);
-        Ok(if real.is_dir() { EntryKind::Folder } else { EntryKind::File })
+        Ok(if real.is_dir() {
+            EntryKind::Folder
+        } else {
+            EntryKind::File
+        })
     }
 
     fn today(&self) -> Option<(i32, u8, u8)> {
@@ -187,10 +234,15 @@ impl World for Disk {
 }
 
 fn no_key(bytes: Vec<u8>) -> Result<Vec<u8>, ReadError> {
-    if is_private_key(&bytes) { Err(ReadError::Hidden) } else { Ok(bytes) }
+    if is_private_key(&bytes) {
+        Err(ReadError::Hidden)
+    } else {
+        Ok(bytes)
+    }
 }
 
-/// Reading below a folder in one step that goes through no link: most files of a repository need no more.
+/// Reading below a folder in one step that goes through no link: most files of a repository need no
+/// more.
 #[cfg(target_os = "linux")]
 mod beneath {
     use std::fs::File;
@@ -198,7 +250,9 @@ mod beneath {
     use std::path::Path;
     use std::sync::Arc;
 
-    use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, open as open_path, openat2, statat};
+    use rustix::fs::{
+        AtFlags, FileType, Mode, OFlags, ResolveFlags, open as open_path, openat2, statat,
+    };
     use rustix::io::Errno;
 
     use super::bounded;
@@ -206,7 +260,13 @@ mod beneath {
 
     /// A folder, if it can be held open.
     pub(super) fn open(folder: &Path) -> Option<Arc<OwnedFd>> {
-        open_path(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok().map(Arc::new)
+        open_path(
+            folder,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .ok()
+        .map(Arc::new)
     }
 
     /// The thing that one step through no link finds.
@@ -223,7 +283,13 @@ mod beneath {
     pub(super) fn look(folder: &OwnedFd, path: &str) -> Presence {
         let path = if path.is_empty() { "." } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        match openat2(folder, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        match openat2(
+            folder,
+            path,
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            resolve,
+        ) {
             Ok(_) => Presence::Found,
             Err(Errno::NOENT | Errno::NOTDIR) => Presence::Missing,
             Err(_) => Presence::Unclear,
@@ -231,8 +297,13 @@ mod beneath {
     }
 
     /// The bytes of a file; `None` if that needs a closer look, for instance to tell why not.
-    pub(super) fn read(folder: &OwnedFd, path: &str, limit: u64) -> Option<Result<Vec<u8>, ReadError>> {
-        // Looked at first: opening a pipe or a device does something to it. What takes its place in between does not block.
+    pub(super) fn read(
+        folder: &OwnedFd,
+        path: &str,
+        limit: u64,
+    ) -> Option<Result<Vec<u8>, ReadError>> {
+        // Looked at first: opening a pipe or a device does something to it. What takes its place in
+        // between does not block.
         let found = statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return None;
@@ -240,7 +311,11 @@ mod beneath {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let file = File::from(openat2(folder, path, flags, Mode::empty(), resolve).ok()?);
-        Some(bounded::read_sized(file, u64::try_from(found.st_size).ok()?, limit))
+        Some(bounded::read_sized(
+            file,
+            u64::try_from(found.st_size).ok()?,
+            limit,
+        ))
     }
 }
 
@@ -249,13 +324,22 @@ fn civil_date(days: i64) -> Option<(i32, u8, u8)> {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
-    Some((i32::try_from(year).ok()?, u8::try_from(month).ok()?, u8::try_from(day).ok()?))
+    Some((
+        i32::try_from(year).ok()?,
+        u8::try_from(month).ok()?,
+        u8::try_from(day).ok()?,
+    ))
 }
 
 #[cfg(test)]
@@ -292,9 +376,13 @@ mod tests {
 
     /// Everything on disk below the root, hidden files too.
     fn everything(disk: &Disk) -> Vec<String> {
-        let found =
-            walkdir::WalkDir::new(disk.root()).into_iter().flatten().filter(|found| found.file_type().is_file());
-        let mut paths: Vec<String> = found.map(|found| relative(disk.root(), found.path())).collect();
+        let found = walkdir::WalkDir::new(disk.root())
+            .into_iter()
+            .flatten()
+            .filter(|found| found.file_type().is_file());
+        let mut paths: Vec<String> = found
+            .map(|found| relative(disk.root(), found.path()))
+            .collect();
         paths.sort();
         paths
     }
@@ -302,25 +390,62 @@ mod tests {
     #[test]
     fn opening_says_what_is_wrong() {
         let (dir, _) = folder(&["file"]);
-        assert!(Disk::open(&dir.path().join("none")).expect_err("missing").to_string().ends_with("does not exist"));
-        assert!(Disk::open(&dir.path().join("file")).expect_err("a file").to_string().ends_with("is not a folder"));
+        assert!(
+            Disk::open(&dir.path().join("none"))
+                .expect_err("missing")
+                .to_string()
+                .ends_with("does not exist")
+        );
+        assert!(
+            Disk::open(&dir.path().join("file"))
+                .expect_err("a file")
+                .to_string()
+                .ends_with("is not a folder")
+        );
         assert!(Disk::create(&dir.path().join("x/y"), None).is_ok());
     }
 
     #[test]
     fn walks_are_sorted_by_whole_path() {
-        let (_dir, disk) = folder(&["t/a/b", "t/a-b", "t/a.toml", "t/a/.hidden", "t/B", "t/é", "u"]);
-        assert_eq!(walked(&disk, "t"), ["t/B", "t/a-b", "t/a.toml", "t/a/b", "t/é"]);
-        assert_eq!(listed(&disk, "t"), ["t/B", "t/a", "t/a-b", "t/a.toml", "t/é"]);
+        let (_dir, disk) = folder(&[
+            "t/a/b",
+            "t/a-b",
+            "t/a.toml",
+            "t/a/.hidden",
+            "t/B",
+            "t/é",
+            "u",
+        ]);
+        assert_eq!(
+            walked(&disk, "t"),
+            ["t/B", "t/a-b", "t/a.toml", "t/a/b", "t/é"]
+        );
+        assert_eq!(
+            listed(&disk, "t"),
+            ["t/B", "t/a", "t/a-b", "t/a.toml", "t/é"]
+        );
         assert_eq!(listed(&disk, ""), ["t", "u"]);
-        assert_eq!(paths(&Output::list(&disk, "t/a").expect("it can be listed")), ["t/a/.hidden", "t/a/b"]);
+        assert_eq!(
+            paths(&Output::list(&disk, "t/a").expect("it can be listed")),
+            ["t/a/.hidden", "t/a/b"]
+        );
         assert_eq!(disk.walk("none"), Walk::default());
         assert_eq!(disk.walk("u"), Walk::default());
     }
 
     #[test]
     fn a_memory_world_lists_the_same() {
-        let files = ["t/a/b", "t/a-b", "t/a.toml", "t/a/c", "t/B", "t/x.key/y", "t/y.key", "t/.z/a", "u"];
+        let files = [
+            "t/a/b",
+            "t/a-b",
+            "t/a.toml",
+            "t/a/c",
+            "t/B",
+            "t/x.key/y",
+            "t/y.key",
+            "t/.z/a",
+            "u",
+        ];
         let (_dir, disk) = folder(&files);
         let memory = crate::world::MemoryWorld::from_iter(files.map(|path| (path, path)));
         for folder in ["", "t", "t/a", "none", "t/.z"] {
@@ -333,7 +458,13 @@ mod tests {
     fn folders_with_a_file_name_are_told() {
         let (_dir, disk) = folder(&["agents/x.toml/inner.toml"]);
         let found = disk.walk("agents").entries;
-        assert_eq!(found[0], Entry { path: "agents/x.toml".into(), kind: EntryKind::Folder });
+        assert_eq!(
+            found[0],
+            Entry {
+                path: "agents/x.toml".into(),
+                kind: EntryKind::Folder
+            }
+        );
         assert_eq!(found.len(), 2);
         assert_eq!(disk.read("agents/x.toml"), Err(ReadError::Folder));
     }
@@ -352,7 +483,13 @@ mod tests {
         let holes = fs::File::create(disk.root.join("a")).expect("writable");
         holes.set_len(MAX_FILE_BYTES + 1).expect("a file of holes");
         let found = disk.read("a");
-        assert_eq!(found, Err(ReadError::TooLarge { size: MAX_FILE_BYTES + 1, limit: MAX_FILE_BYTES }));
+        assert_eq!(
+            found,
+            Err(ReadError::TooLarge {
+                size: MAX_FILE_BYTES + 1,
+                limit: MAX_FILE_BYTES
+            })
+        );
     }
 
     #[cfg(unix)]
@@ -374,14 +511,29 @@ mod tests {
             link(&disk, &format!("{out}/secret"), "p/out");
             link(&disk, &format!("{out}/deep"), "p/out-folder");
             let found = disk.walk("p");
-            assert_eq!(paths(&found.entries), ["p/a.toml", "p/file.toml", "p/folder/b.toml", "p/out"]);
-            assert_eq!(found.unread, [Unread { path: "p/out-folder".into(), why: ReadError::Outside }]);
-            assert_eq!(disk.read("p/file.toml").as_deref(), Ok(b"q/b.toml".as_slice()));
+            assert_eq!(
+                paths(&found.entries),
+                ["p/a.toml", "p/file.toml", "p/folder/b.toml", "p/out"]
+            );
+            assert_eq!(
+                found.unread,
+                [Unread {
+                    path: "p/out-folder".into(),
+                    why: ReadError::Outside
+                }]
+            );
+            assert_eq!(
+                disk.read("p/file.toml").as_deref(),
+                Ok(b"q/b.toml".as_slice())
+            );
             for path in ["p/out", "p/out-folder/secret.toml", "p/out-folder"] {
                 assert_eq!(disk.read(path), Err(ReadError::Outside));
                 assert_eq!(disk.kind(path), Err(ReadError::Outside));
             }
-            assert_eq!(disk.walk("p/out-folder"), Walk::unread("p/out-folder", ReadError::Outside));
+            assert_eq!(
+                disk.walk("p/out-folder"),
+                Walk::unread("p/out-folder", ReadError::Outside)
+            );
             assert_eq!(World::list(&disk, "p/out-folder"), Err(ReadError::Outside));
         }
 
@@ -395,9 +547,19 @@ mod tests {
             link(&disk, "nowhere", "p/lost.md");
             let found = disk.walk("p");
             assert_eq!(paths(&found.entries), ["p/a", "p/lost.md", "p/x.toml"]);
-            assert_eq!(found.unread.iter().map(|it| it.path.as_str()).collect::<Vec<_>>(), ["p/broken", "p/self"]);
+            assert_eq!(
+                found
+                    .unread
+                    .iter()
+                    .map(|it| it.path.as_str())
+                    .collect::<Vec<_>>(),
+                ["p/broken", "p/self"]
+            );
             assert_eq!(found.entries[2].kind, EntryKind::Folder);
-            assert_eq!(disk.read("p/broken"), Err(ReadError::Failed("the link leads nowhere".into())));
+            assert_eq!(
+                disk.read("p/broken"),
+                Err(ReadError::Failed("the link leads nowhere".into()))
+            );
             assert!(matches!(disk.read("p/self"), Err(ReadError::Failed(_))));
         }
 
@@ -405,7 +567,11 @@ mod tests {
         fn names_that_are_no_text_are_told_and_never_another_file() {
             use std::os::unix::ffi::OsStrExt;
             let (dir, disk) = folder(&["agents/a\u{fffd}.toml", "p/x"]);
-            let at = |folder: &str, name: &[u8]| dir.path().join(folder).join(std::ffi::OsStr::from_bytes(name));
+            let at = |folder: &str, name: &[u8]| {
+                dir.path()
+                    .join(folder)
+                    .join(std::ffi::OsStr::from_bytes(name))
+            };
             if fs::write(at("agents", b"a\xff.toml"), "theirs").is_err() {
                 // The file system has no such names.
                 return;
@@ -414,13 +580,30 @@ mod tests {
                 .and_then(|()| fs::write(at("agents", b"d\xff/b.toml"), ""))
                 .expect("made");
             symlink("../p", at("agents", b"l\xff")).expect("a link");
-            symlink(std::ffi::OsStr::from_bytes(b"a\xff.toml"), dir.path().join("agents/link.toml")).expect("a link");
+            symlink(
+                std::ffi::OsStr::from_bytes(b"a\xff.toml"),
+                dir.path().join("agents/link.toml"),
+            )
+            .expect("a link");
             let found = disk.walk("agents");
-            assert_eq!(paths(&found.entries), ["agents/a\u{fffd}.toml", "agents/link.toml"]);
+            assert_eq!(
+                paths(&found.entries),
+                ["agents/a\u{fffd}.toml", "agents/link.toml"]
+            );
             let told: Vec<&str> = found.unread.iter().map(|it| it.path.as_str()).collect();
-            assert_eq!(told, ["agents/a\u{fffd}.toml", "agents/d\u{fffd}", "agents/l\u{fffd}"]);
+            assert_eq!(
+                told,
+                [
+                    "agents/a\u{fffd}.toml",
+                    "agents/d\u{fffd}",
+                    "agents/l\u{fffd}"
+                ]
+            );
             assert!(found.unread.iter().all(|it| it.why == not_utf8()));
-            assert_eq!(disk.read("agents/a\u{fffd}.toml").as_deref(), Ok("agents/a\u{fffd}.toml".as_bytes()));
+            assert_eq!(
+                disk.read("agents/a\u{fffd}.toml").as_deref(),
+                Ok("agents/a\u{fffd}.toml".as_bytes())
+            );
             assert_eq!(disk.read("agents/link.toml"), Err(not_utf8()));
             assert!(World::list(&disk, "agents").is_err());
         }
@@ -428,7 +611,9 @@ mod tests {
         #[test]
         fn pipes_do_not_block() {
             let (dir, disk) = folder(&[]);
-            let made = std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status();
+            let made = std::process::Command::new("mkfifo")
+                .arg(dir.path().join("pipe"))
+                .status();
             if made.is_ok_and(|status| status.success()) {
                 assert!(matches!(disk.read("pipe"), Err(ReadError::Failed(_))));
                 assert!(disk.current("pipe").is_err() && disk.replace("pipe", b"").is_err());
@@ -447,10 +632,11 @@ mod tests {
             link(&disk, "nowhere", "broken");
             link(&disk, "in/target", "alias");
             link(&disk, ".", "here");
-            fs::hard_link(outside.path().join("file"), disk.root.join("hard")).expect("a hard link");
+            fs::hard_link(outside.path().join("file"), disk.root.join("hard"))
+                .expect("a hard link");
             for path in [
-                "out/new", "out/a/b", "file", "broken", "broken/x", "../x", "/x", "alias", "here/new", ".git/x",
-                "in/.x",
+                "out/new", "out/a/b", "file", "broken", "broken/x", "../x", "/x", "alias",
+                "here/new", ".git/x", "in/.x",
             ] {
                 assert!(disk.replace(path, b"!").is_err(), "{path}");
             }
@@ -458,7 +644,10 @@ mod tests {
                 assert!(disk.remove(path).is_err(), "{path}");
             }
             assert_eq!(disk.replace("hard", b"new"), Ok(()));
-            assert_eq!(fs::read(outside.path().join("file")).expect("untouched"), b"file");
+            assert_eq!(
+                fs::read(outside.path().join("file")).expect("untouched"),
+                b"file"
+            );
             assert!(disk.current("alias").is_err() && disk.current("here/in/target").is_err());
             assert!(Output::list(&disk, "out").is_err());
         }
@@ -466,7 +655,11 @@ mod tests {
         #[test]
         fn nothing_hidden_is_reached_by_any_way() {
             let (_dir, disk) = folder(&[".git/config", ".env", "a/x", "keys/id_rsa"]);
-            fs::write(disk.root.join("plain"), "-----BEGIN OPENSSH PRIVATE KEY-----\n").expect("writable");
+            fs::write(
+                disk.root.join("plain"),
+                "-----BEGIN OPENSSH PRIVATE KEY-----\n",
+            )
+            .expect("writable");
             link(&disk, "../.git", "a/git");
             link(&disk, "../.git/config", "a/config.md");
             link(&disk, "config.md", "a/again.md");
@@ -484,14 +677,30 @@ mod tests {
             ];
             for path in paths {
                 assert_eq!(disk.read(path), Err(ReadError::Hidden), "{path}");
-                assert!(path == "plain" || disk.kind(path) == Err(ReadError::Hidden), "{path}");
+                assert!(
+                    path == "plain" || disk.kind(path) == Err(ReadError::Hidden),
+                    "{path}"
+                );
             }
             for folder in [".git", "a/git", "a/../.git"] {
-                assert_eq!(World::list(&disk, folder), Err(ReadError::Hidden), "{folder}");
+                assert_eq!(
+                    World::list(&disk, folder),
+                    Err(ReadError::Hidden),
+                    "{folder}"
+                );
                 assert_eq!(disk.walk(folder), Walk::unread(folder, ReadError::Hidden));
             }
-            assert_eq!(disk.walk("a").unread, [Unread { path: "a/git".into(), why: ReadError::Hidden }]);
-            assert_eq!(disk.with_named(".env").read(".env").as_deref(), Ok(b".env".as_slice()));
+            assert_eq!(
+                disk.walk("a").unread,
+                [Unread {
+                    path: "a/git".into(),
+                    why: ReadError::Hidden
+                }]
+            );
+            assert_eq!(
+                disk.with_named(".env").read(".env").as_deref(),
+                Ok(b".env".as_slice())
+            );
         }
 
         #[test]
@@ -500,7 +709,11 @@ mod tests {
             for level in 0..30 {
                 fs::create_dir_all(disk.root.join(format!("p/d{level}"))).expect("writable");
                 for name in ["a", "b"] {
-                    link(&disk, &format!("../d{}", level + 1), &format!("p/d{level}/{name}"));
+                    link(
+                        &disk,
+                        &format!("../d{}", level + 1),
+                        &format!("p/d{level}/{name}"),
+                    );
                 }
             }
             fs::create_dir_all(disk.root.join("p/d30")).expect("writable");
@@ -509,14 +722,24 @@ mod tests {
             assert!(found.unread[0].why.to_string().contains("links to folders"));
             let deep = vec!["d"; MAX_DEPTH + 5].join("/");
             fs::create_dir_all(disk.root.join("q").join(&deep)).expect("writable");
-            assert!(disk.walk("q").unread[0].why.to_string().contains("folders deep"));
+            assert!(
+                disk.walk("q").unread[0]
+                    .why
+                    .to_string()
+                    .contains("folders deep")
+            );
         }
 
         #[test]
         fn new_files_have_usual_permissions() {
             let (dir, disk) = folder(&["a"]);
             fs::write(dir.path().join("b"), "").expect("writable");
-            let mode = |name: &str| fs::metadata(disk.root.join(name)).expect("there").permissions().mode();
+            let mode = |name: &str| {
+                fs::metadata(disk.root.join(name))
+                    .expect("there")
+                    .permissions()
+                    .mode()
+            };
             assert_eq!(mode("a"), mode("b"));
         }
     }
@@ -528,7 +751,12 @@ mod tests {
         assert_eq!(disk.current("golden/a/b.json"), Ok(Some(b"new".to_vec())));
         assert_eq!(disk.current("golden/a/c.json"), Ok(None));
         assert_eq!(everything(&disk), ["golden/a/b.json"]);
-        assert!(disk.replace("golden/a", b"").expect_err("a folder").to_string().contains("a folder stands there"));
+        assert!(
+            disk.replace("golden/a", b"")
+                .expect_err("a folder")
+                .to_string()
+                .contains("a folder stands there")
+        );
         assert!(disk.current("golden/a").is_err());
     }
 

@@ -8,7 +8,8 @@ use super::relative;
 use crate::repo::folders;
 use crate::world::{self, Entry, EntryKind, MemoryWorld, ReadError, Walk, World};
 
-/// The folders of the crate's root that are embedded: all of [`folders::ALL`](crate::repo::folders::ALL), by name, since a macro reads them.
+/// The folders of the crate's root that are embedded: all of
+/// [`folders::ALL`](crate::repo::folders::ALL), by name, since a macro reads them.
 static FOLDERS: [(&str, Dir<'_>); 6] = [
     ("agents", include_dir!("$CARGO_MANIFEST_DIR/agents")),
     ("contexts", include_dir!("$CARGO_MANIFEST_DIR/contexts")),
@@ -19,7 +20,8 @@ static FOLDERS: [(&str, Dir<'_>); 6] = [
 ];
 
 /// The facts known of models.
-static MODEL_FAMILIES: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/model-families.toml"));
+static MODEL_FAMILIES: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/model-families.toml"));
 
 /// The files that come with `reqc`.
 #[derive(Debug, Clone)]
@@ -32,14 +34,19 @@ impl Embedded {
     pub fn bundled() -> Embedded {
         let mut files = MemoryWorld::default();
         files.insert_static(folders::MODEL_FAMILIES.to_owned(), MODEL_FAMILIES);
-        FOLDERS.iter().for_each(|(name, folder)| add(&mut files, name, folder));
+        FOLDERS
+            .iter()
+            .for_each(|(name, folder)| add(&mut files, name, folder));
         Embedded { files }
     }
 }
 
 fn add(files: &mut MemoryWorld, name: &str, folder: &'static Dir<'static>) {
     for file in folder.files() {
-        files.insert_static(world::join(name, &relative(Path::new(""), file.path())), file.contents());
+        files.insert_static(
+            world::join(name, &relative(Path::new(""), file.path())),
+            file.contents(),
+        );
     }
     folder.dirs().for_each(|inner| add(files, name, inner));
 }
@@ -76,7 +83,10 @@ mod tests {
         let disk = Disk::open(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("the crate's root");
         let bundled = Embedded::bundled();
         assert_eq!(FOLDERS.each_ref().map(|(name, _)| *name), folders::ALL);
-        assert_eq!(bundled.read(folders::MODEL_FAMILIES), disk.read(folders::MODEL_FAMILIES));
+        assert_eq!(
+            bundled.read(folders::MODEL_FAMILIES),
+            disk.read(folders::MODEL_FAMILIES)
+        );
         for (folder, _) in &FOLDERS {
             let found = bundled.walk(folder);
             assert!(!found.entries.is_empty());

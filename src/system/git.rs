@@ -1,8 +1,9 @@
 //! A repository as it was at a git revision, read from git's objects; the work tree is not touched.
 //!
-//! What git would read besides objects may be a stranger's: a configuration that names programs, hooks, other repositories.
-//! So git never sees the repository itself. It is pointed at a folder of our own, with a configuration of ours and a copy of
-//! the refs, and at the folder of the objects, in which links and pipes were looked for before.
+//! What git would read besides objects may be a stranger's: a configuration that names programs,
+//! hooks, other repositories. So git never sees the repository itself. It is pointed at a folder of
+//! our own, with a configuration of ours and a copy of the refs, and at the folder of the objects,
+//! in which links and pipes were looked for before.
 
 mod objects;
 mod program;
@@ -25,17 +26,22 @@ use crate::world::{AccessError, MemoryWorld};
 pub struct GitRevision;
 
 impl GitRevision {
-    /// Returns what `root`, a git work tree or a folder in one, held at revision `rev`: the folders and root files that an
-    /// agent repository has. Links that stay inside `root` are followed, others are left out.
+    /// Returns what `root`, a git work tree or a folder in one, held at revision `rev`: the folders
+    /// and root files that an agent repository has. Links that stay inside `root` are followed,
+    /// others are left out.
     ///
     /// # Errors
-    /// One phrase, with git's own words: git cannot be run, `root` is in no repository that can be read, `rev` names no
-    /// commit, objects are missing, or what they hold is too much.
+    /// One phrase, with git's own words: git cannot be run, `root` is in no repository that can be
+    /// read, `rev` names no commit, objects are missing, or what they hold is too much.
     pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, AccessError> {
         let (repository, stand_in) = stand_in(root, &[rev])?;
         let commit = stand_in.commit(rev).map_err(|why| no_commit(rev, &why))?;
-        let failed =
-            |why: AccessError| AccessError::from(format!("`{rev}` cannot be read: {why}{}", stand_in.advice(rev)));
+        let failed = |why: AccessError| {
+            AccessError::from(format!(
+                "`{rev}` cannot be read: {why}{}",
+                stand_in.advice(rev)
+            ))
+        };
         let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
         let mut trees = Trees::of_commit(objects, &commit, repository.prefix()).map_err(failed)?;
         trees.world().map_err(failed)
@@ -50,7 +56,9 @@ impl GitRevision {
         let entries = stand_in.staged(&repository).map_err(no_index)?;
         let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(no_index)?;
         let mut trees = Trees::of_index(objects, entries, repository.prefix()).map_err(no_index)?;
-        trees.world().map_err(|why| no_index(format!("{why}{}", stand_in.advice("HEAD"))))
+        trees
+            .world()
+            .map_err(|why| no_index(format!("{why}{}", stand_in.advice("HEAD"))))
     }
 
     /// The commit at which two revisions began to differ; `None` if that is the first of them.
@@ -61,7 +69,8 @@ impl GitRevision {
         let (_, stand_in) = stand_in(root, &[one, other])?;
         let (first, second) = (commit(one, &stand_in)?, commit(other, &stand_in)?);
         let base = stand_in.merge_base(&first, &second);
-        let base = base.map_err(|why| format!("`{one}` and `{other}` have no commit in common: {why}"))?;
+        let base =
+            base.map_err(|why| format!("`{one}` and `{other}` have no commit in common: {why}"))?;
         Ok((base != first).then_some(base))
     }
 }
@@ -76,19 +85,26 @@ fn no_commit(rev: &str, why: &AccessError) -> AccessError {
 
 /// The repository around a folder, and what stands in for it, for some revisions.
 fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), AccessError> {
-    if let Some(rev) = revisions.iter().find(|rev| rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']))
+    if let Some(rev) = revisions
+        .iter()
+        .find(|rev| rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']))
     {
         return Err(format!("`{}` is no git revision", rev.escape_debug()).into());
     }
     let root = std::fs::canonicalize(root).map_err(|error| super::words(&error))?;
     let repository = Repository::around(&root).map_err(|why| no_repository(&root, &why))?;
     let needs_reflogs = revisions.iter().any(|rev| rev.contains("@{"));
-    let stand_in = StandIn::of(&repository, needs_reflogs).map_err(|why| no_repository(&root, &why))?;
+    let stand_in =
+        StandIn::of(&repository, needs_reflogs).map_err(|why| no_repository(&root, &why))?;
     Ok((repository, stand_in))
 }
 
 fn no_repository(root: &Path, why: &AccessError) -> AccessError {
-    format!("`{}` is in no git repository that can be read: {why}", root.display()).into()
+    format!(
+        "`{}` is in no git repository that can be read: {why}",
+        root.display()
+    )
+    .into()
 }
 
 fn no_index(why: impl std::fmt::Display) -> AccessError {
@@ -108,14 +124,32 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let disk = Disk::open(dir.path()).expect("it exists");
         must(&disk, &["init", "-q", "-b", "main"]);
-        files.iter().for_each(|(path, text)| disk.replace(path, text.as_bytes()).expect("writable"));
+        files
+            .iter()
+            .for_each(|(path, text)| disk.replace(path, text.as_bytes()).expect("writable"));
         (dir, disk)
     }
 
     fn must(disk: &Disk, args: &[&str]) -> String {
-        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
-        let output = Command::new("git").current_dir(disk.root()).args(identity).args(args).output().expect("git runs");
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let identity = [
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        ];
+        let output = Command::new("git")
+            .current_dir(disk.root())
+            .args(identity)
+            .args(args)
+            .output()
+            .expect("git runs");
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
@@ -142,8 +176,14 @@ mod tests {
         disk.replace("agents/a.toml", b"new").expect("writable");
         disk.remove("reqc.toml").expect("removable");
         let world = GitRevision::load(disk.root(), "HEAD").expect("a commit");
-        assert_eq!(paths(&world), ["agents/a.toml", "agents/é x.toml", "reqc.toml"]);
-        assert_eq!(world.read("agents/a.toml").as_deref(), Ok(b"old".as_slice()));
+        assert_eq!(
+            paths(&world),
+            ["agents/a.toml", "agents/é x.toml", "reqc.toml"]
+        );
+        assert_eq!(
+            world.read("agents/a.toml").as_deref(),
+            Ok(b"old".as_slice())
+        );
         assert_eq!(disk.read("agents/a.toml").as_deref(), Ok(b"new".as_slice()));
     }
 
@@ -158,21 +198,39 @@ mod tests {
     #[test]
     fn many_and_large_files_do_not_block() {
         let large = "x".repeat(300_000);
-        let names: Vec<String> = (0..300).map(|index| format!("agents/{index:03}.toml")).collect();
-        let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), large.as_str())).collect();
+        let names: Vec<String> = (0..300)
+            .map(|index| format!("agents/{index:03}.toml"))
+            .collect();
+        let files: Vec<(&str, &str)> = names
+            .iter()
+            .map(|name| (name.as_str(), large.as_str()))
+            .collect();
         let (_dir, disk) = repository(&files);
         disk.replace("agents/empty.toml", b"").expect("writable");
         commit_all(&disk);
         let world = GitRevision::load(disk.root(), "HEAD").expect("a commit");
-        assert_eq!(world.iter().filter(|(_, bytes)| bytes.len() == large.len()).count(), 300);
-        assert_eq!(world.read("agents/empty.toml").as_deref(), Ok(b"".as_slice()));
+        assert_eq!(
+            world
+                .iter()
+                .filter(|(_, bytes)| bytes.len() == large.len())
+                .count(),
+            300
+        );
+        assert_eq!(
+            world.read("agents/empty.toml").as_deref(),
+            Ok(b"".as_slice())
+        );
     }
 
     #[cfg(unix)]
     #[test]
     fn links_are_followed_as_on_disk() {
         use std::os::unix::fs::symlink;
-        let (_dir, disk) = repository(&[("agents/a.toml", "a"), ("common/b.toml", "b"), ("common/deep/c.toml", "c")]);
+        let (_dir, disk) = repository(&[
+            ("agents/a.toml", "a"),
+            ("common/b.toml", "b"),
+            ("common/deep/c.toml", "c"),
+        ]);
         let links = [
             ("../common/b.toml", "agents/file.toml"),
             ("../common", "agents/folder"),
@@ -181,7 +239,11 @@ mod tests {
             ("../../agents", "common/deep/back"),
             ("common", "partials"),
         ];
-        let lost = [("/etc/hostname", "agents/absolute"), ("../../x", "agents/out"), ("none", "agents/broken")];
+        let lost = [
+            ("/etc/hostname", "agents/absolute"),
+            ("../../x", "agents/out"),
+            ("none", "agents/broken"),
+        ];
         for (target, at) in links.into_iter().chain(lost) {
             symlink(target, disk.root().join(at)).expect("a link");
         }
@@ -189,7 +251,11 @@ mod tests {
         let world = GitRevision::load(disk.root(), "HEAD").expect("a commit");
         for folder in ["agents", "partials"] {
             let mut on_disk = disk.walk(folder).entries;
-            on_disk.retain(|entry| !lost.iter().any(|(_, at)| entry.path.ends_with(&at["agents".len()..])));
+            on_disk.retain(|entry| {
+                !lost
+                    .iter()
+                    .any(|(_, at)| entry.path.ends_with(&at["agents".len()..]))
+            });
             assert_eq!(world.walk(folder).entries, on_disk);
             for entry in on_disk {
                 assert_eq!(world.read(&entry.path), disk.read(&entry.path));
@@ -201,16 +267,25 @@ mod tests {
     fn failures_are_told_in_one_phrase() {
         let (_dir, disk) = repository(&[("agents/a.toml", "")]);
         commit_all(&disk);
-        let failure = |root: &Path, rev: &str| GitRevision::load(root, rev).expect_err("it fails").to_string();
-        assert_eq!(failure(disk.root(), "--help"), "`--help` is no git revision");
+        let failure = |root: &Path, rev: &str| {
+            GitRevision::load(root, rev)
+                .expect_err("it fails")
+                .to_string()
+        };
+        assert_eq!(
+            failure(disk.root(), "--help"),
+            "`--help` is no git revision"
+        );
         assert_eq!(failure(disk.root(), ""), "`` is no git revision");
         assert!(failure(disk.root(), "none").starts_with("`none` names no commit: git says: "));
-        assert!(failure(disk.root(), "HEAD:agents").starts_with("`HEAD:agents` names no commit: git says: "));
-        let plain = tempfile::tempdir().expect("a temporary folder");
         assert!(
-            failure(plain.path(), "HEAD")
-                .ends_with("is in no git repository that can be read: there is no `.git` in it or above")
+            failure(disk.root(), "HEAD:agents")
+                .starts_with("`HEAD:agents` names no commit: git says: ")
         );
+        let plain = tempfile::tempdir().expect("a temporary folder");
+        assert!(failure(plain.path(), "HEAD").ends_with(
+            "is in no git repository that can be read: there is no `.git` in it or above"
+        ));
     }
 
     #[test]
@@ -219,9 +294,18 @@ mod tests {
         two_commits(&disk);
         let short = must(&disk, &["rev-parse", "--short", "HEAD~1"]);
         let described = format!("v1-0-g{short}");
-        for name in FIRST_COMMIT.iter().copied().chain([described.as_str(), &short]) {
-            let world = GitRevision::load(disk.root(), name).unwrap_or_else(|why| panic!("{name}: {why}"));
-            assert_eq!(world.read("agents/a.toml").as_deref(), Ok(b"1".as_slice()), "{name}");
+        for name in FIRST_COMMIT
+            .iter()
+            .copied()
+            .chain([described.as_str(), &short])
+        {
+            let world =
+                GitRevision::load(disk.root(), name).unwrap_or_else(|why| panic!("{name}: {why}"));
+            assert_eq!(
+                world.read("agents/a.toml").as_deref(),
+                Ok(b"1".as_slice()),
+                "{name}"
+            );
         }
         let second = GitRevision::load(disk.root(), "main").expect("it is there");
         assert_eq!(second.read("agents/a.toml").as_deref(), Ok(b"2".as_slice()));
@@ -256,17 +340,35 @@ mod tests {
         "main@{now}~1",
     ];
 
-    /// Two commits on `main`; the first is tagged, fetched, and where a remote branch and another branch stand.
+    /// Two commits on `main`; the first is tagged, fetched, and where a remote branch and another
+    /// branch stand.
     fn two_commits(disk: &Disk) {
         commit_all(disk);
         must(disk, &["tag", "-a", "-m", "tagged", "v1"]);
         must(disk, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
-        must(disk, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);
+        must(
+            disk,
+            &[
+                "symbolic-ref",
+                "refs/remotes/origin/HEAD",
+                "refs/remotes/origin/main",
+            ],
+        );
         must(disk, &["pack-refs", "--all"]);
-        let fetched = format!("{}\t\tbranch 'main' of x\n", must(disk, &["rev-parse", "HEAD"]));
+        let fetched = format!(
+            "{}\t\tbranch 'main' of x\n",
+            must(disk, &["rev-parse", "HEAD"])
+        );
         fs::write(disk.root().join(".git/FETCH_HEAD"), fetched).expect("writable");
         must(disk, &["config", "remote.origin.url", "x"]);
-        must(disk, &["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"]);
+        must(
+            disk,
+            &[
+                "config",
+                "remote.origin.fetch",
+                "+refs/heads/*:refs/remotes/origin/*",
+            ],
+        );
         must(disk, &["config", "branch.main.remote", "origin"]);
         must(disk, &["config", "branch.main.merge", "refs/heads/main"]);
         must(disk, &["checkout", "-q", "-b", "side"]);
@@ -280,15 +382,37 @@ mod tests {
         let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
         commit_all(&disk);
         let scratch = tempfile::tempdir().expect("a temporary folder");
-        let [tree, shallow, above] = ["tree", "shallow", "above"].map(|name| scratch.path().join(name));
+        let [tree, shallow, above] =
+            ["tree", "shallow", "above"].map(|name| scratch.path().join(name));
         let [tree_text, shallow_text, disk_text] =
             [&tree, &shallow, disk.root()].map(|path| path.display().to_string());
         must(&disk, &["worktree", "add", "-q", "--detach", &tree_text]);
-        must(&disk, &["clone", "-q", "--depth", "1", &format!("file://{disk_text}"), &shallow_text]);
+        must(
+            &disk,
+            &[
+                "clone",
+                "-q",
+                "--depth",
+                "1",
+                &format!("file://{disk_text}"),
+                &shallow_text,
+            ],
+        );
         fs::create_dir(&above).expect("writable");
         let above = Disk::open(&above).expect("it is there");
         must(&above, &["init", "-q"]);
-        must(&above, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &disk_text, "sub"]);
+        must(
+            &above,
+            &[
+                "-c",
+                "protocol.file.allow=always",
+                "submodule",
+                "--quiet",
+                "add",
+                &disk_text,
+                "sub",
+            ],
+        );
         for root in [tree, shallow, above.root().join("sub")] {
             let world = GitRevision::load(&root, "HEAD").expect("a commit");
             assert_eq!(paths(&world), ["agents/a.toml"], "{}", root.display());
@@ -303,12 +427,40 @@ mod tests {
         let base = fs::canonicalize(scratch.path()).expect("it is there");
         let (own, tree) = (base.join("data"), base.join("tree"));
         let [own_text, tree_text] = [&own, &tree].map(|path| path.display().to_string());
-        must(&disk, &["clone", "-q", "--separate-git-dir", &own_text, &disk.root().display().to_string(), &tree_text]);
-        let why = GitRevision::load(&tree, "HEAD").expect_err("anybody can write such a file").to_string();
+        must(
+            &disk,
+            &[
+                "clone",
+                "-q",
+                "--separate-git-dir",
+                &own_text,
+                &disk.root().display().to_string(),
+                &tree_text,
+            ],
+        );
+        let why = GitRevision::load(&tree, "HEAD")
+            .expect_err("anybody can write such a file")
+            .to_string();
         let command = format!("`git --git-dir={own_text} config core.worktree {tree_text}`");
-        assert!(why.contains("does not say that it belongs to this work tree") && why.contains(&command), "{why}");
-        must(&disk, &["--git-dir", &own_text, "config", "core.worktree", &tree_text]);
-        assert_eq!(paths(&GitRevision::load(&tree, "HEAD").expect("a commit")), ["agents/a.toml"]);
+        assert!(
+            why.contains("does not say that it belongs to this work tree")
+                && why.contains(&command),
+            "{why}"
+        );
+        must(
+            &disk,
+            &[
+                "--git-dir",
+                &own_text,
+                "config",
+                "core.worktree",
+                &tree_text,
+            ],
+        );
+        assert_eq!(
+            paths(&GitRevision::load(&tree, "HEAD").expect("a commit")),
+            ["agents/a.toml"]
+        );
     }
 
     #[test]
@@ -317,12 +469,32 @@ mod tests {
         commit_all(&disk);
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let clone = scratch.path().join("clone");
-        must(&disk, &["clone", "-q", "--shared", &disk.root().display().to_string(), &clone.display().to_string()]);
-        let why = GitRevision::load(&clone, "HEAD").expect_err("anybody can write such a file").to_string();
-        assert!(why.contains("`git repack -a -d`, and then delete `"), "{why}");
-        must(&Disk::open(&clone).expect("it is there"), &["repack", "-a", "-d", "-q"]);
+        must(
+            &disk,
+            &[
+                "clone",
+                "-q",
+                "--shared",
+                &disk.root().display().to_string(),
+                &clone.display().to_string(),
+            ],
+        );
+        let why = GitRevision::load(&clone, "HEAD")
+            .expect_err("anybody can write such a file")
+            .to_string();
+        assert!(
+            why.contains("`git repack -a -d`, and then delete `"),
+            "{why}"
+        );
+        must(
+            &Disk::open(&clone).expect("it is there"),
+            &["repack", "-a", "-d", "-q"],
+        );
         fs::remove_file(why.rsplit('`').nth(1).expect("a path")).expect("it is there");
-        assert_eq!(paths(&GitRevision::load(&clone, "HEAD").expect("a commit")), ["agents/a.toml"]);
+        assert_eq!(
+            paths(&GitRevision::load(&clone, "HEAD").expect("a commit")),
+            ["agents/a.toml"]
+        );
     }
 
     #[test]
@@ -332,22 +504,54 @@ mod tests {
             let disk = Disk::open(dir.path()).expect("it exists");
             let scratch = tempfile::tempdir().expect("a temporary folder");
             let tree = scratch.path().join("tree");
-            must(&disk, &["init", "-q", "-b", "main", &format!("--ref-format={format}")]);
+            must(
+                &disk,
+                &[
+                    "init",
+                    "-q",
+                    "-b",
+                    "main",
+                    &format!("--ref-format={format}"),
+                ],
+            );
             disk.replace("agents/a.toml", b"1").expect("writable");
             commit_all(&disk);
-            must(&disk, &["worktree", "add", "-q", "-b", "side", &tree.display().to_string()]);
+            must(
+                &disk,
+                &[
+                    "worktree",
+                    "add",
+                    "-q",
+                    "-b",
+                    "side",
+                    &tree.display().to_string(),
+                ],
+            );
             disk.replace("agents/a.toml", b"2").expect("writable");
             commit_all(&disk);
             let further = Disk::open(&tree).expect("it is there");
             must(&further, &["update-ref", "refs/bisect/bad", "HEAD"]);
-            for (rev, text) in
-                [("HEAD", "1"), ("HEAD@{0}", "1"), ("side", "1"), ("refs/bisect/bad", "1"), ("main-worktree/HEAD", "2")]
-            {
-                let world = GitRevision::load(&tree, rev).unwrap_or_else(|why| panic!("{format} {rev}: {why}"));
-                assert_eq!(world.read("agents/a.toml").as_deref(), Ok(text.as_bytes()), "{format} {rev}");
+            for (rev, text) in [
+                ("HEAD", "1"),
+                ("HEAD@{0}", "1"),
+                ("side", "1"),
+                ("refs/bisect/bad", "1"),
+                ("main-worktree/HEAD", "2"),
+            ] {
+                let world = GitRevision::load(&tree, rev)
+                    .unwrap_or_else(|why| panic!("{format} {rev}: {why}"));
+                assert_eq!(
+                    world.read("agents/a.toml").as_deref(),
+                    Ok(text.as_bytes()),
+                    "{format} {rev}"
+                );
             }
             let world = GitRevision::load(disk.root(), "HEAD").expect("a commit");
-            assert_eq!(world.read("agents/a.toml").as_deref(), Ok(b"2".as_slice()), "{format}");
+            assert_eq!(
+                world.read("agents/a.toml").as_deref(),
+                Ok(b"2".as_slice()),
+                "{format}"
+            );
         }
     }
 
@@ -366,7 +570,12 @@ mod tests {
             symlink(other.root().join(".git").join(folder), &ours).expect("a link");
             for rev in [theirs.as_str(), "HEAD", "main@{0}"] {
                 let found = GitRevision::load(disk.root(), rev);
-                assert!(found.as_ref().map_or(true, |world| paths(world) == ["agents/a.toml"]), "{folder} {rev}");
+                assert!(
+                    found
+                        .as_ref()
+                        .map_or(true, |world| paths(world) == ["agents/a.toml"]),
+                    "{folder} {rev}"
+                );
             }
         }
     }
@@ -379,7 +588,12 @@ mod tests {
             let holes = fs::File::create(disk.root().join(".git").join(name)).expect("writable");
             holes.set_len(30 << 20).expect("a file of holes");
         }
-        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too much").to_string().contains("the limit is"));
+        assert!(
+            GitRevision::load(disk.root(), "HEAD")
+                .expect_err("too much")
+                .to_string()
+                .contains("the limit is")
+        );
     }
 
     #[test]
@@ -387,7 +601,11 @@ mod tests {
         let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
         commit_all(&disk);
         let blob = must(&disk, &["rev-parse", "HEAD:agents/a.toml"]);
-        fs::remove_file(disk.root().join(format!(".git/objects/{}/{}", &blob[..2], &blob[2..]))).expect("it is loose");
+        fs::remove_file(
+            disk.root()
+                .join(format!(".git/objects/{}/{}", &blob[..2], &blob[2..])),
+        )
+        .expect("it is loose");
         let ran = disk.root().join("ran");
         must(&disk, &["config", "extensions.partialClone", "origin"]);
         must(&disk, &["config", "core.repositoryFormatVersion", "1"]);
@@ -401,10 +619,22 @@ mod tests {
             "alias.cat-file",
             "diff.external",
         ] {
-            must(&disk, &["config", key, &format!("touch '{}'; git-upload-pack", ran.display())]);
+            must(
+                &disk,
+                &[
+                    "config",
+                    key,
+                    &format!("touch '{}'; git-upload-pack", ran.display()),
+                ],
+            );
         }
-        let why = GitRevision::load(disk.root(), "HEAD").expect_err("an object is missing").to_string();
-        assert!(why.contains("is missing; the clone is partial, and reqc fetches nothing"), "{why}");
+        let why = GitRevision::load(disk.root(), "HEAD")
+            .expect_err("an object is missing")
+            .to_string();
+        assert!(
+            why.contains("is missing; the clone is partial, and reqc fetches nothing"),
+            "{why}"
+        );
         assert!(!ran.exists());
     }
 
@@ -414,12 +644,21 @@ mod tests {
         commit_all(&disk);
         let scratch = tempfile::tempdir().expect("a temporary folder");
         for name in ["HEAD", "config", "objects", "refs"] {
-            fs::rename(disk.root().join(".git").join(name), scratch.path().join(name)).expect("it moves");
+            fs::rename(
+                disk.root().join(".git").join(name),
+                scratch.path().join(name),
+            )
+            .expect("it moves");
         }
-        let why = GitRevision::load(scratch.path(), "HEAD").expect_err("a bare repository").to_string();
+        let why = GitRevision::load(scratch.path(), "HEAD")
+            .expect_err("a bare repository")
+            .to_string();
         assert!(why.contains("there is no `.git`"), "{why}");
         fs::write(scratch.path().join(".git"), "gitdir: .\n").expect("writable");
-        assert!(GitRevision::load(scratch.path(), "HEAD").is_ok(), "a folder of the work tree itself may hold it");
+        assert!(
+            GitRevision::load(scratch.path(), "HEAD").is_ok(),
+            "a folder of the work tree itself may hold it"
+        );
         let inner = scratch.path().join("inner");
         fs::create_dir(&inner).expect("writable");
         fs::write(inner.join(".git"), "gitdir: ..\n").expect("writable");
@@ -440,7 +679,11 @@ mod tests {
         let (_dir, disk) = repository(&[("agents/a.toml", "1")]);
         commit_all(&disk);
         let git = disk.root().join(".git");
-        let failure = || GitRevision::load(disk.root(), "HEAD").expect_err("it is refused").to_string();
+        let failure = || {
+            GitRevision::load(disk.root(), "HEAD")
+                .expect_err("it is refused")
+                .to_string()
+        };
         let objects = other.root().join(".git/objects").display().to_string();
         fs::create_dir_all(git.join("objects/info")).expect("writable");
         fs::write(git.join("objects/info/alternates"), format!("{objects}\n")).expect("writable");
@@ -449,15 +692,25 @@ mod tests {
         symlink(&objects, git.join("objects/zz")).expect("a link");
         assert!(failure().contains("neither a file nor a folder"));
         fs::remove_file(git.join("objects/zz")).expect("it is there");
-        fs::write(git.join("commondir"), other.root().join(".git").display().to_string()).expect("writable");
+        fs::write(
+            git.join("commondir"),
+            other.root().join(".git").display().to_string(),
+        )
+        .expect("writable");
         assert!(failure().contains("is not part of"));
         fs::remove_file(git.join("commondir")).expect("it is there");
-        let made = Command::new("mkfifo").arg(git.join("refs/heads/pipe")).status();
+        let made = Command::new("mkfifo")
+            .arg(git.join("refs/heads/pipe"))
+            .status();
         assert!(made.is_ok_and(|status| status.success()));
         fs::create_dir_all(git.join("refs/replace")).expect("writable");
         assert!(GitRevision::load(disk.root(), "HEAD").is_ok());
         fs::write(git.join("refs/heads/holes"), "")
-            .and_then(|()| fs::File::options().write(true).open(git.join("refs/heads/holes")))
+            .and_then(|()| {
+                fs::File::options()
+                    .write(true)
+                    .open(git.join("refs/heads/holes"))
+            })
             .and_then(|file| file.set_len(1 << 40))
             .expect("a file of holes");
         assert!(failure().contains("the limit is"));
@@ -471,12 +724,20 @@ mod tests {
         for level in 0..30 {
             fs::create_dir_all(disk.root().join(format!("agents/d{level}"))).expect("writable");
             for name in ["a", "b"] {
-                symlink(format!("../d{}", level + 1), disk.root().join(format!("agents/d{level}/{name}")))
-                    .expect("a link");
+                symlink(
+                    format!("../d{}", level + 1),
+                    disk.root().join(format!("agents/d{level}/{name}")),
+                )
+                .expect("a link");
             }
         }
         commit_all(&disk);
-        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too many").to_string().contains("links to folders"));
+        assert!(
+            GitRevision::load(disk.root(), "HEAD")
+                .expect_err("too many")
+                .to_string()
+                .contains("links to folders")
+        );
     }
 
     #[cfg(unix)]
@@ -490,7 +751,10 @@ mod tests {
         symlink("../.env", disk.root().join("roles/env.md")).expect("a link");
         symlink(".x", disk.root().join("roles/x")).expect("a link");
         commit_all(&disk);
-        assert_eq!(paths(&GitRevision::load(disk.root(), "HEAD").expect("a commit")), ["agents/a.toml"]);
+        assert_eq!(
+            paths(&GitRevision::load(disk.root(), "HEAD").expect("a commit")),
+            ["agents/a.toml"]
+        );
     }
 
     #[test]
@@ -500,6 +764,11 @@ mod tests {
             .and_then(|file| file.set_len(crate::world::MAX_FILE_BYTES + 1))
             .expect("a file of holes");
         commit_all(&disk);
-        assert!(GitRevision::load(disk.root(), "HEAD").expect_err("too large").to_string().contains("the limit is"));
+        assert!(
+            GitRevision::load(disk.root(), "HEAD")
+                .expect_err("too large")
+                .to_string()
+                .contains("the limit is")
+        );
     }
 }

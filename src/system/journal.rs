@@ -1,8 +1,8 @@
 //! A journal on disk: one file that grows by whole lines.
 //!
-//! Nothing is parsed here. A line is one write, then the disk is asked to keep it. What follows the last newline was left by a
-//! process that was killed, or by a write that failed: it is cut off before the next line. One process at a time has the file: the
-//! others are told so.
+//! Nothing is parsed here. A line is one write, then the disk is asked to keep it. What follows the
+//! last newline was left by a process that was killed, or by a write that failed: it is cut off
+//! before the next line. One process at a time has the file: the others are told so.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -19,7 +19,8 @@ pub struct JournalFile {
     path: PathBuf,
     /// How many bytes are known to be whole lines.
     length: u64,
-    /// `true` if the file may hold more: a piece of a line, which must not become the start of the next one.
+    /// `true` if the file may hold more: a piece of a line, which must not become the start of the
+    /// next one.
     is_torn: bool,
 }
 
@@ -28,13 +29,14 @@ pub struct JournalFile {
 pub struct OpenedJournal {
     /// The journal.
     pub journal: JournalFile,
-    /// Its bytes, empty for a new one; also those behind the last newline, which stay until a line is appended.
+    /// Its bytes, empty for a new one; also those behind the last newline, which stay until a line
+    /// is appended.
     pub bytes: Vec<u8>,
 }
 
 impl JournalFile {
-    /// Makes a new journal. A file that is empty, or that was cut off inside the first line of a session, holds nothing: it is
-    /// begun anew.
+    /// Makes a new journal. A file that is empty, or that was cut off inside the first line of a
+    /// session, holds nothing: it is begun anew.
     ///
     /// # Errors
     ///
@@ -53,7 +55,8 @@ impl JournalFile {
     ///
     /// # Errors
     ///
-    /// A phrase that names the file: it is missing, no file, not to be written, or another process has it open.
+    /// A phrase that names the file: it is missing, no file, not to be written, or another process
+    /// has it open.
     pub fn open(path: &Path) -> Result<OpenedJournal, AccessError> {
         open(path, &mut OpenOptions::new())
     }
@@ -95,7 +98,8 @@ impl JournalFile {
 
 impl Drop for JournalFile {
     fn drop(&mut self) {
-        // Closing is not enough: a process that is just being started holds a copy of every file until its program runs.
+        // Closing is not enough: a process that is just being started holds a copy of every file
+        // until its program runs.
         let _ = self.file.unlock();
     }
 }
@@ -113,11 +117,16 @@ impl Journal for JournalFile {
 
 fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessError> {
     let shown = path.display();
-    // A link that came with a repository must not decide which file grows. What is opened is what was looked at.
+    // A link that came with a repository must not decide which file grows. What is opened is what
+    // was looked at.
     let place = super::place::to_write(path, None)?;
     // A pipe would wait for its other end, a device has no end to append to.
     if fs::metadata(&place).is_ok_and(|found| !found.is_file()) {
-        let what = if place.is_dir() { "a folder" } else { "not a regular file" };
+        let what = if place.is_dir() {
+            "a folder"
+        } else {
+            "not a regular file"
+        };
         return Err(format!("`{shown}` is {what}").into());
     }
     // What people say to their agents is nobody else's business.
@@ -126,10 +135,17 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600).custom_flags(super::bounded::unlinked());
     }
-    let mut file = options.read(true).write(true).open(&place).map_err(|error| cannot_open(path, &error))?;
+    let mut file = options
+        .read(true)
+        .write(true)
+        .open(&place)
+        .map_err(|error| cannot_open(path, &error))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            return Err(format!("`{shown}` is in use, by another process or by a session of this one").into());
+            return Err(format!(
+                "`{shown}` is in use, by another process or by a session of this one"
+            )
+            .into());
         }
         // Some file systems have no locks: then it is the person who must not open a file twice.
         Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => {
@@ -141,27 +157,44 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<OpenedJournal, AccessE
     if bytes.is_empty() {
         sync_folder(&place);
     }
-    let whole_lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let whole_lines = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
     let is_torn = whole_lines < bytes.len();
-    let journal = JournalFile { file, path: path.to_owned(), length: whole_lines as u64, is_torn };
+    let journal = JournalFile {
+        file,
+        path: path.to_owned(),
+        length: whole_lines as u64,
+        is_torn,
+    };
     Ok(OpenedJournal { journal, bytes })
 }
 
 /// All bytes of a journal, read from its start.
 fn whole(file: &mut File) -> Result<Vec<u8>, ReadError> {
-    let copy = file.try_clone().map_err(|error| super::bounded::failed(&error))?;
+    let copy = file
+        .try_clone()
+        .map_err(|error| super::bounded::failed(&error))?;
     super::bounded::read_opened(copy, MAX_SESSION_BYTES)
 }
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> String {
     let shown = path.display();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     match (error.kind(), folder) {
         (ErrorKind::AlreadyExists, _) => format!("`{shown}` is there already"),
         (ErrorKind::NotFound, Some(folder)) if !folder.exists() => {
-            format!("`{shown}` cannot be made: the folder `{}` does not exist", folder.display())
+            format!(
+                "`{shown}` cannot be made: the folder `{}` does not exist",
+                folder.display()
+            )
         }
-        (ErrorKind::NotFound, _) if fs::symlink_metadata(path).is_ok() => format!("`{shown}` is a link to nothing"),
+        (ErrorKind::NotFound, _) if fs::symlink_metadata(path).is_ok() => {
+            format!("`{shown}` is a link to nothing")
+        }
         (ErrorKind::NotFound, _) => format!("`{shown}` does not exist"),
         _ => format!("`{shown}` cannot be opened: {}", words(error)),
     }
@@ -170,8 +203,12 @@ fn cannot_open(path: &Path, error: &std::io::Error) -> String {
 /// Asks the disk to keep the name of a new file too, where that is possible.
 fn sync_folder(path: &Path) {
     if cfg!(unix) {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // The lines themselves are what must not be lost; a file system that cannot do this is no reason to stop.
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        // The lines themselves are what must not be lost; a file system that cannot do this is no
+        // reason to stop.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
 }
@@ -190,7 +227,11 @@ mod tests {
         fs::write(&path, "one\ntw").expect("writable");
         let OpenedJournal { mut journal, bytes } = JournalFile::open(&path).expect("it is there");
         assert_eq!(bytes, b"one\ntw");
-        assert_eq!(fs::read(&path).expect("readable"), b"one\ntw", "nothing is cut before there is a line");
+        assert_eq!(
+            fs::read(&path).expect("readable"),
+            b"one\ntw",
+            "nothing is cut before there is a line"
+        );
         journal.append("2\n").expect("writable");
         journal.append("3\n").expect("writable");
         drop(journal);
@@ -217,8 +258,15 @@ mod tests {
     fn a_journal_is_measured_before_it_is_read() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a.jsonl");
-        File::create(&path).and_then(|file| file.set_len(MAX_SESSION_BYTES + 1)).expect("a file of holes");
-        assert!(JournalFile::open(&path).expect_err("too large").to_string().contains("the limit is"));
+        File::create(&path)
+            .and_then(|file| file.set_len(MAX_SESSION_BYTES + 1))
+            .expect("a file of holes");
+        assert!(
+            JournalFile::open(&path)
+                .expect_err("too large")
+                .to_string()
+                .contains("the limit is")
+        );
     }
 
     #[cfg(unix)]
@@ -229,7 +277,12 @@ mod tests {
         fs::create_dir_all(repository.join(".git")).expect("writable");
         fs::write(folder.path().join("a.jsonl"), "").expect("writable");
         std::os::unix::fs::symlink("../a.jsonl", repository.join("a.jsonl")).expect("a link");
-        assert!(JournalFile::open(&repository.join("a.jsonl")).expect_err("a link").to_string().contains("is a link"));
+        assert!(
+            JournalFile::open(&repository.join("a.jsonl"))
+                .expect_err("a link")
+                .to_string()
+                .contains("is a link")
+        );
         assert!(
             JournalFile::create(&repository.join(".git/a.jsonl"))
                 .expect_err("git")
@@ -247,13 +300,27 @@ mod tests {
             text.replace(&folder.path().display().to_string(), "~")
         };
         assert_eq!(said(JournalFile::open(folder.path())), "`~` is a folder");
-        assert_eq!(said(JournalFile::open(&at("none"))), "`~/none` does not exist");
+        assert_eq!(
+            said(JournalFile::open(&at("none"))),
+            "`~/none` does not exist"
+        );
         let inner = said(JournalFile::open_or_create(&at("no/a")));
-        assert_eq!(inner, "`~/no/a` cannot be made: the folder `~/no` does not exist");
+        assert_eq!(
+            inner,
+            "`~/no/a` cannot be made: the folder `~/no` does not exist"
+        );
         fs::write(at("empty"), "").expect("writable");
-        assert!(JournalFile::create(&at("empty")).is_ok(), "it holds nothing");
+        assert!(
+            JournalFile::create(&at("empty")).is_ok(),
+            "it holds nothing"
+        );
         fs::write(at("file"), "notes").expect("writable");
-        assert!(JournalFile::create(&at("file")).expect_err("taken").to_string().ends_with("is there already"));
+        assert!(
+            JournalFile::create(&at("file"))
+                .expect_err("taken")
+                .to_string()
+                .ends_with("is there already")
+        );
         assert!(JournalFile::open(&at("file/a")).is_err());
     }
 }

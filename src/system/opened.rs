@@ -33,15 +33,19 @@ impl OpenedRepository {
         Agent::new(Arc::clone(&self.compiler), name, self.environment.clone())
     }
 
-    /// A transport that takes keys from where the repository says, with the usual limits. Sessions that share one share its connections.
+    /// A transport that takes keys from where the repository says, with the usual limits. Sessions
+    /// that share one share its connections.
     ///
-    /// Nobody is asked: who opens repositories of others settles [`trust`](crate::runtime::trust) first.
+    /// Nobody is asked: who opens repositories of others settles [`trust`](crate::runtime::trust)
+    /// first.
     pub fn transport(&self) -> Transport {
         let secrets = Arc::new(super::SystemSecrets::new(&self.root));
-        Transport::new(secrets, TransportOptions::default()).with_clock(Arc::new(super::SystemClock))
+        Transport::new(secrets, TransportOptions::default())
+            .with_clock(Arc::new(super::SystemClock))
     }
 
-    /// The tools of the repository's `tools.toml`, with those of its MCP servers, which are started. Nobody is asked, as above. They run until
+    /// The tools of the repository's `tools.toml`, with those of its MCP servers, which are
+    /// started. Nobody is asked, as above. They run until
     /// [`RunningTools`](super::RunningTools) is closed or dropped.
     ///
     /// ```no_run
@@ -61,7 +65,10 @@ impl OpenedRepository {
     /// There is no such file, it has mistakes, or a server cannot be used.
     pub async fn start_tools(&self, transport: &Transport) -> Result<super::RunningTools, Error> {
         let opened = super::OpenedTools::open(self.root.join("tools.toml"));
-        opened.map_err(|why| Error::new(Category::Config, why))?.start(transport).await
+        opened
+            .map_err(|why| Error::new(Category::Config, why))?
+            .start(transport)
+            .await
     }
 
     /// A new session with an agent, with a transport of its own, that nobody writes down.
@@ -70,10 +77,15 @@ impl OpenedRepository {
     ///
     /// As [`Agent::new`].
     pub fn session(&self, agent: &str) -> Result<Session, Error> {
-        Ok(Session::new(self.agent(agent)?, self.transport(), Conversation::default()))
+        Ok(Session::new(
+            self.agent(agent)?,
+            self.transport(),
+            Conversation::default(),
+        ))
     }
 
-    /// A gap that an agent for completions fills, with a transport of its own: `proceed()` asks what stands between the two texts.
+    /// A gap that an agent for completions fills, with a transport of its own: `proceed()` asks
+    /// what stands between the two texts.
     ///
     /// # Errors
     ///
@@ -84,20 +96,32 @@ impl OpenedRepository {
         prefix: impl Into<String>,
         suffix: impl Into<String>,
     ) -> Result<Session, Error> {
-        let task = Task::Completion { prefix: prefix.into(), suffix: suffix.into() };
-        let conversation = Conversation { task, ..Conversation::default() };
-        Ok(Session::new(self.agent(agent)?, self.transport(), conversation))
+        let task = Task::Completion {
+            prefix: prefix.into(),
+            suffix: suffix.into(),
+        };
+        let conversation = Conversation {
+            task,
+            ..Conversation::default()
+        };
+        Ok(Session::new(
+            self.agent(agent)?,
+            self.transport(),
+            conversation,
+        ))
     }
 
-    /// The session of a file with an agent, with a transport of its own: the one that the file holds, or a new one. Each step of it is in the
-    /// file before the model sees it. [`SessionFile`] is the same for a transport of the host's.
+    /// The session of a file with an agent, with a transport of its own: the one that the file
+    /// holds, or a new one. Each step of it is in the file before the model sees it.
+    /// [`SessionFile`] is the same for a transport of the host's.
     ///
     /// # Errors
     ///
     /// As [`Agent::new`] and [`SessionFile::open_or_create`]; the file cannot be written.
     pub fn session_in(&self, agent: &str, file: impl AsRef<Path>) -> Result<Session, Error> {
         let agent = self.agent(agent)?;
-        let file = SessionFile::open_or_create(file).map_err(|why| Error::new(Category::Config, why))?;
+        let file =
+            SessionFile::open_or_create(file).map_err(|why| Error::new(Category::Config, why))?;
         file.session(agent, self.transport())
     }
 }
@@ -122,12 +146,16 @@ impl SessionFile {
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, AccessError> {
         let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;
-        let loaded = Log::parse(&opened.bytes).map_err(|why| why.of_file(&path.display().to_string()))?;
+        let loaded =
+            Log::parse(&opened.bytes).map_err(|why| why.of_file(&path.display().to_string()))?;
         let start = match loaded.log {
             Some(log) => SessionStart::Resumed(log, Conversation::default()),
             None => SessionStart::New(Conversation::default()),
         };
-        Ok(SessionFile { start, journal: opened.journal })
+        Ok(SessionFile {
+            start,
+            journal: opened.journal,
+        })
     }
 
     /// The session: each step of it is in the file before the model sees it.
@@ -140,7 +168,8 @@ impl SessionFile {
     }
 }
 
-/// Loads the repository around a folder. The folder is the project that its agents work in. Mistakes of the repository are in
+/// Loads the repository around a folder. The folder is the project that its agents work in.
+/// Mistakes of the repository are in
 /// [`Compiler::findings`].
 ///
 /// # Errors
@@ -149,24 +178,52 @@ impl SessionFile {
 pub fn open_repository(folder: impl AsRef<Path>) -> Result<OpenedRepository, AccessError> {
     let folder = folder.as_ref();
     let root = find_root(folder, false)?;
-    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
-    let compiler = Compiler::load(Arc::new(Disk::open(&root)?), Arc::new(Embedded::bundled()), options);
+    let options = LoadOptions {
+        with_bundled: true,
+        ..LoadOptions::default()
+    };
+    let compiler = Compiler::load(
+        Arc::new(Disk::open(&root)?),
+        Arc::new(Embedded::bundled()),
+        options,
+    );
     let environment = project_environment(folder, &root)?;
-    Ok(OpenedRepository { root, compiler: Arc::new(compiler), environment })
+    Ok(OpenedRepository {
+        root,
+        compiler: Arc::new(compiler),
+        environment,
+    })
 }
 
-/// Returns what prompts see of a project on disk, with the paths as they are; `config` is the folder of the repository.
+/// Returns what prompts see of a project on disk, with the paths as they are; `config` is the
+/// folder of the repository.
 ///
 /// # Errors
 ///
 /// A phrase, if the project's folder does not exist or cannot be read.
-pub fn project_environment(project: &Path, config: &Path) -> Result<PromptEnvironment, AccessError> {
+pub fn project_environment(
+    project: &Path,
+    config: &Path,
+) -> Result<PromptEnvironment, AccessError> {
     let disk = Disk::open(project)?;
-    let name = disk.root().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = disk
+        .root()
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
-    let folders = Folders { project: text(disk.root()), config: text(config), home: text(&home) };
+    let folders = Folders {
+        project: text(disk.root()),
+        config: text(config),
+        home: text(&home),
+    };
     let project: Arc<dyn World> = Arc::new(disk);
-    Ok(PromptEnvironment { project, project_name: name.into(), language: Arc::from(""), folders })
+    Ok(PromptEnvironment {
+        project,
+        project_name: name.into(),
+        language: Arc::from(""),
+        folders,
+    })
 }
 
 fn text(path: &Path) -> Arc<str> {
@@ -188,10 +245,16 @@ mod tests {
         assert!(opened.compiler.findings().is_empty() && !opened.compiler.agents().is_empty());
         let place = project.canonicalize().expect("it is there");
         assert_eq!(
-            (&*opened.environment.project_name, Path::new(&*opened.environment.folders.project)),
+            (
+                &*opened.environment.project_name,
+                Path::new(&*opened.environment.folders.project)
+            ),
             ("project", &*place)
         );
-        assert_eq!(opened.root, folder.path().canonicalize().expect("it is there"));
+        assert_eq!(
+            opened.root,
+            folder.path().canonicalize().expect("it is there")
+        );
         assert!(open_repository(folder.path().join("none")).is_err());
     }
 }

@@ -11,23 +11,32 @@ const MAX_LINKS: usize = 40;
 
 /// The path with `..` and links resolved; the last parts of it need not exist.
 ///
-/// A link that lies in a repository is refused, also where a link of the person leads to it: it came with the repository, and
-/// must not decide where files go. Other links are the system's or the person's. Nothing is written into a `.git` either. `root`
-/// is a repository even if nothing marks it as one.
+/// A link that lies in a repository is refused, also where a link of the person leads to it: it
+/// came with the repository, and must not decide where files go. Other links are the system's or
+/// the person's. Nothing is written into a `.git` either. `root` is a repository even if nothing
+/// marks it as one.
 ///
 /// # Errors
 ///
 /// A phrase that names the place.
 pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, AccessError> {
     let place = followed(path, root, "written to")?;
-    match place.components().any(|part| is_git(&part.as_os_str().to_string_lossy())) {
-        true => Err(format!("`{}` is not written to: it lies in a `.git`", path.display()).into()),
+    match place
+        .components()
+        .any(|part| is_git(&part.as_os_str().to_string_lossy()))
+    {
+        true => Err(format!(
+            "`{}` is not written to: it lies in a `.git`",
+            path.display()
+        )
+        .into()),
         false => Ok(place),
     }
 }
 
-/// Where a file lies that the command line names to be read: links that came with a repository are not followed, whatever
-/// they lead to. The folder that the command was started in counts as one, and so does `root`.
+/// Where a file lies that the command line names to be read: links that came with a repository are
+/// not followed, whatever they lead to. The folder that the command was started in counts as one,
+/// and so does `root`.
 ///
 /// # Errors
 ///
@@ -38,14 +47,19 @@ pub(crate) fn to_read(path: &Path, root: &Path) -> Result<PathBuf, AccessError> 
 
 /// The folder that the command was started in, unless that is everything.
 fn started_in() -> Option<PathBuf> {
-    std::env::current_dir().ok().filter(|folder| folder.parent().is_some())
+    std::env::current_dir()
+        .ok()
+        .filter(|folder| folder.parent().is_some())
 }
 
 /// A path with its links followed one by one, but for those that lie in a repository.
 fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, AccessError> {
     let shown = path.display();
-    let whole = std::path::absolute(path).map_err(|error| format!("`{shown}` is no path: {}", words(&error)))?;
-    let root = root.and_then(|root| fs::canonicalize(root).ok()).filter(|root| root.parent().is_some());
+    let whole = std::path::absolute(path)
+        .map_err(|error| format!("`{shown}` is no path: {}", words(&error)))?;
+    let root = root
+        .and_then(|root| fs::canonicalize(root).ok())
+        .filter(|root| root.parent().is_some());
     let roots: Vec<PathBuf> = root.into_iter().chain(started_in()).collect();
     let (mut ahead, mut place, mut links) = (parts_of(&whole), PathBuf::new(), 0);
     while let Some(part) = ahead.pop() {
@@ -67,14 +81,19 @@ fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, Acc
             true => Err("it goes through too many links".into()),
             false => target(&next, &place, &roots),
         };
-        ahead.extend(parts_of(&target.map_err(|why| format!("`{shown}` is not {what}: {why}"))?));
+        ahead.extend(parts_of(
+            &target.map_err(|why| format!("`{shown}` is not {what}: {why}"))?,
+        ));
     }
     Ok(place)
 }
 
 /// The parts of a path, the first one last.
 fn parts_of(path: &Path) -> Vec<PathBuf> {
-    path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+    path.components()
+        .rev()
+        .map(|part| PathBuf::from(part.as_os_str()))
+        .collect()
 }
 
 /// Returns what a link in a folder says, if it may be followed.
@@ -83,16 +102,20 @@ fn target(link: &Path, folder: &Path, roots: &[PathBuf]) -> Result<PathBuf, Acce
     if roots.iter().any(|root| folder.starts_with(root)) || folder.ancestors().any(is_repository) {
         return Err(format!("`{shown}` is a link that lies in a repository").into());
     }
-    fs::read_link(link).map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)).into())
+    fs::read_link(link)
+        .map_err(|error| format!("the link `{shown}` cannot be followed: {}", words(&error)).into())
 }
 
 /// Returns `true` if a folder is marked as the root of a repository.
 pub(super) fn is_repository(folder: &Path) -> bool {
-    [".git", "reqc.toml"].iter().any(|name| fs::symlink_metadata(folder.join(name)).is_ok())
+    [".git", "reqc.toml"]
+        .iter()
+        .any(|name| fs::symlink_metadata(folder.join(name)).is_ok())
 }
 
-/// Returns `true` if a name is that of a repository's own folder, on any file system: some ignore case, some dots and spaces at the end,
-/// some a few invisible characters, and some have a short form of it.
+/// Returns `true` if a name is that of a repository's own folder, on any file system: some ignore
+/// case, some dots and spaces at the end, some a few invisible characters, and some have a short
+/// form of it.
 fn is_git(name: &str) -> bool {
     let visible: String = name
         .chars()
@@ -110,8 +133,16 @@ mod tests {
 
     #[test]
     fn the_folder_of_git_is_known_by_any_of_its_names() {
-        assert!([".git", ".GIT", ".git.", ".Git ", "GIT~1", ".g\u{200c}it"].iter().all(|name| is_git(name)));
-        assert!(![".github", "git", ".gitignore", "a.git"].iter().any(|name| is_git(name)));
+        assert!(
+            [".git", ".GIT", ".git.", ".Git ", "GIT~1", ".g\u{200c}it"]
+                .iter()
+                .all(|name| is_git(name))
+        );
+        assert!(
+            ![".github", "git", ".gitignore", "a.git"]
+                .iter()
+                .any(|name| is_git(name))
+        );
     }
 
     #[cfg(unix)]
@@ -119,15 +150,28 @@ mod tests {
     fn links_of_a_repository_are_not_followed() {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let base = fs::canonicalize(scratch.path()).expect("it is there");
-        let link = |target: &str, at: &str| std::os::unix::fs::symlink(target, base.join(at)).expect("a link");
+        let link = |target: &str, at: &str| {
+            std::os::unix::fs::symlink(target, base.join(at)).expect("a link");
+        };
         fs::create_dir_all(base.join("repo/.git/hooks")).expect("writable");
         fs::create_dir_all(base.join("plain/inner")).expect("writable");
         link("../plain", "repo/build");
         link("plain", "mine");
         link("../plain", "plain/inner/up");
-        assert_eq!(to_write(&base.join("mine/new/x"), None), Ok(base.join("plain/new/x")));
-        assert_eq!(to_write(&base.join("repo/../mine/a"), None), Ok(base.join("plain/a")));
-        for refused in ["repo/build", "repo/build/a", "repo/.git/hooks", "repo/x/../.GIT/y"] {
+        assert_eq!(
+            to_write(&base.join("mine/new/x"), None),
+            Ok(base.join("plain/new/x"))
+        );
+        assert_eq!(
+            to_write(&base.join("repo/../mine/a"), None),
+            Ok(base.join("plain/a"))
+        );
+        for refused in [
+            "repo/build",
+            "repo/build/a",
+            "repo/.git/hooks",
+            "repo/x/../.GIT/y",
+        ] {
             assert!(to_write(&base.join(refused), None).is_err(), "{refused}");
         }
         assert!(to_write(&base.join("plain/inner/up"), Some(&base.join("plain"))).is_err());
@@ -136,10 +180,19 @@ mod tests {
         link("repo", "repository");
         link("around", "about");
         link("about", "around");
-        for refused in ["own", "own/x", "repository/build/x", "mine/../repo/build", "around/x"] {
+        for refused in [
+            "own",
+            "own/x",
+            "repository/build/x",
+            "mine/../repo/build",
+            "around/x",
+        ] {
             assert!(to_write(&base.join(refused), None).is_err(), "{refused}");
         }
-        assert_eq!(to_write(&base.join("repository/new"), None), Ok(base.join("repo/new")));
+        assert_eq!(
+            to_write(&base.join("repository/new"), None),
+            Ok(base.join("repo/new"))
+        );
         assert!(to_write(&base.join("repo/new"), None).is_ok());
     }
 }

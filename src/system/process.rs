@@ -1,4 +1,5 @@
-//! Programs: started without a shell and without an environment, ended with everything that they started.
+//! Programs: started without a shell and without an environment, ended with everything that they
+//! started.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,8 @@ enum Input {
 /// The largest program of a repository that can be trusted, in bytes.
 const MAX_PROGRAM_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How long pipes may stay open once the program has ended: something that left its group may hold them.
+/// How long pipes may stay open once the program has ended: something that left its group may hold
+/// them.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How long a supervisor may take to end everything.
@@ -43,21 +45,28 @@ pub struct SystemProcesses {
 }
 
 impl SystemProcesses {
-    /// Relative paths of programs, and working directories, start at `folder`, that of `tools.toml`.
+    /// Relative paths of programs, and working directories, start at `folder`, that of
+    /// `tools.toml`.
     ///
     /// # Errors
     ///
     /// A phrase that names the folder, if it is missing or none.
     pub fn new(folder: &Path) -> Result<SystemProcesses, AccessError> {
-        Ok(SystemProcesses { folder: Disk::open(folder)?.root().to_path_buf(), is_supervised: false })
+        Ok(SystemProcesses {
+            folder: Disk::open(folder)?.root().to_path_buf(),
+            is_supervised: false,
+        })
     }
 
-    /// With a supervisor for each program: what leaves the program's group is ended with it, also if this process is killed. The
-    /// supervisor is this program, started again: its `main` begins with [`supervise`](super::supervise). Linux only; elsewhere
-    /// this changes nothing.
+    /// With a supervisor for each program: what leaves the program's group is ended with it, also
+    /// if this process is killed. The supervisor is this program, started again: its `main` begins
+    /// with [`supervise`](super::supervise). Linux only; elsewhere this changes nothing.
     #[must_use]
     pub fn supervised(self) -> SystemProcesses {
-        SystemProcesses { is_supervised: cfg!(target_os = "linux"), ..self }
+        SystemProcesses {
+            is_supervised: cfg!(target_os = "linux"),
+            ..self
+        }
     }
 
     /// The command that runs a program.
@@ -96,18 +105,33 @@ impl SystemProcesses {
         found.ok_or_else(|| format!("there is no program `{program}` in `PATH`").into())
     }
 
-    /// Returns what a person allows by allowing a tool or a server that is a program. Files that the command line names count with their
-    /// content where they belong to the repository, of which `root` is the root, or lie beside `tools.toml`.
+    /// Returns what a person allows by allowing a tool or a server that is a program. Files that
+    /// the command line names count with their content where they belong to the repository, of
+    /// which `root` is the root, or lie beside `tools.toml`.
     ///
     /// # Errors
     ///
     /// A phrase that names a file that cannot be read.
-    pub fn grant(&self, asker: Asker, program: &ProgramSpec, root: &Path) -> Result<Grant, AccessError> {
-        let found = self.locate(&program.name.value).ok().and_then(|path| std::fs::canonicalize(path).ok());
-        let folder: PathBuf = self.folder.join(&program.working_directory).components().collect();
+    pub fn grant(
+        &self,
+        asker: Asker,
+        program: &ProgramSpec,
+        root: &Path,
+    ) -> Result<Grant, AccessError> {
+        let found = self
+            .locate(&program.name.value)
+            .ok()
+            .and_then(|path| std::fs::canonicalize(path).ok());
+        let folder: PathBuf = self
+            .folder
+            .join(&program.working_directory)
+            .components()
+            .collect();
         // Also as `--option=FILE`.
-        let words =
-            program.arguments.iter().flat_map(|argument| [Some(&**argument), argument.split_once('=').map(|it| it.1)]);
+        let words = program
+            .arguments
+            .iter()
+            .flat_map(|argument| [Some(&**argument), argument.split_once('=').map(|it| it.1)]);
         let named = words.flatten().map(|word| folder.join(word));
         let mut files = Vec::new();
         for path in found.iter().cloned().chain(named) {
@@ -123,41 +147,63 @@ impl SystemProcesses {
         })
     }
 
-    /// A file of the repository and the digest of its content; `None` for what is no file, or belongs to the machine.
+    /// A file of the repository and the digest of its content; `None` for what is no file, or
+    /// belongs to the machine.
     fn content(&self, path: &Path, root: &Path) -> Result<Option<(String, String)>, AccessError> {
-        let Ok(real) = std::fs::canonicalize(path) else { return Ok(None) };
-        let is_theirs = real.starts_with(root) || real.starts_with(&self.folder) || path.starts_with(&self.folder);
+        let Ok(real) = std::fs::canonicalize(path) else {
+            return Ok(None);
+        };
+        let is_theirs = real.starts_with(root)
+            || real.starts_with(&self.folder)
+            || path.starts_with(&self.folder);
         if !is_theirs || !real.is_file() {
             return Ok(None);
         }
         let shown = real.to_string_lossy().into_owned();
-        let bytes = super::read_bytes(&real, MAX_PROGRAM_BYTES).map_err(|why| format!("`{shown}` {why}"))?;
+        let bytes = super::read_bytes(&real, MAX_PROGRAM_BYTES)
+            .map_err(|why| format!("`{shown}` {why}"))?;
         Ok(Some((shown, digest(&bytes))))
     }
 
-    /// The folder to run in, links resolved: it was checked when the file was read, but may have changed since.
+    /// The folder to run in, links resolved: it was checked when the file was read, but may have
+    /// changed since.
     fn directory(&self, spec: &ProgramSpec) -> Result<PathBuf, AccessError> {
         let folder = std::fs::canonicalize(self.folder.join(&spec.working_directory));
-        let folder = folder.map_err(|error| format!("`{}`: {}", spec.working_directory, words(&error)))?;
+        let folder =
+            folder.map_err(|error| format!("`{}`: {}", spec.working_directory, words(&error)))?;
         match folder.starts_with(&self.folder) {
             true => Ok(folder),
-            false => Err(format!("`{}` lies outside the folder of tools", spec.working_directory).into()),
+            false => Err(format!(
+                "`{}` lies outside the folder of tools",
+                spec.working_directory
+            )
+            .into()),
         }
     }
 
     fn spawn(&self, spec: &ProgramSpec, input: Input) -> Result<Child, AccessError> {
         let program = self.locate(&spec.name.value)?;
-        let environment = spec.environment.iter().filter_map(|name| Some((&**name, std::env::var_os(&**name)?)));
+        let environment = spec
+            .environment
+            .iter()
+            .filter_map(|name| Some((&**name, std::env::var_os(&**name)?)));
         let environment: Vec<(&str, OsString)> = environment.collect();
         let mut command = self.command(&program, input);
-        command.args(spec.arguments.iter().map(AsRef::<str>::as_ref)).current_dir(self.directory(spec)?);
+        command
+            .args(spec.arguments.iter().map(AsRef::<str>::as_ref))
+            .current_dir(self.directory(spec)?);
         command.env_clear().envs(environment);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         // A supervisor ends by itself, once it has ended the others.
         command.kill_on_drop(!self.is_supervised);
         #[cfg(unix)]
         command.process_group(0);
-        command.spawn().map_err(|error| format!("`{}`: {}", spec.name.value, words(&error)).into())
+        command
+            .spawn()
+            .map_err(|error| format!("`{}`: {}", spec.name.value, words(&error)).into())
     }
 }
 
@@ -173,20 +219,33 @@ impl Processes for SystemProcesses {
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended> {
         Box::pin(async move {
             match self.spawn(&process.spec.program, Input::Whole) {
-                Ok(child) => Running::new(child, self.is_supervised).finish(process).await,
+                Ok(child) => {
+                    Running::new(child, self.is_supervised)
+                        .finish(process)
+                        .await
+                }
                 Err(why) => Ended::Failed(why.into()),
             }
         })
     }
 
-    fn start(&self, program: &ProgramSpec, complaint: Complaint) -> Result<RunningProgram, AccessError> {
+    fn start(
+        &self,
+        program: &ProgramSpec,
+        complaint: Complaint,
+    ) -> Result<RunningProgram, AccessError> {
         let mut child = self.spawn(program, Input::Stream)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (Some(input), Some(output)) = (input, output) else { return Err("it has no pipes".into()) };
+        let (Some(input), Some(output)) = (input, output) else {
+            return Err("it has no pipes".into());
+        };
         let stderr = child.stderr.take();
         let mut listening = JoinSet::new();
         listening.spawn(async move { keep_end(stderr, &complaint).await });
-        let mut group = Group { leader: child.id(), is_supervised: self.is_supervised };
+        let mut group = Group {
+            leader: child.id(),
+            is_supervised: self.is_supervised,
+        };
         let ended = Box::pin(async move {
             let status = child.wait().await;
             group.kill();
@@ -194,7 +253,11 @@ impl Processes for SystemProcesses {
             let _ = timeout(GRACE, listening.join_next()).await;
             status.ok().and_then(|status| status.code())
         });
-        Ok(RunningProgram { input: Box::new(input), output: Box::new(output), ended })
+        Ok(RunningProgram {
+            input: Box::new(input),
+            output: Box::new(output),
+            ended,
+        })
     }
 }
 
@@ -209,7 +272,14 @@ struct Running {
 impl Running {
     fn new(mut child: Child, is_supervised: bool) -> Running {
         let stdin = child.stdin.take();
-        Running { group: Group { leader: child.id(), is_supervised }, child, stdin }
+        Running {
+            group: Group {
+                leader: child.id(),
+                is_supervised,
+            },
+            child,
+            stdin,
+        }
     }
 
     async fn finish(mut self, process: Process<'_>) -> Ended {
@@ -221,14 +291,19 @@ impl Running {
             self.end().await;
         }
         match ended {
-            Ok(Ok(status)) => Ended::Exited { code: status.code(), output, complaint },
+            Ok(Ok(status)) => Ended::Exited {
+                code: status.code(),
+                output,
+                complaint,
+            },
             Ok(Err(Stop::TooMuch)) => Ended::TooMuchOutput { output },
             Ok(Err(Stop::Failed(why))) => Ended::Failed(why),
             Err(_) => Ended::TimedOut { complaint },
         }
     }
 
-    /// Ends what runs, so that nothing is left when this returns. What cannot be killed is not waited for.
+    /// Ends what runs, so that nothing is left when this returns. What cannot be killed is not
+    /// waited for.
     async fn end(&mut self) {
         self.stdin = None;
         if self.group.is_supervised {
@@ -252,7 +327,9 @@ impl Running {
             if let Some(pipe) = stdin {
                 let length = (process.input.len() as u64).to_le_bytes();
                 // A program need not read what it is given.
-                let _ = pipe.write_all(if is_supervised { &length } else { &[] }).await;
+                let _ = pipe
+                    .write_all(if is_supervised { &length } else { &[] })
+                    .await;
                 let _ = pipe.write_all(process.input.as_bytes()).await;
                 let _ = pipe.flush().await;
             }
@@ -293,7 +370,11 @@ impl From<std::io::Error> for Stop {
     }
 }
 
-async fn read_up_to(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>, limit: usize) -> Result<(), Stop> {
+async fn read_up_to(
+    pipe: Option<impl AsyncRead + Unpin>,
+    bytes: &mut Vec<u8>,
+    limit: usize,
+) -> Result<(), Stop> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let mut chunk = vec![0; 8 * 1024];
     loop {
@@ -310,7 +391,10 @@ async fn read_up_to(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>, l
 }
 
 /// Reads all and keeps the end.
-async fn keep_end(pipe: Option<impl AsyncRead + Unpin>, complaint: &Complaint) -> std::io::Result<()> {
+async fn keep_end(
+    pipe: Option<impl AsyncRead + Unpin>,
+    complaint: &Complaint,
+) -> std::io::Result<()> {
     let Some(mut pipe) = pipe else { return Ok(()) };
     let mut chunk = vec![0; 8 * 1024];
     loop {
@@ -332,7 +416,10 @@ struct Group {
 impl Group {
     #[cfg(unix)]
     fn kill(&mut self) {
-        let leader = self.leader.take().and_then(|leader| i32::try_from(leader).ok());
+        let leader = self
+            .leader
+            .take()
+            .and_then(|leader| i32::try_from(leader).ok());
         if let Some(leader) = leader.and_then(rustix::process::Pid::from_raw) {
             // Most often there is nobody left.
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
@@ -354,8 +441,13 @@ impl Drop for Group {
     }
 }
 
-/// The endings of a program's file. On Windows a file without an ending is likely a script for another system.
-const ENDINGS: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ".bat", ""] } else { &[""] };
+/// The endings of a program's file. On Windows a file without an ending is likely a script for
+/// another system.
+const ENDINGS: &[&str] = if cfg!(windows) {
+    &[".exe", ".cmd", ".bat", ""]
+} else {
+    &[""]
+};
 
 // The tests look at processes through `/proc`.
 #[cfg(all(test, target_os = "linux"))]
@@ -370,11 +462,16 @@ mod tests {
     /// A tool that runs a line of shell in a folder.
     fn shell(folder: &Path, line: &str, more: &str) -> ToolSpec {
         // Strings of JSON are strings of TOML.
-        tool(folder, &serde_json::json!(["sh", "-c", line]).to_string(), more)
+        tool(
+            folder,
+            &serde_json::json!(["sh", "-c", line]).to_string(),
+            more,
+        )
     }
 
     fn tool(folder: &Path, command: &str, more: &str) -> ToolSpec {
-        let text = format!("[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = {command}\n{more}\n");
+        let text =
+            format!("[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = {command}\n{more}\n");
         fs::write(folder.join("tools.toml"), text).expect("writable");
         let world = Disk::open(folder).expect("it is there");
         let (mut file, findings) = read_tools(&world, "tools.toml", &mut Sources::default());
@@ -383,17 +480,29 @@ mod tests {
     }
 
     async fn run(folder: &Path, spec: &ToolSpec, input: &str) -> Ended {
-        SystemProcesses::new(folder).expect("a folder").run(Process { spec, input }).await
+        SystemProcesses::new(folder)
+            .expect("a folder")
+            .run(Process { spec, input })
+            .await
     }
 
     fn exited(code: i32, output: &str, complaint: &str) -> Ended {
-        Ended::Exited { code: Some(code), output: output.into(), complaint: complaint.into() }
+        Ended::Exited {
+            code: Some(code),
+            output: output.into(),
+            complaint: complaint.into(),
+        }
     }
 
     /// Returns `true` if a process is there and no zombie.
     fn is_alive(process: &str) -> bool {
         let state = fs::read_to_string(format!("/proc/{}/stat", process.trim()));
-        state.is_ok_and(|state| !state.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+        state.is_ok_and(|state| {
+            !state
+                .rsplit(") ")
+                .next()
+                .is_some_and(|rest| rest.starts_with('Z'))
+        })
     }
 
     async fn dies(process: &str) -> bool {
@@ -419,15 +528,24 @@ mod tests {
     async fn programs_read_and_answer() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = folder.path();
-        assert_eq!(run(at, &tool(at, "[\"cat\"]", ""), "{\"a\":1}").await, exited(0, "{\"a\":1}", ""));
+        assert_eq!(
+            run(at, &tool(at, "[\"cat\"]", ""), "{\"a\":1}").await,
+            exited(0, "{\"a\":1}", "")
+        );
         let large = "x".repeat(1_000_000);
-        assert_eq!(run(at, &tool(at, "[\"true\"]", ""), &large).await, exited(0, "", ""));
+        assert_eq!(
+            run(at, &tool(at, "[\"true\"]", ""), &large).await,
+            exited(0, "", "")
+        );
         let echo = tool(at, "[\"cat\"]", "max_output_bytes = 1000000");
         assert_eq!(run(at, &echo, &large).await, exited(0, &large, ""));
         let fails = shell(at, "echo out; echo why >&2; exit 3", "");
         assert_eq!(run(at, &fails, "").await, exited(3, "out\n", "why\n"));
         let killed = run(at, &shell(at, "kill -9 $$", ""), "").await;
-        assert!(matches!(killed, Ended::Exited { code: None, .. }), "{killed:?}");
+        assert!(
+            matches!(killed, Ended::Exited { code: None, .. }),
+            "{killed:?}"
+        );
         let literal = tool(at, "[\"printf\", \"%s\", \"$HOME;*\"]", "");
         assert_eq!(run(at, &literal, "").await, exited(0, "$HOME;*", ""));
     }
@@ -436,10 +554,20 @@ mod tests {
     async fn nothing_is_inherited_unless_named() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = folder.path();
-        assert_eq!(run(at, &tool(at, "[\"env\"]", ""), "").await, exited(0, "", ""));
+        assert_eq!(
+            run(at, &tool(at, "[\"env\"]", ""), "").await,
+            exited(0, "", "")
+        );
         let path = std::env::var("PATH").expect("it is set");
-        let named = tool(at, "[\"env\"]", "env = [\"PATH\", \"REQC_TEST_NO_SUCH_VARIABLE\"]");
-        assert_eq!(run(at, &named, "").await, exited(0, &format!("PATH={path}\n"), ""));
+        let named = tool(
+            at,
+            "[\"env\"]",
+            "env = [\"PATH\", \"REQC_TEST_NO_SUCH_VARIABLE\"]",
+        );
+        assert_eq!(
+            run(at, &named, "").await,
+            exited(0, &format!("PATH={path}\n"), "")
+        );
     }
 
     #[tokio::test]
@@ -449,20 +577,33 @@ mod tests {
         let at = folder.path();
         fs::create_dir(at.join("inner")).expect("writable");
         fs::write(at.join("here"), "#!/bin/sh\npwd -P").expect("writable");
-        fs::set_permissions(at.join("here"), fs::Permissions::from_mode(0o755)).expect("our own file");
+        fs::set_permissions(at.join("here"), fs::Permissions::from_mode(0o755))
+            .expect("our own file");
         let inner = tool(at, "[\"./here\"]", "working_directory = \"inner\"");
         let expected = fs::canonicalize(at.join("inner")).expect("it is there");
-        assert_eq!(run(at, &inner, "").await, exited(0, &format!("{}\n", expected.display()), ""));
+        assert_eq!(
+            run(at, &inner, "").await,
+            exited(0, &format!("{}\n", expected.display()), "")
+        );
         fs::remove_dir(at.join("inner")).expect("it is empty");
         symlink("/", at.join("inner")).expect("writable");
         let outside = run(at, &inner, "").await;
-        assert_eq!(outside, Ended::Failed("`inner` lies outside the folder of tools".to_owned()));
+        assert_eq!(
+            outside,
+            Ended::Failed("`inner` lies outside the folder of tools".to_owned())
+        );
         let none = run(at, &tool(at, "[\"reqc-no-such-program\"]", ""), "").await;
-        assert_eq!(none, Ended::Failed("there is no program `reqc-no-such-program` in `PATH`".to_owned()));
+        assert_eq!(
+            none,
+            Ended::Failed("there is no program `reqc-no-such-program` in `PATH`".to_owned())
+        );
         let processes = SystemProcesses::new(at).expect("a folder");
         assert!(processes.find("sh").is_ok() && processes.find("./none").is_err());
         fs::write(at.join("text"), "#!/bin/sh\n").expect("writable");
-        assert_eq!(processes.find("./text"), Err("`./text` is not executable".into()));
+        assert_eq!(
+            processes.find("./text"),
+            Err("`./text` is not executable".into())
+        );
     }
 
     #[tokio::test]
@@ -471,16 +612,37 @@ mod tests {
         let at = folder.path();
         let mut slow = shell(at, "sleep 100 & echo $! > pid; echo so far >&2; wait", "");
         slow.time_limit = Duration::from_millis(400);
-        assert_eq!(run(at, &slow, "").await, Ended::TimedOut { complaint: b"so far\n".to_vec() });
+        assert_eq!(
+            run(at, &slow, "").await,
+            Ended::TimedOut {
+                complaint: b"so far\n".to_vec()
+            }
+        );
         assert!(dies(&written(&at.join("pid")).await).await);
 
         let endless = shell(at, "while :; do echo yes; done", "max_output_bytes = 10");
-        assert_eq!(run(at, &endless, "").await, Ended::TooMuchOutput { output: b"yes\nyes\nye".to_vec() });
+        assert_eq!(
+            run(at, &endless, "").await,
+            Ended::TooMuchOutput {
+                output: b"yes\nyes\nye".to_vec()
+            }
+        );
         let exact = shell(at, "printf 0123456789", "max_output_bytes = 10");
         assert_eq!(run(at, &exact, "").await, exited(0, "0123456789", ""));
 
-        let loud = run(at, &shell(at, "i=0; while [ $i -lt 3000 ]; do echo $i >&2; i=$((i+1)); done", ""), "").await;
-        let Ended::Exited { complaint, .. } = loud else { panic!("{loud:?}") };
+        let loud = run(
+            at,
+            &shell(
+                at,
+                "i=0; while [ $i -lt 3000 ]; do echo $i >&2; i=$((i+1)); done",
+                "",
+            ),
+            "",
+        )
+        .await;
+        let Ended::Exited { complaint, .. } = loud else {
+            panic!("{loud:?}")
+        };
         assert_eq!(complaint.len(), Complaint::MAX_BYTES);
         assert!(complaint.ends_with(b"2999\n"));
     }
@@ -503,7 +665,10 @@ mod tests {
         let spec = shell(&at, "echo $$ > leader; sleep 100 & echo $! > pid; wait", "");
         let inner = at.clone();
         let task = tokio::spawn(async move { run(&inner, &spec, "").await });
-        let (leader, other) = (written(&at.join("leader")).await, written(&at.join("pid")).await);
+        let (leader, other) = (
+            written(&at.join("leader")).await,
+            written(&at.join("pid")).await,
+        );
         assert!(is_alive(&leader) && is_alive(&other));
         task.abort();
         assert!(task.await.is_err());

@@ -27,14 +27,19 @@ impl SystemSecrets {
 
     /// Returns what a person should know about a key that can be read: that others can read it too.
     pub fn remark(&self, reference: &SecretRef) -> Option<String> {
-        let SecretRef::File(path) = reference else { return None };
+        let SecretRef::File(path) = reference else {
+            return None;
+        };
         let path = self.path(path).ok()?;
-        is_open_to_all(&path).then(|| format!("everybody on this machine can read `{}`", path.display()))
+        is_open_to_all(&path)
+            .then(|| format!("everybody on this machine can read `{}`", path.display()))
     }
 
     /// The file that a reference leads to, links resolved; `None` if it leads to none.
     pub fn file_of(&self, reference: &SecretRef) -> Option<PathBuf> {
-        let SecretRef::File(path) = reference else { return None };
+        let SecretRef::File(path) = reference else {
+            return None;
+        };
         let path = self.path(path).ok()?;
         Some(fs::canonicalize(&path).unwrap_or(path))
     }
@@ -47,8 +52,8 @@ impl SystemSecrets {
         })
     }
 
-    /// Returns whether a file that may hold a key is where a reference leads. It is not opened: nobody may have allowed that. Other kinds
-    /// of references are not followed.
+    /// Returns whether a file that may hold a key is where a reference leads. It is not opened:
+    /// nobody may have allowed that. Other kinds of references are not followed.
     ///
     /// # Errors
     ///
@@ -63,11 +68,18 @@ impl SystemSecrets {
     /// Returns whether there is a file at a path that may hold a key.
     fn found(path: &Path) -> Result<(), SecretError> {
         let shown = path.display();
-        let unreadable =
-            |why: &str| Err(SecretError::Unreadable(format!("the key file `{shown}` cannot be read: {why}")));
+        let unreadable = |why: &str| {
+            Err(SecretError::Unreadable(format!(
+                "the key file `{shown}` cannot be read: {why}"
+            )))
+        };
         match fs::metadata(path) {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                Err(SecretError::Missing(format!("there is no key file `{shown}`: write the key into it")))
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Err(SecretError::Missing(format!(
+                    "there is no key file `{shown}`: write the key into it"
+                )))
             }
             Err(error) => unreadable(&words(&error)),
             Ok(found) if !found.is_file() => unreadable("it is not a regular file"),
@@ -80,7 +92,9 @@ impl SystemSecrets {
         match path.strip_prefix("~/") {
             Some(rest) => match std::env::home_dir() {
                 Some(home) => Ok(home.join(rest)),
-                None => Err(SecretError::Missing(format!("`file:{path}` leads to a home folder, and there is none"))),
+                None => Err(SecretError::Missing(format!(
+                    "`file:{path}` leads to a home folder, and there is none"
+                ))),
             },
             None => Ok(self.root.join(path)),
         }
@@ -90,14 +104,22 @@ impl SystemSecrets {
         let path = self.path(path)?;
         let shown = path.display();
         Self::found(&path)?;
-        let bytes = bounded::read(&path, MAX_KEY_BYTES).map_err(|why| unreadable(&path, &why.to_string()))?;
+        let bytes = bounded::read(&path, MAX_KEY_BYTES)
+            .map_err(|why| unreadable(&path, &why.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable(&path, "it is not UTF-8"))?;
-        key(&text, &format!("the key file `{shown}`"), "write the key into it")
+        key(
+            &text,
+            &format!("the key file `{shown}`"),
+            "write the key into it",
+        )
     }
 }
 
 fn unreadable(path: &Path, why: &str) -> SecretError {
-    SecretError::Unreadable(format!("the key file `{}` cannot be read: {why}", path.display()))
+    SecretError::Unreadable(format!(
+        "the key file `{}` cannot be read: {why}",
+        path.display()
+    ))
 }
 
 impl Secrets for SystemSecrets {
@@ -112,13 +134,17 @@ impl Secrets for SystemSecrets {
 
 fn variable(name: &str) -> Result<SecretString, SecretError> {
     match std::env::var(name) {
-        Ok(text) => key(&text, &format!("the environment variable `{name}`"), "set it to the key"),
-        Err(std::env::VarError::NotPresent) => {
-            Err(SecretError::Missing(format!("the environment variable `{name}` is not set: set it to the key")))
-        }
-        Err(std::env::VarError::NotUnicode(_)) => {
-            Err(SecretError::Unreadable(format!("the environment variable `{name}` is not UTF-8")))
-        }
+        Ok(text) => key(
+            &text,
+            &format!("the environment variable `{name}`"),
+            "set it to the key",
+        ),
+        Err(std::env::VarError::NotPresent) => Err(SecretError::Missing(format!(
+            "the environment variable `{name}` is not set: set it to the key"
+        ))),
+        Err(std::env::VarError::NotUnicode(_)) => Err(SecretError::Unreadable(format!(
+            "the environment variable `{name}` is not UTF-8"
+        ))),
     }
 }
 
@@ -126,10 +152,14 @@ fn variable(name: &str) -> Result<SecretString, SecretError> {
 fn key(text: &str, place: &str, what_to_do: &str) -> Result<SecretString, SecretError> {
     let text = text.trim_end_matches(['\r', '\n']);
     if text.trim().is_empty() {
-        return Err(SecretError::Missing(format!("{place} is empty: {what_to_do}")));
+        return Err(SecretError::Missing(format!(
+            "{place} is empty: {what_to_do}"
+        )));
     }
     if text.contains(|c: char| c.is_control()) {
-        return Err(SecretError::Unreadable(format!("{place} holds more than one line, or control characters")));
+        return Err(SecretError::Unreadable(format!(
+            "{place} holds more than one line, or control characters"
+        )));
     }
     Ok(text.into())
 }
@@ -139,12 +169,16 @@ fn keyring(service: &str, user: &str) -> Result<SecretString, SecretError> {
     let entry = format!("the keyring entry of `{user}` in the service `{service}`");
     match keyring::Entry::new(service, user).and_then(|entry| entry.get_password()) {
         Ok(text) => key(&text, &entry, "store the key there"),
-        Err(keyring::Error::NoEntry) => {
-            Err(SecretError::Missing(format!("{entry} does not exist: store the key there")))
-        }
+        Err(keyring::Error::NoEntry) => Err(SecretError::Missing(format!(
+            "{entry} does not exist: store the key there"
+        ))),
         // The error holds what was found, so it is not shown.
-        Err(keyring::Error::BadEncoding(_)) => Err(SecretError::Unreadable(format!("{entry} is not UTF-8"))),
-        Err(error) => Err(SecretError::Unreadable(format!("{entry} cannot be read: {error}"))),
+        Err(keyring::Error::BadEncoding(_)) => {
+            Err(SecretError::Unreadable(format!("{entry} is not UTF-8")))
+        }
+        Err(error) => Err(SecretError::Unreadable(format!(
+            "{entry} cannot be read: {error}"
+        ))),
     }
 }
 
@@ -180,20 +214,34 @@ mod tests {
     #[test]
     fn files_are_read_without_their_line_end() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect("writable");
+        let write = |name: &str, bytes: &[u8]| {
+            fs::write(folder.path().join(name), bytes).expect("writable");
+        };
         write("key", b"abc\r\n");
         write("empty", b"\n");
         write("lines", b"abc\ndef\n");
         write("bytes", b"abc\xff");
         write("large", &vec![b'a'; 70_000]);
         assert_eq!(read(folder.path(), "key"), Ok("abc".to_owned()));
-        assert_eq!(read(Path::new("/nowhere"), &folder.path().join("key").to_string_lossy()), Ok("abc".to_owned()));
+        assert_eq!(
+            read(
+                Path::new("/nowhere"),
+                &folder.path().join("key").to_string_lossy()
+            ),
+            Ok("abc".to_owned())
+        );
         for missing in ["empty", "none", "key/none"] {
-            assert!(matches!(read(folder.path(), missing), Err(SecretError::Missing(_))), "{missing}");
+            assert!(
+                matches!(read(folder.path(), missing), Err(SecretError::Missing(_))),
+                "{missing}"
+            );
         }
         for unreadable in ["lines", "bytes", "large", "."] {
             let error = read(folder.path(), unreadable).expect_err(unreadable);
-            assert!(matches!(&error, SecretError::Unreadable(_)) && !error.to_string().contains("abc"), "{error}");
+            assert!(
+                matches!(&error, SecretError::Unreadable(_)) && !error.to_string().contains("abc"),
+                "{error}"
+            );
         }
     }
 
@@ -205,7 +253,9 @@ mod tests {
         let path = folder.path().join("key");
         fs::write(&path, "abc").expect("writable");
         let secrets = SystemSecrets::new(folder.path());
-        let mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our own file");
+        let mode = |mode| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("our own file");
+        };
         mode(0o644);
         assert!(secrets.remark(&SecretRef::File("key".into())).is_some());
         mode(0o600);

@@ -1,12 +1,15 @@
 //! A process between `reqc` and a tool, which outlives neither.
 //!
-//! A tool may start others that leave its group and its parents (`setsid`, daemons). On Linux they become children of the nearest
+//! A tool may start others that leave its group and its parents (`setsid`, daemons). On Linux they
+//! become children of the nearest
 //! *subreaper* above them: that is this process, `reqc` started again under another name. It ends when the tool does, or when its
-//! standard input is closed, which the system does also if `reqc` is killed; and before it ends, it kills all that it has left.
+//! standard input is closed, which the system does also if `reqc` is killed; and before it ends, it
+//! kills all that it has left.
 //!
-//! Standard input of a tool: the length of its input (8 bytes, little-endian), the input, then nothing until the end. A server
-//! reads standard input itself, and this process only looks whether it is closed. Arguments: the program and its arguments. Folder,
-//! environment and outputs are the program's own.
+//! Standard input of a tool: the length of its input (8 bytes, little-endian), the input, then
+//! nothing until the end. A server reads standard input itself, and this process only looks whether
+//! it is closed. Arguments: the program and its arguments. Folder, environment and outputs are the
+//! program's own.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -15,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open, pidfd_send_signal,
-    set_child_subreaper, wait,
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, set_child_subreaper, wait,
 };
 
 /// The first argument that makes a program the supervisor of a tool.
@@ -28,13 +31,15 @@ pub(super) const SERVER_ROLE: &str = "--supervise-server";
 /// How long a server may take to end by itself once its standard input is closed.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How long what is left may take to die. What starts others faster than they are killed would never end.
+/// How long what is left may take to die. What starts others faster than they are killed would
+/// never end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The shells' status of a program that cannot be started.
 const NOT_STARTED: u8 = 127;
 
-/// Returns whether this process was started as a supervisor: then it has done its work, and this is its exit status.
+/// Returns whether this process was started as a supervisor: then it has done its work, and this is
+/// its exit status.
 pub fn supervise() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let role = arguments.next()?;
@@ -47,7 +52,9 @@ pub fn supervise() -> Option<ExitCode> {
 
 fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     adopt();
-    let (Some(program), Some(input)) = (arguments.next(), read_input()) else { return ExitCode::from(NOT_STARTED) };
+    let (Some(program), Some(input)) = (arguments.next(), read_input()) else {
+        return ExitCode::from(NOT_STARTED);
+    };
     let mut child = match start(&program, arguments, Stdio::piped()) {
         Ok(child) => child,
         Err(status) => return status,
@@ -59,23 +66,40 @@ fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn serve(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     adopt();
-    let Some(program) = arguments.next() else { return ExitCode::from(NOT_STARTED) };
+    let Some(program) = arguments.next() else {
+        return ExitCode::from(NOT_STARTED);
+    };
     match start(&program, arguments, Stdio::inherit()) {
         Ok(child) => finish(&child, end_after_parent),
         Err(status) => status,
     }
 }
 
-fn start(program: &OsString, arguments: impl Iterator<Item = OsString>, stdin: Stdio) -> Result<Child, ExitCode> {
-    Command::new(program).args(arguments).stdin(stdin).spawn().map_err(|error| {
-        let _ = writeln!(std::io::stderr(), "`{}`: {}", program.to_string_lossy(), super::words(&error));
-        ExitCode::from(NOT_STARTED)
-    })
+fn start(
+    program: &OsString,
+    arguments: impl Iterator<Item = OsString>,
+    stdin: Stdio,
+) -> Result<Child, ExitCode> {
+    Command::new(program)
+        .args(arguments)
+        .stdin(stdin)
+        .spawn()
+        .map_err(|error| {
+            let _ = writeln!(
+                std::io::stderr(),
+                "`{}`: {}",
+                program.to_string_lossy(),
+                super::words(&error)
+            );
+            ExitCode::from(NOT_STARTED)
+        })
 }
 
 /// Waits for the program, which `watch` ends when the time has come, and ends what it left behind.
 fn finish(child: &Child, watch: fn(Pid)) -> ExitCode {
-    let Some(program) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return ExitCode::FAILURE };
+    let Some(program) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+        return ExitCode::FAILURE;
+    };
     std::thread::spawn(move || watch(program));
     let status = wait_for(program);
     end_the_rest();
@@ -87,26 +111,38 @@ fn read_input() -> Option<Vec<u8>> {
     let mut stdin = std::io::stdin().lock();
     stdin.read_exact(&mut length).ok()?;
     let mut input = Vec::new();
-    stdin.by_ref().take(u64::from_le_bytes(length)).read_to_end(&mut input).ok()?;
+    stdin
+        .by_ref()
+        .take(u64::from_le_bytes(length))
+        .read_to_end(&mut input)
+        .ok()?;
     Some(input)
 }
 
 /// Kills the tool once standard input is closed.
 fn end_with_parent(tool: Pid) {
-    kill_after(tool, || drop(std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink())));
+    kill_after(tool, || {
+        drop(std::io::copy(
+            &mut std::io::stdin().lock(),
+            &mut std::io::sink(),
+        ));
+    });
 }
 
-/// Kills the server some time after standard input was closed. What it has not read yet stays its own: a pipe that nobody can write
-/// to any more tells so at once.
+/// Kills the server some time after standard input was closed. What it has not read yet stays its
+/// own: a pipe that nobody can write to any more tells so at once.
 fn end_after_parent(server: Pid) {
     kill_after(server, || {
         let stdin = std::io::stdin();
-        while let Err(rustix::io::Errno::INTR) = poll(&mut [PollFd::new(&stdin, PollFlags::empty())], None) {}
+        while let Err(rustix::io::Errno::INTR) =
+            poll(&mut [PollFd::new(&stdin, PollFlags::empty())], None)
+        {}
         std::thread::sleep(FAREWELL);
     });
 }
 
-/// Kills a program once `wait` returns. Its number cannot have been given to another process meanwhile.
+/// Kills a program once `wait` returns. Its number cannot have been given to another process
+/// meanwhile.
 fn kill_after(program: Pid, wait: impl FnOnce()) {
     let handle = pidfd_open(program, PidfdFlags::empty());
     wait();
@@ -127,14 +163,14 @@ fn wait_for(tool: Pid) -> Option<WaitStatus> {
     }
 }
 
-/// Makes this process the parent of what loses its own. Without this, as in a very strict sandbox, only what stays in a program's
-/// group is ended.
+/// Makes this process the parent of what loses its own. Without this, as in a very strict sandbox,
+/// only what stays in a program's group is ended.
 pub(crate) fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// Kills children until there are none: the children of those become ours. A child that nobody has buried keeps its number, so no
-/// other process is ever hit.
+/// Kills children until there are none: the children of those become ours. A child that nobody has
+/// buried keeps its number, so no other process is ever hit.
 pub(crate) fn end_the_rest() {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -157,14 +193,25 @@ fn children() -> Vec<Pid> {
     let me = getpid();
     let numbers = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    numbers.filter_map(Pid::from_raw).filter(|pid| parent(*pid) == Some(me)).collect()
+    numbers
+        .filter_map(Pid::from_raw)
+        .filter(|pid| parent(*pid) == Some(me))
+        .collect()
 }
 
-/// The parent of a process: the second field behind its name, which stands in brackets and may hold any character.
+/// The parent of a process: the second field behind its name, which stands in brackets and may hold
+/// any character.
 fn parent(pid: Pid) -> Option<Pid> {
     let stat = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let stat = String::from_utf8_lossy(&stat);
-    Pid::from_raw(stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?)
+    Pid::from_raw(
+        stat.rsplit(')')
+            .next()?
+            .split_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()?,
+    )
 }
 
 /// Ends as the tool did.
@@ -172,6 +219,8 @@ fn leave(status: Option<WaitStatus>) -> ExitCode {
     if status.is_some_and(WaitStatus::signaled) {
         let _ = kill_process(getpid(), Signal::KILL);
     }
-    let code = status.and_then(WaitStatus::exit_status).and_then(|code| u8::try_from(code).ok());
+    let code = status
+        .and_then(WaitStatus::exit_status)
+        .and_then(|code| u8::try_from(code).ok());
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -19,14 +19,16 @@ use crate::world::{AccessError, World};
 pub struct OpenedTools {
     /// The tools that it names, as far as that has no mistakes.
     pub file: ToolsFile,
-    /// The mistakes in it, programs that are not there included: those are warnings, and their tools answer with an error.
+    /// The mistakes in it, programs that are not there included: those are warnings, and their
+    /// tools answer with an error.
     pub findings: Vec<Diagnostic>,
     /// The files that the findings point into.
     pub sources: Sources,
     processes: Arc<SystemProcesses>,
 }
 
-/// Tools that can be called, and the servers behind some of them. Dropping it ends the servers, whose tools fail from then on.
+/// Tools that can be called, and the servers behind some of them. Dropping it ends the servers,
+/// whose tools fail from then on.
 #[non_exhaustive]
 pub struct RunningTools {
     /// The tools: programs first, then those of servers, each in the order of the file.
@@ -44,10 +46,21 @@ impl OpenedTools {
         OpenedTools::open_as(path.as_ref(), "", path.as_ref())
     }
 
-    /// The same for a file that a person knows as `known`, and whose folder findings show as `shown`, with its last `/`.
-    pub(crate) fn open_as(known: &Path, shown: &str, path: &Path) -> Result<OpenedTools, AccessError> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    /// The same for a file that a person knows as `known`, and whose folder findings show as
+    /// `shown`, with its last `/`.
+    pub(crate) fn open_as(
+        known: &Path,
+        shown: &str,
+        path: &Path,
+    ) -> Result<OpenedTools, AccessError> {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let world = Disk::open(folder)?.with_named(&name);
         if let Err(error) = world.read(&name) {
             return Err(format!("`{}` cannot be read: {error}", known.display()).into());
@@ -56,17 +69,26 @@ impl OpenedTools {
         let mut sources = Sources::default();
         let (file, mut findings) = read_tools_below(shown, &world, &name, &mut sources);
         findings.extend(missing(&file, &processes));
-        Ok(OpenedTools { file, findings, sources, processes: Arc::new(processes) })
+        Ok(OpenedTools {
+            file,
+            findings,
+            sources,
+            processes: Arc::new(processes),
+        })
     }
 
     /// With a supervisor for each program: see [`SystemProcesses::supervised`].
     #[must_use]
     pub fn supervised(self) -> OpenedTools {
         let processes = Arc::unwrap_or_clone(self.processes).supervised();
-        OpenedTools { processes: Arc::new(processes), ..self }
+        OpenedTools {
+            processes: Arc::new(processes),
+            ..self
+        }
     }
 
-    /// Returns what a person allows by allowing all of it, in the repository with this root: see [`trust`](crate::runtime::trust).
+    /// Returns what a person allows by allowing all of it, in the repository with this root: see
+    /// [`trust`](crate::runtime::trust).
     ///
     /// # Errors
     ///
@@ -80,11 +102,16 @@ impl OpenedTools {
                 self.processes.grant(asker, &spec.program, root)
             })
             .chain(self.file.servers.iter().map(|spec| match &spec.connection {
-                ServerConnection::Program(program) => {
-                    self.processes.grant(Asker::Server(Arc::clone(&spec.name.value)), program, root)
-                }
+                ServerConnection::Program(program) => self.processes.grant(
+                    Asker::Server(Arc::clone(&spec.name.value)),
+                    program,
+                    root,
+                ),
                 ServerConnection::Http(http) => {
-                    let file = http.key.as_ref().and_then(|key| secrets.file_of(&key.reference.value));
+                    let file = http
+                        .key
+                        .as_ref()
+                        .and_then(|key| secrets.file_of(&key.reference.value));
                     let grant = Grant::of_server(&spec.name.value, http, file.as_deref());
                     grant.ok_or_else(|| format!("`{}` is no URL", http.url.value).into())
                 }
@@ -96,17 +123,26 @@ impl OpenedTools {
     pub fn programs(&self) -> ToolSet {
         let mut set = ToolSet::new();
         let tools = self.file.tools.iter().cloned();
-        tools.for_each(|spec| set.insert(Arc::new(ProcessTool::new(spec, Arc::clone(&self.processes) as _))));
+        tools.for_each(|spec| {
+            set.insert(Arc::new(ProcessTool::new(
+                spec,
+                Arc::clone(&self.processes) as _,
+            )));
+        });
         set
     }
 
-    /// Starts the servers, all at once. Their keys are read from the secrets of `transport`. Nobody is asked whether any of it may run.
+    /// Starts the servers, all at once. Their keys are read from the secrets of `transport`. Nobody
+    /// is asked whether any of it may run.
     ///
     /// # Errors
     ///
     /// The file has mistakes, or why the first server that fails cannot be used.
     pub async fn start(&self, transport: &Transport) -> Result<RunningTools, Error> {
-        let mistake = self.findings.iter().find(|finding| finding.severity == Severity::Error);
+        let mistake = self
+            .findings
+            .iter()
+            .find(|finding| finding.severity == Severity::Error);
         if let Some(mistake) = mistake {
             let place = self.sources.describe(mistake.primary.span);
             let told = format!("{} {place} {}", mistake.rule.code, mistake.message);
@@ -115,11 +151,19 @@ impl OpenedTools {
         let mut starting = JoinSet::new();
         for (at, spec) in self.file.servers.iter().cloned().enumerate() {
             let (processes, transport) = (Arc::clone(&self.processes), transport.clone());
-            starting.spawn(async move { (at, McpServer::start(&spec, processes.as_ref(), &transport).await) });
+            starting.spawn(async move {
+                (
+                    at,
+                    McpServer::start(&spec, processes.as_ref(), &transport).await,
+                )
+            });
         }
         let mut started = starting.join_all().await;
         started.sort_by_key(|(at, _)| *at);
-        let servers = started.into_iter().map(|(_, server)| server).collect::<Result<Vec<McpServer>, Error>>()?;
+        let servers = started
+            .into_iter()
+            .map(|(_, server)| server)
+            .collect::<Result<Vec<McpServer>, Error>>()?;
         let mut set = self.programs();
         servers.iter().for_each(|server| server.add_to(&mut set));
         Ok(RunningTools { set, servers })
@@ -127,9 +171,13 @@ impl OpenedTools {
 }
 
 impl RunningTools {
-    /// Returns what a person should know of the servers: tools that they do not have, or that cannot be offered.
+    /// Returns what a person should know of the servers: tools that they do not have, or that
+    /// cannot be offered.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
-        self.servers.iter().flat_map(McpServer::warnings).map(String::as_str)
+        self.servers
+            .iter()
+            .flat_map(McpServer::warnings)
+            .map(String::as_str)
     }
 
     /// Ends the servers, all at once, and gives them a moment to do so.
@@ -141,11 +189,19 @@ impl RunningTools {
 
 /// The findings of programs that are not there.
 fn missing(file: &ToolsFile, processes: &SystemProcesses) -> Vec<Diagnostic> {
-    let tools = file.tools.iter().filter_map(|spec| Some(spec.not_found(&why(&spec.program.name.value, processes)?)));
-    let servers = file.servers.iter().filter_map(|spec| match &spec.connection {
-        ServerConnection::Program(program) => Some(spec.not_found(program, &why(&program.name.value, processes)?)),
-        ServerConnection::Http(_) => None,
-    });
+    let tools = file
+        .tools
+        .iter()
+        .filter_map(|spec| Some(spec.not_found(&why(&spec.program.name.value, processes)?)));
+    let servers = file
+        .servers
+        .iter()
+        .filter_map(|spec| match &spec.connection {
+            ServerConnection::Program(program) => {
+                Some(spec.not_found(program, &why(&program.name.value, processes)?))
+            }
+            ServerConnection::Http(_) => None,
+        });
     tools.chain(servers).collect()
 }
 

@@ -1,7 +1,8 @@
-//! The permissions that the person of this machine gave: one small file per grant, in the folder for programs' state.
+//! The permissions that the person of this machine gave: one small file per grant, in the folder
+//! for programs' state.
 //!
-//! A file counts only if it and its folder belong to the person and nobody else can write them, and if the folder lies outside
-//! of the repository: what comes with a checkout can never trust itself.
+//! A file counts only if it and its folder belong to the person and nobody else can write them, and
+//! if the folder lies outside of the repository: what comes with a checkout can never trust itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,18 +19,24 @@ pub struct TrustFolder {
 }
 
 impl TrustFolder {
-    /// The person's own: `$XDG_STATE_HOME/reqc/trust`, by default below `~/.local/state`; on macOS below `~/Library/Application
-    /// Support`, on Windows below `%LOCALAPPDATA%`. `root` is that of the repository, canonical.
+    /// The person's own: `$XDG_STATE_HOME/reqc/trust`, by default below `~/.local/state`; on macOS
+    /// below `~/Library/Application Support`, on Windows below `%LOCALAPPDATA%`. `root` is that of
+    /// the repository, canonical.
     pub fn of_person(root: &Path) -> TrustFolder {
         let folder = state_folder().ok_or_else(|| "there is no home folder".into());
-        TrustFolder { folder: folder.and_then(|folder| outside(&folder.join("reqc").join("trust"), root)) }
+        TrustFolder {
+            folder: folder.and_then(|folder| outside(&folder.join("reqc").join("trust"), root)),
+        }
     }
 }
 
 impl TrustStore for TrustFolder {
     fn is_trusted(&self, fingerprint: &str) -> bool {
-        let Ok(folder) = &self.folder else { return false };
-        is_private(folder, fs::Metadata::is_dir) && is_private(&folder.join(fingerprint), fs::Metadata::is_file)
+        let Ok(folder) = &self.folder else {
+            return false;
+        };
+        is_private(folder, fs::Metadata::is_dir)
+            && is_private(&folder.join(fingerprint), fs::Metadata::is_file)
     }
 
     fn remember(&self, fingerprint: &str, text: &str) -> Result<(), AccessError> {
@@ -59,7 +66,8 @@ fn is_private(path: &Path, kind: fn(&fs::Metadata) -> bool) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| kind(&found) && is_ours(&found))
 }
 
-/// Where programs keep what is about this machine; see <https://specifications.freedesktop.org/basedir-spec/latest/>.
+/// Where programs keep what is about this machine; see
+/// <https://specifications.freedesktop.org/basedir-spec/latest/>.
 fn state_folder() -> Option<PathBuf> {
     variable("XDG_STATE_HOME").or_else(|| match std::env::consts::OS {
         "windows" => variable("LOCALAPPDATA"),
@@ -73,13 +81,20 @@ fn home() -> Option<PathBuf> {
 }
 
 fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    std::env::var_os(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 /// The folder, unless it is part of the checkout that `root` is in.
 fn outside(folder: &Path, root: &Path) -> Result<PathBuf, AccessError> {
-    let checkout = root.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(root);
-    let known = folder.ancestors().find_map(|part| Some((fs::canonicalize(part).ok()?, part)));
+    let checkout = root
+        .ancestors()
+        .find(|folder| folder.join(".git").exists())
+        .unwrap_or(root);
+    let known = folder
+        .ancestors()
+        .find_map(|part| Some((fs::canonicalize(part).ok()?, part)));
     let real = known.map_or_else(
         || folder.to_owned(),
         |(real, part)| real.join(folder.strip_prefix(part).unwrap_or(Path::new(""))),
@@ -118,11 +133,17 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn at(state: &Path, root: &Path) -> TrustFolder {
-        TrustFolder { folder: outside(&state.join("reqc/trust"), root) }
+        TrustFolder {
+            folder: outside(&state.join("reqc/trust"), root),
+        }
     }
 
     fn mode_of(path: &Path) -> u32 {
-        fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+        fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
     }
 
     fn set_mode(path: &Path, mode: u32) {
@@ -131,23 +152,35 @@ mod tests {
 
     #[test]
     fn what_was_remembered_is_trusted() {
-        let (state, root) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let (state, root) = (
+            tempfile::tempdir().expect("a folder"),
+            tempfile::tempdir().expect("a folder"),
+        );
         let store = at(state.path(), root.path());
         assert!(!store.is_trusted("ab"));
         store.remember("ab", "text\n").expect("writable");
         assert!(at(state.path(), root.path()).is_trusted("ab") && !store.is_trusted("cd"));
         let folder = store.folder.clone().expect("outside");
-        assert_eq!((mode_of(&folder), mode_of(&folder.join("ab"))), (0o700, 0o600));
+        assert_eq!(
+            (mode_of(&folder), mode_of(&folder.join("ab"))),
+            (0o700, 0o600)
+        );
     }
 
     #[test]
     fn what_others_can_write_or_bring_is_not_trusted() {
-        let (state, root) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let (state, root) = (
+            tempfile::tempdir().expect("a folder"),
+            tempfile::tempdir().expect("a folder"),
+        );
         let store = at(state.path(), root.path());
         store.remember("ab", "text\n").expect("writable");
         let folder = store.folder.clone().expect("outside");
         set_mode(&folder.join("ab"), 0o644);
-        assert!(!store.is_trusted("ab"), "files of a checkout look like this");
+        assert!(
+            !store.is_trusted("ab"),
+            "files of a checkout look like this"
+        );
         set_mode(&folder.join("ab"), 0o600);
         set_mode(&folder, 0o777);
         assert!(!store.is_trusted("ab") && store.remember("cd", "").is_err());

@@ -12,16 +12,24 @@
 //! Jenkins, Drone, Woodpecker and `CircleCI` read nothing but control characters.
 
 /// The words that may stand at the start of a line before the `:` that makes it a command.
-const HEADS: [&str; 5] = [":", "section_start", "section_end", "travis_fold", "travis_time"];
+const HEADS: [&str; 5] = [
+    ":",
+    "section_start",
+    "section_end",
+    "travis_fold",
+    "travis_time",
+];
 
-/// The words that may stand at the start of a line before the space that makes it the head of a group.
+/// The words that may stand at the start of a line before the space that makes it the head of a
+/// group.
 const GROUPS: [&str; 4] = ["---", "+++", "~~~", "^^^"];
 
-/// Where in a line we are, as far as commands care. One that begins is broken with a `\` before the character that
-/// would complete it.
+/// Where in a line we are, as far as commands care. One that begins is broken with a `\` before the
+/// character that would complete it.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    /// The start of the line, without white space before it, as far as it may be one of [`HEADS`] or [`GROUPS`].
+    /// The start of the line, without white space before it, as far as it may be one of [`HEADS`]
+    /// or [`GROUPS`].
     head: String,
     /// How many `#` stand directly before, or before the word that stands directly before.
     hashes: usize,
@@ -30,8 +38,8 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// Takes the next character that can be seen. Whether it would complete the start of a command, and must be kept apart
-    /// from what is before.
+    /// Takes the next character that can be seen. Whether it would complete the start of a command,
+    /// and must be kept apart from what is before.
     pub(super) fn is_before(&mut self, c: char) -> bool {
         let head = self.head.as_str();
         let starts = match c {
@@ -58,7 +66,9 @@ impl Commands {
         match c {
             '#' if self.in_word => (self.hashes, self.in_word) = (1, false),
             '#' => self.hashes += 1,
-            c if self.hashes >= 2 && (c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) => self.in_word = true,
+            c if self.hashes >= 2 && (c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) => {
+                self.in_word = true;
+            }
             _ => (self.hashes, self.in_word) = (0, false),
         }
     }

@@ -9,7 +9,8 @@ use super::Text;
 pub(crate) enum Within {
     /// The content of an XML element, or an attribute in double quotes.
     Xml,
-    /// HTML, also between the lines of Markdown: signs that mean something there are escaped as well.
+    /// HTML, also between the lines of Markdown: signs that mean something there are escaped as
+    /// well.
     Html,
     /// The message of a workflow command of GitHub, behind its `::`.
     CommandMessage,
@@ -62,12 +63,19 @@ fn markdown_sign(c: char) -> Option<&'static str> {
         ('{', "&#123;"),
         ('}', "&#125;"),
     ];
-    SIGNS.iter().find(|(sign, _)| *sign == c).map(|(_, entity)| *entity)
+    SIGNS
+        .iter()
+        .find(|(sign, _)| *sign == c)
+        .map(|(_, entity)| *entity)
 }
 
 /// A fence for a block of Markdown that nothing in it can end: longer than any row of backticks.
 pub(crate) fn fence(block: &str) -> String {
-    let longest = block.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let longest = block
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
     "`".repeat(longest.max(2) + 1)
 }
 
@@ -85,14 +93,19 @@ impl Text {
         Text(out)
     }
 
-    /// The same as a block of code of Markdown, in which nothing is mark-up: no reader of it makes links, mentions or HTML of what
-    /// stands there. The fence is longer than any row of backticks in the text.
+    /// The same as a block of code of Markdown, in which nothing is mark-up: no reader of it makes
+    /// links, mentions or HTML of what stands there. The fence is longer than any row of backticks
+    /// in the text.
     #[must_use]
     pub(crate) fn fenced(&self) -> Text {
         let fence = fence(&self.0);
         let mut out = String::new();
         // Writing into a string cannot fail.
-        let _ = write!(out, "{fence}text\n{}\n{fence}\n", self.0.trim_end_matches('\n'));
+        let _ = write!(
+            out,
+            "{fence}text\n{}\n{fence}\n",
+            self.0.trim_end_matches('\n')
+        );
         Text(out)
     }
 }
@@ -106,14 +119,35 @@ mod tests {
         let text = Text::lines("a<b> & \"c\" ]]>\n::error::x%0A,y");
         let xml = "a&lt;b&gt; &amp; &quot;c&quot; ]]&gt;\n:\\:error::x%0A,y";
         assert_eq!(text.within(Within::Xml).as_str(), xml);
-        assert_eq!(Text::line("[x](javascript:y)").within(Within::Sarif).as_str(), "\\[x\\](javascript:y)");
-        assert_eq!(Text::line("50%, a:b").within(Within::CommandProperty).as_str(), "50%25%2C a%3Ab");
-        assert_eq!(Text::lines("50%\na:b").within(Within::CommandMessage).as_str(), "50%25%0Aa:b");
+        assert_eq!(
+            Text::line("[x](javascript:y)")
+                .within(Within::Sarif)
+                .as_str(),
+            "\\[x\\](javascript:y)"
+        );
+        assert_eq!(
+            Text::line("50%, a:b")
+                .within(Within::CommandProperty)
+                .as_str(),
+            "50%25%2C a%3Ab"
+        );
+        assert_eq!(
+            Text::lines("50%\na:b")
+                .within(Within::CommandMessage)
+                .as_str(),
+            "50%25%0Aa:b"
+        );
     }
 
     #[test]
     fn a_fence_is_longer_than_what_it_holds() {
-        assert_eq!(Text::lines("a `b`\n").fenced().as_str(), "```text\na `b`\n```\n");
-        assert_eq!(Text::lines("````\n</details>").fenced().as_str(), "`````text\n````\n</details>\n`````\n");
+        assert_eq!(
+            Text::lines("a `b`\n").fenced().as_str(),
+            "```text\na `b`\n```\n"
+        );
+        assert_eq!(
+            Text::lines("````\n</details>").fenced().as_str(),
+            "`````text\n````\n</details>\n`````\n"
+        );
     }
 }

@@ -1,24 +1,30 @@
 //! Characters that nobody sees: controls, marks of direction, zero-width characters.
 //!
-//! The properties are Unicode's: `Default_Ignorable_Code_Point` (which holds `Bidi_Control`), the general categories `Cc`,
-//! `Cf`, `Zl` and `Zp` but for marks that are drawn, noncharacters, and a few symbols that are drawn as nothing. Some of them
-//! belong where they stand: what joins an emoji to the next, the letters of scripts that need joiners, and selectors of a
-//! variant behind what they select.
+//! The properties are Unicode's: `Default_Ignorable_Code_Point` (which holds `Bidi_Control`), the
+//! general categories `Cc`, `Cf`, `Zl` and `Zp` but for marks that are drawn, noncharacters, and a
+//! few symbols that are drawn as nothing. Some of them belong where they stand: what joins an emoji
+//! to the next, the letters of scripts that need joiners, and selectors of a variant behind what
+//! they select.
 
 use icu_properties::props::{
-    CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, GeneralCategory, Ideographic, JoiningType,
-    NoncharacterCodePoint, PrependedConcatenationMark, Script,
+    CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, GeneralCategory, Ideographic,
+    JoiningType, NoncharacterCodePoint, PrependedConcatenationMark, Script,
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Returns `true` if a character cannot be seen, wherever it stands. Line ends and tabs are among them.
+/// Returns `true` if a character cannot be seen, wherever it stands. Line ends and tabs are among
+/// them.
 pub(super) fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
     let is_control = match CodePointMapData::<GeneralCategory>::new().get(c) {
-        GeneralCategory::Control | GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => true,
-        GeneralCategory::Format => !CodePointSetData::new::<PrependedConcatenationMark>().contains(c),
+        GeneralCategory::Control
+        | GeneralCategory::LineSeparator
+        | GeneralCategory::ParagraphSeparator => true,
+        GeneralCategory::Format => {
+            !CodePointSetData::new::<PrependedConcatenationMark>().contains(c)
+        }
         _ => false,
     };
     is_control
@@ -27,11 +33,12 @@ pub(super) fn is_hidden(c: char) -> bool {
         || CodePointSetData::new::<NoncharacterCodePoint>().contains(c)
 }
 
-/// Symbols and letters that fonts draw as nothing, although Unicode does not call them ignorable: a braille pattern without
-/// dots, a note without a head, a filler of a script.
+/// Symbols and letters that fonts draw as nothing, although Unicode does not call them ignorable: a
+/// braille pattern without dots, a note without a head, a filler of a script.
 const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
-/// Returns `true` if a hidden character belongs where it stands, between the one before and the one behind.
+/// Returns `true` if a hidden character belongs where it stands, between the one before and the one
+/// behind.
 pub(super) fn belongs(before: Option<char>, c: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
     match c {
@@ -39,7 +46,9 @@ pub(super) fn belongs(before: Option<char>, c: char, after: Option<char>) -> boo
         '\u{200c}' | '\u{200d}' => needs_joiners(before) && !is_of_another_script(before, after),
         '\u{180b}'..='\u{180f}' => ('\u{1820}'..='\u{18aa}').contains(&before),
         '\u{fe0e}' | '\u{fe0f}' => is_emoji(before) || matches!(before, '0'..='9' | '#' | '*'),
-        '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => CodePointSetData::new::<Ideographic>().contains(before),
+        '\u{fe00}'..='\u{fe0d}' | '\u{e0100}'..='\u{e01ef}' => {
+            CodePointSetData::new::<Ideographic>().contains(before)
+        }
         _ => false,
     }
 }
@@ -48,33 +57,45 @@ fn is_emoji(c: char) -> bool {
     !c.is_ascii() && CodePointSetData::new::<Emoji>().contains(c)
 }
 
-/// Returns `true` if a letter or mark may be followed by a joiner: letters of scripts that are written joined, and signs that join
-/// consonants (RFC 5892, appendices A.1 and A.2).
+/// Returns `true` if a letter or mark may be followed by a joiner: letters of scripts that are
+/// written joined, and signs that join consonants (RFC 5892, appendices A.1 and A.2).
 fn needs_joiners(c: char) -> bool {
     let joins = CodePointMapData::<JoiningType>::new().get(c);
     let is_transparent = joins == JoiningType::Transparent && is_mark_of_such(c);
     is_transparent
-        || [JoiningType::DualJoining, JoiningType::LeftJoining, JoiningType::RightJoining].contains(&joins)
-        || CodePointMapData::<CanonicalCombiningClass>::new().get(c) == CanonicalCombiningClass::Virama
+        || [
+            JoiningType::DualJoining,
+            JoiningType::LeftJoining,
+            JoiningType::RightJoining,
+        ]
+        .contains(&joins)
+        || CodePointMapData::<CanonicalCombiningClass>::new().get(c)
+            == CanonicalCombiningClass::Virama
 }
 
 /// Returns `true` if a character is hidden only if the wrong one follows it.
 #[cfg(any(test, feature = "runtime"))]
 pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
     let Some(before) = before else { return false };
-    matches!(c, '\u{200c}' | '\u{200d}') && (is_emoji(before) || before == '\u{fe0f}' || needs_joiners(before))
+    matches!(c, '\u{200c}' | '\u{200d}')
+        && (is_emoji(before) || before == '\u{fe0f}' || needs_joiners(before))
 }
 
-/// Returns `true` if a letter or digit follows on which a joiner behind the other letter has no effect. White space and punctuation may
-/// follow: some words end with a joiner that can be seen.
+/// Returns `true` if a letter or digit follows on which a joiner behind the other letter has no
+/// effect. White space and punctuation may follow: some words end with a joiner that can be seen.
 fn is_of_another_script(before: char, after: Option<char>) -> bool {
-    let Some(after) = after.filter(|after| after.is_alphanumeric()) else { return false };
+    let Some(after) = after.filter(|after| after.is_alphanumeric()) else {
+        return false;
+    };
     let scripts = [before, after].map(|c| CodePointMapData::<Script>::new().get(c));
-    let is_shared = scripts.iter().any(|script| [Script::Common, Script::Inherited].contains(script));
+    let is_shared = scripts
+        .iter()
+        .any(|script| [Script::Common, Script::Inherited].contains(script));
     after.is_ascii() || !is_shared && scripts[0] != scripts[1]
 }
 
-/// Returns `true` if a mark is one of the Arabic, Hebrew or Indic blocks: those stand between a letter and its joiner.
+/// Returns `true` if a mark is one of the Arabic, Hebrew or Indic blocks: those stand between a
+/// letter and its joiner.
 fn is_mark_of_such(c: char) -> bool {
     ('\u{0591}'..='\u{0dff}').contains(&c) && !is_hidden(c)
 }
@@ -86,7 +107,8 @@ pub(crate) struct Hidden {
     pub(crate) char: char,
 }
 
-/// The characters of a text that nobody sees and that do not belong where they stand; line ends and tabs do.
+/// The characters of a text that nobody sees and that do not belong where they stand; line ends and
+/// tabs do.
 pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     let mut next = 0;
     std::iter::from_fn(move || {
@@ -94,42 +116,65 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
             let at = next + plain_length(&text.as_bytes()[next..]);
             let char = text[at..].chars().next()?;
             next = at + char.len_utf8();
-            if is_hidden(char) && !belongs(text[..at].chars().next_back(), char, text[next..].chars().next()) {
+            if is_hidden(char)
+                && !belongs(
+                    text[..at].chars().next_back(),
+                    char,
+                    text[next..].chars().next(),
+                )
+            {
                 return Some(Hidden { at, char });
             }
         }
     })
 }
 
-/// How many bytes of visible ASCII, line ends and tabs a text begins with. Looked at in blocks: a block takes few instructions.
+/// How many bytes of visible ASCII, line ends and tabs a text begins with. Looked at in blocks: a
+/// block takes few instructions.
 fn plain_length(bytes: &[u8]) -> usize {
     const BLOCK: usize = 64;
     let blocks = BLOCK
         * bytes
             .chunks_exact(BLOCK)
-            .take_while(|block| block.iter().fold(true, |plain, byte| plain & is_plain(*byte)))
+            .take_while(|block| {
+                block
+                    .iter()
+                    .fold(true, |plain, byte| plain & is_plain(*byte))
+            })
             .count();
-    blocks + bytes[blocks..].iter().take_while(|byte| is_plain(**byte)).count()
+    blocks
+        + bytes[blocks..]
+            .iter()
+            .take_while(|byte| is_plain(**byte))
+            .count()
 }
 
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\t' | b' '..=b'~')
 }
 
-/// How Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone for those that have no name.
+/// How Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone for
+/// those that have no name.
 pub(crate) fn name_of(c: char) -> String {
     let number = u32::from(c);
-    let name = NAMES.iter().find(|(known, _)| *known == c).map(|(_, name)| (*name).to_owned());
+    let name = NAMES
+        .iter()
+        .find(|(known, _)| *known == c)
+        .map(|(_, name)| (*name).to_owned());
     let name = name.or_else(|| match c {
         '\u{fe00}'..='\u{fe0f}' => Some(format!("VARIATION SELECTOR-{}", number - 0xfe00 + 1)),
         '\u{e0100}'..='\u{e01ef}' => Some(format!("VARIATION SELECTOR-{}", number - 0xe0100 + 17)),
         '\u{e0020}'..='\u{e007e}' => Some(format!("TAG {}", char::from((number - 0xe0000) as u8))),
         _ => None,
     });
-    name.map_or_else(|| format!("U+{number:04X}"), |name| format!("U+{number:04X} {name}"))
+    name.map_or_else(
+        || format!("U+{number:04X}"),
+        |name| format!("U+{number:04X} {name}"),
+    )
 }
 
-/// The names of those that are met, from `UnicodeData.txt`; of controls the first alias of `NameAliases.txt`.
+/// The names of those that are met, from `UnicodeData.txt`; of controls the first alias of
+/// `NameAliases.txt`.
 const NAMES: [(char, &str); 73] = [
     ('\u{0}', "NULL"),
     ('\u{1}', "START OF HEADING"),

@@ -29,7 +29,9 @@ pub(super) enum Media<'b> {
 
 /// The medium that an object is, if it is one.
 pub(super) fn of(members: &Map<String, Value>) -> Option<Media<'_>> {
-    let mime = ["media_type", "mimeType", "mime_type", "format"].iter().find_map(|name| text(members, name));
+    let mime = ["media_type", "mimeType", "mime_type", "format"]
+        .iter()
+        .find_map(|name| text(members, name));
     match (text(members, "data"), mime, text(members, "type")) {
         (Some(data), Some(mime), _) => of_mime(data, mime),
         (None, _, Some("url")) if text(members, "url").is_some() => Some(Media::RemoteImage),
@@ -54,11 +56,16 @@ fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
 /// The medium that a text is: a data URL, the address of an image, or base64 of an image as Ollama
 /// takes it.
 pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
-    if let Some((mime, data)) = text.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
+    if let Some((mime, data)) = text
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once(";base64,"))
+    {
         return of_mime(data, mime);
     }
-    let is_bare =
-        text.len() > 64 && ["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR"].iter().any(|head| text.starts_with(head));
+    let is_bare = text.len() > 64
+        && ["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR"]
+            .iter()
+            .any(|head| text.starts_with(head));
     is_bare.then_some(Media::Image(text))
 }
 
@@ -67,7 +74,12 @@ pub(super) fn of_text(text: &str) -> Option<Media<'_>> {
 pub(super) enum PictureRule {
     /// Patches of so many pixels, with a factor in thousandths; the image is scaled down to a
     /// longest side and a number of patches.
-    Patches { side: u32, thousandths: u64, longest: u32, most: u64 },
+    Patches {
+        side: u32,
+        thousandths: u64,
+        longest: u32,
+        most: u64,
+    },
     /// A base and tiles of 512 pixels, of an image that is scaled to 2048 and then to 768 pixels on
     /// its shorter side.
     Tiles { base: u64, tile: u64 },
@@ -77,11 +89,31 @@ pub(super) enum PictureRule {
     Fixed(u64),
 }
 
-const CLAUDE: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 1_568, most: 1_568 };
-const LATE_CLAUDE: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 2_000, most: 4_784 };
-const LATE_GPT: PictureRule = PictureRule::Patches { side: 32, thousandths: 1_200, longest: 6_000, most: 10_000 };
+const CLAUDE: PictureRule = PictureRule::Patches {
+    side: 28,
+    thousandths: 1_000,
+    longest: 1_568,
+    most: 1_568,
+};
+const LATE_CLAUDE: PictureRule = PictureRule::Patches {
+    side: 28,
+    thousandths: 1_000,
+    longest: 2_000,
+    most: 4_784,
+};
+const LATE_GPT: PictureRule = PictureRule::Patches {
+    side: 32,
+    thousandths: 1_200,
+    longest: 6_000,
+    most: 10_000,
+};
 /// The rule of most vision models that are served locally.
-const OPEN: PictureRule = PictureRule::Patches { side: 28, thousandths: 1_000, longest: 4_096, most: 4_096 };
+const OPEN: PictureRule = PictureRule::Patches {
+    side: 28,
+    thousandths: 1_000,
+    longest: 4_096,
+    most: 4_096,
+};
 
 /// Beginnings of names of models, in normal form, and their rules: the first that fits counts.
 const RULES: [(&str, PictureRule); 21] = [
@@ -90,20 +122,102 @@ const RULES: [(&str, PictureRule); 21] = [
     ("claude-fable", LATE_CLAUDE),
     ("claude-mythos", LATE_CLAUDE),
     ("claude", CLAUDE),
-    ("gpt-4o-mini", PictureRule::Tiles { base: 2_833, tile: 5_667 }),
-    ("gpt-4-1-mini", PictureRule::Patches { side: 32, thousandths: 1_620, longest: 2_048, most: 1_536 }),
-    ("gpt-4-1-nano", PictureRule::Patches { side: 32, thousandths: 2_460, longest: 2_048, most: 1_536 }),
-    ("o4-mini", PictureRule::Patches { side: 32, thousandths: 1_720, longest: 2_048, most: 1_536 }),
-    ("gpt-5-mini", PictureRule::Patches { side: 32, thousandths: 1_620, longest: 2_048, most: 1_536 }),
-    ("gpt-5-nano", PictureRule::Patches { side: 32, thousandths: 2_460, longest: 2_048, most: 1_536 }),
-    ("gpt-5-1", PictureRule::Tiles { base: 70, tile: 140 }),
-    ("gpt-5-2", PictureRule::Tiles { base: 70, tile: 140 }),
-    ("gpt-5-3", PictureRule::Tiles { base: 70, tile: 140 }),
+    (
+        "gpt-4o-mini",
+        PictureRule::Tiles {
+            base: 2_833,
+            tile: 5_667,
+        },
+    ),
+    (
+        "gpt-4-1-mini",
+        PictureRule::Patches {
+            side: 32,
+            thousandths: 1_620,
+            longest: 2_048,
+            most: 1_536,
+        },
+    ),
+    (
+        "gpt-4-1-nano",
+        PictureRule::Patches {
+            side: 32,
+            thousandths: 2_460,
+            longest: 2_048,
+            most: 1_536,
+        },
+    ),
+    (
+        "o4-mini",
+        PictureRule::Patches {
+            side: 32,
+            thousandths: 1_720,
+            longest: 2_048,
+            most: 1_536,
+        },
+    ),
+    (
+        "gpt-5-mini",
+        PictureRule::Patches {
+            side: 32,
+            thousandths: 1_620,
+            longest: 2_048,
+            most: 1_536,
+        },
+    ),
+    (
+        "gpt-5-nano",
+        PictureRule::Patches {
+            side: 32,
+            thousandths: 2_460,
+            longest: 2_048,
+            most: 1_536,
+        },
+    ),
+    (
+        "gpt-5-1",
+        PictureRule::Tiles {
+            base: 70,
+            tile: 140,
+        },
+    ),
+    (
+        "gpt-5-2",
+        PictureRule::Tiles {
+            base: 70,
+            tile: 140,
+        },
+    ),
+    (
+        "gpt-5-3",
+        PictureRule::Tiles {
+            base: 70,
+            tile: 140,
+        },
+    ),
     ("gpt-5-", LATE_GPT),
-    ("gpt-5", PictureRule::Tiles { base: 70, tile: 140 }),
+    (
+        "gpt-5",
+        PictureRule::Tiles {
+            base: 70,
+            tile: 140,
+        },
+    ),
     ("gpt-6", LATE_GPT),
-    ("o1", PictureRule::Tiles { base: 75, tile: 150 }),
-    ("o3", PictureRule::Tiles { base: 75, tile: 150 }),
+    (
+        "o1",
+        PictureRule::Tiles {
+            base: 75,
+            tile: 150,
+        },
+    ),
+    (
+        "o3",
+        PictureRule::Tiles {
+            base: 75,
+            tile: 150,
+        },
+    ),
     ("gemini-2", PictureRule::GeminiTiles),
     ("gemini-1", PictureRule::GeminiTiles),
 ];
@@ -118,7 +232,9 @@ const HEAD: usize = 256 * 1024;
 impl PictureRule {
     pub(super) fn of(model: &str, wire: WireFormat) -> PictureRule {
         let name = ModelName::new(model);
-        let known = RULES.iter().find(|(begins, _)| name.normal().starts_with(begins));
+        let known = RULES
+            .iter()
+            .find(|(begins, _)| name.normal().starts_with(begins));
         known.map_or_else(|| usual(wire), |(_, rule)| *rule)
     }
 
@@ -140,13 +256,23 @@ impl PictureRule {
     /// The tokens of an image; one whose size nobody knows counts as one of a thousand pixels each
     /// way.
     fn picture(self, size: Option<Size>) -> u64 {
-        let size = size.unwrap_or(Size { width: 1_024, height: 1_024 });
+        let size = size.unwrap_or(Size {
+            width: 1_024,
+            height: 1_024,
+        });
         match self {
-            PictureRule::Patches { side, thousandths, longest, most } => {
+            PictureRule::Patches {
+                side,
+                thousandths,
+                longest,
+                most,
+            } => {
                 let patches = size.within(longest).patches(side).min(most);
                 (patches * thousandths).div_ceil(1_000)
             }
-            PictureRule::Tiles { base, tile } => base + tile * size.within(2_048).shorter_within(768).patches(512),
+            PictureRule::Tiles { base, tile } => {
+                base + tile * size.within(2_048).shorter_within(768).patches(512)
+            }
             PictureRule::GeminiTiles if size.width.max(size.height) <= 384 => 258,
             PictureRule::GeminiTiles => 258 * size.patches(768),
             PictureRule::Fixed(tokens) => tokens,
@@ -158,7 +284,10 @@ impl PictureRule {
 fn usual(wire: WireFormat) -> PictureRule {
     match wire {
         WireFormat::AnthropicMessages => CLAUDE,
-        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => PictureRule::Tiles { base: 85, tile: 170 },
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => PictureRule::Tiles {
+            base: 85,
+            tile: 170,
+        },
         WireFormat::GoogleGenerateContent => PictureRule::Fixed(1_090),
         WireFormat::MistralChat
         | WireFormat::MistralFim
@@ -190,7 +319,10 @@ impl Size {
         if is <= wanted {
             return self;
         }
-        Size { width: side(self.width, wanted, is).max(1), height: side(self.height, wanted, is).max(1) }
+        Size {
+            width: side(self.width, wanted, is).max(1),
+            height: side(self.height, wanted, is).max(1),
+        }
     }
 
     /// Returns the number of squares of this side that cover it.
@@ -213,14 +345,23 @@ fn size(data: &str) -> Option<Size> {
     let data = data.as_bytes();
     // Whole groups of four characters.
     let head = &data[..data.len().min(HEAD) / 4 * 4];
-    let bytes = base64::engine::general_purpose::STANDARD.decode(head).ok()?;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(head)
+        .ok()?;
     let size = imagesize::blob_size(&bytes).ok()?;
-    Some(Size { width: u32::try_from(size.width).ok()?.max(1), height: u32::try_from(size.height).ok()?.max(1) })
+    Some(Size {
+        width: u32::try_from(size.width).ok()?.max(1),
+        height: u32::try_from(size.height).ok()?.max(1),
+    })
 }
 
 /// Returns the length of a recording in seconds, guessed by its bytes: 32 KB a second without
 /// compression, 16 KB with it.
 fn seconds(bytes: u64, format: &str) -> u64 {
-    let each = if format.contains("wav") { 32_000 } else { 16_000 };
+    let each = if format.contains("wav") {
+        32_000
+    } else {
+        16_000
+    };
     bytes.div_ceil(each)
 }

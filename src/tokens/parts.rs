@@ -30,8 +30,14 @@ pub enum PartKind {
 
 impl PartKind {
     /// Every kind.
-    pub const ALL: [PartKind; 6] =
-        [PartKind::System, PartKind::Tools, PartKind::Schema, PartKind::Message, PartKind::Prompt, PartKind::Frame];
+    pub const ALL: [PartKind; 6] = [
+        PartKind::System,
+        PartKind::Tools,
+        PartKind::Schema,
+        PartKind::Message,
+        PartKind::Prompt,
+        PartKind::Frame,
+    ];
 
     /// Returns the stable lower-case name.
     pub fn name(self) -> &'static str {
@@ -55,7 +61,12 @@ struct Places {
     prompt: &'static [&'static str],
 }
 
-const NOWHERE: Places = Places { system: &[], messages: &[], schema: &[], prompt: &[] };
+const NOWHERE: Places = Places {
+    system: &[],
+    messages: &[],
+    schema: &[],
+    prompt: &[],
+};
 
 /// Returns the places of the parts of each wire format; tools are `/tools` in all.
 fn places(wire: WireFormat) -> Places {
@@ -66,34 +77,60 @@ fn places(wire: WireFormat) -> Places {
             schema: &["/output_config/format", "/output_format"],
             ..NOWHERE
         },
-        WireFormat::OpenAiChat | WireFormat::MistralChat => {
-            Places { messages: &["/messages"], schema: &["/response_format"], ..NOWHERE }
-        }
-        WireFormat::OpenAiResponses => {
-            Places { system: &["/instructions"], messages: &["/input"], schema: &["/text/format"], ..NOWHERE }
-        }
+        WireFormat::OpenAiChat | WireFormat::MistralChat => Places {
+            messages: &["/messages"],
+            schema: &["/response_format"],
+            ..NOWHERE
+        },
+        WireFormat::OpenAiResponses => Places {
+            system: &["/instructions"],
+            messages: &["/input"],
+            schema: &["/text/format"],
+            ..NOWHERE
+        },
         WireFormat::GoogleGenerateContent => Places {
             system: &["/systemInstruction", "/system_instruction"],
             messages: &["/contents"],
-            schema: &["/generationConfig/responseSchema", "/generationConfig/responseJsonSchema"],
+            schema: &[
+                "/generationConfig/responseSchema",
+                "/generationConfig/responseJsonSchema",
+            ],
             ..NOWHERE
         },
-        WireFormat::OllamaChat => Places { messages: &["/messages"], schema: &["/format"], ..NOWHERE },
-        WireFormat::OllamaGenerate => {
-            Places { system: &["/system"], schema: &["/format"], prompt: &["/prompt", "/suffix", "/images"], ..NOWHERE }
-        }
-        WireFormat::MistralFim => Places { prompt: &["/prompt", "/suffix"], ..NOWHERE },
-        WireFormat::LlamaCppInfill => {
-            Places { prompt: &["/input_extra", "/input_prefix", "/prompt", "/input_suffix"], ..NOWHERE }
-        }
+        WireFormat::OllamaChat => Places {
+            messages: &["/messages"],
+            schema: &["/format"],
+            ..NOWHERE
+        },
+        WireFormat::OllamaGenerate => Places {
+            system: &["/system"],
+            schema: &["/format"],
+            prompt: &["/prompt", "/suffix", "/images"],
+            ..NOWHERE
+        },
+        WireFormat::MistralFim => Places {
+            prompt: &["/prompt", "/suffix"],
+            ..NOWHERE
+        },
+        WireFormat::LlamaCppInfill => Places {
+            prompt: &["/input_extra", "/input_prefix", "/prompt", "/input_suffix"],
+            ..NOWHERE
+        },
     }
 }
 
 /// Returns the members of a body that hold what a model reads.
 pub(super) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
-    let Places { system, messages, schema, prompt } = places(wire);
+    let Places {
+        system,
+        messages,
+        schema,
+        prompt,
+    } = places(wire);
     let pointers = [system, messages, schema, prompt].into_iter().flatten();
-    pointers.filter_map(|pointer| pointer.split('/').nth(1)).chain(["tools"])
+    pointers
+        .filter_map(|pointer| pointer.split('/').nth(1))
+        .chain(["tools"])
 }
 
 /// The tokens that a server adds to those of a body.
@@ -113,14 +150,42 @@ struct Frame {
 /// open models put 4 around a message.
 fn frame(wire: WireFormat) -> Frame {
     match wire {
-        WireFormat::AnthropicMessages => Frame { request: 3, message: 4, tools: 346, tool: 12 },
-        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Frame { request: 3, message: 3, tools: 12, tool: 12 },
-        WireFormat::GoogleGenerateContent => Frame { request: 0, message: 2, tools: 0, tool: 8 },
-        WireFormat::MistralChat => Frame { request: 1, message: 2, tools: 2, tool: 8 },
-        WireFormat::OllamaChat => Frame { request: 3, message: 4, tools: 150, tool: 8 },
-        WireFormat::OllamaGenerate | WireFormat::MistralFim | WireFormat::LlamaCppInfill => {
-            Frame { request: 4, message: 0, tools: 0, tool: 0 }
-        }
+        WireFormat::AnthropicMessages => Frame {
+            request: 3,
+            message: 4,
+            tools: 346,
+            tool: 12,
+        },
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Frame {
+            request: 3,
+            message: 3,
+            tools: 12,
+            tool: 12,
+        },
+        WireFormat::GoogleGenerateContent => Frame {
+            request: 0,
+            message: 2,
+            tools: 0,
+            tool: 8,
+        },
+        WireFormat::MistralChat => Frame {
+            request: 1,
+            message: 2,
+            tools: 2,
+            tool: 8,
+        },
+        WireFormat::OllamaChat => Frame {
+            request: 3,
+            message: 4,
+            tools: 150,
+            tool: 8,
+        },
+        WireFormat::OllamaGenerate | WireFormat::MistralFim | WireFormat::LlamaCppInfill => Frame {
+            request: 4,
+            message: 0,
+            tools: 0,
+            tool: 0,
+        },
     }
 }
 
@@ -166,7 +231,11 @@ impl Counter<'_> {
         let (places, frame) = (places(self.wire), frame(self.wire));
         let mut parts = Vec::new();
         if frame.request > 0 {
-            parts.push(TokenPart { kind: PartKind::Frame, pointer: String::new(), tokens: frame.request });
+            parts.push(TokenPart {
+                kind: PartKind::Frame,
+                pointer: String::new(),
+                tokens: frame.request,
+            });
         }
         self.add_whole(body, places.system, PartKind::System, &mut parts);
         self.add_tools(body, &frame, &mut parts);
@@ -181,20 +250,36 @@ impl Counter<'_> {
     /// Adds members that are one part each.
     fn add_whole(&self, body: &Value, places: &[&str], kind: PartKind, parts: &mut Vec<TokenPart>) {
         for place in places {
-            let Some(value) = body.pointer(place).filter(|value| !value.is_null()) else { continue };
+            let Some(value) = body.pointer(place).filter(|value| !value.is_null()) else {
+                continue;
+            };
             let tokens = match kind {
                 PartKind::Schema => self.json(value),
                 _ => self.value(value),
             };
-            parts.push(TokenPart { kind, pointer: (*place).to_owned(), tokens });
+            parts.push(TokenPart {
+                kind,
+                pointer: (*place).to_owned(),
+                tokens,
+            });
         }
     }
 
     fn add_tools(&self, body: &Value, frame: &Frame, parts: &mut Vec<TokenPart>) {
-        let Some(tools) = body.get("tools").and_then(Value::as_array).filter(|tools| !tools.is_empty()) else { return };
+        let Some(tools) = body
+            .get("tools")
+            .and_then(Value::as_array)
+            .filter(|tools| !tools.is_empty())
+        else {
+            return;
+        };
         let texts: u64 = tools.iter().map(|tool| self.json(tool)).sum();
         let tokens = texts + frame.tools + frame.tool * tools.len() as u64;
-        parts.push(TokenPart { kind: PartKind::Tools, pointer: "/tools".to_owned(), tokens });
+        parts.push(TokenPart {
+            kind: PartKind::Tools,
+            pointer: "/tools".to_owned(),
+            tokens,
+        });
     }
 
     /// Adds the messages of an array, or a text that stands for one.
@@ -203,12 +288,20 @@ impl Counter<'_> {
             Some(Value::Array(messages)) => {
                 for (at, message) in messages.iter().enumerate() {
                     let pointer = format!("{place}/{at}");
-                    parts.push(TokenPart { kind: kind(message), pointer, tokens: self.value(message) + around });
+                    parts.push(TokenPart {
+                        kind: kind(message),
+                        pointer,
+                        tokens: self.value(message) + around,
+                    });
                 }
             }
             Some(text @ Value::String(_)) => {
                 let tokens = self.value(text) + around;
-                parts.push(TokenPart { kind: PartKind::Message, pointer: place.to_owned(), tokens });
+                parts.push(TokenPart {
+                    kind: PartKind::Message,
+                    pointer: place.to_owned(),
+                    tokens,
+                });
             }
             _ => {}
         }
@@ -228,10 +321,14 @@ impl Counter<'_> {
         if let Some(media) = media::of(members) {
             return self.pictures.tokens(&media, self.count);
         }
-        let read = members.iter().filter(|(name, _)| !UNREAD.contains(&name.as_str()));
-        let tokens = read.map(|(name, value)| match AS_JSON.contains(&name.as_str()) && !value.is_string() {
-            true => self.json(value),
-            false => self.value(value),
+        let read = members
+            .iter()
+            .filter(|(name, _)| !UNREAD.contains(&name.as_str()));
+        let tokens = read.map(|(name, value)| {
+            match AS_JSON.contains(&name.as_str()) && !value.is_string() {
+                true => self.json(value),
+                false => self.value(value),
+            }
         });
         tokens.sum()
     }

@@ -98,11 +98,18 @@ fn class(c: char) -> Class {
 
 /// Counts the pieces of a text. Each byte is looked at a few times at most.
 pub(super) fn pieces(text: &str) -> Pieces {
-    let mut scan = Scan { pieces: [0; KINDS], is_spaced: true };
+    let mut scan = Scan {
+        pieces: [0; KINDS],
+        is_spaced: true,
+    };
     let (mut rest, mut words) = (text, 0);
     while let Some(first) = rest.chars().next() {
         // A run that is no noise as a whole is not looked at again from its middle.
-        let run = if words == 0 { Run::at(rest.as_bytes()) } else { Run::default() };
+        let run = if words == 0 {
+            Run::at(rest.as_bytes())
+        } else {
+            Run::default()
+        };
         let length = match run.is_noise {
             true => scan.noise(run.length),
             false => scan.take(rest, class(first)),
@@ -158,13 +165,15 @@ impl Scan {
             self.add(Kind::Joined2, usize::from(!self.is_spaced));
         } else if self.is_spaced {
             self.add(
-                [Kind::Spaced4, Kind::Spaced8, Kind::Spaced12][usize::from(letters > 4) + usize::from(letters > 8)],
+                [Kind::Spaced4, Kind::Spaced8, Kind::Spaced12]
+                    [usize::from(letters > 4) + usize::from(letters > 8)],
                 1,
             );
             self.add(Kind::SpacedMore, letters.saturating_sub(12));
         } else {
             self.add(
-                [Kind::Joined2, Kind::Joined5, Kind::Joined9][usize::from(letters > 2) + usize::from(letters > 5)],
+                [Kind::Joined2, Kind::Joined5, Kind::Joined9]
+                    [usize::from(letters > 2) + usize::from(letters > 5)],
                 1,
             );
             self.add(Kind::JoinedMore, letters.saturating_sub(9));
@@ -175,8 +184,18 @@ impl Scan {
     fn spaces(&mut self, spaces: &str, rest: &str) {
         let next = rest.chars().next().map(class);
         let joins = match next {
-            Some(Class::Letter | Class::Mark | Class::Cyrillic | Class::Hangul | Class::Other) => true,
-            Some(Class::Digit | Class::Space | Class::Line | Class::Han | Class::Kana | Class::Symbol) | None => false,
+            Some(Class::Letter | Class::Mark | Class::Cyrillic | Class::Hangul | Class::Other) => {
+                true
+            }
+            Some(
+                Class::Digit
+                | Class::Space
+                | Class::Line
+                | Class::Han
+                | Class::Kana
+                | Class::Symbol,
+            )
+            | None => false,
         };
         self.add(Kind::SpaceRuns, usize::from(spaces.len() > 1 || !joins));
         self.add(Kind::Spaces, spaces.len() - 1);
@@ -215,7 +234,9 @@ impl Scan {
 
 /// The length of the characters of one class that a text begins with.
 fn run(text: &str, of: Class) -> usize {
-    text.char_indices().find(|(_, c)| class(*c) != of).map_or(text.len(), |(at, _)| at)
+    text.char_indices()
+        .find(|(_, c)| class(*c) != of)
+        .map_or(text.len(), |(at, _)| at)
 }
 
 /// The length of the word that a text begins with: capitals, then small letters. The last of
@@ -257,10 +278,18 @@ impl Run {
         if !text.first().is_some_and(u8::is_ascii_alphanumeric) {
             return Run::default();
         }
-        let length = text.iter().take(MOST_NOISE).take_while(|byte| is_part(**byte)).count();
+        let length = text
+            .iter()
+            .take(MOST_NOISE)
+            .take_while(|byte| is_part(**byte))
+            .count();
         let run = &text[..length];
-        let changes = run.windows(2).filter(|pair| is_change(pair[0], pair[1])).count();
-        let is_noise = length >= LEAST_NOISE && changes * 6 >= length && run.iter().any(u8::is_ascii_digit);
+        let changes = run
+            .windows(2)
+            .filter(|pair| is_change(pair[0], pair[1]))
+            .count();
+        let is_noise =
+            length >= LEAST_NOISE && changes * 6 >= length && run.iter().any(u8::is_ascii_digit);
         Run { length, is_noise }
     }
 }

@@ -57,8 +57,13 @@ const BY_NAME: [(&str, Vocabulary); 24] = [
 
 impl Vocabulary {
     /// Every vocabulary.
-    pub const ALL: [Vocabulary; 5] =
-        [Vocabulary::O200k, Vocabulary::Cl100k, Vocabulary::Claude, Vocabulary::Gemini, Vocabulary::Mistral];
+    pub const ALL: [Vocabulary; 5] = [
+        Vocabulary::O200k,
+        Vocabulary::Cl100k,
+        Vocabulary::Claude,
+        Vocabulary::Gemini,
+        Vocabulary::Mistral,
+    ];
 
     /// Returns the stable lower-case name.
     pub fn name(self) -> &'static str {
@@ -75,7 +80,9 @@ impl Vocabulary {
     /// name says nothing.
     pub fn of(model: &str, wire: WireFormat) -> Vocabulary {
         let name = ModelName::new(model);
-        let known = BY_NAME.iter().find(|(begins, _)| name.normal().starts_with(begins));
+        let known = BY_NAME
+            .iter()
+            .find(|(begins, _)| name.normal().starts_with(begins));
         known.map_or_else(|| usual(wire), |(_, vocabulary)| *vocabulary)
     }
 
@@ -86,10 +93,17 @@ impl Vocabulary {
     }
 
     /// Returns how many tokens a text probably takes, by the kinds of pieces that it is made of.
-    #[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "counts are small and not negative")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "counts are small and not negative"
+    )]
     pub fn estimated(self, text: &str) -> u64 {
         let pieces = scan::pieces(text);
-        let taken = pieces.iter().zip(self.weights()).map(|(&count, weight)| count as f64 * weight);
+        let taken = pieces
+            .iter()
+            .zip(self.weights())
+            .map(|(&count, weight)| count as f64 * weight);
         let tokens = taken.sum::<f64>().round() as u64;
         if text.is_empty() { 0 } else { tokens.max(1) }
     }
@@ -142,7 +156,9 @@ fn usual(wire: WireFormat) -> Vocabulary {
         WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Vocabulary::O200k,
         WireFormat::GoogleGenerateContent => Vocabulary::Gemini,
         WireFormat::MistralChat | WireFormat::MistralFim => Vocabulary::Mistral,
-        WireFormat::OllamaChat | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => Vocabulary::Cl100k,
+        WireFormat::OllamaChat | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => {
+            Vocabulary::Cl100k
+        }
     }
 }
 
@@ -153,30 +169,30 @@ type Weights = [f64; KINDS];
 
 /// Fitted to `o200k_base`.
 const O200K: Weights = [
-    0.733, 1.263, 2.106, 0.935, 0.673, 0.847, 0.741, 0.517, 0.175, 1.308, 0.029, 0.712, 0.252, 0.758, 0.960, 0.659,
-    0.000, 0.548, 0.415, 0.959, 0.594, 0.781, 0.057, 0.441, 0.840, 0.000,
+    0.733, 1.263, 2.106, 0.935, 0.673, 0.847, 0.741, 0.517, 0.175, 1.308, 0.029, 0.712, 0.252,
+    0.758, 0.960, 0.659, 0.000, 0.548, 0.415, 0.959, 0.594, 0.781, 0.057, 0.441, 0.840, 0.000,
 ];
 
 /// Fitted to `cl100k_base`.
 const CL100K: Weights = [
-    0.774, 1.255, 1.946, 1.341, 0.666, 0.742, 0.758, 0.471, 0.159, 1.324, 0.000, 0.783, 0.208, 0.683, 0.874, 0.695,
-    0.190, 0.690, 0.575, 1.396, 0.898, 1.221, 0.649, 1.136, 1.224, 0.000,
+    0.774, 1.255, 1.946, 1.341, 0.666, 0.742, 0.758, 0.471, 0.159, 1.324, 0.000, 0.783, 0.208,
+    0.683, 0.874, 0.695, 0.190, 0.690, 0.575, 1.396, 0.898, 1.221, 0.649, 1.136, 1.224, 0.000,
 ];
 
 /// Fitted to `tekken_240911`.
 const MISTRAL: Weights = [
-    0.767, 1.277, 2.119, 1.122, 0.696, 0.852, 0.781, 0.511, 0.311, 0.275, 1.019, 0.728, 0.311, 0.698, 1.029, 0.761,
-    0.000, 0.590, 0.405, 1.125, 0.566, 0.784, 0.165, 0.509, 0.812, 0.000,
+    0.767, 1.277, 2.119, 1.122, 0.696, 0.852, 0.781, 0.511, 0.311, 0.275, 1.019, 0.728, 0.311,
+    0.698, 1.029, 0.761, 0.000, 0.590, 0.405, 1.125, 0.566, 0.784, 0.165, 0.509, 0.812, 0.000,
 ];
 
 /// Fitted to the vocabulary of Claude 2.
 const CLAUDE: Weights = [
-    0.773, 1.295, 1.874, 1.786, 1.213, 1.199, 0.836, 0.000, 0.180, 0.856, 0.135, 1.014, 0.118, 0.000, 1.033, 0.692,
-    1.786, 0.553, 0.596, 1.261, 0.913, 1.383, 0.643, 1.265, 1.222, 0.000,
+    0.773, 1.295, 1.874, 1.786, 1.213, 1.199, 0.836, 0.000, 0.180, 0.856, 0.135, 1.014, 0.118,
+    0.000, 1.033, 0.692, 1.786, 0.553, 0.596, 1.261, 0.913, 1.383, 0.643, 1.265, 1.222, 0.000,
 ];
 
 /// Fitted to Gemma's vocabulary.
 const GEMINI: Weights = [
-    0.825, 1.120, 1.716, 0.992, 0.942, 1.055, 0.855, 0.206, 0.181, 0.000, 1.018, 0.969, 0.138, 0.861, 1.251, 0.686,
-    0.000, 0.484, 0.358, 0.640, 0.304, 0.792, 0.222, 0.543, 0.875, 0.014,
+    0.825, 1.120, 1.716, 0.992, 0.942, 1.055, 0.855, 0.206, 0.181, 0.000, 1.018, 0.969, 0.138,
+    0.861, 1.251, 0.686, 0.000, 0.484, 0.358, 0.640, 0.304, 0.792, 0.222, 0.543, 0.875, 0.014,
 ];

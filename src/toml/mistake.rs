@@ -1,7 +1,8 @@
 //! The mistake in a text that is no TOML, in the words of what stands there.
 //!
-//! The parser says what it expected. People want to know what they wrote: a comment of another language, quotes of a word
-//! processor, a conflict of a merge. Each of these is recognised by the text at the mistake; the rest by the parser's message.
+//! The parser says what it expected. People want to know what they wrote: a comment of another
+//! language, quotes of a word processor, a conflict of a merge. Each of these is recognised by the
+//! text at the mistake; the rest by the parser's message.
 
 use std::ops::Range;
 
@@ -31,7 +32,13 @@ pub(super) fn explain(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
     let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let line = text[line_start..].split('\n').next().unwrap_or_default();
     let detail = error.message().trim().replace('\n', ", ");
-    let mistake = Mistake { text, detail, span: start..text.ceil_char_boundary(span.end.max(start)), line_start, line };
+    let mistake = Mistake {
+        text,
+        detail,
+        span: start..text.ceil_char_boundary(span.end.max(start)),
+        line_start,
+        line,
+    };
     let recognised: [Recognise<'_>; 9] = [
         Mistake::conflict,
         Mistake::json,
@@ -43,11 +50,20 @@ pub(super) fn explain(text: &str, error: &toml_edit::TomlError) -> SyntaxError {
         Mistake::bare_value,
         Mistake::second_value,
     ];
-    recognised.iter().find_map(|recognise| recognise(&mistake)).unwrap_or_else(|| mistake.by_message())
+    recognised
+        .iter()
+        .find_map(|recognise| recognise(&mistake))
+        .unwrap_or_else(|| mistake.by_message())
 }
 
 fn error(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> SyntaxError {
-    SyntaxError { message: message.into(), span, help: Some(help.into()), edit: None, first: None }
+    SyntaxError {
+        message: message.into(),
+        span,
+        help: Some(help.into()),
+        edit: None,
+        first: None,
+    }
 }
 
 impl Mistake<'_> {
@@ -58,31 +74,42 @@ impl Mistake<'_> {
 
     /// Returns what stands on the line from the mistake on.
     fn rest(&self) -> &str {
-        self.line.get(self.span.start - self.line_start..).unwrap_or_default()
+        self.line
+            .get(self.span.start - self.line_start..)
+            .unwrap_or_default()
     }
 
     fn conflict(&self) -> Option<SyntaxError> {
         let mark = conflict_mark(self.line)?;
-        let help =
-            "keep one of the two versions, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
-        Some(error(self.in_line(0..mark.len()), "a merge conflict was left in the file", help))
+        let help = "keep one of the two versions, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
+        Some(error(
+            self.in_line(0..mark.len()),
+            "a merge conflict was left in the file",
+            help,
+        ))
     }
 
     fn json(&self) -> Option<SyntaxError> {
         let start = self.text.len() - self.text.trim_start().len();
         let help = "write `key = value`, one per line; a table begins with its `[header]`";
-        self.text[start..].starts_with('{').then(|| error(start..start + 1, "this is JSON, not TOML", help))
+        self.text[start..]
+            .starts_with('{')
+            .then(|| error(start..start + 1, "this is JSON, not TOML", help))
     }
 
     /// A string whose end is missing, at the mistake or on the line above it.
     fn unclosed_string(&self) -> Option<SyntaxError> {
         let tokens = toml_parser::Source::new(self.text).lex().into_vec();
-        let from = self.text[..self.line_start.saturating_sub(1)].rfind('\n').map_or(0, |newline| newline + 1);
+        let from = self.text[..self.line_start.saturating_sub(1)]
+            .rfind('\n')
+            .map_or(0, |newline| newline + 1);
         let (at, token) = tokens.iter().enumerate().find(|(_, token)| {
             let is_near = token.span().end() >= from && token.span().start() <= self.span.end;
             is_near && is_unclosed(self.text, token)
         })?;
-        let follows_word = at.checked_sub(1).is_some_and(|before| tokens[before].kind() == TokenKind::Atom);
+        let follows_word = at
+            .checked_sub(1)
+            .is_some_and(|before| tokens[before].kind() == TokenKind::Atom);
         if follows_word {
             return None;
         }
@@ -91,14 +118,22 @@ impl Mistake<'_> {
         let written = &self.text[start..token.span().end()];
         let help = match (quotes.len(), written.contains(TYPOGRAPHIC)) {
             (_, true) => {
-                format!("a string that begins with `{quotes}` ends with `{quotes}`: replace the typographic quotes")
+                format!(
+                    "a string that begins with `{quotes}` ends with `{quotes}`: replace the typographic quotes"
+                )
             }
             (1, _) => {
-                format!("write `{quotes}` at its end; text of several lines stands between `\"\"\"` and `\"\"\"`")
+                format!(
+                    "write `{quotes}` at its end; text of several lines stands between `\"\"\"` and `\"\"\"`"
+                )
             }
             _ => format!("write `{quotes}` at its end"),
         };
-        Some(error(start..start + quotes.len(), "this string is never closed", help))
+        Some(error(
+            start..start + quotes.len(),
+            "this string is never closed",
+            help,
+        ))
     }
 
     fn typographic_quotes(&self) -> Option<SyntaxError> {
@@ -123,7 +158,10 @@ impl Mistake<'_> {
     fn comment(&self) -> Option<SyntaxError> {
         let rest = self.rest();
         // Behind a value without quotes the parser takes it for part of the value.
-        let behind = rest.match_indices(' ').map(|(space, _)| &rest[space + 1..]).take(MOST_WORDS);
+        let behind = rest
+            .match_indices(' ')
+            .map(|(space, _)| &rest[space + 1..])
+            .take(MOST_WORDS);
         let found = [self.line.trim_start(), rest.trim_start()]
             .into_iter()
             .chain(behind)
@@ -131,7 +169,11 @@ impl Mistake<'_> {
         let mark = FOREIGN_COMMENTS.iter().find(|it| found.starts_with(**it))?;
         let start = self.line.len() - found.len();
         let message = format!("`{mark}` begins no comment in TOML");
-        Some(error(self.in_line(start..start + mark.len()), message, "write `#` in its place"))
+        Some(error(
+            self.in_line(start..start + mark.len()),
+            message,
+            "write `#` in its place",
+        ))
     }
 
     fn twice(&self) -> Option<SyntaxError> {
@@ -144,8 +186,15 @@ impl Mistake<'_> {
             true => ("the table", "write the keys of both below one header"),
             false => ("the key", "remove one of the two"),
         };
-        let twice = error(self.span.clone(), format!("{what} `{}` is there twice", crate::text::cut(name, 40)), help);
-        Some(SyntaxError { first: self.first(is_header), ..twice })
+        let twice = error(
+            self.span.clone(),
+            format!("{what} `{}` is there twice", crate::text::cut(name, 40)),
+            help,
+        );
+        Some(SyntaxError {
+            first: self.first(is_header),
+            ..twice
+        })
     }
 
     /// Where a key or table that is there twice was written first.
@@ -156,8 +205,15 @@ impl Mistake<'_> {
             true => path_of(self.line.get(..upto)?.trim_start_matches([' ', '\t', '[']))?,
             false => {
                 let headers = self.text[..self.line_start].lines().rev();
-                let header = headers.map(str::trim).find(|line| line.starts_with('[') && line.contains(']'));
-                let table = header.map(|line| line.trim_start_matches('[').split(']').next().unwrap_or_default());
+                let header = headers
+                    .map(str::trim)
+                    .find(|line| line.starts_with('[') && line.contains(']'));
+                let table = header.map(|line| {
+                    line.trim_start_matches('[')
+                        .split(']')
+                        .next()
+                        .unwrap_or_default()
+                });
                 let mut path = table.map_or(Some(Vec::new()), path_of)?;
                 path.extend(path_of(self.line.get(..upto)?)?);
                 path
@@ -168,9 +224,15 @@ impl Mistake<'_> {
 
     /// `key: value`, as YAML and JSON write it.
     fn colon(&self) -> Option<SyntaxError> {
-        let is_about_sign = ["key with no value", "missing assignment"].iter().any(|it| self.detail.starts_with(it));
+        let is_about_sign = ["key with no value", "missing assignment"]
+            .iter()
+            .any(|it| self.detail.starts_with(it));
         let key = self.line.find(':').filter(|_| is_about_sign)?;
-        if self.line.find('=').is_some_and(|sign| sign < key && !self.detail.starts_with("missing assignment")) {
+        if self
+            .line
+            .find('=')
+            .is_some_and(|sign| sign < key && !self.detail.starts_with("missing assignment"))
+        {
             return None;
         }
         let at = match self.rest().trim_start().starts_with(':') {
@@ -178,31 +240,50 @@ impl Mistake<'_> {
             false => key,
         };
         let message = "a `:` stands where TOML has `=`";
-        Some(error(self.in_line(at..at + 1), message, "write `key = value`"))
+        Some(error(
+            self.in_line(at..at + 1),
+            message,
+            "write `key = value`",
+        ))
     }
 
     /// A word where a value should be.
     fn bare_value(&self) -> Option<SyntaxError> {
-        let is_about = ["string values must be quoted", "invalid boolean", "invalid float"]
-            .iter()
-            .any(|it| self.detail.starts_with(it));
+        let is_about = [
+            "string values must be quoted",
+            "invalid boolean",
+            "invalid float",
+        ]
+        .iter()
+        .any(|it| self.detail.starts_with(it));
         // Digits that are no number are told in the parser's words.
-        let is_word = !self.rest().starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
+        let is_word = !self
+            .rest()
+            .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
         if !is_about || !is_word && self.detail.starts_with("invalid float") {
             return None;
         }
         let word = self.text.get(self.span.clone()).unwrap_or_default().trim();
         if word.is_empty() {
-            return Some(error(self.span.clone(), "a value is missing here", "write one, or leave the key out"));
+            return Some(error(
+                self.span.clone(),
+                "a value is missing here",
+                "write one, or leave the key out",
+            ));
         }
         let bare = word.trim_end_matches([';', ',']);
         let help = match bare.to_ascii_lowercase().as_str() {
             _ if bare.len() < word.len() && bare.parse::<bool>().is_ok() => {
-                format!("remove the `{}`: nothing ends a line in TOML", &word[bare.len()..])
+                format!(
+                    "remove the `{}`: nothing ends a line in TOML",
+                    &word[bare.len()..]
+                )
             }
             "true" | "yes" | "on" => "write `true`".to_owned(),
             "false" | "no" | "off" => "write `false`".to_owned(),
-            "null" | "none" | "nil" | "undefined" => "TOML has no such value: leave the key out".to_owned(),
+            "null" | "none" | "nil" | "undefined" => {
+                "TOML has no such value: leave the key out".to_owned()
+            }
             _ if bare.len() > LONGEST_SHOWN => "write it in quotes".to_owned(),
             _ => format!("write it in quotes: `\"{bare}\"`"),
         };
@@ -220,11 +301,17 @@ impl Mistake<'_> {
             return None;
         }
         let rest = self.rest().trim_start();
-        let ends_string = self.line[..self.line.len() - self.rest().len()].trim_end().ends_with(['"', '\'']);
+        let ends_string = self.line[..self.line.len() - self.rest().len()]
+            .trim_end()
+            .ends_with(['"', '\'']);
         let help = match rest {
             _ if rest.starts_with([';', ',']) => "remove it: nothing ends a line in TOML",
-            _ if rest.split('#').next().unwrap_or_default().contains('=') => "write each key on a line of its own",
-            _ if ends_string => "inside a string, write `\\\"` for a quote, or put the text between `'` and `'`",
+            _ if rest.split('#').next().unwrap_or_default().contains('=') => {
+                "write each key on a line of its own"
+            }
+            _ if ends_string => {
+                "inside a string, write `\\\"` for a quote, or put the text between `'` and `'`"
+            }
             _ => "remove it, or begin a comment with `#`",
         };
         let at = self.line.len() - rest.len();
@@ -234,14 +321,26 @@ impl Mistake<'_> {
             true => (key.rfind(' ').map_or(0, |space| space + 1), key.len()),
             false => (at, at + rest.split_whitespace().next().map_or(0, str::len)),
         };
-        Some(error(self.in_line(start..end), "this stands behind a value, on the same line", help))
+        Some(error(
+            self.in_line(start..end),
+            "this stands behind a value, on the same line",
+            help,
+        ))
     }
 
     /// Returns what nothing above recognised.
     fn by_message(&self) -> SyntaxError {
-        let known = BY_MESSAGE.iter().find(|(begins, _, _)| self.detail.starts_with(begins));
-        let (message, help) = known.map_or((self.detail.as_str(), GENERAL), |(_, message, help)| (message, help));
-        SyntaxError { edit: self.comma(message), ..error(self.span.clone(), message, help) }
+        let known = BY_MESSAGE
+            .iter()
+            .find(|(begins, _, _)| self.detail.starts_with(begins));
+        let (message, help) = known
+            .map_or((self.detail.as_str(), GENERAL), |(_, message, help)| {
+                (message, help)
+            });
+        SyntaxError {
+            edit: self.comma(message),
+            ..error(self.span.clone(), message, help)
+        }
     }
 
     /// The comma that is missing behind a value, or goes. Behind a comment none can be put in.
@@ -266,29 +365,74 @@ const GENERAL: &str = "a line is `key = value`, `[table]`, or a comment that beg
 
 /// The beginning of a parser's message, our message, and the advice.
 const BY_MESSAGE: [(&str, &str, &str); 16] = [
-    ("missing escaped value", "no escape begins like this", BACKSLASH),
-    ("too few unicode value digits", "`\\u` and `\\U` need the number of a character", BACKSLASH),
-    ("value is not a valid unicode", "this number is that of no character", BACKSLASH),
+    (
+        "missing escaped value",
+        "no escape begins like this",
+        BACKSLASH,
+    ),
+    (
+        "too few unicode value digits",
+        "`\\u` and `\\U` need the number of a character",
+        BACKSLASH,
+    ),
+    (
+        "value is not a valid unicode",
+        "this number is that of no character",
+        BACKSLASH,
+    ),
     ("invalid escape", "no escape begins like this", BACKSLASH),
     (
         "missing comma between array elements",
         COMMA_MISSING,
         "write `,` between elements, or close the array above with `]`",
     ),
-    ("missing comma between key-value pairs", COMMA_MISSING, "write `,` between the entries of `{ … }`"),
+    (
+        "missing comma between key-value pairs",
+        COMMA_MISSING,
+        "write `,` between the entries of `{ … }`",
+    ),
     ("extra comma", ONE_COMMA_TOO_MANY, "remove it"),
-    ("unclosed array table", "`[[` is never closed", "write `]]` at the end of the header"),
-    ("unclosed array", "`[` is never closed", "write `]` behind the last element"),
-    ("unclosed inline table", "`{` is never closed", "write `}` behind the last entry"),
-    ("unclosed table", "`[` is never closed", "write `]` at the end of the header"),
+    (
+        "unclosed array table",
+        "`[[` is never closed",
+        "write `]]` at the end of the header",
+    ),
+    (
+        "unclosed array",
+        "`[` is never closed",
+        "write `]` behind the last element",
+    ),
+    (
+        "unclosed inline table",
+        "`{` is never closed",
+        "write `}` behind the last entry",
+    ),
+    (
+        "unclosed table",
+        "`[` is never closed",
+        "write `]` at the end of the header",
+    ),
     ("extra `=`", "one `=` too many", "write `key = value`"),
-    ("extra assignment", "one `=` too many", "write `key = value`"),
-    ("key with no value", "this key has no value", "write `key = value`"),
-    ("missing assignment", "this key has no value", "write `key = value`"),
+    (
+        "extra assignment",
+        "one `=` too many",
+        "write `key = value`",
+    ),
+    (
+        "key with no value",
+        "this key has no value",
+        "write `key = value`",
+    ),
+    (
+        "missing assignment",
+        "this key has no value",
+        "write `key = value`",
+    ),
     ("invalid key-value pair", "no key begins like this", GENERAL),
 ];
 
-const BACKSLASH: &str = "write `\\\\` for a backslash, or put the text between `'` and `'`, where nothing is escaped";
+const BACKSLASH: &str =
+    "write `\\\\` for a backslash, or put the text between `'` and `'`, where nothing is escaped";
 
 /// The longest word that a message repeats, in bytes: keys of providers are longer.
 const LONGEST_SHOWN: usize = 15;
@@ -304,24 +448,38 @@ const TYPOGRAPHIC: [char; 12] = ['“', '”', '„', '‟', '‘', '’', '‚'
 
 /// The mark of a merge conflict that a line is.
 fn conflict_mark(line: &str) -> Option<&'static str> {
-    let is_mark =
-        |mark: &&&str| line.strip_prefix(**mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']));
-    ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().find(is_mark).copied()
+    let is_mark = |mark: &&&str| {
+        line.strip_prefix(**mark)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']))
+    };
+    ["<<<<<<<", "|||||||", "=======", ">>>>>>>"]
+        .iter()
+        .find(is_mark)
+        .copied()
 }
 
 /// The quotes that a string begins with.
 fn quotes(literal: &str) -> &'static str {
-    ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| literal.starts_with(quotes)).unwrap_or("\"")
+    ["\"\"\"", "'''", "\"", "'"]
+        .into_iter()
+        .find(|quotes| literal.starts_with(quotes))
+        .unwrap_or("\"")
 }
 
 fn is_unclosed(text: &str, token: &Token) -> bool {
     let is_string = matches!(
         token.kind(),
-        TokenKind::BasicString | TokenKind::LiteralString | TokenKind::MlBasicString | TokenKind::MlLiteralString
+        TokenKind::BasicString
+            | TokenKind::LiteralString
+            | TokenKind::MlBasicString
+            | TokenKind::MlLiteralString
     );
     let literal = &text[token.span().start()..token.span().end()];
     let quotes = quotes(literal);
-    is_string && !literal.get(quotes.len()..).is_some_and(|rest| rest.ends_with(quotes))
+    is_string
+        && !literal
+            .get(quotes.len()..)
+            .is_some_and(|rest| rest.ends_with(quotes))
 }
 
 /// The names of a dotted key.
@@ -348,7 +506,10 @@ fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
     match &node.kind {
         Kind::Table(inner) => locate(inner, rest),
         Kind::Array(elements) => match elements.last()? {
-            Node { kind: Kind::Table(inner), .. } => locate(inner, rest),
+            Node {
+                kind: Kind::Table(inner),
+                ..
+            } => locate(inner, rest),
             _ => None,
         },
         _ => None,
@@ -362,7 +523,11 @@ mod tests {
     /// The message, the marked text, and the help.
     fn told(text: &str) -> (String, &str, String) {
         let error = parse(text).expect_err(text);
-        (error.message, &text[error.span], error.help.expect("every mistake has help"))
+        (
+            error.message,
+            &text[error.span],
+            error.help.expect("every mistake has help"),
+        )
     }
 
     #[test]
@@ -390,7 +555,10 @@ mod tests {
             ("a = \"say \"hi\" now\"\n", "hi\"", "behind a value"),
         ] {
             let (message, found, help) = told(text);
-            assert!(message.contains(word) || help.contains(word), "{text}: {message} ({help})");
+            assert!(
+                message.contains(word) || help.contains(word),
+                "{text}: {message} ({help})"
+            );
             assert_eq!(found, marked, "{text}: {message}");
         }
     }

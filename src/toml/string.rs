@@ -4,9 +4,9 @@ use crate::source::OffsetMap;
 
 /// The map from a string's decoded text to offsets in its file.
 ///
-/// `literal` is the string as written, quotes included, and `at` its offset in the file. The literal has been
-/// parsed before, so it is well formed; a malformed one gives a map that is merely imprecise.
-/// Grammar: TOML 1.1, section “String”.
+/// `literal` is the string as written, quotes included, and `at` its offset in the file. The
+/// literal has been parsed before, so it is well formed; a malformed one gives a map that is merely
+/// imprecise. Grammar: TOML 1.1, section “String”.
 pub fn decode_map(literal: &str, at: usize) -> OffsetMap {
     let (quote, multiline) = match literal.as_bytes() {
         [b'"', b'"', b'"', ..] => (b'"', true),
@@ -15,7 +15,10 @@ pub fn decode_map(literal: &str, at: usize) -> OffsetMap {
         _ => (b'"', false),
     };
     let fence = if multiline { 3 } else { 1 };
-    let end = literal.len().saturating_sub(fence).max(fence.min(literal.len()));
+    let end = literal
+        .len()
+        .saturating_sub(fence)
+        .max(fence.min(literal.len()));
     let mut start = fence.min(literal.len());
     if multiline {
         // A newline right after the opening fence is trimmed.
@@ -57,12 +60,17 @@ fn escape(text: &str) -> (usize, usize) {
         Some(b'U') => 8,
         Some(b' ' | b'\t' | b'\n' | b'\r') => {
             let rest = &text[1..];
-            return (1 + rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len(), 0);
+            return (
+                1 + rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len(),
+                0,
+            );
         }
         Some(_) => return (2, 1),
         None => return (1, 0),
     };
-    let code = text.get(2..2 + digits).and_then(|hex| u32::from_str_radix(hex, 16).ok());
+    let code = text
+        .get(2..2 + digits)
+        .and_then(|hex| u32::from_str_radix(hex, 16).ok());
     let decoded = code.and_then(char::from_u32).map_or(1, char::len_utf8);
     ((2 + digits).min(text.len()), decoded)
 }
@@ -86,7 +94,9 @@ mod tests {
         let text = format!("k = {literal}\n");
         let root = parse(&text).unwrap_or_else(|error| panic!("{literal}: {error:?}"));
         let node = root.get("k").expect("there");
-        let Kind::String(decoded) = &node.kind else { panic!("a string") };
+        let Kind::String(decoded) = &node.kind else {
+            panic!("a string")
+        };
         let map = decode_map(&text[node.span.clone()], node.span.start);
         assert_eq!(map.derived_len(), decoded.len(), "{literal}");
         for (offset, _) in decoded.char_indices() {

@@ -1,8 +1,9 @@
 //! The nearest schema that a provider takes: never stricter than the one that was written.
 //!
-//! Input: a schema of arguments and what a provider's form of schemas can say ([`Speech`]). Output: a schema that accepts every value
-//! which the original accepts, and what it no longer checks. Only a keyword in a place where leaving it out lets more pass is left out
-//! alone; below `not`, `if` and the like, where it would let less pass, the whole `not` goes.
+//! Input: a schema of arguments and what a provider's form of schemas can say ([`Speech`]). Output:
+//! a schema that accepts every value which the original accepts, and what it no longer checks. Only
+//! a keyword in a place where leaving it out lets more pass is left out alone; below `not`, `if`
+//! and the like, where it would let less pass, the whole `not` goes.
 
 mod conjunction;
 mod refs;
@@ -74,8 +75,14 @@ pub fn lower(schema: &Value, speech: &Speech) -> Result<Lowered, Unsayable> {
 }
 
 fn attempt(schema: &Value, speech: &Speech, keeps_refs: bool) -> Result<Lowered, Unsayable> {
-    let mut lowering =
-        Lowering { speech, keeps_refs, refs: Refs::of(schema), losses: Vec::new(), open: Vec::new(), nodes: 0 };
+    let mut lowering = Lowering {
+        speech,
+        keeps_refs,
+        refs: Refs::of(schema),
+        losses: Vec::new(),
+        open: Vec::new(),
+        nodes: 0,
+    };
     let root = match schema {
         Value::Object(members) => members.clone(),
         Value::Bool(true) => Map::new(),
@@ -88,13 +95,20 @@ fn attempt(schema: &Value, speech: &Speech, keeps_refs: bool) -> Result<Lowered,
             Map::new()
         }
     };
-    let root = if speech.is_plain_root { lowering.led_by_root(root) } else { root };
+    let root = if speech.is_plain_root {
+        lowering.led_by_root(root)
+    } else {
+        root
+    };
     let mut lowered = lowering.node(&root, &Pointer::root(), 0);
     if speech.is_plain_root {
         lowering.root(&mut lowered);
     }
     let schema = lowering.said(lowered)?;
-    Ok(Lowered { schema, losses: lowering.losses })
+    Ok(Lowered {
+        schema,
+        losses: lowering.losses,
+    })
 }
 
 struct Lowering<'s> {
@@ -109,7 +123,11 @@ struct Lowering<'s> {
 
 impl Lowering<'_> {
     fn lose(&mut self, at: &Pointer, keyword: &str, became: &str) {
-        let loss = Loss { pointer: at.as_str().to_owned(), keyword: keyword.to_owned(), became: became.to_owned() };
+        let loss = Loss {
+            pointer: at.as_str().to_owned(),
+            keyword: keyword.to_owned(),
+            became: became.to_owned(),
+        };
         if !self.losses.contains(&loss) {
             self.losses.push(loss);
         }
@@ -122,14 +140,24 @@ impl Lowering<'_> {
         }
         let at = Pointer::root();
         let is_definition = |name: &str| matches!(name, "$defs" | "definitions");
-        let checks = root.keys().filter(|name| !speech::is_annotation(name) && !speech::says_nothing(name));
-        for name in checks.filter(|name| *name != "$ref").cloned().collect::<Vec<_>>() {
+        let checks = root
+            .keys()
+            .filter(|name| !speech::is_annotation(name) && !speech::says_nothing(name));
+        for name in checks
+            .filter(|name| *name != "$ref")
+            .cloned()
+            .collect::<Vec<_>>()
+        {
             self.lose(&at, &name, "stands beside `$ref`, and is not checked");
         }
         let mut found = match self.refs.resolved(&Value::Object(root.clone())) {
             Value::Object(found) if !found.is_empty() => found,
             _ => {
-                self.lose(&at, "$ref", "leads to no schema that can be followed, and is not checked");
+                self.lose(
+                    &at,
+                    "$ref",
+                    "leads to no schema that can be followed, and is not checked",
+                );
                 Map::new()
             }
         };
@@ -147,14 +175,27 @@ impl Lowering<'_> {
             }
             Value::Bool(false) => Value::Bool(false),
             // `true`, and what was found to be no schema.
-            Value::Bool(true) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => json!({}),
+            Value::Bool(true)
+            | Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => json!({}),
         }
     }
 
-    fn node(&mut self, members: &Map<String, Value>, at: &Pointer, depth: usize) -> Map<String, Value> {
+    fn node(
+        &mut self,
+        members: &Map<String, Value>,
+        at: &Pointer,
+        depth: usize,
+    ) -> Map<String, Value> {
         self.nodes += 1;
         if depth > DEEPEST || self.nodes > MOST_NODES {
-            self.lose(at, "the schema", "is too deep or too large, and is not checked");
+            self.lose(
+                at,
+                "the schema",
+                "is too deep or too large, and is not checked",
+            );
             return Map::new();
         }
         let mut out = members.clone();
@@ -173,8 +214,8 @@ impl Lowering<'_> {
         out
     }
 
-    /// The schema that a reference leads to, in its place. What stands beside a reference counts in newer drafts alone, so leaving it
-    /// out is weaker in all.
+    /// The schema that a reference leads to, in its place. What stands beside a reference counts in
+    /// newer drafts alone, so leaving it out is weaker in all.
     fn written_out(
         &mut self,
         beside: &Map<String, Value>,
@@ -182,17 +223,27 @@ impl Lowering<'_> {
         at: &Pointer,
         depth: usize,
     ) -> Map<String, Value> {
-        let checks = beside.keys().filter(|name| !speech::is_annotation(name) && *name != "$ref");
+        let checks = beside
+            .keys()
+            .filter(|name| !speech::is_annotation(name) && *name != "$ref");
         for name in checks.cloned().collect::<Vec<_>>() {
             self.lose(at, &name, "stands beside `$ref`, and is not checked");
         }
         let mut found = match self.refs.find(target) {
             _ if self.open.iter().any(|open| open == target) => {
-                self.lose(at, "$ref", "comes back to itself: deeper values are not checked");
+                self.lose(
+                    at,
+                    "$ref",
+                    "comes back to itself: deeper values are not checked",
+                );
                 Map::new()
             }
             None => {
-                self.lose(at, "$ref", "leads to no schema of this document, and is not checked");
+                self.lose(
+                    at,
+                    "$ref",
+                    "leads to no schema of this document, and is not checked",
+                );
                 Map::new()
             }
             Some(found) => {
@@ -206,7 +257,9 @@ impl Lowering<'_> {
                 }
             }
         };
-        let annotations = beside.iter().filter(|(name, _)| self.speech.keeps_annotation(name));
+        let annotations = beside
+            .iter()
+            .filter(|(name, _)| self.speech.keeps_annotation(name));
         for (name, value) in annotations {
             found.insert(name.clone(), value.clone());
         }
@@ -215,7 +268,9 @@ impl Lowering<'_> {
 
     /// Leaves out what stands beside a reference, definitions aside.
     fn alone(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
-        let beside = out.keys().filter(|name| !matches!(name.as_str(), "$ref" | "$defs" | "definitions"));
+        let beside = out
+            .keys()
+            .filter(|name| !matches!(name.as_str(), "$ref" | "$defs" | "definitions"));
         for name in beside.cloned().collect::<Vec<_>>() {
             out.remove(&name);
             if !speech::is_annotation(&name) && !speech::says_nothing(&name) {
@@ -226,14 +281,23 @@ impl Lowering<'_> {
 
     /// Lowers what stands below a schema.
     fn below(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
-        for name in ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"] {
-            let Some(Value::Object(inner)) = out.get(name).cloned() else { continue };
+        for name in [
+            "properties",
+            "patternProperties",
+            "$defs",
+            "definitions",
+            "dependentSchemas",
+        ] {
+            let Some(Value::Object(inner)) = out.get(name).cloned() else {
+                continue;
+            };
             if !self.speech.keeps(name) && name != "properties" {
                 continue;
             }
             let at = at.member(name);
-            let lowered =
-                inner.iter().map(|(key, schema)| (key.clone(), self.schema(schema, &at.member(key), depth + 1)));
+            let lowered = inner.iter().map(|(key, schema)| {
+                (key.clone(), self.schema(schema, &at.member(key), depth + 1))
+            });
             let lowered: Map<String, Value> = lowered.collect();
             out.insert(name.to_owned(), Value::Object(lowered));
         }
@@ -247,29 +311,41 @@ impl Lowering<'_> {
             "unevaluatedProperties",
             "unevaluatedItems",
         ] {
-            let Some(inner @ Value::Object(_)) = out.get(name).cloned() else { continue };
+            let Some(inner @ Value::Object(_)) = out.get(name).cloned() else {
+                continue;
+            };
             if self.speech.keeps(name) {
-                out.insert(name.to_owned(), self.schema(&inner, &at.member(name), depth + 1));
+                out.insert(
+                    name.to_owned(),
+                    self.schema(&inner, &at.member(name), depth + 1),
+                );
             }
         }
         for name in ["anyOf", "allOf", "prefixItems", "items"] {
-            let Some(Value::Array(inner)) = out.get(name).cloned() else { continue };
+            let Some(Value::Array(inner)) = out.get(name).cloned() else {
+                continue;
+            };
             if !self.speech.keeps(name) && name != "allOf" {
                 continue;
             }
             let lowered = inner.iter().enumerate();
             let lowered: Vec<Value> = lowered
-                .map(|(index, schema)| self.schema(schema, &at.member(name).element(index), depth + 1))
+                .map(|(index, schema)| {
+                    self.schema(schema, &at.member(name).element(index), depth + 1)
+                })
                 .collect();
             out.insert(name.to_owned(), Value::Array(lowered));
         }
         self.exact(out, at, depth);
     }
 
-    /// Lowers what must not become weaker: below `not` and `if`, each of `oneOf`, and `contains` with a bound above.
+    /// Lowers what must not become weaker: below `not` and `if`, each of `oneOf`, and `contains`
+    /// with a bound above.
     fn exact(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
         for name in ["not", "if", "contains"] {
-            let Some(inner) = out.get(name).cloned().filter(|_| self.speech.keeps(name)) else { continue };
+            let Some(inner) = out.get(name).cloned().filter(|_| self.speech.keeps(name)) else {
+                continue;
+            };
             if name == "contains" && !out.contains_key("maxContains") {
                 let lowered = self.schema(&inner, &at.member(name), depth + 1);
                 out.insert(name.to_owned(), lowered);
@@ -282,11 +358,16 @@ impl Lowering<'_> {
                 None => self.drop_group(out, at, name),
             }
         }
-        let Some(Value::Array(inner)) = out.get("oneOf").cloned() else { return };
+        let Some(Value::Array(inner)) = out.get("oneOf").cloned() else {
+            return;
+        };
         let same: Option<Vec<Value>> = match self.speech.keeps("oneOf") {
             true => {
                 let each = inner.iter().enumerate();
-                each.map(|(index, schema)| self.unchanged(schema, &at.member("oneOf").element(index), depth)).collect()
+                each.map(|(index, schema)| {
+                    self.unchanged(schema, &at.member("oneOf").element(index), depth)
+                })
+                .collect()
             }
             false => None,
         };
@@ -302,12 +383,16 @@ impl Lowering<'_> {
         }
         self.lose(at, "oneOf", "became `anyOf`: several may fit");
         let lowered = inner.iter().enumerate();
-        let lowered: Vec<Value> =
-            lowered.map(|(index, schema)| self.schema(schema, &at.member("oneOf").element(index), depth + 1)).collect();
+        let lowered: Vec<Value> = lowered
+            .map(|(index, schema)| {
+                self.schema(schema, &at.member("oneOf").element(index), depth + 1)
+            })
+            .collect();
         out.insert("anyOf".to_owned(), Value::Array(lowered));
     }
 
-    /// A schema that loses nothing when it is lowered; `None` if it does. What a reference leads to may lose something elsewhere.
+    /// A schema that loses nothing when it is lowered; `None` if it does. What a reference leads to
+    /// may lose something elsewhere.
     fn unchanged(&mut self, schema: &Value, at: &Pointer, depth: usize) -> Option<Value> {
         let before = self.losses.len();
         let holds_refs = self.keeps_refs && !self.speech.is_whole() && refs::holds_any(schema);
@@ -326,14 +411,21 @@ impl Lowering<'_> {
             "prefixItems" => &["items"],
             _ => &[],
         };
-        for name in [name].iter().chain(with).filter(|name| out.contains_key(**name)).copied().collect::<Vec<_>>() {
+        for name in [name]
+            .iter()
+            .chain(with)
+            .filter(|name| out.contains_key(**name))
+            .copied()
+            .collect::<Vec<_>>()
+        {
             out.remove(name);
             self.lose(at, name, "is not checked");
         }
         self.forget_unevaluated(out, at);
     }
 
-    /// Properties and elements count as evaluated by what stands beside: once that is gone, more would be refused.
+    /// Properties and elements count as evaluated by what stands beside: once that is gone, more
+    /// would be refused.
     fn forget_unevaluated(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         for name in ["unevaluatedProperties", "unevaluatedItems"] {
             if out.remove(name).is_some() {
@@ -352,21 +444,36 @@ impl Lowering<'_> {
                 false => drop(out.insert("enum".to_owned(), json!([value]))),
             }
         }
-        for (name, wider) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-            let can_widen = !self.speech.keeps(name) && self.speech.keeps(wider) && !out.contains_key(wider);
+        for (name, wider) in [
+            ("exclusiveMinimum", "minimum"),
+            ("exclusiveMaximum", "maximum"),
+        ] {
+            let can_widen =
+                !self.speech.keeps(name) && self.speech.keeps(wider) && !out.contains_key(wider);
             if can_widen && let Some(bound) = out.remove(name) {
-                self.lose(at, name, &format!("became `{wider}`: the bound itself passes"));
+                self.lose(
+                    at,
+                    name,
+                    &format!("became `{wider}`: the bound itself passes"),
+                );
                 out.insert(wider.to_owned(), bound);
             }
         }
         if !self.speech.keeps("allOf")
             && let Some(Value::Array(all)) = out.remove("allOf")
         {
-            let all: Vec<Value> = all.iter().map(|part| self.led_to(part, at, depth)).collect();
+            let all: Vec<Value> = all
+                .iter()
+                .map(|part| self.led_to(part, at, depth))
+                .collect();
             self.joined(out, &all, "allOf", at);
         }
         let least = out.get("minItems").and_then(Value::as_u64);
-        if self.speech.most_min_items.is_some_and(|most| least.is_some_and(|least| least > most)) {
+        if self
+            .speech
+            .most_min_items
+            .is_some_and(|most| least.is_some_and(|least| least > most))
+        {
             self.lose(at, "minItems", "became 1");
             out.insert("minItems".to_owned(), json!(1));
         }
@@ -377,9 +484,15 @@ impl Lowering<'_> {
 
     /// Leaves out keywords that the form does not have.
     fn only_known(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
-        let strangers: Vec<String> = out.keys().filter(|name| !self.speech.keeps(name)).cloned().collect();
+        let strangers: Vec<String> = out
+            .keys()
+            .filter(|name| !self.speech.keeps(name))
+            .cloned()
+            .collect();
         for name in strangers.iter().map(String::as_str) {
-            let is_idle = out.get(name).is_some_and(|value| *value == Value::Bool(true) || *value == json!({}));
+            let is_idle = out
+                .get(name)
+                .is_some_and(|value| *value == Value::Bool(true) || *value == json!({}));
             let is_idle = is_idle && matches!(name, "additionalProperties" | "items");
             if is_idle || speech::is_annotation(name) || speech::says_nothing(name) {
                 out.remove(name);
@@ -413,7 +526,11 @@ impl Lowering<'_> {
                 && let Some(Value::Array(any)) = out.remove(name)
             {
                 let any: Vec<Value> = any.iter().map(|part| self.led_to(part, &at, 0)).collect();
-                self.lose(&at, name, "cannot stand at the root: its properties stand side by side");
+                self.lose(
+                    &at,
+                    name,
+                    "cannot stand at the root: its properties stand side by side",
+                );
                 self.forget_unevaluated(out, &at);
                 conjunction::alternatives(out, &any);
             }
@@ -424,10 +541,17 @@ impl Lowering<'_> {
         self.named_properties(out);
     }
 
-    /// The properties whose names the provider takes. The others may still be there, and are not checked.
+    /// The properties whose names the provider takes. The others may still be there, and are not
+    /// checked.
     fn named_properties(&mut self, out: &mut Map<String, Value>) {
-        let Some(is_taken) = self.speech.takes_property else { return };
-        let names = out.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let Some(is_taken) = self.speech.takes_property else {
+            return;
+        };
+        let names = out
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::keys);
         let strange: Vec<String> = names.filter(|name| !is_taken(name)).cloned().collect();
         if strange.is_empty() {
             return;
@@ -437,15 +561,29 @@ impl Lowering<'_> {
             if let Some(properties) = out.get_mut("properties").and_then(Value::as_object_mut) {
                 properties.remove(name);
             }
-            self.lose(&at.member("properties"), name, "has a name that is refused, and is not declared");
+            self.lose(
+                &at.member("properties"),
+                name,
+                "has a name that is refused, and is not declared",
+            );
         }
-        if out.get("additionalProperties").is_some_and(|it| *it != Value::Bool(true)) {
+        if out
+            .get("additionalProperties")
+            .is_some_and(|it| *it != Value::Bool(true))
+        {
             out.remove("additionalProperties");
-            self.lose(&at, "additionalProperties", "is not checked: a property cannot be declared");
+            self.lose(
+                &at,
+                "additionalProperties",
+                "is not checked: a property cannot be declared",
+            );
         }
         self.forget_unevaluated(out, &at);
         if let Some(Value::Array(required)) = out.get_mut("required") {
-            required.retain(|name| name.as_str().is_none_or(|name| !strange.iter().any(|it| it == name)));
+            required.retain(|name| {
+                name.as_str()
+                    .is_none_or(|name| !strange.iter().any(|it| it == name))
+            });
         }
     }
 
@@ -463,7 +601,9 @@ impl Lowering<'_> {
     /// Puts the parts of an `allOf` into the schema around it, as far as they say different things.
     fn joined(&mut self, out: &mut Map<String, Value>, all: &[Value], name: &str, at: &Pointer) {
         for (index, part) in all.iter().enumerate() {
-            let Some(part) = part.as_object() else { continue };
+            let Some(part) = part.as_object() else {
+                continue;
+            };
             for keyword in conjunction::join(out, part) {
                 let at = at.member(name).element(index);
                 self.lose(&at, &keyword, "is said twice, and the other one counts");
@@ -477,7 +617,9 @@ impl Lowering<'_> {
         match self.speech.finish {
             speech::Finish::AsItIs => Ok(Value::Object(lowered)),
             speech::Finish::OpenApi => speech::open_api(lowered, &mut self.losses),
-            speech::Finish::Closed { needs_all } => speech::closed(lowered, needs_all, &mut self.losses),
+            speech::Finish::Closed { needs_all } => {
+                speech::closed(lowered, needs_all, &mut self.losses)
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Tool lists in the forms in which they are found: MCP's, those of the wire formats, and what SDKs write as JSON.
+//! Tool lists in the forms in which they are found: MCP's, those of the wire formats, and what SDKs
+//! write as JSON.
 
 use serde_json::Value;
 
@@ -26,14 +27,21 @@ const SCHEMAS: [&str; 7] = [
 ];
 
 /// Members that hold a list of tools, or an object of them by name.
-const LISTS: [&str; 5] = ["tools", "functions", "functionDeclarations", "function_declarations", "result"];
+const LISTS: [&str; 5] = [
+    "tools",
+    "functions",
+    "functionDeclarations",
+    "function_declarations",
+    "result",
+];
 
 /// How deep a list may stand in lists and members.
 const DEEPEST: usize = 8;
 
 impl ToolList {
-    /// Reads a document: a list of tools, an object with one (a request body, an answer to `tools/list`), tools by name, one tool, or a
-    /// schema whose title is the tool's name. `None` if no tool is in it.
+    /// Reads a document: a list of tools, an object with one (a request body, an answer to
+    /// `tools/list`), tools by name, one tool, or a schema whose title is the tool's name. `None`
+    /// if no tool is in it.
     pub fn of(document: &Value) -> Option<ToolList> {
         let mut list = ToolList::default();
         list.add(document, DEEPEST);
@@ -41,18 +49,26 @@ impl ToolList {
     }
 
     fn add(&mut self, value: &Value, depth: usize) {
-        let Some(depth) = depth.checked_sub(1) else { return };
+        let Some(depth) = depth.checked_sub(1) else {
+            return;
+        };
         if let Value::Array(elements) = value {
             elements.iter().for_each(|element| self.add(element, depth));
             return;
         }
-        let Some(members) = value.as_object() else { return };
-        if let Some(inner) =
-            LISTS.iter().find_map(|name| members.get(*name).filter(|it| it.is_array() || it.is_object()))
-        {
+        let Some(members) = value.as_object() else {
+            return;
+        };
+        if let Some(inner) = LISTS.iter().find_map(|name| {
+            members
+                .get(*name)
+                .filter(|it| it.is_array() || it.is_object())
+        }) {
             match inner {
                 Value::Object(named) if !has_list(inner) => {
-                    named.iter().for_each(|(name, tool)| self.extend(tool_of(tool, Some(name))));
+                    named
+                        .iter()
+                        .for_each(|(name, tool)| self.extend(tool_of(tool, Some(name))));
                 }
                 inner => self.add(inner, depth),
             }
@@ -62,7 +78,9 @@ impl ToolList {
             Some(tool) => self.tools.push(tool),
             None if members.get("type").is_some_and(Value::is_string) => self.hosted += 1,
             // Tools by name.
-            None => members.iter().for_each(|(name, tool)| self.extend(tool_of(tool, Some(name)))),
+            None => members
+                .iter()
+                .for_each(|(name, tool)| self.extend(tool_of(tool, Some(name)))),
         }
     }
 
@@ -72,32 +90,59 @@ impl ToolList {
 }
 
 fn has_list(value: &Value) -> bool {
-    LISTS.iter().any(|name| value.get(*name).is_some_and(Value::is_array))
+    LISTS
+        .iter()
+        .any(|name| value.get(*name).is_some_and(Value::is_array))
 }
 
 /// A tool; `key` is the name under which it stands, if it has none of its own.
 fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
-    let object = value.get("function").filter(|inner| inner.is_object()).unwrap_or(value);
+    let object = value
+        .get("function")
+        .filter(|inner| inner.is_object())
+        .unwrap_or(value);
     let name = object.get("name").and_then(Value::as_str).or(key);
-    let description = object.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let held = SCHEMAS.iter().find_map(|name| Some((*name, object.get(*name)?)));
+    let description = object
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let held = SCHEMAS
+        .iter()
+        .find_map(|name| Some((*name, object.get(*name)?)));
     if let (Some(name), Some((member, schema))) = (name, held) {
         // A wrapper of an SDK around its JSON form.
         let schema = schema.get("jsonSchema").unwrap_or(schema).clone();
-        let schema = if member == "parameters" { in_small_letters(schema) } else { schema };
-        return Some(ListedTool { name: name.to_owned(), description, schema });
+        let schema = if member == "parameters" {
+            in_small_letters(schema)
+        } else {
+            schema
+        };
+        return Some(ListedTool {
+            name: name.to_owned(),
+            description,
+            schema,
+        });
     }
-    let is_schema =
-        object.get("properties").is_some_and(Value::is_object) && object.get("type") == Some(&"object".into());
+    let is_schema = object.get("properties").is_some_and(Value::is_object)
+        && object.get("type") == Some(&"object".into());
     let title = object.get("title").and_then(Value::as_str).or(key);
     if let (true, Some(title)) = (is_schema, title) {
-        return Some(ListedTool { name: title.to_owned(), description, schema: object.clone() });
+        return Some(ListedTool {
+            name: title.to_owned(),
+            description,
+            schema: object.clone(),
+        });
     }
     // A tool without arguments may have no schema at all.
-    let is_function = matches!(value.get("type").and_then(Value::as_str), None | Some("function" | "custom"));
+    let is_function = matches!(
+        value.get("type").and_then(Value::as_str),
+        None | Some("function" | "custom")
+    );
     let has_own_name = object.get("name").is_some_and(Value::is_string);
-    let is_tool =
-        has_own_name && is_function && (object.get("description").is_some() || value.get("function").is_some());
+    let is_tool = has_own_name
+        && is_function
+        && (object.get("description").is_some() || value.get("function").is_some());
     is_tool.then(|| ListedTool {
         name: name.unwrap_or_default().to_owned(),
         description,
@@ -112,7 +157,9 @@ fn in_small_letters(mut schema: Value) -> Value {
 }
 
 fn lower_types(value: &mut Value) {
-    const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
+    const TYPES: [&str; 7] = [
+        "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL",
+    ];
     match value {
         Value::Object(members) => {
             if let Some(Value::String(name)) = members.get_mut("type")
@@ -133,7 +180,12 @@ mod tests {
     use serde_json::json;
 
     fn names(document: &Value) -> Vec<String> {
-        ToolList::of(document).unwrap_or_default().tools.into_iter().map(|tool| tool.name).collect()
+        ToolList::of(document)
+            .unwrap_or_default()
+            .tools
+            .into_iter()
+            .map(|tool| tool.name)
+            .collect()
     }
 
     #[test]
@@ -163,11 +215,20 @@ mod tests {
 
     #[test]
     fn what_a_server_runs_is_counted_and_what_is_no_tool_is_none() {
-        let list = ToolList::of(&json!({"tools": [{"type": "web_search"}, {"name": "t", "inputSchema": true}]}));
+        let list = ToolList::of(
+            &json!({"tools": [{"type": "web_search"}, {"name": "t", "inputSchema": true}]}),
+        );
         let list = list.expect("tools");
-        assert_eq!((list.hosted, list.tools.len(), &list.tools[0].schema), (1, 1, &Value::Bool(true)));
-        for document in [json!([]), json!(1), json!({"a": 1}), json!({"messages": [{"role": "user", "content": "x"}]})]
-        {
+        assert_eq!(
+            (list.hosted, list.tools.len(), &list.tools[0].schema),
+            (1, 1, &Value::Bool(true))
+        );
+        for document in [
+            json!([]),
+            json!(1),
+            json!({"a": 1}),
+            json!({"messages": [{"role": "user", "content": "x"}]}),
+        ] {
             assert_eq!(ToolList::of(&document), None, "{document}");
         }
     }
@@ -176,6 +237,9 @@ mod tests {
     fn types_in_capitals_are_those_of_json_schema() {
         let list = json!([{"functionDeclarations": [{"name": "a", "parameters": {"type": "OBJECT", "properties": {"x": {"type": "STRING"}}}}]}]);
         let tool = ToolList::of(&list).expect("a tool").tools.remove(0);
-        assert_eq!(tool.schema, json!({"type": "object", "properties": {"x": {"type": "string"}}}));
+        assert_eq!(
+            tool.schema,
+            json!({"type": "object", "properties": {"x": {"type": "string"}}})
+        );
     }
 }

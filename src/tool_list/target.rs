@@ -37,8 +37,21 @@ pub enum Form {
 }
 
 /// A target for tools of an OpenAI-compatible server.
-const fn compatible(name: &'static str, what: &'static str, server: Server, model: &'static str) -> ToolTarget {
-    ToolTarget { name, what, wire: WireFormat::OpenAiChat, server, model, form: Form::Plain, is_usual: false }
+const fn compatible(
+    name: &'static str,
+    what: &'static str,
+    server: Server,
+    model: &'static str,
+) -> ToolTarget {
+    ToolTarget {
+        name,
+        what,
+        wire: WireFormat::OpenAiChat,
+        server,
+        model,
+        form: Form::Plain,
+        is_usual: false,
+    }
 }
 
 const CLAUDE: ToolTarget = ToolTarget {
@@ -75,9 +88,19 @@ impl ToolTarget {
     /// Every target, those of one provider together.
     pub const ALL: [ToolTarget; 16] = [
         CLAUDE,
-        ToolTarget { name: "anthropic-strict", what: "Claude, strict tools", form: Form::Strict, ..CLAUDE },
+        ToolTarget {
+            name: "anthropic-strict",
+            what: "Claude, strict tools",
+            form: Form::Strict,
+            ..CLAUDE
+        },
         OPENAI,
-        ToolTarget { name: "openai-strict", what: "OpenAI's Responses, strict tools", form: Form::Strict, ..OPENAI },
+        ToolTarget {
+            name: "openai-strict",
+            what: "OpenAI's Responses, strict tools",
+            form: Form::Strict,
+            ..OPENAI
+        },
         ToolTarget {
             name: "openai-chat",
             what: "OpenAI's Chat Completions",
@@ -86,7 +109,12 @@ impl ToolTarget {
             ..OPENAI
         },
         GEMINI,
-        ToolTarget { name: "gemini-openapi", what: "Gemini, `parameters`", form: Form::OpenApi, ..GEMINI },
+        ToolTarget {
+            name: "gemini-openapi",
+            what: "Gemini, `parameters`",
+            form: Form::OpenApi,
+            ..GEMINI
+        },
         ToolTarget {
             name: "mistral",
             what: "Mistral",
@@ -105,25 +133,44 @@ impl ToolTarget {
             form: Form::Plain,
             is_usual: true,
         },
-        ToolTarget { is_usual: true, ..compatible("compatible", "any other compatible server", Server::Unknown, "m") },
+        ToolTarget {
+            is_usual: true,
+            ..compatible(
+                "compatible",
+                "any other compatible server",
+                Server::Unknown,
+                "m",
+            )
+        },
         compatible("deepseek", "DeepSeek", Server::DeepSeek, "deepseek-chat"),
         compatible("groq", "Groq", Server::Groq, "openai/gpt-oss-120b"),
         compatible("moonshot", "Moonshot", Server::Moonshot, "kimi-k2.6"),
-        compatible("openrouter", "OpenRouter", Server::OpenRouter, "openrouter/auto"),
+        compatible(
+            "openrouter",
+            "OpenRouter",
+            Server::OpenRouter,
+            "openrouter/auto",
+        ),
         compatible("qwen", "Alibaba's Model Studio", Server::Qwen, "qwen3-max"),
         compatible("xai", "xAI", Server::XAi, "grok-4"),
     ];
 
     /// The target with a name.
     pub fn from_name(name: &str) -> Option<ToolTarget> {
-        ToolTarget::ALL.into_iter().find(|target| target.name == name)
+        ToolTarget::ALL
+            .into_iter()
+            .find(|target| target.name == name)
     }
 
     /// The form of the same provider that takes more schemas, if this one is narrow.
     pub(super) fn wider(&self) -> Option<ToolTarget> {
-        let plain =
-            |other: &ToolTarget| other.form == Form::Plain && (other.wire, other.server) == (self.wire, self.server);
-        ToolTarget::ALL.into_iter().find(plain).filter(|_| self.form != Form::Plain)
+        let plain = |other: &ToolTarget| {
+            other.form == Form::Plain && (other.wire, other.server) == (self.wire, self.server)
+        };
+        ToolTarget::ALL
+            .into_iter()
+            .find(plain)
+            .filter(|_| self.form != Form::Plain)
     }
 
     /// A tool as this target's requests declare it.
@@ -188,7 +235,9 @@ impl ToolTarget {
                 json!({"model": self.model, "max_tokens": 1_024, "messages": [{"role": "user", "content": "Hi"}]})
             }
             WireFormat::OpenAiResponses => json!({"model": self.model, "input": "Hi"}),
-            WireFormat::GoogleGenerateContent => json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
+            WireFormat::GoogleGenerateContent => {
+                json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]})
+            }
             WireFormat::OpenAiChat
             | WireFormat::MistralChat
             | WireFormat::MistralFim

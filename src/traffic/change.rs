@@ -22,12 +22,19 @@ pub(super) struct Changed {
 
 impl Changed {
     pub(super) fn named(change: Change, at: String) -> Changed {
-        Changed { change, at, byte: None, before: None, after: None }
+        Changed {
+            change,
+            at,
+            byte: None,
+            before: None,
+            after: None,
+        }
     }
 }
 
 impl Break {
-    /// Returns `true` if a change is the same thing once more: the same kind at the same place. Messages move as the history grows.
+    /// Returns `true` if a change is the same thing once more: the same kind at the same place.
+    /// Messages move as the history grows.
     pub(super) fn is_like(&self, changed: &Changed) -> bool {
         match (&self.change, &changed.change) {
             (Change::Removed(_), Change::Removed(_))
@@ -43,13 +50,23 @@ impl Break {
 pub(super) fn find(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let new = &sent.pieces;
     let (was, now) = (old.get(shared), new.get(shared));
-    let share = [was, now].into_iter().flatten().map(|piece| piece.share).min().unwrap_or(Share::History);
+    let share = [was, now]
+        .into_iter()
+        .flatten()
+        .map(|piece| piece.share)
+        .min()
+        .unwrap_or(Share::History);
     match share {
         Share::Tools => of_tools(old, sent, shared),
         Share::System => match (was, now) {
-            (Some(was), Some(now)) if was.share == now.share => within(was, sent, shared, Change::System),
+            (Some(was), Some(now)) if was.share == now.share => {
+                within(was, sent, shared, Change::System)
+            }
             (one, other) => {
-                let at = one.filter(|piece| piece.share == Share::System).or(other).map(Piece::place);
+                let at = one
+                    .filter(|piece| piece.share == Share::System)
+                    .or(other)
+                    .map(Piece::place);
                 Changed::named(Change::System, at.unwrap_or_default())
             }
         },
@@ -58,12 +75,20 @@ pub(super) fn find(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
 }
 
 fn tools(pieces: &[Piece]) -> Vec<&Piece> {
-    pieces.iter().filter(|piece| piece.share == Share::Tools).collect()
+    pieces
+        .iter()
+        .filter(|piece| piece.share == Share::Tools)
+        .collect()
 }
 
 fn of_tools(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let (was, now) = (tools(old), tools(&sent.pieces));
-    let names = |tools: &[&Piece]| tools.iter().map(|tool| tool.label.to_string()).collect::<BTreeSet<_>>();
+    let names = |tools: &[&Piece]| {
+        tools
+            .iter()
+            .map(|tool| tool.label.to_string())
+            .collect::<BTreeSet<_>>()
+    };
     let (old_names, new_names) = (names(&was), names(&now));
     let at = "tools".to_owned();
     if old_names != new_names {
@@ -75,16 +100,25 @@ fn of_tools(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     if was.iter().all(same) {
         return Changed::named(Change::ToolOrder, at);
     }
-    let Some(first) = was.iter().find(|tool| !same(tool)) else { return Changed::named(Change::ToolOrder, at) };
+    let Some(first) = was.iter().find(|tool| !same(tool)) else {
+        return Changed::named(Change::ToolOrder, at);
+    };
     let name = first.label.to_string();
-    let twin = sent.pieces.iter().position(|tool| tool.share == Share::Tools && tool.label == first.label);
+    let twin = sent
+        .pieces
+        .iter()
+        .position(|tool| tool.share == Share::Tools && tool.label == first.label);
     within(first, sent, twin.unwrap_or(shared), Change::Tool(name))
 }
 
 fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let new = &sent.pieces;
     let (was, now) = (&old[shared.min(old.len())..], &new[shared.min(new.len())..]);
-    let at = now.first().or(was.first()).map(Piece::place).unwrap_or_default();
+    let at = now
+        .first()
+        .or(was.first())
+        .map(Piece::place)
+        .unwrap_or_default();
     let (Some(first_old), Some(first_new)) = (was.first(), now.first()) else {
         return match was.is_empty() {
             true => Changed::named(Change::Inserted(now.len()), at),
@@ -113,22 +147,41 @@ fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
         return Changed::named(Change::KeyOrder, now.place());
     }
     let place = now.place();
-    let (Some(older), Some(newer)) = (was.value(), sent.value(at)) else { return Changed::named(change, place) };
+    let (Some(older), Some(newer)) = (was.value(), sent.value(at)) else {
+        return Changed::named(change, place);
+    };
     let (older, newer) = (unwrapped(&older), unwrapped(&newer));
-    let part = |value| Part { member: now.member, index: now.index, value };
+    let part = |value| Part {
+        member: now.member,
+        index: now.index,
+        value,
+    };
     // A last message may grow: another part behind it makes it one of many.
     let end = Value::from("");
     let found = difference(&[part(older), part(&end)], &[part(newer), part(&end)]);
-    let Some(found) = found else { return Changed::named(change, place) };
-    let excerpt = |value: Option<&Value>| value.map(|value| excerpt(value, found.from.unwrap_or(0)));
+    let Some(found) = found else {
+        return Changed::named(change, place);
+    };
+    let excerpt =
+        |value: Option<&Value>| value.map(|value| excerpt(value, found.from.unwrap_or(0)));
     let (before, after) = (excerpt(found.older), excerpt(found.newer));
-    let texts = found.older.and_then(Value::as_str).zip(found.newer.and_then(Value::as_str)).zip(found.from);
+    let texts = found
+        .older
+        .and_then(Value::as_str)
+        .zip(found.newer.and_then(Value::as_str))
+        .zip(found.from);
     let kind = texts.and_then(|((older, newer), from)| volatile(older, newer, from));
     let change = match (kind, change) {
         (Some(kind), Change::System | Change::Message | Change::Tool(_)) => kind,
         (_, change) => change,
     };
-    Changed { change, at: spelled(&found.pointer), byte: found.from, before, after }
+    Changed {
+        change,
+        at: spelled(&found.pointer),
+        byte: found.from,
+        before,
+        after,
+    }
 }
 
 /// Returns the text of a value that is one text in the form of a list of blocks.
@@ -144,19 +197,33 @@ const BEFORE: usize = 32;
 const BEHIND: usize = 48;
 
 fn excerpt(value: &Value, from: usize) -> String {
-    let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let written = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
     let masked = crate::secret::masked(&written);
     // Masking keeps the length: each byte of a key becomes a sign.
-    let text: &str = if masked.len() == written.len() { &masked } else { &written };
+    let text: &str = if masked.len() == written.len() {
+        &masked
+    } else {
+        &written
+    };
     let start = floor(text, from.saturating_sub(BEFORE));
     let end = floor(text, (from + BEHIND).min(text.len()));
     let dots = |is_cut: bool| if is_cut { "…" } else { "" };
-    format!("{}{}{}", dots(start > 0), &text[start.min(end)..end], dots(end < text.len()))
+    format!(
+        "{}{}{}",
+        dots(start > 0),
+        &text[start.min(end)..end],
+        dots(end < text.len())
+    )
 }
 
 /// Returns the last boundary of characters up to an offset.
 fn floor(text: &str, offset: usize) -> usize {
-    (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+    (0..=offset.min(text.len()))
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
 }
 
 /// Returns `messages[3].content[0].text` for `/messages/3/content/0/text`.
@@ -195,28 +262,45 @@ const NEAR: usize = 28;
 impl<'t> Around<'t> {
     fn of(text: &'t str, from: usize) -> Around<'t> {
         let from = floor(text, from);
-        let (start, end) = (floor(text, from.saturating_sub(NEAR)), floor(text, from + NEAR));
-        let start = text[start..from].rfind('\n').map_or(start, |at| start + at + 1);
+        let (start, end) = (
+            floor(text, from.saturating_sub(NEAR)),
+            floor(text, from + NEAR),
+        );
+        let start = text[start..from]
+            .rfind('\n')
+            .map_or(start, |at| start + at + 1);
         let end = text[from..end].find('\n').map_or(end, |at| from + at);
-        let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | '/' | '_');
-        let word_start = text[..from]
-            .rfind(|c| !is_of_word(c))
-            .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
-        let word_end = text[from..].find(|c| !is_of_word(c)).map_or(text.len(), |at| from + at);
-        Around { near: &text[start..end], word: &text[word_start..word_end] }
+        let is_of_word =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '+' | '/' | '_');
+        let word_start = text[..from].rfind(|c| !is_of_word(c)).map_or(0, |at| {
+            at + text[at..].chars().next().map_or(1, char::len_utf8)
+        });
+        let word_end = text[from..]
+            .find(|c| !is_of_word(c))
+            .map_or(text.len(), |at| from + at);
+        Around {
+            near: &text[start..end],
+            word: &text[word_start..word_end],
+        }
     }
 
-    /// Returns `true` for a date, a time of day, the name of a day or of a month with a number, or seconds since 1970.
+    /// Returns `true` for a date, a time of day, the name of a day or of a month with a number, or
+    /// seconds since 1970.
     fn is_time(&self) -> bool {
         let word = self.word.trim_end_matches('.');
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
-        let is_stamp = digits == word.len() && matches!(word.len(), 10 | 13) && word.starts_with(['1', '2']);
+        let is_stamp =
+            digits == word.len() && matches!(word.len(), 10 | 13) && word.starts_with(['1', '2']);
         let is_written = digits >= 3
             && word.contains([':', '-', '/'])
-            && word.bytes().all(|b| !b.is_ascii_alphabetic() || b"TZ".contains(&b));
+            && word
+                .bytes()
+                .all(|b| !b.is_ascii_alphabetic() || b"TZ".contains(&b));
         let named = DAYS_AND_MONTHS.iter().any(|name| self.near.contains(name))
             && self.near.bytes().any(|b| b.is_ascii_digit());
-        is_stamp || is_written || named && (digits > 0 || DAYS_AND_MONTHS.iter().any(|name| word.starts_with(name)))
+        is_stamp
+            || is_written
+            || named && (digits > 0 || DAYS_AND_MONTHS.iter().any(|name| word.starts_with(name)))
     }
 
     /// Returns `true` for a UUID, a long hexadecimal or decimal number, an id with a prefix.
@@ -229,11 +313,12 @@ impl<'t> Around<'t> {
 }
 
 const DAYS_AND_MONTHS: [&str; 19] = [
-    "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
-    "Oct", "Nov", "Dec",
+    "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// Returns `true` if two requests come from one agent: tools or system prompt have something in common.
+/// Returns `true` if two requests come from one agent: tools or system prompt have something in
+/// common.
 pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
     let (was, now) = (&old[..fixed(old)], &sent.pieces[..sent.fixed()]);
     if was.is_empty() || now.is_empty() {
@@ -242,15 +327,24 @@ pub(super) fn is_same_agent(old: &[Piece], sent: &Sent) -> bool {
         let has_answer = sent.history()[..shared].iter().any(super::piece::is_answer);
         return has_answer || is_small(was) && is_small(now);
     }
-    let hashes: BTreeSet<u64> = was.iter().filter(|piece| piece.tokens >= 8).map(|piece| piece.hash).collect();
+    let hashes: BTreeSet<u64> = was
+        .iter()
+        .filter(|piece| piece.tokens >= 8)
+        .map(|piece| piece.hash)
+        .collect();
     if now.iter().any(|piece| hashes.contains(&piece.hash)) {
         return true;
     }
-    let of_system = |pieces: &'_ [Piece]| pieces.iter().position(|piece| piece.share == Share::System);
+    let of_system =
+        |pieces: &'_ [Piece]| pieces.iter().position(|piece| piece.share == Share::System);
     match (of_system(was), of_system(now)) {
         (Some(old), Some(new)) => {
             let written = sent.value(new).map(|value| value.to_string());
-            was[old].text.as_deref().zip(written.as_deref()).is_some_and(|(a, b)| super::relation::is_alike(a, b))
+            was[old]
+                .text
+                .as_deref()
+                .zip(written.as_deref())
+                .is_some_and(|(a, b)| super::relation::is_alike(a, b))
         }
         _ => false,
     }
@@ -266,7 +360,11 @@ mod tests {
     use super::*;
 
     fn kind(older: &str, newer: &str) -> Option<Change> {
-        let from = older.bytes().zip(newer.bytes()).take_while(|(a, b)| a == b).count();
+        let from = older
+            .bytes()
+            .zip(newer.bytes())
+            .take_while(|(a, b)| a == b)
+            .count();
         volatile(older, newer, from)
     }
 
@@ -278,12 +376,21 @@ mod tests {
             ("now: 10:15:02Z", "now: 10:15:09Z"),
             ("Date: November 24, 2026", "Date: November 25, 2026"),
             ("t=1764065000", "t=1764065123"),
-            ("Current time 2026-11-25T10:15:02.123Z ok", "Current time 2026-11-25T10:16:02.123Z ok"),
+            (
+                "Current time 2026-11-25T10:15:02.123Z ok",
+                "Current time 2026-11-25T10:16:02.123Z ok",
+            ),
         ] {
             assert_eq!(kind(older, newer), Some(Change::Time), "{older}");
         }
-        assert_eq!(kind("id 0b8a3d6e-1111-4c2f", "id 9c8a3d6e-2222-4c2f"), Some(Change::Id));
-        for (older, newer) in [("The file is Rust.", "The file is Python."), ("at most 20 lines", "at most 40 lines")] {
+        assert_eq!(
+            kind("id 0b8a3d6e-1111-4c2f", "id 9c8a3d6e-2222-4c2f"),
+            Some(Change::Id)
+        );
+        for (older, newer) in [
+            ("The file is Rust.", "The file is Python."),
+            ("at most 20 lines", "at most 40 lines"),
+        ] {
             assert_eq!(kind(older, newer), None, "{older}");
         }
     }

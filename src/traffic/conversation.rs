@@ -8,8 +8,8 @@ use super::piece::{Mark, Piece, Share, chained, first_link, is_answer};
 use super::relation::{Relation, common};
 use super::sent::{Answer, Flaw, Sent, asks_for_all, fixed};
 use super::story::{
-    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Poison, Step, Story, ThinkingLoss,
-    ThinkingLossKind, Unpriced,
+    Break, Change, Compaction, Counted, Expired, Growth, Loss, Missed, Origin, Poison, Step, Story,
+    ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 use super::{Known, Point};
 use crate::provider::{Server, WireFormat};
@@ -127,7 +127,11 @@ impl Conversation {
 
     /// Returns the size of the texts that are kept.
     pub(super) fn kept_bytes(&self) -> usize {
-        self.pieces.iter().filter_map(|piece| piece.text.as_ref()).map(|text| text.len()).sum()
+        self.pieces
+            .iter()
+            .filter_map(|piece| piece.text.as_ref())
+            .map(|text| text.len())
+            .sum()
     }
 
     /// Lets go of the texts; fingerprints and sizes stay.
@@ -142,7 +146,8 @@ impl Conversation {
             new.text.clone_from(&old.text);
         }
         (shared..sent.pieces.len()).for_each(|at| sent.keep_text(at));
-        let other_model = (*sent.model != *self.model && !sent.model.is_empty()).then(|| Arc::clone(&sent.model));
+        let other_model =
+            (*sent.model != *self.model && !sent.model.is_empty()).then(|| Arc::clone(&sent.model));
         self.look_for_thinking(&sent, shared, other_model.as_ref(), &known);
         let kept = match relation {
             Relation::Compacted => {
@@ -189,11 +194,17 @@ impl Conversation {
     /// Takes a request as the last one.
     fn settle(&mut self, sent: Sent, shared: usize) {
         let number = self.story.requests;
-        let before: HashMap<u64, usize> =
-            self.pieces.iter().zip(&self.since).skip(shared).map(|(piece, since)| (piece.hash, *since)).collect();
+        let before: HashMap<u64, usize> = self
+            .pieces
+            .iter()
+            .zip(&self.since)
+            .skip(shared)
+            .map(|(piece, since)| (piece.hash, *since))
+            .collect();
         self.since.truncate(shared);
         for piece in &sent.pieces[shared..] {
-            self.since.push(before.get(&piece.hash).copied().unwrap_or(number));
+            self.since
+                .push(before.get(&piece.hash).copied().unwrap_or(number));
         }
         for (piece, since) in sent.pieces.iter().zip(&self.since) {
             if *since == number && !piece.share.is_fixed() {
@@ -220,7 +231,8 @@ impl Conversation {
             self.story.refused += 1;
             self.story.refusal.get_or_insert_with(|| refusal.clone());
         }
-        if sent.answer.usage.is_some_and(|usage| usage.output > 0) && sent.answer.refusal.is_none() {
+        if sent.answer.usage.is_some_and(|usage| usage.output > 0) && sent.answer.refusal.is_none()
+        {
             self.answered = number;
         }
         let estimated: u64 = sent.pieces.iter().map(|piece| piece.tokens).sum();
@@ -230,15 +242,27 @@ impl Conversation {
         let is_long = estimated >= self.known.minimum.unwrap_or(SHORTEST_CACHED);
         let is_of_anthropic = self.wire == WireFormat::AnthropicMessages && self.story.has_bodies;
         self.story.unmarked += usize::from(is_of_anthropic && is_long && !is_marked);
-        let counted = sent.answer.usage.map(|usage| usage.input).filter(|input| *input > 0);
+        let counted = sent
+            .answer
+            .usage
+            .map(|usage| usage.input)
+            .filter(|input| *input > 0);
         let total = counted.unwrap_or_else(|| self.calibration.corrected(estimated));
         if self.totals.len() == PACE {
             self.totals.remove(0);
         }
         self.totals.push(total);
         if number.is_multiple_of(self.stride) || number == 1 {
-            let cached = sent.answer.usage.map_or(predicted.tokens, |usage| usage.cache_read);
-            self.point(Point { request: number, tokens: by_share(&sent.pieces), counted, cached });
+            let cached = sent
+                .answer
+                .usage
+                .map_or(predicted.tokens, |usage| usage.cache_read);
+            self.point(Point {
+                request: number,
+                tokens: by_share(&sent.pieces),
+                counted,
+                cached,
+            });
         }
     }
 
@@ -254,7 +278,9 @@ impl Conversation {
 
     /// Compares what the provider counted with what the rules predict.
     fn usage(&mut self, sent: &Sent, predicted: Prediction, estimated: u64) {
-        let Some(usage) = sent.answer.usage else { return };
+        let Some(usage) = sent.answer.usage else {
+            return;
+        };
         let number = self.story.requests;
         self.calibration.learn(estimated, usage.input);
         let is_cached = self.story.counted.read + self.story.counted.written > 0;
@@ -264,15 +290,27 @@ impl Conversation {
         counted.read += usage.cache_read;
         counted.written += usage.cache_write;
         counted.output += usage.output;
-        if predicted.tokens < LEAST_PREDICTED || usage.cache_read >= predicted.tokens / 2 || !is_cached {
+        if predicted.tokens < LEAST_PREDICTED
+            || usage.cache_read >= predicted.tokens / 2
+            || !is_cached
+        {
             return;
         }
         let tokens = predicted.tokens - usage.cache_read;
-        let dollars = self.known.price_of_loss(self.wire, tokens, predicted.is_hour);
-        let loss = Loss { tokens, requests: 1, dollars };
+        let dollars = self
+            .known
+            .price_of_loss(self.wire, tokens, predicted.is_hour);
+        let loss = Loss {
+            tokens,
+            requests: 1,
+            dollars,
+        };
         if let Some(pause) = predicted.expired_after {
-            let expired =
-                counted.expired.get_or_insert_with(|| Expired { request: number, pause, loss: Loss::default() });
+            let expired = counted.expired.get_or_insert_with(|| Expired {
+                request: number,
+                pause,
+                loss: Loss::default(),
+            });
             expired.pause = expired.pause.max(pause);
             expired.loss = expired.loss.plus(loss);
             return;
@@ -292,26 +330,51 @@ impl Conversation {
         let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
         let marks = marks(&self.pieces);
         let kept = match self.asks_for_breakpoints() {
-            true => marks.iter().rev().map(|(at, _)| at + 1).find(|end| *end <= kept).unwrap_or(0),
+            true => marks
+                .iter()
+                .rev()
+                .map(|(at, _)| at + 1)
+                .find(|end| *end <= kept)
+                .unwrap_or(0),
             false => kept,
         };
         let before: u64 = self.pieces[..kept].iter().map(|piece| piece.tokens).sum();
         let whole = self.whole();
-        let tokens = if kept == self.pieces.len() { whole } else { share_of(whole, before, all) };
+        let tokens = if kept == self.pieces.len() {
+            whole
+        } else {
+            share_of(whole, before, all)
+        };
         let is_hour = self.is_hour();
-        let pause = self.pause(sent).filter(|pause| *pause > lifetime(self.wire, self.server, is_hour));
-        Prediction { tokens, expired_after: pause, is_hour }
+        let pause = self
+            .pause(sent)
+            .filter(|pause| *pause > lifetime(self.wire, self.server, is_hour));
+        Prediction {
+            tokens,
+            expired_after: pause,
+            is_hour,
+        }
     }
 
-    /// Returns the size of the last request: as the provider counted it, or else as it is estimated.
+    /// Returns the size of the last request: as the provider counted it, or else as it is
+    /// estimated.
     fn whole(&self) -> u64 {
-        let counted = self.answer.usage.map(|usage| usage.input).filter(|input| *input > 0);
-        counted.unwrap_or_else(|| self.calibration.corrected(self.pieces.iter().map(|piece| piece.tokens).sum()))
+        let counted = self
+            .answer
+            .usage
+            .map(|usage| usage.input)
+            .filter(|input| *input > 0);
+        counted.unwrap_or_else(|| {
+            self.calibration
+                .corrected(self.pieces.iter().map(|piece| piece.tokens).sum())
+        })
     }
 
     /// Returns `true` if the server keeps what breakpoints ask for, and the log shows breakpoints.
     fn asks_for_breakpoints(&self) -> bool {
-        self.wire == WireFormat::AnthropicMessages && self.story.has_bodies && !self.is_marked_as_whole()
+        self.wire == WireFormat::AnthropicMessages
+            && self.story.has_bodies
+            && !self.is_marked_as_whole()
     }
 
     /// Returns `true` if a member of the body asks to keep all of it.
@@ -325,17 +388,29 @@ impl Conversation {
 
     /// Returns the seconds since the last request.
     fn pause(&self, sent: &Sent) -> Option<u64> {
-        u64::try_from(sent.time? - self.time?).ok().map(|milliseconds| milliseconds / 1000)
+        u64::try_from(sent.time? - self.time?)
+            .ok()
+            .map(|milliseconds| milliseconds / 1000)
     }
 
     /// Tells what a change of the prefix costs: everything behind it.
     fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
-        let old: u64 = self.pieces[shared.min(self.pieces.len())..].iter().map(|piece| piece.tokens).sum();
-        let new: u64 = sent.pieces[shared.min(sent.pieces.len())..].iter().map(|piece| piece.tokens).sum();
+        let old: u64 = self.pieces[shared.min(self.pieces.len())..]
+            .iter()
+            .map(|piece| piece.tokens)
+            .sum();
+        let new: u64 = sent.pieces[shared.min(sent.pieces.len())..]
+            .iter()
+            .map(|piece| piece.tokens)
+            .sum();
         let all: u64 = self.pieces.iter().map(|piece| piece.tokens).sum();
         let tokens = share_of(self.whole(), old.min(new), all);
-        let is_expired = self.pause(sent).is_some_and(|pause| pause > lifetime(self.wire, self.server, self.is_hour()));
-        let unpriced = if self.asks_for_breakpoints() && !self.pieces.iter().any(|piece| piece.mark.is_some()) {
+        let is_expired = self
+            .pause(sent)
+            .is_some_and(|pause| pause > lifetime(self.wire, self.server, self.is_hour()));
+        let unpriced = if self.asks_for_breakpoints()
+            && !self.pieces.iter().any(|piece| piece.mark.is_some())
+        {
             Some(Unpriced::NotCached)
         } else if self.calibration.corrected(all) < self.known.minimum.unwrap_or(SHORTEST_CACHED) {
             Some(Unpriced::TooShort)
@@ -348,7 +423,14 @@ impl Conversation {
             Some(_) => (Loss::default(), unpriced),
             None => {
                 let dollars = self.known.price_of_loss(self.wire, tokens, self.is_hour());
-                (Loss { tokens, requests: 1, dollars }, None)
+                (
+                    Loss {
+                        tokens,
+                        requests: 1,
+                        dollars,
+                    },
+                    None,
+                )
             }
         }
     }
@@ -366,7 +448,11 @@ impl Conversation {
     fn note(&mut self, sent: &Sent, changed: Changed, shared: usize) {
         let (loss, unpriced) = self.loss(sent, shared);
         let number = self.number();
-        let same = self.story.breaks.iter_mut().find(|known| known.is_like(&changed));
+        let same = self
+            .story
+            .breaks
+            .iter_mut()
+            .find(|known| known.is_like(&changed));
         if let Some(known) = same {
             known.loss = known.loss.plus(loss);
             known.times += 1;
@@ -377,7 +463,13 @@ impl Conversation {
             self.story.more_breaks += 1;
             return;
         }
-        let Changed { change, at, byte, before, after } = changed;
+        let Changed {
+            change,
+            at,
+            byte,
+            before,
+            after,
+        } = changed;
         let place = sent.place.clone();
         self.story.breaks.push(Break {
             change,
@@ -398,9 +490,14 @@ impl Conversation {
         if matches!(relation, Relation::Compacted | Relation::Earlier) || !self.story.has_bodies {
             return kept;
         }
-        let names =
-            self.settings.iter().chain(&sent.settings).map(|(name, _)| *name).filter(|name| *name != super::WHOLE);
-        let changed = { names }.find(|name| setting(&self.settings, name) != setting(&sent.settings, name));
+        let names = self
+            .settings
+            .iter()
+            .chain(&sent.settings)
+            .map(|(name, _)| *name)
+            .filter(|name| *name != super::WHOLE);
+        let changed =
+            { names }.find(|name| setting(&self.settings, name) != setting(&sent.settings, name));
         let Some(name) = changed else { return kept };
         let from = match self.wire {
             // Tools and system prompt have entries of their own.
@@ -415,19 +512,29 @@ impl Conversation {
             | WireFormat::LlamaCppInfill => 0,
         };
         let has_messages_kept = !self.asks_for_breakpoints()
-            || self.pieces.iter().any(|piece| !piece.share.is_fixed() && piece.mark.is_some());
+            || self
+                .pieces
+                .iter()
+                .any(|piece| !piece.share.is_fixed() && piece.mark.is_some());
         if !has_messages_kept || from >= self.pieces.len() {
             return kept;
         }
         if kept > from {
-            self.note(sent, Changed::named(Change::Setting(name), name.to_owned()), from);
+            self.note(
+                sent,
+                Changed::named(Change::Setting(name), name.to_owned()),
+                from,
+            );
         }
         kept.min(from)
     }
 
     /// Notes that another model answers: each keeps a cache of its own.
     fn moved(&mut self, sent: &Sent, to: &Arc<str>) {
-        let change = Change::Model { from: Arc::clone(&self.model), to: Arc::clone(to) };
+        let change = Change::Model {
+            from: Arc::clone(&self.model),
+            to: Arc::clone(to),
+        };
         self.note(sent, Changed::named(change, "model".to_owned()), 0);
     }
 
@@ -435,23 +542,39 @@ impl Conversation {
         let (before, after) = (of_history(&self.pieces), of_history(&sent.pieces));
         let request = self.number();
         if self.story.compactions.len() < MOST_OTHERS {
-            self.story.compactions.push(Compaction { request, before, after });
+            self.story.compactions.push(Compaction {
+                request,
+                before,
+                after,
+            });
         }
     }
 
     /// Looks for thinking that is dropped, goes to another model or loses what it is bound to.
-    fn look_for_thinking(&mut self, sent: &Sent, shared: usize, other_model: Option<&Arc<str>>, known: &Known) {
+    fn look_for_thinking(
+        &mut self,
+        sent: &Sent,
+        shared: usize,
+        other_model: Option<&Arc<str>>,
+        known: &Known,
+    ) {
         let behind = shared.min(sent.pieces.len());
         let added = &sent.pieces[behind..];
         if let Some(to) = other_model
             && let Some(first) = sent.pieces[..behind].iter().find(|piece| piece.signed > 0)
         {
-            let kind = ThinkingLossKind::OtherModel { from: Arc::clone(&self.model), to: Arc::clone(to) };
+            let kind = ThinkingLossKind::OtherModel {
+                from: Arc::clone(&self.model),
+                to: Arc::clone(to),
+            };
             self.lost_thinking(kind, sent, first.place());
         }
         if shared == self.pieces.len() {
             let answered: Vec<&Piece> = added.iter().take_while(|piece| is_answer(piece)).collect();
-            if self.answer.is_signed && !answered.is_empty() && answered.iter().all(|piece| piece.signed == 0) {
+            if self.answer.is_signed
+                && !answered.is_empty()
+                && answered.iter().all(|piece| piece.signed == 0)
+            {
                 self.lost_thinking(ThinkingLossKind::Dropped, sent, answered[0].place());
             }
             return;
@@ -472,10 +595,21 @@ impl Conversation {
 
     fn lost_thinking(&mut self, kind: ThinkingLossKind, sent: &Sent, at: String) {
         let request = self.number();
-        match self.story.thinking.iter_mut().find(|known| known.kind == kind) {
+        match self
+            .story
+            .thinking
+            .iter_mut()
+            .find(|known| known.kind == kind)
+        {
             Some(known) => known.requests += 1,
             None => {
-                self.story.thinking.push(ThinkingLoss { kind, request, place: sent.place.clone(), at, requests: 1 });
+                self.story.thinking.push(ThinkingLoss {
+                    kind,
+                    request,
+                    place: sent.place.clone(),
+                    at,
+                    requests: 1,
+                });
             }
         }
     }
@@ -490,7 +624,10 @@ impl Conversation {
             });
             return;
         }
-        let found: Vec<(&'static str, u64)> = flaws.iter().map(|flaw| (flaw.rule, pieces[flaw.piece].hash)).collect();
+        let found: Vec<(&'static str, u64)> = flaws
+            .iter()
+            .map(|flaw| (flaw.rule, pieces[flaw.piece].hash))
+            .collect();
         for (flaw, key) in flaws.iter().zip(&found) {
             if self.taken.contains(key) {
                 continue;
@@ -526,7 +663,9 @@ impl Conversation {
     /// Adds what is wrong with the messages of a transcript, which is judged once, at its end.
     pub(super) fn add_flaws(&mut self, flaws: Vec<Flaw>) {
         for flaw in flaws.into_iter().take(MOST_POISON) {
-            let Some(piece) = self.pieces.get(flaw.piece) else { continue };
+            let Some(piece) = self.pieces.get(flaw.piece) else {
+                continue;
+            };
             let request = self.since[flaw.piece];
             // The provider took it.
             if request <= self.answered {
@@ -548,8 +687,12 @@ impl Conversation {
     /// Ends the story.
     pub(super) fn end(mut self) -> Story {
         // What stood in one request alone poisoned nothing.
-        let taken: Vec<usize> =
-            self.poisoned.iter().filter(|(key, _)| self.taken.contains(*key)).map(|(_, at)| *at).collect();
+        let taken: Vec<usize> = self
+            .poisoned
+            .iter()
+            .filter(|(key, _)| self.taken.contains(*key))
+            .map(|(_, at)| *at)
+            .collect();
         let mut at = 0;
         self.story.poison.retain(|poison| {
             at += 1;
@@ -558,7 +701,9 @@ impl Conversation {
         let growth = &mut self.story.growth;
         growth.window = self.known.window;
         growth.per_request = pace(&self.totals);
-        if let (Some(window), Some(pace), Some(last)) = (growth.window, growth.per_request, self.totals.last()) {
+        if let (Some(window), Some(pace), Some(last)) =
+            (growth.window, growth.per_request, self.totals.last())
+        {
             growth.requests_left = Some(window.saturating_sub(*last) / pace.max(1));
         }
         self.story
@@ -569,7 +714,10 @@ impl Conversation {
 pub(super) fn chain(wire: WireFormat, pieces: &[Piece]) -> Vec<u64> {
     let mut links = Vec::new();
     for piece in &pieces[fixed(pieces)..] {
-        links.push(chained(links.last().copied().unwrap_or_else(|| first_link(wire)), piece.hash));
+        links.push(chained(
+            links.last().copied().unwrap_or_else(|| first_link(wire)),
+            piece.hash,
+        ));
     }
     links
 }
@@ -590,26 +738,47 @@ const PACE: usize = 10;
 /// Returns the tokens that a request adds.
 fn pace(totals: &[u64]) -> Option<u64> {
     let (first, last) = (totals.first()?, totals.last()?);
-    let steps = u64::try_from(totals.len()).ok()?.checked_sub(1).filter(|steps| *steps > 1)?;
-    last.checked_sub(*first).map(|grown| grown / steps).filter(|pace| *pace > 0)
+    let steps = u64::try_from(totals.len())
+        .ok()?
+        .checked_sub(1)
+        .filter(|steps| *steps > 1)?;
+    last.checked_sub(*first)
+        .map(|grown| grown / steps)
+        .filter(|pace| *pace > 0)
 }
 
 /// Returns the fingerprint of a setting.
 fn setting(settings: &[(&'static str, u64)], name: &str) -> Option<u64> {
-    settings.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    settings
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
 }
 
 /// Returns the tokens of the history.
 fn of_history(pieces: &[Piece]) -> u64 {
-    pieces[fixed(pieces)..].iter().map(|piece| piece.tokens).sum()
+    pieces[fixed(pieces)..]
+        .iter()
+        .map(|piece| piece.tokens)
+        .sum()
 }
 
 fn by_share(pieces: &[Piece]) -> [u64; 4] {
-    Share::ALL.map(|share| pieces.iter().filter(|piece| piece.share == share).map(|piece| piece.tokens).sum())
+    Share::ALL.map(|share| {
+        pieces
+            .iter()
+            .filter(|piece| piece.share == share)
+            .map(|piece| piece.tokens)
+            .sum()
+    })
 }
 
 fn marks(pieces: &[Piece]) -> Vec<(usize, Mark)> {
-    pieces.iter().enumerate().filter_map(|(at, piece)| Some((at, piece.mark?))).collect()
+    pieces
+        .iter()
+        .enumerate()
+        .filter_map(|(at, piece)| Some((at, piece.mark?)))
+        .collect()
 }
 
 /// Returns the part of a whole that some of its parts are.
@@ -620,20 +789,33 @@ fn share_of(whole: u64, part: u64, all: u64) -> u64 {
 
 const HOUR: u64 = 3600;
 
-/// Returns the seconds after which a server lets go of what it keeps, at the latest; a day where nothing is published. Source: the pages of
-/// `SHORTEST_CACHED`.
+/// Returns the seconds after which a server lets go of what it keeps, at the latest; a day where
+/// nothing is published. Source: the pages of `SHORTEST_CACHED`.
 fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
     if wire == WireFormat::AnthropicMessages {
         return if is_hour { HOUR } else { HOUR / 12 };
     }
-    if server == Server::OpenAi { HOUR } else { 24 * HOUR }
+    if server == Server::OpenAi {
+        HOUR
+    } else {
+        24 * HOUR
+    }
 }
 
 fn steepest(steps: &mut Vec<Step>, piece: &Piece, request: usize) {
     let at = steps.partition_point(|step| step.tokens >= piece.tokens);
     if at < MOST_STEPS && piece.tokens > 0 {
         let Piece { share, tokens, .. } = *piece;
-        steps.insert(at, Step { request, at: piece.place(), share, label: Arc::clone(&piece.label), tokens });
+        steps.insert(
+            at,
+            Step {
+                request,
+                at: piece.place(),
+                share,
+                label: Arc::clone(&piece.label),
+                tokens,
+            },
+        );
         steps.truncate(MOST_STEPS);
     }
 }

@@ -26,7 +26,11 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { open: 1_000, texts: 128 << 20, stories: 2_000 }
+        Limits {
+            open: 1_000,
+            texts: 128 << 20,
+            stories: 2_000,
+        }
     }
 }
 
@@ -48,7 +52,11 @@ impl Before {
     fn of(open: &Conversation) -> Before {
         let history = &open.pieces[fixed(&open.pieces)..];
         let messages = history.iter().map(|piece| piece.hash).collect();
-        Before { bytes: open.kept_bytes(), chain: open.chain(), messages }
+        Before {
+            bytes: open.kept_bytes(),
+            chain: open.chain(),
+            messages,
+        }
     }
 }
 
@@ -92,12 +100,23 @@ impl Conversations {
         self.clock += 1;
         let thread = sent.thread;
         let found = match thread {
-            Some(thread) => self.threads.get(&thread).copied().filter(|id| self.open.contains_key(id)),
+            Some(thread) => self
+                .threads
+                .get(&thread)
+                .copied()
+                .filter(|id| self.open.contains_key(id)),
             None => self.that_goes_on_with(&sent),
         };
-        let found = found.filter(|id| thread.is_some() || !is_asked_elsewhere(&self.open[id], &sent));
+        let found =
+            found.filter(|id| thread.is_some() || !is_asked_elsewhere(&self.open[id], &sent));
         let way = found.and_then(|id| {
-            self.open.get(&id).map(|open| (id, relation(&open.pieces, &sent), shared_messages(open, &sent)))
+            self.open.get(&id).map(|open| {
+                (
+                    id,
+                    relation(&open.pieces, &sent),
+                    shared_messages(open, &sent),
+                )
+            })
         });
         let id = match way {
             Some((id, Some(relation), _)) => {
@@ -109,12 +128,25 @@ impl Conversations {
                 self.open.insert(id, open);
                 id
             }
-            Some((from, None, shared)) if has_answer(&sent.history()[..shared]) => {
-                self.begin(sent, Origin::Fork { story: from, shared }, known)
-            }
+            Some((from, None, shared)) if has_answer(&sent.history()[..shared]) => self.begin(
+                sent,
+                Origin::Fork {
+                    story: from,
+                    shared,
+                },
+                known,
+            ),
             _ => {
                 let is_summary = (0..2).any(|at| says_summary(&sent, at));
-                self.begin(sent, if is_summary { Origin::Summary } else { Origin::Began }, known)
+                self.begin(
+                    sent,
+                    if is_summary {
+                        Origin::Summary
+                    } else {
+                        Origin::Began
+                    },
+                    known,
+                )
             }
         };
         if let Some(thread) = thread {
@@ -128,7 +160,11 @@ impl Conversations {
 
     /// Adds what is wrong with the messages of a transcript.
     pub(super) fn add_flaws(&mut self, thread: u64, flaws: Vec<Flaw>) {
-        if let Some(open) = self.threads.get(&thread).and_then(|id| self.open.get_mut(id)) {
+        if let Some(open) = self
+            .threads
+            .get(&thread)
+            .and_then(|id| self.open.get_mut(id))
+        {
             open.add_flaws(flaws);
         }
     }
@@ -139,11 +175,22 @@ impl Conversations {
         ids.sort_unstable();
         ids.into_iter().for_each(|id| self.close(id));
         self.done.sort_by_key(|(id, _)| *id);
-        let places: HashMap<usize, usize> = self.done.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect();
+        let places: HashMap<usize, usize> = self
+            .done
+            .iter()
+            .enumerate()
+            .map(|(at, (id, _))| (*id, at))
+            .collect();
         let mut stories: Vec<Story> = self.done.into_iter().map(|(_, story)| story).collect();
         for story in &mut stories {
-            if let Origin::Fork { story: from, shared } = story.origin {
-                let known = places.get(&from).map(|at| Origin::Fork { story: *at, shared });
+            if let Origin::Fork {
+                story: from,
+                shared,
+            } = story.origin
+            {
+                let known = places
+                    .get(&from)
+                    .map(|at| Origin::Fork { story: *at, shared });
                 story.origin = known.unwrap_or(Origin::Began);
             }
         }
@@ -160,13 +207,18 @@ impl Conversations {
         id
     }
 
-    /// Makes a conversation findable by the messages of its last request, and no more by those of the one before.
+    /// Makes a conversation findable by the messages of its last request, and no more by those of
+    /// the one before.
     fn register(&mut self, id: usize, open: &Conversation, before: &Before) {
         if !open.story.has_bodies {
             return;
         }
         let chain = open.chain();
-        let shared = chain.iter().zip(&before.chain).take_while(|(new, old)| new == old).count();
+        let shared = chain
+            .iter()
+            .zip(&before.chain)
+            .take_while(|(new, old)| new == old)
+            .count();
         for link in &before.chain[shared..] {
             forget(&mut self.by_beginning, link, id);
         }
@@ -185,13 +237,19 @@ impl Conversations {
         }
     }
 
-    /// Finds the conversation that a request goes on with: the one that shares the longest beginning; or else the one that shares the
-    /// most of its messages.
+    /// Finds the conversation that a request goes on with: the one that shares the longest
+    /// beginning; or else the one that shares the most of its messages.
     fn that_goes_on_with(&self, sent: &Sent) -> Option<usize> {
         let links = chain(sent.wire, &sent.pieces);
         for link in links.iter().rev() {
-            let Some(ids) = self.by_beginning.get(link) else { continue };
-            let fitting = ids.iter().rev().take(MOST_CANDIDATES).filter(|id| self.fits(**id, sent));
+            let Some(ids) = self.by_beginning.get(link) else {
+                continue;
+            };
+            let fitting = ids
+                .iter()
+                .rev()
+                .take(MOST_CANDIDATES)
+                .filter(|id| self.fits(**id, sent));
             if let Some(best) = fitting.max_by_key(|id| self.nearness(**id, sent)) {
                 return Some(*best);
             }
@@ -208,25 +266,41 @@ impl Conversations {
     }
 
     fn fits(&self, id: usize, sent: &Sent) -> bool {
-        self.open.get(&id).is_some_and(|open| is_same_agent(&open.pieces, sent))
+        self.open
+            .get(&id)
+            .is_some_and(|open| is_same_agent(&open.pieces, sent))
     }
 
-    /// Finds a conversation that shares at least half of its messages with a request, by their sizes. What follows a summary may be any
-    /// part of them.
+    /// Finds a conversation that shares at least half of its messages with a request, by their
+    /// sizes. What follows a summary may be any part of them.
     fn by_messages(&self, sent: &Sent) -> Option<usize> {
         let mut shared: Fast<usize, u64> = Fast::default();
-        for piece in sent.history().iter().filter(|piece| piece.tokens >= LEAST_TOKENS) {
-            let ids = self.by_message.get(&(sent.wire, piece.hash)).map_or(&[][..], Vec::as_slice);
-            ids.iter().rev().take(MOST_CANDIDATES).for_each(|id| *shared.entry(*id).or_default() += piece.tokens);
+        for piece in sent
+            .history()
+            .iter()
+            .filter(|piece| piece.tokens >= LEAST_TOKENS)
+        {
+            let ids = self
+                .by_message
+                .get(&(sent.wire, piece.hash))
+                .map_or(&[][..], Vec::as_slice);
+            ids.iter()
+                .rev()
+                .take(MOST_CANDIDATES)
+                .for_each(|id| *shared.entry(*id).or_default() += piece.tokens);
         }
         let own = size(sent.history());
         let is_summary = says_summary(sent, 0);
         let mut fitting: Vec<(u64, usize)> = shared
             .into_iter()
             .filter(|(id, shared)| {
-                let Some(open) = self.open.get(id) else { return false };
+                let Some(open) = self.open.get(id) else {
+                    return false;
+                };
                 let smaller = own.min(size(&open.pieces[fixed(&open.pieces)..]));
-                (is_summary || shared * 2 >= smaller) && self.fits(*id, sent) && relation(&open.pieces, sent).is_some()
+                (is_summary || shared * 2 >= smaller)
+                    && self.fits(*id, sent)
+                    && relation(&open.pieces, sent).is_some()
             })
             .map(|(id, shared)| (shared, id))
             .collect();
@@ -237,7 +311,11 @@ impl Conversations {
     /// Closes what was not used for the longest time, and lets go of texts.
     fn keep_bounds(&mut self) {
         while self.open.len() > self.limits.open {
-            let oldest = self.open.iter().min_by_key(|(_, open)| open.used).map(|(id, _)| *id);
+            let oldest = self
+                .open
+                .iter()
+                .min_by_key(|(_, open)| open.used)
+                .map(|(id, _)| *id);
             let Some(id) = oldest else { return };
             self.closed_early += 1;
             self.close(id);
@@ -245,7 +323,11 @@ impl Conversations {
         if self.texts <= self.limits.texts {
             return;
         }
-        let mut ids: Vec<(u64, usize)> = self.open.iter().map(|(id, open)| (open.used, *id)).collect();
+        let mut ids: Vec<(u64, usize)> = self
+            .open
+            .iter()
+            .map(|(id, open)| (open.used, *id))
+            .collect();
         ids.sort_unstable();
         for (_, id) in ids {
             if self.texts <= self.limits.texts / 2 {
@@ -259,7 +341,9 @@ impl Conversations {
     }
 
     fn close(&mut self, id: usize) {
-        let Some(open) = self.open.remove(&id) else { return };
+        let Some(open) = self.open.remove(&id) else {
+            return;
+        };
         self.texts -= open.kept_bytes().min(self.texts);
         for link in open.chain() {
             forget(&mut self.by_beginning, &link, id);
@@ -269,7 +353,8 @@ impl Conversations {
             forget(&mut self.by_message, &key, id);
         }
         let story = open.end();
-        match self.done.len() < self.limits.stories || story.has_findings() && self.done.len() < 2 * self.limits.stories
+        match self.done.len() < self.limits.stories
+            || story.has_findings() && self.done.len() < 2 * self.limits.stories
         {
             true => self.done.push((id, story)),
             false => self.untold += 1,
@@ -277,10 +362,12 @@ impl Conversations {
     }
 }
 
-/// Returns `true` for a question that another model is asked anew: nothing that both share was answered, and nothing was added.
+/// Returns `true` for a question that another model is asked anew: nothing that both share was
+/// answered, and nothing was added.
 fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     let shared = shared_messages(open, sent);
-    let is_grown = shared < sent.history().len() && shared == open.pieces.len() - fixed(&open.pieces);
+    let is_grown =
+        shared < sent.history().len() && shared == open.pieces.len() - fixed(&open.pieces);
     open.model() != &*sent.model && !is_grown && !has_answer(&sent.history()[..shared])
 }
 

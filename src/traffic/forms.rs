@@ -1,5 +1,6 @@
-//! The forms of logs: which requests a document holds, each with what stands beside it; and which documents are pieces of a
-//! transcript, in which an agent keeps what was said and not what was sent.
+//! The forms of logs: which requests a document holds, each with what stands beside it; and which
+//! documents are pieces of a transcript, in which an agent keeps what was said and not what was
+//! sent.
 
 mod cassette;
 mod python;
@@ -23,7 +24,8 @@ pub(super) struct Logged {
     pub(super) answer: Answer,
     pub(super) time: Option<i64>,
     pub(super) form: &'static str,
-    /// `true` if the log holds the conversation in a form of its own, from which the body was put together.
+    /// `true` if the log holds the conversation in a form of its own, from which the body was put
+    /// together.
     pub(super) is_converted: bool,
 }
 
@@ -40,7 +42,9 @@ pub(super) fn of_line(line: &str) -> Option<Result<Value, serde_json::Error>> {
         return Some(Ok(options));
     }
     match content(line) {
-        Content::Document => Some(serde_json::from_str(line.trim_start_matches('\u{feff}').trim())),
+        Content::Document => Some(serde_json::from_str(
+            line.trim_start_matches('\u{feff}').trim(),
+        )),
         Content::DocumentFrom(at) => Some(serde_json::from_str(line[at..].trim())),
         Content::Text => None,
     }
@@ -50,20 +54,34 @@ pub(super) fn of_line(line: &str) -> Option<Result<Value, serde_json::Error>> {
 pub(super) fn requests(document: Value, wire: Option<WireFormat>) -> Vec<Logged> {
     let mut units = Vec::new();
     split(document, &mut units);
-    units.into_iter().flat_map(|unit| logged(unit, wire)).collect()
+    units
+        .into_iter()
+        .flat_map(|unit| logged(unit, wire))
+        .collect()
 }
 
-/// Takes a document apart: elements of lists, entries of captures, interactions of cassettes, spans.
+/// Takes a document apart: elements of lists, entries of captures, interactions of cassettes,
+/// spans.
 fn split(document: Value, units: &mut Vec<Unit>) {
     match document {
-        Value::Array(elements) => elements.into_iter().for_each(|element| split(element, units)),
+        Value::Array(elements) => elements
+            .into_iter()
+            .for_each(|element| split(element, units)),
         Value::Object(mut members) => {
-            if let Some(Value::Array(entries)) =
-                members.get_mut("log").and_then(|log| log.get_mut("entries")).map(Value::take)
+            if let Some(Value::Array(entries)) = members
+                .get_mut("log")
+                .and_then(|log| log.get_mut("entries"))
+                .map(Value::take)
             {
                 units.extend(entries.into_iter().map(entry));
-            } else if let Some(Value::Array(interactions)) = members.get_mut("interactions").map(Value::take) {
-                units.extend(interactions.into_iter().map(|document| plain(document, "VCR cassette")));
+            } else if let Some(Value::Array(interactions)) =
+                members.get_mut("interactions").map(Value::take)
+            {
+                units.extend(
+                    interactions
+                        .into_iter()
+                        .map(|document| plain(document, "VCR cassette")),
+                );
             } else if let Some(spans) = spans::of(&mut members) {
                 units.extend(spans);
             } else {
@@ -75,20 +93,29 @@ fn split(document: Value, units: &mut Vec<Unit>) {
 }
 
 fn plain(document: Value, form: &'static str) -> Unit {
-    Unit { document, form, is_converted: false }
+    Unit {
+        document,
+        form,
+        is_converted: false,
+    }
 }
 
 /// An entry of a capture stays in one: of those most are no requests to a model.
 fn entry(mut entry: Value) -> Unit {
     let answer = entry.get_mut("response").map(Value::take);
     let started = entry.get("startedDateTime").cloned();
-    let document = json!({"log": {"entries": [entry]}, "response": answer, "startedDateTime": started});
+    let document =
+        json!({"log": {"entries": [entry]}, "response": answer, "startedDateTime": started});
     plain(document, "HAR")
 }
 
 /// An object that holds one request, in the form of a program that is known, or in any.
 fn object(mut members: Map<String, Value>) -> Unit {
-    if let Some(request) = members.get_mut("proxy_server_request").map(Value::take).filter(Value::is_object) {
+    if let Some(request) = members
+        .get_mut("proxy_server_request")
+        .map(Value::take)
+        .filter(Value::is_object)
+    {
         let request = match request.get("body") {
             Some(Value::Object(_)) => request,
             _ => json!({"body": request}),
@@ -102,15 +129,19 @@ fn object(mut members: Map<String, Value>) -> Unit {
     {
         return plain(Value::Object(of_litellm(members)), "LiteLLM log");
     }
-    if members.get("type").is_some_and(|kind| kind == "GENERATION") && members.contains_key("input") {
+    if members.get("type").is_some_and(|kind| kind == "GENERATION") && members.contains_key("input")
+    {
         return of_langfuse(members);
     }
-    if ["request_body", "helicone_metadata"].iter().any(|name| members.contains_key(*name))
+    if ["request_body", "helicone_metadata"]
+        .iter()
+        .any(|name| members.contains_key(*name))
         && members.contains_key("response_body")
     {
         return plain(Value::Object(members), "Helicone export");
     }
-    if members.contains_key("scope") && members.contains_key("path") && members.contains_key("body") {
+    if members.contains_key("scope") && members.contains_key("path") && members.contains_key("body")
+    {
         return plain(Value::Object(members), "nock cassette");
     }
     if members.contains_key("logged_at") && members.contains_key("request") {
@@ -147,14 +178,29 @@ fn of_langfuse(mut members: Map<String, Value>) -> Unit {
         body.entry("model").or_insert(model.clone());
     }
     members.insert("body".to_owned(), Value::Object(body));
-    let usage = ["usageDetails", "usage"].into_iter().find_map(|name| members.remove(name));
+    let usage = ["usageDetails", "usage"]
+        .into_iter()
+        .find_map(|name| members.remove(name));
     members.insert("output".to_owned(), json!({"usage": usage}));
-    Unit { document: Value::Object(members), form: "Langfuse export", is_converted: true }
+    Unit {
+        document: Value::Object(members),
+        form: "Langfuse export",
+        is_converted: true,
+    }
 }
 
 /// Members beside a request that hold its answer.
-const ANSWERS: [&str; 9] =
-    ["response", "response_body", "responseBody", "response_data", "output", "answer", "reply", "res", "usage"];
+const ANSWERS: [&str; 9] = [
+    "response",
+    "response_body",
+    "responseBody",
+    "response_data",
+    "output",
+    "answer",
+    "reply",
+    "res",
+    "usage",
+];
 
 /// Members beside or in a request that hold its time.
 const TIMES: [&str; 11] = [
@@ -172,27 +218,63 @@ const TIMES: [&str; 11] = [
 ];
 
 fn logged(unit: Unit, wire: Option<WireFormat>) -> Vec<Logged> {
-    let Unit { mut document, form, is_converted } = unit;
-    let Value::Object(members) = &mut document else { return Vec::new() };
+    let Unit {
+        mut document,
+        form,
+        is_converted,
+    } = unit;
+    let Value::Object(members) = &mut document else {
+        return Vec::new();
+    };
     let time = time_of(members);
     let mut answer = Answer::default();
     for name in ANSWERS {
         if let Some(value) = members.remove(name) {
-            let value = if name == "usage" { json!({"usage": value}) } else { value };
+            let value = if name == "usage" {
+                json!({"usage": value})
+            } else {
+                value
+            };
             answer = merged(answer, usage::answer(&value));
         }
     }
     let found = find(document, wire).bodies;
-    found.into_iter().map(|found| of_found(found, form, is_converted, &answer, time)).collect()
+    found
+        .into_iter()
+        .map(|found| of_found(found, form, is_converted, &answer, time))
+        .collect()
 }
 
-fn of_found(found: FoundBody, form: &'static str, is_converted: bool, answer: &Answer, time: Option<i64>) -> Logged {
-    let FoundBody { value: body, endpoint, headers, .. } = found;
-    Logged { body, endpoint, headers, answer: answer.clone(), time, form, is_converted }
+fn of_found(
+    found: FoundBody,
+    form: &'static str,
+    is_converted: bool,
+    answer: &Answer,
+    time: Option<i64>,
+) -> Logged {
+    let FoundBody {
+        value: body,
+        endpoint,
+        headers,
+        ..
+    } = found;
+    Logged {
+        body,
+        endpoint,
+        headers,
+        answer: answer.clone(),
+        time,
+        form,
+        is_converted,
+    }
 }
 
 fn time_of(members: &Map<String, Value>) -> Option<i64> {
-    let of = |members: &Map<String, Value>| TIMES.into_iter().find_map(|name| usage::time(members.get(name)?));
+    let of = |members: &Map<String, Value>| {
+        TIMES
+            .into_iter()
+            .find_map(|name| usage::time(members.get(name)?))
+    };
     of(members).or_else(|| of(members.get("request")?.as_object()?))
 }
 

@@ -1,4 +1,5 @@
-//! A request body as pieces, in the order in which servers read them, each with fingerprints and a size.
+//! A request body as pieces, in the order in which servers read them, each with fingerprints and a
+//! size.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -74,7 +75,8 @@ pub(super) struct Mark {
     pub(super) is_hour: bool,
 }
 
-/// The longest JSON of a piece that is kept, in bytes. Of a longer one the fingerprint tells that it changed, not where.
+/// The longest JSON of a piece that is kept, in bytes. Of a longer one the fingerprint tells that
+/// it changed, not where.
 pub(super) const LONGEST_TEXT: usize = 256 << 10;
 
 impl Piece {
@@ -112,13 +114,24 @@ pub(super) fn cut(body: &Value) -> Vec<Piece> {
 
 /// Returns the piece of one message of a transcript.
 pub(super) fn of_message(member: &'static str, index: usize, value: &Value) -> Piece {
-    let part = Part { member, index: Some(index), value };
+    let part = Part {
+        member,
+        index: Some(index),
+        value,
+    };
     piece(&part, share(&part, false))
 }
 
 /// Returns the piece of a member before the history.
 pub(super) fn of_prompt(member: &'static str, value: &Value) -> Piece {
-    piece(&Part { member, index: None, value }, Share::System)
+    piece(
+        &Part {
+            member,
+            index: None,
+            value,
+        },
+        Share::System,
+    )
 }
 
 fn piece(part: &Part<'_>, share: Share) -> Piece {
@@ -147,13 +160,21 @@ fn share(part: &Part<'_>, is_leading: bool) -> Share {
 }
 
 fn is_system(message: &Value) -> bool {
-    message.get("role").and_then(Value::as_str).is_some_and(|role| matches!(role, "system" | "developer"))
+    message
+        .get("role")
+        .and_then(Value::as_str)
+        .is_some_and(|role| matches!(role, "system" | "developer"))
 }
 
 /// Returns `true` for a message that brings results of tools.
 fn is_result(message: &Value) -> bool {
     let is_of_tool = matches!(text(message, "role"), Some("tool" | "function"));
-    if is_of_tool || matches!(text(message, "type"), Some("function_call_output" | "custom_tool_call_output")) {
+    if is_of_tool
+        || matches!(
+            text(message, "type"),
+            Some("function_call_output" | "custom_tool_call_output")
+        )
+    {
         return true;
     }
     blocks(message).iter().any(|block| {
@@ -164,7 +185,9 @@ fn is_result(message: &Value) -> bool {
 }
 
 fn blocks(message: &Value) -> &[Value] {
-    let list = ["content", "parts"].into_iter().find_map(|name| message.get(name)?.as_array());
+    let list = ["content", "parts"]
+        .into_iter()
+        .find_map(|name| message.get(name)?.as_array());
     list.map_or(&[], Vec::as_slice)
 }
 
@@ -179,7 +202,12 @@ fn label(value: &Value) -> String {
 /// Counts the blocks of thinking with a signature.
 fn signed(value: &Value) -> u32 {
     let own = std::slice::from_ref(value).iter();
-    u32::try_from(own.chain(blocks(value)).filter(|block| is_signed(block)).count()).unwrap_or(u32::MAX)
+    u32::try_from(
+        own.chain(blocks(value))
+            .filter(|block| is_signed(block))
+            .count(),
+    )
+    .unwrap_or(u32::MAX)
 }
 
 fn is_signed(block: &Value) -> bool {
@@ -194,7 +222,9 @@ fn is_signed(block: &Value) -> bool {
 /// Returns the breakpoint of a piece; of several the last.
 fn mark(value: &Value) -> Option<Mark> {
     let own = value.get(CACHE_CONTROL).filter(|mark| !mark.is_null());
-    let own = own.map(|mark| Mark { is_hour: mark.get("ttl").is_some_and(|ttl| ttl == "1h") });
+    let own = own.map(|mark| Mark {
+        is_hour: mark.get("ttl").is_some_and(|ttl| ttl == "1h"),
+    });
     own.or_else(|| blocks(value).iter().rev().find_map(mark))
 }
 
@@ -224,7 +254,8 @@ const FREE: [&str; 9] = [
     "schema",
 ];
 
-/// Returns a hash of a value, breakpoints of the cache aside. A text and a list of one block with that text are the same.
+/// Returns a hash of a value, breakpoints of the cache aside. A text and a list of one block with
+/// that text are the same.
 fn fingerprint(value: &Value, order: Order) -> u64 {
     let mut hasher = FixedState::with_seed(SEED).build_hasher();
     feed(value, order, &mut hasher);
@@ -261,12 +292,16 @@ fn feed_other(value: &Value, order: Order, hasher: &mut impl Hasher) {
         Value::Array(elements) => {
             hasher.write_u8(6);
             hasher.write_usize(elements.len());
-            elements.iter().for_each(|element| feed(element, order, hasher));
+            elements
+                .iter()
+                .for_each(|element| feed(element, order, hasher));
         }
         Value::Object(members) => {
             hasher.write_u8(7);
-            let mut members: Vec<(&String, &Value)> =
-                members.iter().filter(|(name, _)| *name != CACHE_CONTROL).collect();
+            let mut members: Vec<(&String, &Value)> = members
+                .iter()
+                .filter(|(name, _)| *name != CACHE_CONTROL)
+                .collect();
             if order != Order::Written {
                 members.sort_unstable_by_key(|(name, _)| *name);
             }
@@ -295,9 +330,16 @@ fn plain_text(value: &Value) -> Option<&str> {
             _ => None,
         },
         Value::Object(members) => {
-            let is_plain = members.keys().all(|name| matches!(name.as_str(), "type" | "text" | CACHE_CONTROL));
-            let is_text = members.get("type").is_none_or(|kind| kind == "text" || kind == "input_text");
-            members.get("text").filter(|_| is_plain && is_text)?.as_str()
+            let is_plain = members
+                .keys()
+                .all(|name| matches!(name.as_str(), "type" | "text" | CACHE_CONTROL));
+            let is_text = members
+                .get("type")
+                .is_none_or(|kind| kind == "text" || kind == "input_text");
+            members
+                .get("text")
+                .filter(|_| is_plain && is_text)?
+                .as_str()
         }
         _ => None,
     }
@@ -350,7 +392,8 @@ mod tests {
 
     #[test]
     fn the_order_of_arguments_counts_and_that_of_a_message_does_not() {
-        let message = |input: Value| json!([{"type": "tool_use", "id": "a", "name": "n", "input": input}]);
+        let message =
+            |input: Value| json!([{"type": "tool_use", "id": "a", "name": "n", "input": input}]);
         let body = |input: &str| {
             let input = serde_json::from_str(input).expect("JSON");
             cut(&json!({"messages": [{"role": "assistant", "content": message(input)}]})).remove(0)
@@ -370,7 +413,12 @@ mod tests {
         let pieces = cut(&body);
         let shares: Vec<Share> = pieces.iter().map(|piece| piece.share).collect();
         let names: Vec<&str> = shares.iter().map(|share| share.name()).collect();
-        assert_eq!(names, ["tools", "system", "history", "history", "results", "history"]);
+        assert_eq!(
+            names,
+            [
+                "tools", "system", "history", "history", "results", "history"
+            ]
+        );
         assert_eq!((pieces[3].signed, &*pieces[0].label), (1, "read"));
     }
 }

@@ -22,10 +22,14 @@ pub(super) enum Relation {
 
 /// Returns how many pieces two requests share at their beginning.
 pub(super) fn common(old: &[Piece], new: &[Piece]) -> usize {
-    old.iter().zip(new).take_while(|(old, new)| old.hash == new.hash).count()
+    old.iter()
+        .zip(new)
+        .take_while(|(old, new)| old.hash == new.hash)
+        .count()
 }
 
-/// Returns the relation of a request to a conversation's last one; `None` if it goes another way: a fork, or something else.
+/// Returns the relation of a request to a conversation's last one; `None` if it goes another way: a
+/// fork, or something else.
 pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
     let shared = common(old, &sent.pieces);
     let (was, now) = (&old[fixed(old)..], sent.history());
@@ -40,25 +44,37 @@ pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
         (false, true) => Relation::Earlier,
         (false, false) => return goes_on(was, now, of_history).then_some(Relation::Changed),
     };
-    Some(if is_same_prompt { grown } else { Relation::Changed })
+    Some(if is_same_prompt {
+        grown
+    } else {
+        Relation::Changed
+    })
 }
 
-/// Returns `true` if two histories that part somewhere are one: something behind that place is the same, or what differs is alike.
+/// Returns `true` if two histories that part somewhere are one: something behind that place is the
+/// same, or what differs is alike.
 fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
-    let behind: HashSet<u64> =
-        was[from..].iter().filter(|piece| piece.tokens >= LEAST_TOKENS).map(|piece| piece.hash).collect();
-    now[from..].iter().any(|piece| behind.contains(&piece.hash)) || is_rewritten(&was[from], &now[from])
+    let behind: HashSet<u64> = was[from..]
+        .iter()
+        .filter(|piece| piece.tokens >= LEAST_TOKENS)
+        .map(|piece| piece.hash)
+        .collect();
+    now[from..].iter().any(|piece| behind.contains(&piece.hash))
+        || is_rewritten(&was[from], &now[from])
 }
 
 /// A shorter message may stand in any conversation.
 const LEAST_TOKENS: u64 = 16;
 
-/// Returns `true` if one piece is another, written in another way: of the same role, with most of the text.
+/// Returns `true` if one piece is another, written in another way: of the same role, with most of
+/// the text.
 fn is_rewritten(old: &Piece, new: &Piece) -> bool {
     if old.loose == new.loose {
         return true;
     }
-    let (Some(a), Some(b)) = (&old.text, &new.text) else { return false };
+    let (Some(a), Some(b)) = (&old.text, &new.text) else {
+        return false;
+    };
     old.label == new.label && is_alike(a, b)
 }
 
@@ -66,7 +82,12 @@ fn is_rewritten(old: &Piece, new: &Piece) -> bool {
 pub(super) fn is_alike(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let start = a.iter().zip(b).take_while(|(x, y)| x == y).count();
-    let end = a[start..].iter().rev().zip(b[start..].iter().rev()).take_while(|(x, y)| x == y).count();
+    let end = a[start..]
+        .iter()
+        .rev()
+        .zip(b[start..].iter().rev())
+        .take_while(|(x, y)| x == y)
+        .count();
     // Quotes, names of members and the role are in every message.
     let frame = FRAME.min(start) + FRAME_END.min(end);
     (start + end).saturating_sub(frame) * 2 > a.len().max(b.len()).saturating_sub(FRAME + FRAME_END)
@@ -85,7 +106,13 @@ fn is_summary(old: &[Piece], sent: &Sent) -> bool {
 
 /// Returns `true` if a message says that it is a summary of what was said before.
 pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
-    let Some(piece) = sent.history().get(at).filter(|piece| piece.share == Share::History) else { return false };
+    let Some(piece) = sent
+        .history()
+        .get(at)
+        .filter(|piece| piece.share == Share::History)
+    else {
+        return false;
+    };
     if piece.tokens < LEAST_TOKENS {
         return false;
     }
@@ -100,9 +127,10 @@ pub(super) fn says_summary(sent: &Sent, at: usize) -> bool {
 /// How much of a message is looked at for the words of a summary, in bytes.
 const HEAD: usize = 4000;
 
-/// How agents introduce a summary that stands for the history: Claude Code; Codex CLI (`openai/codex`,
-/// `codex-rs/core/templates/compact/summary_prefix.md`); Gemini CLI (`google-gemini/gemini-cli`, the prompt of its compression);
-/// the others as they are written by many.
+/// How agents introduce a summary that stands for the history: Claude Code; Codex CLI
+/// (`openai/codex`, `codex-rs/core/templates/compact/summary_prefix.md`); Gemini CLI
+/// (`google-gemini/gemini-cli`, the prompt of its compression); the others as they are written by
+/// many.
 const SUMMARIES: [&str; 8] = [
     "This session is being continued from a previous conversation",
     "Another language model started to solve this problem and produced a summary",

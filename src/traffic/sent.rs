@@ -82,7 +82,10 @@ pub(super) fn asks_for_all(settings: &[(&'static str, u64)]) -> bool {
 
 /// Returns how many pieces stand before the history.
 pub(super) fn fixed(pieces: &[Piece]) -> usize {
-    pieces.iter().take_while(|piece| piece.share.is_fixed()).count()
+    pieces
+        .iter()
+        .take_while(|piece| piece.share.is_fixed())
+        .count()
 }
 
 /// The facts that the log has of an answer.

@@ -1,4 +1,5 @@
-//! How many tokens a piece takes. What was counted once is not counted again: each request repeats the one before.
+//! How many tokens a piece takes. What was counted once is not counted again: each request repeats
+//! the one before.
 
 use std::sync::Mutex;
 
@@ -22,7 +23,11 @@ pub(super) struct Sizer {
 
 impl Sizer {
     pub(super) fn new() -> Sizer {
-        Sizer { known: (0..SHARDS).map(|_| Mutex::new(HashMap::default())).collect() }
+        Sizer {
+            known: (0..SHARDS)
+                .map(|_| Mutex::new(HashMap::default()))
+                .collect(),
+        }
     }
 
     /// Sets the size of a piece.

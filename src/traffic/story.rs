@@ -62,7 +62,8 @@ pub struct Story {
     pub requests: usize,
     /// The requests that say exactly what the one before said.
     pub retries: usize,
-    /// The requests that say less than one before them: out of order, or sent again from an earlier point.
+    /// The requests that say less than one before them: out of order, or sent again from an earlier
+    /// point.
     pub earlier: usize,
     /// The requests that the provider refused, by the log.
     pub refused: usize,
@@ -70,7 +71,8 @@ pub struct Story {
     pub refusal: Option<String>,
     /// How it began.
     pub origin: Origin,
-    /// Places at which the prefix stopped being append-only, in the order in which they were first seen.
+    /// Places at which the prefix stopped being append-only, in the order in which they were first
+    /// seen.
     pub breaks: Vec<Break>,
     /// The breaks of further places, which are counted only.
     pub more_breaks: usize,
@@ -84,9 +86,11 @@ pub struct Story {
     pub counted: Counted,
     /// Sizes over time.
     pub growth: Growth,
-    /// The number of requests to a server that keeps what breakpoints ask for, with a prefix that is long enough and none.
+    /// The number of requests to a server that keeps what breakpoints ask for, with a prefix that
+    /// is long enough and none.
     pub unmarked: usize,
-    /// `true` if the log holds whole request bodies; `false` if it holds messages, without system prompt and tools.
+    /// `true` if the log holds whole request bodies; `false` if it holds messages, without system
+    /// prompt and tools.
     pub has_bodies: bool,
 }
 
@@ -99,7 +103,8 @@ impl Story {
             || self.counted.missed.is_some()
     }
 
-    /// Returns the tokens that were read again, and what that cost in US dollars if the price is known.
+    /// Returns the tokens that were read again, and what that cost in US dollars if the price is
+    /// known.
     pub fn lost(&self) -> Loss {
         let breaks = self.breaks.iter().map(|found| found.loss);
         breaks.fold(Loss::default(), Loss::plus)
@@ -139,7 +144,11 @@ impl Loss {
             (Some(a), Some(b)) => Some(a + b),
             (one, None) | (None, one) => one,
         };
-        Loss { tokens: self.tokens + other.tokens, requests: self.requests + other.requests, dollars }
+        Loss {
+            tokens: self.tokens + other.tokens,
+            requests: self.requests + other.requests,
+            dollars,
+        }
     }
 }
 

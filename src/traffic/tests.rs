@@ -14,7 +14,11 @@ fn compiler() -> &'static Compiler {
     static COMPILER: OnceLock<Compiler> = OnceLock::new();
     COMPILER.get_or_init(|| {
         let nothing = Arc::new(MemoryWorld::default());
-        Compiler::load(nothing, Arc::new(Embedded::bundled()), LoadOptions::default())
+        Compiler::load(
+            nothing,
+            Arc::new(Embedded::bundled()),
+            LoadOptions::default(),
+        )
     })
 }
 
@@ -29,19 +33,33 @@ fn written(lines: &[Value]) -> String {
 
 fn told_text(text: &str) -> Stories {
     let mut traffic = Traffic::new(compiler(), None);
-    traffic.read("log.jsonl", text.as_bytes()).expect("it is read");
+    traffic
+        .read("log.jsonl", text.as_bytes())
+        .expect("it is read");
     traffic.end()
 }
 
 fn one(lines: &[Value]) -> Story {
     let stories = told(lines).stories;
-    assert_eq!(stories.len(), 1, "{:?}", stories.iter().map(|story| story.requests).collect::<Vec<_>>());
+    assert_eq!(
+        stories.len(),
+        1,
+        "{:?}",
+        stories
+            .iter()
+            .map(|story| story.requests)
+            .collect::<Vec<_>>()
+    );
     stories.into_iter().next().expect("one")
 }
 
 /// The kinds of changes of a story, each with its first request.
 fn changes(story: &Story) -> Vec<(&'static str, usize)> {
-    story.breaks.iter().map(|found| (found.change.name(), found.request)).collect()
+    story
+        .breaks
+        .iter()
+        .map(|found| (found.change.name(), found.request))
+        .collect()
 }
 
 /// A text that is long enough to be cached.
@@ -59,7 +77,12 @@ fn assistant(text: impl std::fmt::Display) -> Value {
 
 /// The messages of a conversation up to its turn `turn`, the first being 0.
 fn talk(name: &str, turn: usize) -> Vec<Value> {
-    let answered = (0..turn).flat_map(|at| [user(format!("{name} {at}")), assistant(format!("{name} {at}"))]);
+    let answered = (0..turn).flat_map(|at| {
+        [
+            user(format!("{name} {at}")),
+            assistant(format!("{name} {at}")),
+        ]
+    });
     answered.chain([user(format!("{name} {turn}"))]).collect()
 }
 
@@ -69,7 +92,9 @@ fn claude(system: &str, messages: &[Value]) -> Value {
     let mut messages = messages.to_vec();
     if let Some(last) = messages.last_mut() {
         match last["content"].as_str().map(str::to_owned) {
-            Some(text) => last["content"] = json!([{"type": "text", "text": text, "cache_control": mark}]),
+            Some(text) => {
+                last["content"] = json!([{"type": "text", "text": text, "cache_control": mark}]);
+            }
             None => last["content"][0]["cache_control"] = mark.clone(),
         }
     }
@@ -86,7 +111,9 @@ fn gpt(system: &str, messages: &[Value]) -> Value {
 }
 
 fn grown(name: &str, turns: usize) -> Vec<Value> {
-    (0..turns).map(|turn| claude(&long(name), &talk(name, turn))).collect()
+    (0..turns)
+        .map(|turn| claude(&long(name), &talk(name, turn)))
+        .collect()
 }
 
 fn tool(name: &str, description: &str) -> Value {
@@ -104,33 +131,71 @@ fn a_conversation_that_only_grows_has_nothing_to_mend() {
 
 #[test]
 fn a_date_in_the_system_prompt_is_found_with_its_price() {
-    let dated = |day: usize, turn: usize| claude(&format!("{}Today is 2026-11-{day}.", long("a")), &talk("a", turn));
+    let dated = |day: usize, turn: usize| {
+        claude(
+            &format!("{}Today is 2026-11-{day}.", long("a")),
+            &talk("a", turn),
+        )
+    };
     let story = one(&[dated(24, 0), dated(24, 1), dated(25, 2), dated(25, 3)]);
-    let [found] = story.breaks.as_slice() else { panic!("{:?}", story.breaks) };
-    assert_eq!((&found.change, found.request, found.times), (&Change::Time, 3, 1));
+    let [found] = story.breaks.as_slice() else {
+        panic!("{:?}", story.breaks)
+    };
+    assert_eq!(
+        (&found.change, found.request, found.times),
+        (&Change::Time, 3, 1)
+    );
     assert_eq!(found.at, "system[0].text");
-    assert_eq!(found.byte, Some(long("a").len() + "Today is 2026-11-2".len()));
-    assert!(found.before.as_ref().is_some_and(|text| text.ends_with("2026-11-24.")));
+    assert_eq!(
+        found.byte,
+        Some(long("a").len() + "Today is 2026-11-2".len())
+    );
+    assert!(
+        found
+            .before
+            .as_ref()
+            .is_some_and(|text| text.ends_with("2026-11-24."))
+    );
     assert!(found.loss.tokens > 1_000 && found.loss.dollars.is_some_and(|dollars| dollars > 0.0));
     assert_eq!(found.place.line, 3);
     // With each request once more.
-    let story = one(&(0..5).map(|turn| dated(20 + turn, turn)).collect::<Vec<_>>());
-    assert_eq!((story.breaks[0].times, story.breaks[0].loss.requests), (4, 4));
+    let story = one(&(0..5)
+        .map(|turn| dated(20 + turn, turn))
+        .collect::<Vec<_>>());
+    assert_eq!(
+        (story.breaks[0].times, story.breaks[0].loss.requests),
+        (4, 4)
+    );
 }
 
 #[test]
 fn what_is_not_cached_costs_nothing() {
     let dated = |day: usize, turn: usize| {
-        let mut body = claude(&format!("{}Today is 2026-11-{day}.", long("a")), &talk("a", turn));
-        body["system"][0].as_object_mut().expect("a block").remove("cache_control");
+        let mut body = claude(
+            &format!("{}Today is 2026-11-{day}.", long("a")),
+            &talk("a", turn),
+        );
+        body["system"][0]
+            .as_object_mut()
+            .expect("a block")
+            .remove("cache_control");
         let last = body["messages"].as_array().expect("messages").len() - 1;
-        body["messages"][last]["content"][0].as_object_mut().expect("a block").remove("cache_control");
+        body["messages"][last]["content"][0]
+            .as_object_mut()
+            .expect("a block")
+            .remove("cache_control");
         body
     };
     let story = one(&[dated(24, 0), dated(25, 1)]);
-    assert_eq!((story.breaks[0].unpriced, story.unmarked), (Some(Unpriced::NotCached), 2));
+    assert_eq!(
+        (story.breaks[0].unpriced, story.unmarked),
+        (Some(Unpriced::NotCached), 2)
+    );
     assert!(!story.has_findings());
-    let short = one(&[gpt("It is 10:00:01.", &talk("a", 0)), gpt("It is 10:00:09.", &talk("a", 1))]);
+    let short = one(&[
+        gpt("It is 10:00:01.", &talk("a", 0)),
+        gpt("It is 10:00:09.", &talk("a", 1)),
+    ]);
     assert_eq!(short.breaks[0].unpriced, Some(Unpriced::TooShort));
 }
 
@@ -141,15 +206,27 @@ fn tools_that_change_are_told_by_their_kind_of_change() {
         body["tools"] = tools.into();
         body
     };
-    let (read, write) = (tool("read", "Reads a file."), tool("write", "Writes a file."));
+    let (read, write) = (
+        tool("read", "Reads a file."),
+        tool("write", "Writes a file."),
+    );
     let both = || vec![read.clone(), write.clone()];
     let story = one(&[with(both(), 0), with(vec![write.clone(), read.clone()], 1)]);
     assert_eq!(changes(&story), [("tool-order", 2)]);
-    let story = one(&[with(both(), 0), with(vec![read.clone(), tool("write", "Writes a file, now.")], 1)]);
+    let story = one(&[
+        with(both(), 0),
+        with(vec![read.clone(), tool("write", "Writes a file, now.")], 1),
+    ]);
     assert_eq!(story.breaks[0].change, Change::Tool("write".to_owned()));
     assert_eq!(story.breaks[0].at, "tools[1].description");
     let story = one(&[with(both(), 0), with(vec![read.clone()], 1)]);
-    assert_eq!(story.breaks[0].change, Change::ToolSet { added: vec![], removed: vec!["write".to_owned()] });
+    assert_eq!(
+        story.breaks[0].change,
+        Change::ToolSet {
+            added: vec![],
+            removed: vec!["write".to_owned()]
+        }
+    );
     assert_eq!(changes(&one(&[with(both(), 0), with(both(), 1)])), []);
 }
 
@@ -162,12 +239,19 @@ fn messages_that_change_are_told_by_their_kind_of_change() {
         edit(&mut messages);
         one(&[claude(&system, &all), claude(&system, &messages)])
     };
-    let rewritten =
-        changed(|messages| messages[1]["content"] = json!("a 0: it reads lines, sorts them by their length and …"));
+    let rewritten = changed(|messages| {
+        messages[1]["content"] = json!("a 0: it reads lines, sorts them by their length and …");
+    });
     assert_eq!(changes(&rewritten), [("message", 2)]);
     assert_eq!(rewritten.breaks[0].at, "messages[1].content");
-    assert_eq!(changes(&changed(|messages| drop(messages.drain(0..2)))), [("removed", 2)]);
-    assert_eq!(changes(&changed(|messages| messages.insert(2, user("remember")))), [("inserted", 2)]);
+    assert_eq!(
+        changes(&changed(|messages| drop(messages.drain(0..2)))),
+        [("removed", 2)]
+    );
+    assert_eq!(
+        changes(&changed(|messages| messages.insert(2, user("remember")))),
+        [("inserted", 2)]
+    );
     assert_eq!(changes(&changed(|_| {})), []);
 }
 
@@ -177,17 +261,28 @@ fn members_in_another_order_are_told() {
         let input: Value = serde_json::from_str(input).expect("JSON");
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": input}]})
     };
-    let result =
-        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "text"}]});
+    let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "text"}]});
     let request = |input: &str, more: &[Value]| {
-        let mut body = claude(&long("a"), &[&[user("a"), call(input), result.clone()], more].concat());
+        let mut body = claude(
+            &long("a"),
+            &[&[user("a"), call(input), result.clone()], more].concat(),
+        );
         body["tools"] = json!([tool("read", "Reads.")]);
         body
     };
     let more = [assistant("b"), user("c")];
-    let story = one(&[request(r#"{"path": "a", "line": 1}"#, &[]), request(r#"{"line": 1, "path": "a"}"#, &more)]);
+    let story = one(&[
+        request(r#"{"path": "a", "line": 1}"#, &[]),
+        request(r#"{"line": 1, "path": "a"}"#, &more),
+    ]);
     assert_eq!(changes(&story), [("key-order", 2)]);
-    assert_eq!(changes(&one(&[request(r#"{"a": 1, "b": 1}"#, &[]), request(r#"{"a": 1, "b": 1}"#, &more)])), []);
+    assert_eq!(
+        changes(&one(&[
+            request(r#"{"a": 1, "b": 1}"#, &[]),
+            request(r#"{"a": 1, "b": 1}"#, &more)
+        ])),
+        []
+    );
 }
 
 #[test]
@@ -205,36 +300,83 @@ fn settings_on_which_the_cache_depends_are_told() {
 #[test]
 fn conversations_that_run_beside_each_other_are_kept_apart() {
     let (alpha, beta) = (grown("alpha", 4), grown("beta", 4));
-    let mixed: Vec<Value> = alpha.into_iter().zip(beta).flat_map(|(a, b)| [a, b]).collect();
+    let mixed: Vec<Value> = alpha
+        .into_iter()
+        .zip(beta)
+        .flat_map(|(a, b)| [a, b])
+        .collect();
     let stories = told(&mixed).stories;
-    assert_eq!(stories.iter().map(|story| story.requests).collect::<Vec<_>>(), [4, 4]);
+    assert_eq!(
+        stories
+            .iter()
+            .map(|story| story.requests)
+            .collect::<Vec<_>>(),
+        [4, 4]
+    );
     assert!(stories.iter().all(|story| !story.has_findings()));
 }
 
 #[test]
 fn subagents_share_the_system_prompt_and_nothing_else() {
     let system = long("same");
-    let of = |name: &'static str| (0..3).map(|turn| claude(&system, &talk(name, turn))).collect::<Vec<_>>();
-    let mixed: Vec<Value> = of("one").into_iter().zip(of("two")).flat_map(|(a, b)| [a, b]).collect();
+    let of = |name: &'static str| {
+        (0..3)
+            .map(|turn| claude(&system, &talk(name, turn)))
+            .collect::<Vec<_>>()
+    };
+    let mixed: Vec<Value> = of("one")
+        .into_iter()
+        .zip(of("two"))
+        .flat_map(|(a, b)| [a, b])
+        .collect();
     let stories = told(&mixed).stories;
     assert_eq!(stories.len(), 2);
-    assert!(stories.iter().all(|story| story.origin == Origin::Began && !story.has_findings()), "{stories:?}");
+    assert!(
+        stories
+            .iter()
+            .all(|story| story.origin == Origin::Began && !story.has_findings()),
+        "{stories:?}"
+    );
 }
 
 #[test]
 fn another_agent_with_the_same_first_message_is_another_conversation() {
-    let title = gpt("Write a title of five words for what follows, and nothing else at all.", &talk("a", 0));
-    let stories = told(&[gpt(&long("a"), &talk("a", 0)), title, gpt(&long("a"), &talk("a", 1))]).stories;
-    assert_eq!(stories.iter().map(|story| story.requests).collect::<Vec<_>>(), [2, 1]);
+    let title = gpt(
+        "Write a title of five words for what follows, and nothing else at all.",
+        &talk("a", 0),
+    );
+    let stories = told(&[
+        gpt(&long("a"), &talk("a", 0)),
+        title,
+        gpt(&long("a"), &talk("a", 1)),
+    ])
+    .stories;
+    assert_eq!(
+        stories
+            .iter()
+            .map(|story| story.requests)
+            .collect::<Vec<_>>(),
+        [2, 1]
+    );
     let mut other = gpt(&long("a"), &talk("a", 0));
     other["model"] = json!("gpt-5-mini");
-    assert_eq!(told(&[gpt(&long("a"), &talk("a", 0)), other]).stories.len(), 2, "one question to two models");
+    assert_eq!(
+        told(&[gpt(&long("a"), &talk("a", 0)), other]).stories.len(),
+        2,
+        "one question to two models"
+    );
 }
 
 #[test]
 fn retries_and_requests_out_of_order_are_no_breaks() {
     let all = grown("a", 4);
-    let story = one(&[all[0].clone(), all[1].clone(), all[1].clone(), all[3].clone(), all[2].clone()]);
+    let story = one(&[
+        all[0].clone(),
+        all[1].clone(),
+        all[1].clone(),
+        all[3].clone(),
+        all[2].clone(),
+    ]);
     assert_eq!((story.requests, story.retries, story.earlier), (5, 1, 1));
     assert!(!story.has_findings(), "{story:?}");
 }
@@ -254,21 +396,37 @@ fn a_fork_is_two_conversations() {
         claude(&system, &talk("a", 4)),
     ]);
     let stories = stories.stories;
-    assert_eq!(stories.iter().map(|story| story.requests).collect::<Vec<_>>(), [3, 1]);
-    assert_eq!(stories[1].origin, Origin::Fork { story: 0, shared: 6 });
+    assert_eq!(
+        stories
+            .iter()
+            .map(|story| story.requests)
+            .collect::<Vec<_>>(),
+        [3, 1]
+    );
+    assert_eq!(
+        stories[1].origin,
+        Origin::Fork {
+            story: 0,
+            shared: 6
+        }
+    );
     assert!(stories.iter().all(|story| !story.has_findings()));
 }
 
 #[test]
 fn a_summary_for_the_history_is_legitimate() {
     let system = long("a");
-    let summary =
-        user("This session is being continued from a previous conversation that ran out of context. The summary");
+    let summary = user(
+        "This session is being continued from a previous conversation that ran out of context. The summary",
+    );
     let last = talk("a", 4).split_off(7);
     let story = one(&[
         claude(&system, &talk("a", 3)),
         claude(&system, &talk("a", 4)),
-        claude(&system, &[&[summary.clone(), assistant("yes")], last.as_slice()].concat()),
+        claude(
+            &system,
+            &[&[summary.clone(), assistant("yes")], last.as_slice()].concat(),
+        ),
     ]);
     assert_eq!((story.compactions.len(), story.breaks.len()), (1, 0));
     assert_eq!(story.compactions[0].request, 3);
@@ -280,12 +438,25 @@ fn a_summary_for_the_history_is_legitimate() {
 
 #[test]
 fn two_formats_in_one_file_are_two_conversations() {
-    let mixed: Vec<Value> =
-        (0..3).flat_map(|turn| [claude(&long("a"), &talk("a", turn)), gpt(&long("a"), &talk("a", turn))]).collect();
+    let mixed: Vec<Value> = (0..3)
+        .flat_map(|turn| {
+            [
+                claude(&long("a"), &talk("a", turn)),
+                gpt(&long("a"), &talk("a", turn)),
+            ]
+        })
+        .collect();
     let stories = told(&mixed).stories;
     let wires: Vec<WireFormat> = stories.iter().map(|story| story.wire).collect();
-    assert_eq!(wires, [WireFormat::AnthropicMessages, WireFormat::OpenAiChat]);
-    assert!(stories.iter().all(|story| story.requests == 3 && !story.has_findings()));
+    assert_eq!(
+        wires,
+        [WireFormat::AnthropicMessages, WireFormat::OpenAiChat]
+    );
+    assert!(
+        stories
+            .iter()
+            .all(|story| story.requests == 3 && !story.has_findings())
+    );
 }
 
 #[test]
@@ -305,25 +476,44 @@ fn thought(signature: &str) -> Value {
 #[test]
 fn thinking_that_is_dropped_or_goes_to_another_model_is_told() {
     let system = long("a");
-    let messages = |thinking: Value, more: usize| [&[user("a"), thinking], &talk("b", more)[..]].concat();
-    let bare = json!({"role": "assistant", "content": [{"type": "text", "text": "It sorts lines."}]});
+    let messages =
+        |thinking: Value, more: usize| [&[user("a"), thinking], &talk("b", more)[..]].concat();
+    let bare =
+        json!({"role": "assistant", "content": [{"type": "text", "text": "It sorts lines."}]});
     let (signed, bare) = (thought("c2lnbmVk"), bare);
-    let kept = one(&[claude(&system, &messages(signed.clone(), 0)), claude(&system, &messages(signed.clone(), 1))]);
+    let kept = one(&[
+        claude(&system, &messages(signed.clone(), 0)),
+        claude(&system, &messages(signed.clone(), 1)),
+    ]);
     assert!(kept.thinking.is_empty());
-    let story = one(&[claude(&system, &messages(signed.clone(), 0)), claude(&system, &messages(bare.clone(), 1))]);
+    let story = one(&[
+        claude(&system, &messages(signed.clone(), 0)),
+        claude(&system, &messages(bare.clone(), 1)),
+    ]);
     assert_eq!(story.thinking[0].kind, ThinkingLossKind::Dropped);
     assert_eq!(changes(&story), [("thinking", 2)]);
     let mut other = claude(&system, &messages(signed.clone(), 1));
     other["model"] = json!("claude-haiku-4-5");
     let story = one(&[claude(&system, &messages(signed.clone(), 0)), other]);
-    assert!(matches!(story.thinking[0].kind, ThinkingLossKind::OtherModel { .. }), "{:?}", story.thinking);
+    assert!(
+        matches!(story.thinking[0].kind, ThinkingLossKind::OtherModel { .. }),
+        "{:?}",
+        story.thinking
+    );
     // The answer held a signature, and what is sent back does not.
     let logged = |body: Value, answer: Value| json!({"url": "https://api.anthropic.com/v1/messages", "body": body, "response": answer});
     let answer = json!({"content": thought("c2lnbmVk")["content"], "usage": {"input_tokens": 9, "output_tokens": 3}});
     let next = |thinking: Value| claude(&system, &[user("a"), thinking, user("b")]);
     let first = || logged(claude(&system, &[user("a")]), answer.clone());
-    assert_eq!(one(&[first(), logged(next(bare), json!({}))]).thinking[0].request, 2);
-    assert!(one(&[first(), logged(next(signed), json!({}))]).thinking.is_empty());
+    assert_eq!(
+        one(&[first(), logged(next(bare), json!({}))]).thinking[0].request,
+        2
+    );
+    assert!(
+        one(&[first(), logged(next(signed), json!({}))])
+            .thinking
+            .is_empty()
+    );
 }
 
 #[test]
@@ -345,24 +535,55 @@ fn the_message_that_poisons_a_session_is_named() {
     let system = long("a");
     let empty = json!({"role": "user", "content": [{"type": "text", "text": ""}]});
     let poisoned = |more: usize| {
-        [&talk("a", 1)[..], &[assistant("x"), empty.clone(), assistant("y")], &talk("b", more)[..]].concat()
+        [
+            &talk("a", 1)[..],
+            &[assistant("x"), empty.clone(), assistant("y")],
+            &talk("b", more)[..],
+        ]
+        .concat()
     };
-    let story = one(&[claude(&system, &talk("a", 1)), claude(&system, &poisoned(0)), claude(&system, &poisoned(1))]);
-    let [poison] = story.poison.as_slice() else { panic!("{:?}", story.poison) };
-    assert_eq!((poison.at.as_str(), poison.request, poison.requests, poison.mended), ("messages[4]", 2, 2, None));
+    let story = one(&[
+        claude(&system, &talk("a", 1)),
+        claude(&system, &poisoned(0)),
+        claude(&system, &poisoned(1)),
+    ]);
+    let [poison] = story.poison.as_slice() else {
+        panic!("{:?}", story.poison)
+    };
+    assert_eq!(
+        (
+            poison.at.as_str(),
+            poison.request,
+            poison.requests,
+            poison.mended
+        ),
+        ("messages[4]", 2, 2, None)
+    );
     // It is gone again.
     let mended = [&talk("a", 1)[..], &[assistant("x")], &talk("b", 2)[..]].concat();
-    let story = one(&[claude(&system, &poisoned(0)), claude(&system, &poisoned(1)), claude(&system, &mended)].map(
-        |mut body| {
-            body["messages"][0] = user("a 0");
-            body
-        },
-    ));
-    assert_eq!(story.poison.iter().map(|poison| poison.mended).collect::<Vec<_>>(), [Some(3)]);
+    let story = one(&[
+        claude(&system, &poisoned(0)),
+        claude(&system, &poisoned(1)),
+        claude(&system, &mended),
+    ]
+    .map(|mut body| {
+        body["messages"][0] = user("a 0");
+        body
+    }));
+    assert_eq!(
+        story
+            .poison
+            .iter()
+            .map(|poison| poison.mended)
+            .collect::<Vec<_>>(),
+        [Some(3)]
+    );
     // The provider took it: then the rule is wrong there.
-    let logged =
-        |body: Value| json!({"body": body, "response": {"usage": {"input_tokens": 2_000, "output_tokens": 3}}});
-    let taken = one(&[logged(claude(&system, &poisoned(0))), logged(claude(&system, &poisoned(1)))]);
+    let logged = |body: Value| json!({"body": body, "response": {"usage": {"input_tokens": 2_000, "output_tokens": 3}}});
+    let taken = one(&[
+        logged(claude(&system, &poisoned(0))),
+        logged(claude(&system, &poisoned(1))),
+    ]);
     assert!(taken.poison.is_empty());
 }
 
@@ -376,17 +597,48 @@ fn counted(body: &Value, read: u64, input: u64, time: &str) -> Value {
 #[test]
 fn what_the_provider_counted_is_compared_with_what_the_rules_predict() {
     let all = grown("a", 4);
-    let at = |turn: usize, read: u64, time: &str| counted(&all[turn], read, 5_000 + 100 * turn as u64, time);
+    let at = |turn: usize, read: u64, time: &str| {
+        counted(&all[turn], read, 5_000 + 100 * turn as u64, time)
+    };
     let (first, second) = ("2026-11-25T10:00:00Z", "2026-11-25T10:00:30Z");
-    let hit = one(&[at(0, 0, first), at(1, 5_000, second), at(2, 5_100, "2026-11-25T10:01:00Z")]);
-    assert!(hit.counted.missed.is_none() && hit.counted.answers == 3, "{:?}", hit.counted);
-    let missed = one(&[at(0, 4_000, first), at(1, 5_000, second), at(2, 0, "2026-11-25T10:01:00Z")]);
+    let hit = one(&[
+        at(0, 0, first),
+        at(1, 5_000, second),
+        at(2, 5_100, "2026-11-25T10:01:00Z"),
+    ]);
+    assert!(
+        hit.counted.missed.is_none() && hit.counted.answers == 3,
+        "{:?}",
+        hit.counted
+    );
+    let missed = one(&[
+        at(0, 4_000, first),
+        at(1, 5_000, second),
+        at(2, 0, "2026-11-25T10:01:00Z"),
+    ]);
     let found = missed.counted.missed.expect("a miss");
-    assert_eq!((found.request, found.counted, found.loss.requests), (3, 0, 1));
-    assert!((5_000..=5_100).contains(&found.predicted), "{}", found.predicted);
-    let paused = one(&[at(0, 4_000, first), at(1, 5_000, second), at(2, 0, "2026-11-25T10:12:00Z")]);
+    assert_eq!(
+        (found.request, found.counted, found.loss.requests),
+        (3, 0, 1)
+    );
+    assert!(
+        (5_000..=5_100).contains(&found.predicted),
+        "{}",
+        found.predicted
+    );
+    let paused = one(&[
+        at(0, 4_000, first),
+        at(1, 5_000, second),
+        at(2, 0, "2026-11-25T10:12:00Z"),
+    ]);
     assert!(paused.counted.missed.is_none());
-    assert_eq!(paused.counted.expired.map(|expired| (expired.request, expired.pause)), Some((3, 690)));
+    assert_eq!(
+        paused
+            .counted
+            .expired
+            .map(|expired| (expired.request, expired.pause)),
+        Some((3, 690))
+    );
 }
 
 #[test]
@@ -398,9 +650,20 @@ fn a_model_has_a_cache_of_its_own() {
 
 #[test]
 fn too_many_conversations_are_closed_and_told() {
-    let mut traffic = Traffic::within(compiler(), None, Limits { open: 2, texts: 1 << 20, stories: 100 });
-    let lines: Vec<Value> =
-        ["a", "b", "c", "a"].iter().enumerate().map(|(turn, name)| claude(&long("s"), &talk(name, turn / 3))).collect();
+    let mut traffic = Traffic::within(
+        compiler(),
+        None,
+        Limits {
+            open: 2,
+            texts: 1 << 20,
+            stories: 100,
+        },
+    );
+    let lines: Vec<Value> = ["a", "b", "c", "a"]
+        .iter()
+        .enumerate()
+        .map(|(turn, name)| claude(&long("s"), &talk(name, turn / 3)))
+        .collect();
     let text = written(&lines);
     traffic.read("log", text.as_bytes()).expect("read");
     let stories = traffic.end();
@@ -409,12 +672,25 @@ fn too_many_conversations_are_closed_and_told() {
 
 #[test]
 fn without_texts_a_change_is_still_told() {
-    let mut traffic = Traffic::within(compiler(), None, Limits { open: 9, texts: 0, stories: 9 });
-    let dated = |day: usize, turn: usize| claude(&format!("{}Today is 2026-11-{day}.", long("a")), &talk("a", turn));
+    let mut traffic = Traffic::within(
+        compiler(),
+        None,
+        Limits {
+            open: 9,
+            texts: 0,
+            stories: 9,
+        },
+    );
+    let dated = |day: usize, turn: usize| {
+        claude(
+            &format!("{}Today is 2026-11-{day}.", long("a")),
+            &talk("a", turn),
+        )
+    };
     let mut lines = [dated(24, 3), dated(25, 4)];
-    lines
-        .iter_mut()
-        .for_each(|body| body["tools"] = json!([tool("read", "Reads a file of this project, line by line.")]));
+    lines.iter_mut().for_each(|body| {
+        body["tools"] = json!([tool("read", "Reads a file of this project, line by line.")]);
+    });
     let text = written(&lines);
     traffic.read("log", text.as_bytes()).expect("read");
     let stories = traffic.end().stories;
@@ -424,7 +700,9 @@ fn without_texts_a_change_is_still_told() {
 #[test]
 fn forms_of_logs_hold_the_same_story() {
     let system = format!("{}It is 10:00:0", long("a"));
-    let bodies: Vec<Value> = (0..3).map(|turn| gpt(&format!("{system}{turn}"), &talk("a", turn))).collect();
+    let bodies: Vec<Value> = (0..3)
+        .map(|turn| gpt(&format!("{system}{turn}"), &talk("a", turn)))
+        .collect();
     let url = "https://api.openai.com/v1/chat/completions";
     let lines = |of: &dyn Fn(&Value) -> Value| written(&bodies.iter().map(of).collect::<Vec<_>>());
     let text = |value: &Value| value.to_string();
@@ -452,11 +730,7 @@ fn forms_of_logs_hold_the_same_story() {
         json!({"name": "ai.streamText.doStream", "attributes": {
         "ai.operationId": "ai.streamText.doStream", "ai.model.id": "gpt-5", "ai.prompt.messages": text(&body["messages"])}})
     })),
-        ("SDK debug log", bodies.iter().map(|body| {
-        format!(
-            "DEBUG:openai._base_client:Request options: {{'method': 'post', 'url': '/chat/completions', 'json_data': {body}}}\n"
-        )
-    }).collect()),
+        ("SDK debug log", bodies.iter().map(debug_line).collect::<Vec<_>>().concat()),
         ("LiteLLM log", lines(&|body| json!({"request_id": "a", "startTime": "2026-11-25T10:00:00Z", "proxy_server_request": body, "messages": {}, "response": {}}))),
         ("LiteLLM log", lines(&|body| json!({"litellm_call_id": "a", "model": "gpt-5", "messages": body["messages"], "model_parameters": {}, "response": {}}))),
         ("Langfuse export", lines(&|body| json!({"type": "GENERATION", "model": "gpt-5", "startTime": "2026-11-25T10:00:00Z", "input": body["messages"], "output": {}}))),
@@ -472,30 +746,67 @@ fn forms_of_logs_hold_the_same_story() {
     }
 }
 
+/// Returns a line as the Python SDK of OpenAI logs a request.
+fn debug_line(body: &Value) -> String {
+    let options = format!("{{'method': 'post', 'url': '/chat/completions', 'json_data': {body}}}");
+    format!("DEBUG:openai._base_client:Request options: {options}\n")
+}
+
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of forms")]
 fn session_files_of_agents_are_conversations() {
     let line = |kind: &str, id: &str, parent: &str, message: Value| json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": "2026-11-25T10:00:00Z", "message": message});
     let usage = |read: u64, written: u64| json!({"input_tokens": 1, "cache_read_input_tokens": read, "cache_creation_input_tokens": written, "output_tokens": 9});
     let block = |id: &str, block: Value, usage: Value| json!({"role": "assistant", "id": id, "model": "claude-sonnet-5", "content": [block], "usage": usage});
     let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Read", "input": {}});
-    let result =
-        |id: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "text"}]});
+    let result = |id: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "text"}]});
     let claude = [
         line("user", "1", "", user("first")),
-        line("assistant", "2", "1", block("m1", call("t1"), usage(0, 20_000))),
+        line(
+            "assistant",
+            "2",
+            "1",
+            block("m1", call("t1"), usage(0, 20_000)),
+        ),
         line("user", "3", "2", result("t1")),
-        line("assistant", "4", "2", block("m1", call("t2"), usage(0, 20_000))),
+        line(
+            "assistant",
+            "4",
+            "2",
+            block("m1", call("t2"), usage(0, 20_000)),
+        ),
         line("user", "5", "4", result("t2")),
-        line("assistant", "6", "5", block("m2", json!({"type": "text", "text": "Done."}), usage(20_000, 500))),
+        line(
+            "assistant",
+            "6",
+            "5",
+            block(
+                "m2",
+                json!({"type": "text", "text": "Done."}),
+                usage(20_000, 500),
+            ),
+        ),
         line("user", "7", "6", user("second")),
-        line("assistant", "8", "7", block("m3", json!({"type": "text", "text": "Again."}), usage(0, 20_600))),
+        line(
+            "assistant",
+            "8",
+            "7",
+            block(
+                "m3",
+                json!({"type": "text", "text": "Again."}),
+                usage(0, 20_600),
+            ),
+        ),
     ];
     let stories = told(&claude);
     assert_eq!(stories.forms, [("Claude Code session", 3)]);
     let story = &stories.stories[0];
     assert!(story.poison.is_empty() && story.breaks.is_empty());
     let missed = story.counted.missed.as_ref().expect("a miss");
-    assert_eq!((missed.request, missed.predicted, missed.counted), (3, 20_501, 0));
+    assert_eq!(
+        (missed.request, missed.predicted, missed.counted),
+        (3, 20_501, 0)
+    );
     // Another prompt after the first answer leaves out what came behind.
     let rewound = [
         &claude[..],
@@ -511,12 +822,22 @@ fn session_files_of_agents_are_conversations() {
     ]
     .concat();
     let stories = told(&rewound).stories;
-    assert_eq!((stories.len(), &stories[1].origin), (2, &Origin::Fork { story: 0, shared: 6 }));
+    assert_eq!(
+        (stories.len(), &stories[1].origin),
+        (
+            2,
+            &Origin::Fork {
+                story: 0,
+                shared: 6
+            }
+        )
+    );
 
-    let item =
-        |payload: Value| json!({"timestamp": "2026-11-25T10:00:00Z", "type": "response_item", "payload": payload});
+    let item = |payload: Value| json!({"timestamp": "2026-11-25T10:00:00Z", "type": "response_item", "payload": payload});
     let said = |role: &str, text: &str| {
-        item(json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}))
+        item(
+            json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}),
+        )
     };
     let tokens = |input: u64| json!({"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": {"input_tokens": input, "cached_input_tokens": 0, "output_tokens": 3}}}});
     let codex = told(&[
@@ -537,7 +858,15 @@ fn session_files_of_agents_are_conversations() {
     ]);
     assert_eq!(codex.forms, [("Codex CLI rollout", 3)]);
     let story = &codex.stories[0];
-    assert_eq!((story.compactions.len(), story.counted.answers, story.counted.input), (1, 3, 8_100), "{story:?}");
+    assert_eq!(
+        (
+            story.compactions.len(),
+            story.counted.answers,
+            story.counted.input
+        ),
+        (1, 3, 8_100),
+        "{story:?}"
+    );
     assert!(!story.has_findings() && &*story.models[0] == "gpt-5.5");
 
     let gemini = json!({"sessionId": "s", "messages": [
@@ -547,9 +876,15 @@ fn session_files_of_agents_are_conversations() {
         {"type": "gemini", "content": "done", "model": "gemini-3-pro", "tokens": {"input": 20, "output": 2, "cached": 0}},
     ]});
     let stories = told(&[gemini]);
-    assert_eq!((stories.forms, stories.stories[0].counted.input), (vec![("Gemini CLI chat", 2)], 30));
+    assert_eq!(
+        (stories.forms, stories.stories[0].counted.input),
+        (vec![("Gemini CLI chat", 2)], 30)
+    );
     let list = Value::from(talk("cline", 3));
-    assert_eq!(told_text(&list.to_string()).forms, [("list of messages", 3)]);
+    assert_eq!(
+        told_text(&list.to_string()).forms,
+        [("list of messages", 3)]
+    );
 }
 
 /// A digest of a story that does not depend on where it stands.
@@ -557,7 +892,12 @@ fn digest(story: &Story) -> String {
     let breaks: Vec<String> = story
         .breaks
         .iter()
-        .map(|found| format!("{:?} {} {:?} {:?}", found.change, found.at, found.loss, found.request))
+        .map(|found| {
+            format!(
+                "{:?} {} {:?} {:?}",
+                found.change, found.at, found.loss, found.request
+            )
+        })
         .collect();
     format!(
         "{:?} {} {} {breaks:?} {:?} {:?}",

@@ -1,4 +1,5 @@
-//! The facts that an answer gives of itself: the tokens that were counted, whether it thought, what was refused.
+//! The facts that an answer gives of itself: the tokens that were counted, whether it thought, what
+//! was refused.
 
 use serde_json::Value;
 
@@ -34,9 +35,13 @@ fn read(value: &Value, depth: usize, found: &mut Answer) {
             if found.refusal.is_none() {
                 found.refusal = refusal(value);
             }
-            members.values().for_each(|inner| read(inner, depth - 1, found));
+            members
+                .values()
+                .for_each(|inner| read(inner, depth - 1, found));
         }
-        Value::Array(elements) => elements.iter().for_each(|inner| read(inner, depth - 1, found)),
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|inner| read(inner, depth - 1, found)),
         Value::String(text) => read_text(text, depth, found),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -50,7 +55,9 @@ fn read_text(text: &str, depth: usize, found: &mut Answer) {
         return;
     }
     for line in text.lines() {
-        let Some(event) = line.strip_prefix("data:") else { continue };
+        let Some(event) = line.strip_prefix("data:") else {
+            continue;
+        };
         found.is_signed |= event.contains("signature_delta");
         if (event.contains("sage") || event.contains("\"error\""))
             && let Ok(value) = serde_json::from_str::<Value>(event.trim())
@@ -60,7 +67,8 @@ fn read_text(text: &str, depth: usize, found: &mut Answer) {
     }
 }
 
-/// Returns the later of two counts of one answer: the last event of a stream knows more, but some leave out the input.
+/// Returns the later of two counts of one answer: the last event of a stream knows more, but some
+/// leave out the input.
 fn later(first: Option<Usage>, second: Usage) -> Usage {
     let first = first.unwrap_or_default();
     Usage {
@@ -74,12 +82,27 @@ fn later(first: Option<Usage>, second: Usage) -> Usage {
 
 /// Reads counts of tokens in any provider's form.
 pub(super) fn usage(value: &Value) -> Option<Usage> {
-    let written =
-        count(value, &["/cache_creation_input_tokens", "/cache_write_input_tokens", "/cacheWriteInputTokens"]);
-    let read = count(value, &["/cache_read_input_tokens", "/cacheReadInputTokens"]);
+    let written = count(
+        value,
+        &[
+            "/cache_creation_input_tokens",
+            "/cache_write_input_tokens",
+            "/cacheWriteInputTokens",
+        ],
+    );
+    let read = count(
+        value,
+        &["/cache_read_input_tokens", "/cacheReadInputTokens"],
+    );
     // Anthropic counts what came from the cache beside the rest, others within it.
-    let is_within = ["/cached_input_tokens", "/prompt_tokens"].iter().any(|at| value.pointer(at).is_some());
-    let beside = if is_within { 0 } else { written.unwrap_or_default() + read.unwrap_or_default() };
+    let is_within = ["/cached_input_tokens", "/prompt_tokens"]
+        .iter()
+        .any(|at| value.pointer(at).is_some());
+    let beside = if is_within {
+        0
+    } else {
+        written.unwrap_or_default() + read.unwrap_or_default()
+    };
     let input = count(
         value,
         &[
@@ -141,18 +164,27 @@ fn refusal(value: &Value) -> Option<String> {
     Some(message.chars().take(300).collect())
 }
 
-/// Reads a time in milliseconds: a date and a time of day as ISO 8601 writes them, or a number of seconds, milliseconds … since 1970.
+/// Reads a time in milliseconds: a date and a time of day as ISO 8601 writes them, or a number of
+/// seconds, milliseconds … since 1970.
 pub(super) fn time(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => of_number(number.as_f64()?),
-        Value::String(text) => text.parse::<f64>().ok().and_then(of_number).or_else(|| of_text(text)),
+        Value::String(text) => text
+            .parse::<f64>()
+            .ok()
+            .and_then(of_number)
+            .or_else(|| of_text(text)),
         _ => None,
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "times of logs are far below 2^53")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "times of logs are far below 2^53"
+)]
 fn of_number(number: f64) -> Option<i64> {
-    // Seconds, milliseconds, microseconds and nanoseconds since 1970 of this century do not overlap.
+    // Seconds, milliseconds, microseconds and nanoseconds since 1970 of this century do not
+    // overlap.
     let scale = match number {
         1e9..1e11 => 1e3,
         1e12..1e14 => 1.0,
@@ -172,11 +204,20 @@ fn of_text(text: &str) -> Option<i64> {
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
     let rest = &text[19..];
-    let fraction = rest.strip_prefix('.').map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+    let fraction = rest.strip_prefix('.').map(|rest| {
+        rest.chars()
+            .take_while(char::is_ascii_digit)
+            .collect::<String>()
+    });
     let digits = fraction.as_ref().map_or(0, String::len);
-    let milliseconds = fraction.and_then(|digits| format!("{digits:0<3}")[..3].parse::<i64>().ok()).unwrap_or(0);
-    let zone = rest.get(if digits > 0 { digits + 1 } else { 0 }..).unwrap_or_default();
-    let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset(zone);
+    let milliseconds = fraction
+        .and_then(|digits| format!("{digits:0<3}")[..3].parse::<i64>().ok())
+        .unwrap_or(0);
+    let zone = rest
+        .get(if digits > 0 { digits + 1 } else { 0 }..)
+        .unwrap_or_default();
+    let seconds =
+        days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset(zone);
     Some(seconds * 1000 + milliseconds)
 }
 
@@ -187,8 +228,16 @@ fn offset(zone: &str) -> i64 {
         Some(b'-') => -1,
         _ => return 0,
     };
-    let part = |range: std::ops::Range<usize>| zone.get(range).and_then(|part| part.parse::<i64>().ok()).unwrap_or(0);
-    let minutes = if zone.as_bytes().get(3) == Some(&b':') { part(4..6) } else { part(3..5) };
+    let part = |range: std::ops::Range<usize>| {
+        zone.get(range)
+            .and_then(|part| part.parse::<i64>().ok())
+            .unwrap_or(0)
+    };
+    let minutes = if zone.as_bytes().get(3) == Some(&b':') {
+        part(4..6)
+    } else {
+        part(3..5)
+    };
     sign * (part(1..3) * 3600 + minutes * 60)
 }
 
@@ -220,7 +269,11 @@ mod tests {
         ];
         for value in all {
             let usage = usage(&value).expect("counts");
-            assert_eq!((usage.input, usage.cache_read, usage.output), (100, 80, 5), "{value}");
+            assert_eq!(
+                (usage.input, usage.cache_read, usage.output),
+                (100, 80, 5),
+                "{value}"
+            );
         }
     }
 
@@ -231,7 +284,10 @@ mod tests {
             {\"type\":\"signature_delta\",\"signature\":\"x\"}}\n\ndata: {\"type\":\"message_delta\",\"usage\":{\"input_tokens\":0,\"output_tokens\":9}}\n";
         let found = answer(&json!({"content": {"text": stream}}));
         let usage = found.usage.expect("counts");
-        assert_eq!((usage.input, usage.cache_read, usage.output, found.is_signed), (10, 3, 9, true));
+        assert_eq!(
+            (usage.input, usage.cache_read, usage.output, found.is_signed),
+            (10, 3, 9, true)
+        );
         let refused = answer(&json!({"error": {"type": "x", "message": "no"}}));
         assert_eq!(refused.refusal.as_deref(), Some("no"));
     }
@@ -239,9 +295,12 @@ mod tests {
     #[test]
     fn times_are_read() {
         let expected = Some(1_764_065_702_120);
-        for text in
-            ["2025-11-25T10:15:02.12Z", "2025-11-25T12:15:02.120+02:00", "2025-11-25 10:15:02.120", "1764065702.12"]
-        {
+        for text in [
+            "2025-11-25T10:15:02.12Z",
+            "2025-11-25T12:15:02.120+02:00",
+            "2025-11-25 10:15:02.120",
+            "1764065702.12",
+        ] {
             assert_eq!(time(&json!(text)), expected, "{text}");
         }
         assert_eq!(time(&json!(1_764_065_702_120_i64)), expected);

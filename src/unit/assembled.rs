@@ -1,4 +1,5 @@
-//! Members of a body that are put together from what several templates give, or from one and what stands around it.
+//! Members of a body that are put together from what several templates give, or from one and what
+//! stands around it.
 
 use std::sync::Arc;
 
@@ -33,11 +34,20 @@ pub(super) fn assemble(
 ) -> Member {
     match memory.filter(|_| given.iter().flatten().all(Member::is_shared)) {
         Some(memory) => {
-            let ids = given.iter().map(|given| given.as_ref().and_then(Member::id)).collect();
-            let asked = AssembledOf { plan, name: Arc::clone(name), given: ids };
-            Member::Shared(
-                memory.ask(asked, || Arc::new(Shared::new(part.value(&mut given.into_iter()).unwrap_or_default()))),
-            )
+            let ids = given
+                .iter()
+                .map(|given| given.as_ref().and_then(Member::id))
+                .collect();
+            let asked = AssembledOf {
+                plan,
+                name: Arc::clone(name),
+                given: ids,
+            };
+            Member::Shared(memory.ask(asked, || {
+                Arc::new(Shared::new(
+                    part.value(&mut given.into_iter()).unwrap_or_default(),
+                ))
+            }))
         }
         None => Member::Own(part.value(&mut given.into_iter()).unwrap_or_default()),
     }

@@ -17,7 +17,9 @@ use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::{Tools, WireFormat, rules as provider_rules, with_own_tools};
-use crate::render::{ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId, rules as render_rules};
+use crate::render::{
+    ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId, rules as render_rules,
+};
 use crate::source::{Sources, Span};
 
 /// A request body, exactly as it is sent.
@@ -58,18 +60,26 @@ impl Body {
     /// Forgets what only those need who look for places in it.
     #[must_use]
     pub(crate) fn checked(mut self) -> Body {
-        self.splices.iter_mut().for_each(|splice| splice.text = None);
+        self.splices
+            .iter_mut()
+            .for_each(|splice| splice.text = None);
         self
     }
 
     /// The members in order.
     pub(crate) fn members(&self) -> impl Iterator<Item = MemberRef<'_>> {
-        self.members.iter().map(|(name, member)| MemberRef::of(name, member, self.memory.as_deref()))
+        self.members
+            .iter()
+            .map(|(name, member)| MemberRef::of(name, member, self.memory.as_deref()))
     }
 
-    /// Returns what each member shares with the same one of other bodies; `None` for those that it has for itself.
+    /// Returns what each member shares with the same one of other bodies; `None` for those that it
+    /// has for itself.
     pub(crate) fn sameness(&self) -> Vec<(Arc<str>, Option<Sameness>)> {
-        self.members.named().map(|(name, member)| (Arc::clone(name), member.sameness())).collect()
+        self.members
+            .named()
+            .map(|(name, member)| (Arc::clone(name), member.sameness()))
+            .collect()
     }
 
     /// Returns what knows of the members that other bodies hold too.
@@ -87,12 +97,15 @@ impl Body {
         &self.steps
     }
 
-    /// About how many bytes it holds that no other agent's body does, unless by chance: whoever came first cannot be told.
+    /// About how many bytes it holds that no other agent's body does, unless by chance: whoever
+    /// came first cannot be told.
     pub(crate) fn weight(&self) -> usize {
         let own = self.splices.iter().filter(|splice| splice.text.is_some());
         self.weight
             + self.members.weight()
-            + own.map(|splice| self.members.shared_weight(&splice.pointer)).sum::<usize>()
+            + own
+                .map(|splice| self.members.shared_weight(&splice.pointer))
+                .sum::<usize>()
     }
 
     /// The body as it goes over the wire.
@@ -126,24 +139,44 @@ impl Plan<'_> {
         renderer: &Renderer<'_>,
         request: &Request<'_>,
     ) -> Result<Body, Vec<Diagnostic>> {
-        self.made(sources, renderer, request).body.map(Body::checked)
+        self.made(sources, renderer, request)
+            .body
+            .map(Body::checked)
     }
 
     /// The same, with what it cost.
-    pub(crate) fn made(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Made {
-        self.made_of(self.prompt(sources, renderer, request), None, (sources, renderer, request))
+    pub(crate) fn made(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+    ) -> Made {
+        self.made_of(
+            self.prompt(sources, renderer, request),
+            None,
+            (sources, renderer, request),
+        )
     }
 
     /// The same for a prompt that is known, and of some members alone.
     pub(crate) fn made_of(
         &self,
-        Costed { result: prompt, cost }: Prompt,
+        Costed {
+            result: prompt,
+            cost,
+        }: Prompt,
         only: Option<fn(&str) -> bool>,
         (sources, renderer, request): (&Sources, &Renderer<'_>, &Request<'_>),
     ) -> Made {
         let system_prompt = match prompt {
             Ok(prompt) => prompt,
-            Err(finding) => return Made { body: Err(vec![*finding]), cost, prompt: None },
+            Err(finding) => {
+                return Made {
+                    body: Err(vec![*finding]),
+                    cost,
+                    prompt: None,
+                };
+            }
         };
         let input = self.input(renderer, request, system_prompt.as_ref());
         let mut assembly = BodyBuilder {
@@ -160,12 +193,24 @@ impl Plan<'_> {
             weight: 0,
         };
         let members = assembly.members(&self.body, only);
-        let BodyBuilder { findings, splices, cost, weight, .. } = assembly;
+        let BodyBuilder {
+            findings,
+            splices,
+            cost,
+            weight,
+            ..
+        } = assembly;
         let body = match findings.is_empty() {
-            true => self.complete(members, (splices, weight), request).map_err(|finding| vec![*finding]),
+            true => self
+                .complete(members, (splices, weight), request)
+                .map_err(|finding| vec![*finding]),
             false => Err(findings),
         };
-        Made { body, cost, prompt: system_prompt }
+        Made {
+            body,
+            cost,
+            prompt: system_prompt,
+        }
     }
 
     /// The steps behind the templates.
@@ -179,23 +224,38 @@ impl Plan<'_> {
         if self.with_tools {
             let own = members.take("tools");
             match self.tools(request, own.as_ref()) {
-                Tools::None => own.into_iter().for_each(|own| members.add(Arc::from("tools"), own)),
+                Tools::None => own
+                    .into_iter()
+                    .for_each(|own| members.add(Arc::from("tools"), own)),
                 Tools::All(tools) => {
                     members.add(Arc::from("tools"), tools);
-                    steps.tools_behind = Some(own.as_ref().map_or(0, |own| tool_count(own.value())));
+                    steps.tools_behind =
+                        Some(own.as_ref().map_or(0, |own| tool_count(own.value())));
                 }
-                Tools::Twice { at, name } => return Err(Box::new(self.tools_twice(&at, &name, &splices))),
+                Tools::Twice { at, name } => {
+                    return Err(Box::new(self.tools_twice(&at, &name, &splices)));
+                }
             }
         }
         if let Some(cache) = &self.cache {
             steps.marks = members.add_cache_control(cache, request.memory.map(|memory| &**memory));
         }
         if self.wire.has_model_in_body() {
-            members.push_front(Arc::from("model"), Member::Own(self.model(request.model).into()));
+            members.push_front(
+                Arc::from("model"),
+                Member::Own(self.model(request.model).into()),
+            );
             steps.has_model = true;
         }
         let memory = request.memory.map(Arc::clone);
-        Ok(Body { members, value: OnceLock::new(), splices, steps, weight, memory })
+        Ok(Body {
+            members,
+            value: OnceLock::new(),
+            splices,
+            steps,
+            weight,
+            memory,
+        })
     }
 
     /// The tools of a body: its own, and behind them the request's.
@@ -205,7 +265,9 @@ impl Plan<'_> {
         match request.memory.filter(|_| own.is_none_or(Member::is_shared)) {
             Some(memory) => {
                 let asked = ToolsOf(request.conversation.id, self.wire, own.and_then(Member::id));
-                memory.ask(asked, || make().map(|made| Shared::same(made, memory))).map(Member::Shared)
+                memory
+                    .ask(asked, || make().map(|made| Shared::same(made, memory)))
+                    .map(Member::Shared)
             }
             None => make().map(Member::Own),
         }
@@ -215,13 +277,19 @@ impl Plan<'_> {
     fn tools_twice(&self, at: &Pointer, name: &str, splices: &[Splice]) -> Diagnostic {
         let at = Pointer::root().member("tools").join(at);
         let splices = SpliceIndex::new(splices);
-        let span = splices
-            .around(&at)
-            .map_or_else(|| self.literal(&at, KeyOrValue::Value, &splices), |(_, splice, _)| splice.literal);
-        let message = format!("a tool of the request is called `{}` too", crate::text::cut(name, 60));
+        let span = splices.around(&at).map_or_else(
+            || self.literal(&at, KeyOrValue::Value, &splices),
+            |(_, splice, _)| splice.literal,
+        );
+        let message = format!(
+            "a tool of the request is called `{}` too",
+            crate::text::cut(name, 60)
+        );
         let finding = Diagnostic::new(&provider_rules::TOOLS_TWICE, span, message);
         let finding = match self.profile.switch("enable_tools") {
-            Some(switch) => finding.related(switch.span, "the request's tools are switched on here"),
+            Some(switch) => {
+                finding.related(switch.span, "the request's tools are switched on here")
+            }
             None => finding,
         };
         finding.help("give every tool a name of its own, or leave this one to the request")
@@ -243,25 +311,52 @@ impl Plan<'_> {
         self.prompt(sources, renderer, request).result
     }
 
-    pub(crate) fn prompt(&self, sources: &Sources, renderer: &Renderer<'_>, request: &Request<'_>) -> Prompt {
+    pub(crate) fn prompt(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+    ) -> Prompt {
         let conversation = &request.conversation.conversation;
         if let Some(known) = &conversation.known_prompt {
             let text = Some(known.to_string()).filter(|text| !text.trim().is_empty());
-            return Costed { result: Ok(text.map(|text| self.known_prompts.whole(text))), cost: 0 };
+            return Costed {
+                result: Ok(text.map(|text| self.known_prompts.whole(text))),
+                cost: 0,
+            };
         }
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
-        let whole = |own: Option<&str>| conversation.system_prompt(own).map(|text| self.known_prompts.whole(text));
+        let whole = |own: Option<&str>| {
+            conversation
+                .system_prompt(own)
+                .map(|text| self.known_prompts.whole(text))
+        };
         let render = || match template {
-            None => Costed { result: Ok(whole(None)), cost: 0 },
+            None => Costed {
+                result: Ok(whole(None)),
+                cost: 0,
+            },
             Some(template) => {
-                let own = self.known_prompts.own(renderer.is_constant(template), renderer.most_for_steps(), || {
-                    renderer.prompt(sources, template, request.scope)
-                });
+                let own = self.known_prompts.own(
+                    renderer.is_constant(template),
+                    renderer.most_for_steps(),
+                    || renderer.prompt(sources, template, request.scope),
+                );
                 own.map(|text| text.map(|own| whole(Some(&own))))
             }
         };
-        match request.memory.filter(|_| template.is_none_or(|template| renderer.is_shared(template))) {
-            Some(memory) => memory.ask(PromptOf(request.conversation.id, template, self.profile.profile.layer), render),
+        match request
+            .memory
+            .filter(|_| template.is_none_or(|template| renderer.is_shared(template)))
+        {
+            Some(memory) => memory.ask(
+                PromptOf(
+                    request.conversation.id,
+                    template,
+                    self.profile.profile.layer,
+                ),
+                render,
+            ),
             None => render(),
         }
     }
@@ -272,11 +367,16 @@ impl Plan<'_> {
         request: &'a Request<'_>,
         system_prompt: Option<&'a SystemPrompt>,
     ) -> BodyInput<'a> {
-        let with_prompt =
-            system_prompt.is_none_or(|prompt| *prompt == **placeholder() || !self.has_own_prompt(renderer));
+        let with_prompt = system_prompt
+            .is_none_or(|prompt| *prompt == **placeholder() || !self.has_own_prompt(renderer));
         let keep = request.memory.map(|_| Keep { with_prompt });
         let system_prompt = system_prompt.map(SystemPrompt::as_str);
-        BodyInput { context: request.conversation.data(self.api), system_prompt, ids: self.wire.ids(), keep }
+        BodyInput {
+            context: request.conversation.data(self.api),
+            system_prompt,
+            ids: self.wire.ids(),
+            keep,
+        }
     }
 
     /// Which values of the template data the templates of a body read, and where, in order.
@@ -287,18 +387,29 @@ impl Plan<'_> {
         request: &Request<'_>,
         body: &Body,
     ) -> Vec<DataRead> {
-        let prompt = self.prompt(sources, renderer, request).result.ok().flatten();
+        let prompt = self
+            .prompt(sources, renderer, request)
+            .result
+            .ok()
+            .flatten();
         let input = self.input(renderer, request, prompt.as_ref());
         let templates = body.splices.iter().map(|splice| splice.template);
-        templates.flat_map(|template| renderer.reads_of_body(sources, template, &input)).collect()
+        templates
+            .flat_map(|template| renderer.reads_of_body(sources, template, &input))
+            .collect()
     }
 
     /// Where a member of `[body]` is written; the whole of it if there is no such member.
     pub(crate) fn member_at(&self, name: &str) -> Span {
-        self.literal(&Pointer::root().member(name), KeyOrValue::Value, &SpliceIndex::new(&[]))
+        self.literal(
+            &Pointer::root().member(name),
+            KeyOrValue::Value,
+            &SpliceIndex::new(&[]),
+        )
     }
 
-    /// Returns `true` if other agents may ask for what a template gives: they use it too, and with the same system prompt if it reads that.
+    /// Returns `true` if other agents may ask for what a template gives: they use it too, and with
+    /// the same system prompt if it reads that.
     pub(super) fn shares(
         &self,
         renderer: &Renderer<'_>,
@@ -311,13 +422,17 @@ impl Plan<'_> {
 
     /// Returns `true` if no other agent has the prompt.
     pub(super) fn has_own_prompt(&self, renderer: &Renderer<'_>) -> bool {
-        self.prompt.is_some_and(|prompt| !renderer.is_shared(prompt))
+        self.prompt
+            .is_some_and(|prompt| !renderer.is_shared(prompt))
     }
 
-    /// Returns `true` if a template may be rendered once for all prompts, and this agent's own be put into what it gives: it may if the template
-    /// does no more with the prompt than to hand it on.
+    /// Returns `true` if a template may be rendered once for all prompts, and this agent's own be
+    /// put into what it gives: it may if the template does no more with the prompt than to hand it
+    /// on.
     pub(super) fn splices(&self, renderer: &Renderer<'_>, template: TemplateId) -> bool {
-        self.has_own_prompt(renderer) && renderer.is_shared(template) && renderer.reads_prompt(template)
+        self.has_own_prompt(renderer)
+            && renderer.is_shared(template)
+            && renderer.reads_prompt(template)
     }
 
     /// Asks for what a template gives.
@@ -332,7 +447,9 @@ impl Plan<'_> {
             template,
             ids: self.wire.ids(),
             data: request.conversation.data(self.api).id(),
-            system_prompt: system_prompt.filter(|_| renderer.reads_prompt(template)).cloned(),
+            system_prompt: system_prompt
+                .filter(|_| renderer.reads_prompt(template))
+                .cloned(),
         }
     }
 }
@@ -390,7 +507,10 @@ struct BodyBuilder<'a> {
 impl BodyBuilder<'_> {
     fn members(&mut self, parts: &[(Arc<str>, Part)], only: Option<fn(&str) -> bool>) -> Members {
         let mut members = Members::with_capacity(parts.len());
-        for (key, part) in parts.iter().filter(|(key, _)| only.is_none_or(|only| only(key))) {
+        for (key, part) in parts
+            .iter()
+            .filter(|(key, _)| only.is_none_or(|only| only(key)))
+        {
             let at = || Pointer::root().member(key);
             let member = match part {
                 Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),
@@ -428,7 +548,9 @@ impl BodyBuilder<'_> {
             }
             Part::Array(parts) => {
                 let mut index = 0;
-                parts.iter().for_each(|part| index += usize::from(self.give(part, &at.element(index), given)));
+                parts.iter().for_each(|part| {
+                    index += usize::from(self.give(part, &at.element(index), given));
+                });
                 true
             }
             Part::Template(template, literal) => {
@@ -454,7 +576,13 @@ impl BodyBuilder<'_> {
             }
             Ok(member) => {
                 if member.is_some() {
-                    self.splices.push(Splice { pointer: at, literal, template, cost, text });
+                    self.splices.push(Splice {
+                        pointer: at,
+                        literal,
+                        template,
+                        cost,
+                        text,
+                    });
                 }
                 member
             }
@@ -465,7 +593,8 @@ impl BodyBuilder<'_> {
         }
     }
 
-    /// Returns what a template gives for this prompt alone, with its text, or for all agents with it.
+    /// Returns what a template gives for this prompt alone, with its text, or for all agents with
+    /// it.
     fn rendered(
         &mut self,
         template: TemplateId,
@@ -474,10 +603,17 @@ impl BodyBuilder<'_> {
         text: &mut Option<String>,
     ) -> MemberFragment {
         let fragments = self.fragments(self.input);
-        let found = match self.request.memory.filter(|_| self.plan.shares(self.renderer, template, self.system_prompt))
-        {
+        let found = match self.request.memory.filter(|_| {
+            self.plan
+                .shares(self.renderer, template, self.system_prompt)
+        }) {
             Some(memory) => {
-                let asked = self.plan.fragment_of(self.renderer, self.request, template, self.system_prompt);
+                let asked = self.plan.fragment_of(
+                    self.renderer,
+                    self.request,
+                    template,
+                    self.system_prompt,
+                );
                 let made = memory.ask(asked, || fragments.shared(memory, template, literal, at));
                 made.map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
@@ -494,30 +630,50 @@ impl BodyBuilder<'_> {
         found
     }
 
-    /// Returns what a template gives for any prompt, with this one in its places; `None` if that may not be what it gives for this
-    /// one.
-    fn spliced(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> Option<MemberFragment> {
+    /// Returns what a template gives for any prompt, with this one in its places; `None` if that
+    /// may not be what it gives for this one.
+    fn spliced(
+        &mut self,
+        template: TemplateId,
+        literal: Span,
+        at: &Pointer,
+    ) -> Option<MemberFragment> {
         let (memory, prompt) = (self.request.memory?, self.system_prompt?);
         if !self.plan.splices(self.renderer, template) {
             return None;
         }
-        let asked = HollowOf(self.plan.fragment_of(self.renderer, self.request, template, Some(placeholder())));
+        let asked = HollowOf(self.plan.fragment_of(
+            self.renderer,
+            self.request,
+            template,
+            Some(placeholder()),
+        ));
         let found = memory.ask(asked, || {
-            let input = self.plan.input(self.renderer, self.request, Some(placeholder()));
+            let input = self
+                .plan
+                .input(self.renderer, self.request, Some(placeholder()));
             self.fragments(&input).hollow(template, literal, at)
         });
-        let most = self.most.saturating_add(found.result.most(prompt.escaped().len())?);
+        let most = self
+            .most
+            .saturating_add(found.result.most(prompt.escaped().len())?);
         if most > ACCOUNT_LIMIT {
             return None;
         }
         let cost = found.cost;
         let found = match found.result.hollow {
             Hollow::Unknown => return None,
-            Hollow::Finding(finding) => Costed { result: Err(finding), cost },
+            Hollow::Finding(finding) => Costed {
+                result: Err(finding),
+                cost,
+            },
             Hollow::Value(shared) => {
                 let holes = shared.as_ref().map_or(0, |shared| shared.holes());
                 let spliced = shared.map(|shared| Member::splice(shared, prompt));
-                Costed { result: Ok(spliced), cost: cost.saturating_add(cost_of_holes(holes, prompt.escaped().len())) }
+                Costed {
+                    result: Ok(spliced),
+                    cost: cost.saturating_add(cost_of_holes(holes, prompt.escaped().len())),
+                }
             }
         };
         self.most = most;
@@ -525,8 +681,18 @@ impl BodyBuilder<'_> {
     }
 
     fn fragments<'f>(&'f self, input: &'f BodyInput<'f>) -> Fragments<'f> {
-        let BodyBuilder { sources, renderer, request, .. } = *self;
-        Fragments { sources, renderer, request, input }
+        let BodyBuilder {
+            sources,
+            renderer,
+            request,
+            ..
+        } = *self;
+        Fragments {
+            sources,
+            renderer,
+            request,
+            input,
+        }
     }
 }
 
@@ -542,5 +708,7 @@ type MemberFragment = Costed<Result<Option<Member>, Box<Diagnostic>>>;
 pub(super) fn too_much_work(literal: Span) -> Diagnostic {
     let message = "the templates of this body work on too much data together";
     let finding = Diagnostic::new(&render_rules::TOO_MUCH_WORK, literal, message);
-    finding.help("look for templates that copy, join, compare or search long texts or lists again and again")
+    finding.help(
+        "look for templates that copy, join, compare or search long texts or lists again and again",
+    )
 }

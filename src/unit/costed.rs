@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// A result, and the units of work that it costs whoever uses it: also those that find it made already, so that no
-/// account depends on which thread came first.
+/// A result, and the units of work that it costs whoever uses it: also those that find it made
+/// already, so that no account depends on which thread came first.
 #[derive(Debug, Clone)]
 pub(crate) struct Costed<T> {
     pub(crate) result: T,
@@ -12,7 +12,10 @@ pub(crate) struct Costed<T> {
 
 impl<T> Costed<T> {
     pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Costed<U> {
-        Costed { result: change(self.result), cost: self.cost }
+        Costed {
+            result: change(self.result),
+            cost: self.cost,
+        }
     }
 }
 
@@ -25,7 +28,10 @@ pub(super) fn weight(value: &Value) -> usize {
         + match value {
             Value::String(text) => text.len(),
             Value::Array(elements) => elements.iter().map(weight).sum(),
-            Value::Object(members) => members.iter().map(|(key, value)| key.len() + weight(value)).sum(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(key, value)| key.len() + weight(value))
+                .sum(),
             _ => 0,
         }
 }

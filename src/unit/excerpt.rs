@@ -30,8 +30,10 @@ impl Excerpt {
     /// Returns what stands around a range of a text.
     pub(super) fn new(text: &str, range: &Range<usize>) -> Excerpt {
         let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
-        let (from, to) =
-            (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end.min(range.start + AROUND)));
+        let (from, to) = (
+            text.floor_char_boundary(range.start),
+            text.ceil_char_boundary(range.end.min(range.start + AROUND)),
+        );
         let end = text.ceil_char_boundary((to + AROUND).min(text.len()));
         let seen = text.ceil_char_boundary(start.saturating_sub(LOOKED_AT));
         let around = &text[seen..text.floor_char_boundary(end + LOOKED_AT)];
@@ -51,7 +53,12 @@ impl Excerpt {
 impl fmt::Display for Excerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Range { start, end } = self.marked;
-        let [before, marked, after] = [&self.text[..start], &self.text[start..end], &self.text[end..]].map(squeezed);
+        let [before, marked, after] = [
+            &self.text[..start],
+            &self.text[start..end],
+            &self.text[end..],
+        ]
+        .map(squeezed);
         let [head, cut, tail] = self.more.map(|is_more| if is_more { "…" } else { "" });
         match cut.is_empty() {
             true => write!(f, "rendered: {head}{before}▶{marked}◀{after}{tail}"),

@@ -17,7 +17,11 @@ pub(super) fn as_json(sources: &Sources, tag: Span, is_quoted: bool) -> Option<E
         true => whole.to_owned(),
         false => format!("{{{{{left} tojson({value}) {right}}}}}"),
     };
-    let span = if is_quoted { with_quotes(text, tag)? } else { tag };
+    let span = if is_quoted {
+        with_quotes(text, tag)?
+    } else {
+        tag
+    };
     (span != tag || tag_text != whole).then(|| Edit::new(span, tag_text))
 }
 
@@ -27,23 +31,43 @@ fn with_braces(text: &str, expression: Span) -> Option<Span> {
     if text.get(range.clone())?.starts_with("{{") {
         return Some(expression);
     }
-    let before = text[..range.start].trim_end().trim_end_matches(['-', '+']).strip_suffix("{{")?;
-    let after = text[range.end..].trim_start().trim_start_matches(['-', '+']).strip_prefix("}}")?;
-    Some(Span::new(expression.file, before.len()..text.len() - after.len()))
+    let before = text[..range.start]
+        .trim_end()
+        .trim_end_matches(['-', '+'])
+        .strip_suffix("{{")?;
+    let after = text[range.end..]
+        .trim_start()
+        .trim_start_matches(['-', '+'])
+        .strip_prefix("}}")?;
+    Some(Span::new(
+        expression.file,
+        before.len()..text.len() - after.len(),
+    ))
 }
 
 /// The mark of white space at an end of a tag, and the rest.
-fn mark<'t>(inner: &'t str, strip: fn(&'t str, char) -> Option<&'t str>) -> (&'static str, &'t str) {
-    let marked = ["-", "+"].into_iter().find_map(|mark| Some((mark, strip(inner, mark.chars().next()?)?)));
+fn mark<'t>(
+    inner: &'t str,
+    strip: fn(&'t str, char) -> Option<&'t str>,
+) -> (&'static str, &'t str) {
+    let marked = ["-", "+"]
+        .into_iter()
+        .find_map(|mark| Some((mark, strip(inner, mark.chars().next()?)?)));
     marked.unwrap_or(("", inner))
 }
 
 /// A tag and the quotes around it; in a TOML string they may be escaped.
 fn with_quotes(text: &str, tag: Span) -> Option<Span> {
     let (before, after) = (&text[..tag.start as usize], &text[tag.end as usize..]);
-    let quote = ["\\\"", "\""].into_iter().find(|quote| before.ends_with(quote) && after.starts_with(quote))?;
+    let quote = ["\\\"", "\""]
+        .into_iter()
+        .find(|quote| before.ends_with(quote) && after.starts_with(quote))?;
     let length = u32::try_from(quote.len()).ok()?;
-    Some(Span { start: tag.start - length, end: tag.end + length, ..tag })
+    Some(Span {
+        start: tag.start - length,
+        end: tag.end + length,
+        ..tag
+    })
 }
 
 #[cfg(test)]
@@ -55,7 +79,10 @@ mod tests {
     fn an_expression_has_its_braces_around_it() {
         let sources = Sources::default();
         let file = sources.add("a", SourceText::salvage(b"a {{- x -}} y"));
-        assert_eq!(with_braces("a {{- x -}} y", Span::new(file, 6..7)), Some(Span::new(file, 2..11)));
+        assert_eq!(
+            with_braces("a {{- x -}} y", Span::new(file, 6..7)),
+            Some(Span::new(file, 2..11))
+        );
         assert_eq!(with_braces("a x y", Span::new(file, 2..3)), None);
     }
 
@@ -64,13 +91,30 @@ mod tests {
         let fixed = |text: &str, is_quoted: bool| {
             let sources = Sources::default();
             let file = sources.add("a", SourceText::salvage(text.as_bytes()));
-            let (start, end) = (text.find("{{").expect("a tag"), text.find("}}").expect("its end") + 2);
+            let (start, end) = (
+                text.find("{{").expect("a tag"),
+                text.find("}}").expect("its end") + 2,
+            );
             let edit = as_json(&sources, Span::new(file, start..end), is_quoted)?;
-            Some(format!("{}{}{}", &text[..edit.span.start as usize], edit.text, &text[edit.span.end as usize..]))
+            Some(format!(
+                "{}{}{}",
+                &text[..edit.span.start as usize],
+                edit.text,
+                &text[edit.span.end as usize..]
+            ))
         };
-        assert_eq!(fixed("[{{ x }}]", false).as_deref(), Some("[{{ tojson(x) }}]"));
-        assert_eq!(fixed("[\"{{- x.y|upper -}}\"]", true).as_deref(), Some("[{{- tojson(x.y|upper) -}}]"));
-        assert_eq!(fixed("\\\"{{ tojson(x) }}\\\"", true).as_deref(), Some("{{ tojson(x) }}"));
+        assert_eq!(
+            fixed("[{{ x }}]", false).as_deref(),
+            Some("[{{ tojson(x) }}]")
+        );
+        assert_eq!(
+            fixed("[\"{{- x.y|upper -}}\"]", true).as_deref(),
+            Some("[{{- tojson(x.y|upper) -}}]")
+        );
+        assert_eq!(
+            fixed("\\\"{{ tojson(x) }}\\\"", true).as_deref(),
+            Some("{{ tojson(x) }}")
+        );
         assert_eq!(fixed("a {{ x }}", true), None, "no quotes of its own");
         assert_eq!(fixed("{{ tojson(x) }}", false), None);
     }

@@ -14,8 +14,8 @@ use crate::diag::{Diagnostic, Edit, Label, Rule};
 use crate::json::{self, JsonError, Pointer, Problem};
 use crate::memory::{Identity, Memory, Question};
 use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, By, ComputedFrom, IdRule, MAX_OUTPUT, Recording, Rendered, Renderer, TemplateId,
-    Written as WrittenBy, rules as render_rules,
+    ACCOUNT_LIMIT, BodyInput, By, ComputedFrom, IdRule, MAX_OUTPUT, Recording, Rendered, Renderer,
+    TemplateId, Written as WrittenBy, rules as render_rules,
 };
 use crate::source::{Sources, Span};
 
@@ -60,7 +60,13 @@ impl Question for FragmentOf {
     type Answer = SharedFragment;
 
     fn weight(&self, answer: &SharedFragment) -> usize {
-        FragmentOf::weight(self) + answer.result.iter().flatten().map(|shared| shared.weight()).sum::<usize>()
+        FragmentOf::weight(self)
+            + answer
+                .result
+                .iter()
+                .flatten()
+                .map(|shared| shared.weight())
+                .sum::<usize>()
     }
 }
 
@@ -108,26 +114,48 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The most units that it takes to render it for a prompt; `None` if it could pass a limit of the renderer.
+    /// The most units that it takes to render it for a prompt; `None` if it could pass a limit of
+    /// the renderer.
     pub(super) fn most(&self, prompt_len: usize) -> Option<u64> {
-        /// The most values that [`json::count_values`] takes a text for whose values it does not count.
+        /// The most values that [`json::count_values`] takes a text for whose values it does not
+        /// count.
         const UNCOUNTED: u64 = 10_000;
         let times = prompt_len.div_ceil(placeholder().as_str().len()).max(1) as u64;
         let growing = self.growing.saturating_mul(times);
-        // A byte that is made costs two units: so no text of the template is larger than its output may be.
+        // A byte that is made costs two units: so no text of the template is larger than its output
+        // may be.
         let fits = growing <= 2 * MAX_OUTPUT as u64;
-        fits.then(|| growing.saturating_add(self.fixed).saturating_add(UNCOUNTED * VALUE))
+        fits.then(|| {
+            growing
+                .saturating_add(self.fixed)
+                .saturating_add(UNCOUNTED * VALUE)
+        })
     }
 }
 
 impl Fragments<'_> {
-    /// Returns what a template gives for this request, whether other agents use the template or not.
-    pub(super) fn shared(&self, memory: &Memory, template: TemplateId, literal: Span, at: &Pointer) -> SharedFragment {
-        self.make((template, literal, at), |text| Shared::of(&text, memory, Shared::new).map_err(|error| (text, error)))
+    /// Returns what a template gives for this request, whether other agents use the template or
+    /// not.
+    pub(super) fn shared(
+        &self,
+        memory: &Memory,
+        template: TemplateId,
+        literal: Span,
+        at: &Pointer,
+    ) -> SharedFragment {
+        self.make((template, literal, at), |text| {
+            Shared::of(&text, memory, Shared::new).map_err(|error| (text, error))
+        })
     }
 
-    /// Returns what a template gives for this request, which no other agent uses: another may write the same.
-    pub(super) fn own(&self, template: TemplateId, literal: Span, at: &Pointer) -> Fragment<Written> {
+    /// Returns what a template gives for this request, which no other agent uses: another may write
+    /// the same.
+    pub(super) fn own(
+        &self,
+        template: TemplateId,
+        literal: Span,
+        at: &Pointer,
+    ) -> Fragment<Written> {
         self.make((template, literal, at), |text| {
             let member = match self.request.memory {
                 Some(memory) => Shared::of(&text, memory, Shared::new).map(Member::Shared),
@@ -147,34 +175,61 @@ impl Fragments<'_> {
     ) -> Fragment<V> {
         let Rendered { text, cost, .. } = self.renderer.body(self.sources, template, self.input);
         let rendered = match text {
-            Ok(rendered) if rendered.trim().is_empty() => return Costed { result: Ok(None), cost },
+            Ok(rendered) if rendered.trim().is_empty() => {
+                return Costed {
+                    result: Ok(None),
+                    cost,
+                };
+            }
             Ok(rendered) => rendered,
-            Err(finding) => return Costed { result: Err(finding), cost },
+            Err(finding) => {
+                return Costed {
+                    result: Err(finding),
+                    cost,
+                };
+            }
         };
         let cost = cost.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
         if cost > ACCOUNT_LIMIT {
-            return Costed { result: Err(Box::new(too_much_work(literal))), cost };
+            return Costed {
+                result: Err(Box::new(too_much_work(literal))),
+                cost,
+            };
         }
         match read(json::blank_trailing_commas(rendered)) {
-            Ok(value) => Costed { result: Ok(Some(value)), cost },
+            Ok(value) => Costed {
+                result: Ok(Some(value)),
+                cost,
+            },
             Err((text, error)) => {
                 let finding = self.not_json(template, (literal, at), &text, &error);
-                Costed { result: Err(Box::new(finding)), cost: cost.saturating_mul(EXPLAINED) }
+                Costed {
+                    result: Err(Box::new(finding)),
+                    cost: cost.saturating_mul(EXPLAINED),
+                }
             }
         }
     }
 
     /// Returns what a template gives for any system prompt, from a placeholder instead of one.
-    pub(super) fn hollow(&self, template: TemplateId, literal: Span, at: &Pointer) -> Costed<Measured> {
+    pub(super) fn hollow(
+        &self,
+        template: TemplateId,
+        literal: Span,
+        at: &Pointer,
+    ) -> Costed<Measured> {
         let mark = placeholder().mark();
-        let (rendered, is_looked_at) = self.renderer.hollow_body(self.sources, template, self.input, mark);
+        let (rendered, is_looked_at) =
+            self.renderer
+                .hollow_body(self.sources, template, self.input, mark);
         let Rendered { text, cost, steps } = rendered;
         let (mut fixed, growing) = (steps, cost.saturating_sub(steps));
         let hollow = match text {
             _ if is_looked_at => Hollow::Unknown,
             Ok(rendered) if rendered.trim().is_empty() => Hollow::Value(None),
             Ok(rendered) => {
-                fixed = fixed.saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
+                fixed = fixed
+                    .saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
                 match fixed.saturating_add(growing) > ACCOUNT_LIMIT {
                     true => Hollow::Unknown,
                     false => self.parsed_hollow(template, (literal, at), rendered),
@@ -187,10 +242,22 @@ impl Fragments<'_> {
             _ => 1,
         };
         let cost = fixed.saturating_add(growing).saturating_mul(charged);
-        Costed { result: Measured { hollow, fixed, growing }, cost }
+        Costed {
+            result: Measured {
+                hollow,
+                fixed,
+                growing,
+            },
+            cost,
+        }
     }
 
-    fn parsed_hollow(&self, template: TemplateId, (literal, at): (Span, &Pointer), rendered: String) -> Hollow {
+    fn parsed_hollow(
+        &self,
+        template: TemplateId,
+        (literal, at): (Span, &Pointer),
+        rendered: String,
+    ) -> Hollow {
         let written = placeholder().found_in(&rendered);
         let text = json::blank_trailing_commas(rendered);
         let shared = match self.request.memory {
@@ -200,9 +267,12 @@ impl Fragments<'_> {
         match shared {
             // What is in a key, or escaped in another way, is no hole.
             Ok(shared) if shared.holes() == written.len() => Hollow::Value(Some(shared)),
-            Err(error) if is_apart(&written, &error) => {
-                with_finding(Box::new(self.not_json(template, (literal, at), &text, &error)))
-            }
+            Err(error) if is_apart(&written, &error) => with_finding(Box::new(self.not_json(
+                template,
+                (literal, at),
+                &text,
+                &error,
+            ))),
             Ok(_) | Err(_) => Hollow::Unknown,
         }
     }
@@ -226,17 +296,21 @@ impl Fragments<'_> {
             }
         };
         // Whatever stands behind a quote in a text is taken for what comes after the text.
-        let what = match help
-            .is_some_and(|help| help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule)
-        {
+        let what = match help.is_some_and(|help| {
+            help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule
+        }) {
             true => "a quote in this value ends the string around it".to_owned(),
             false => error.problem.message(),
         };
         let message = format!("`{at}` is not valid JSON: {what}");
-        let mut finding = Diagnostic::new(rule, span, message).label(Excerpt::new(text, &error.range).to_string());
+        let mut finding = Diagnostic::new(rule, span, message)
+            .label(Excerpt::new(text, &error.range).to_string());
         let mut relate = |range: &Range<usize>, what: &str| {
             let span = place(range).map_or(literal, |found| found.span);
-            finding.related.push(Label { span, message: what.to_owned() });
+            finding.related.push(Label {
+                span,
+                message: what.to_owned(),
+            });
         };
         if let Problem::DuplicateKey(_, first) = &error.problem {
             relate(first, "first here");
@@ -244,18 +318,28 @@ impl Fragments<'_> {
         if let Some(met) = &error.met {
             relate(met, &format!("`{}` stands here", &text[met.clone()]));
         }
-        for step in found.iter().flat_map(|found| &found.steps).filter(|step| step.span != span) {
+        for step in found
+            .iter()
+            .flat_map(|found| &found.steps)
+            .filter(|step| step.span != span)
+        {
             finding = finding.related(step.span, step.kind.phrase());
         }
         if !literal.contains(span)
-            && !found.iter().flat_map(|found| &found.steps).any(|step| literal.contains(step.span))
+            && !found
+                .iter()
+                .flat_map(|found| &found.steps)
+                .any(|step| literal.contains(step.span))
         {
             finding = finding.related(literal, "rendered for this value");
         }
-        finding.maybe_help(help.map(str::to_owned)).maybe_fix(self.fix(&recording, text, error, bare))
+        finding
+            .maybe_help(help.map(str::to_owned))
+            .maybe_fix(self.fix(&recording, text, error, bare))
     }
 
-    /// The edit that mends a text that is no JSON, where the template's own text or a single tag made it so.
+    /// The edit that mends a text that is no JSON, where the template's own text or a single tag
+    /// made it so.
     fn fix(
         &self,
         recording: &Recording,
@@ -267,7 +351,9 @@ impl Fragments<'_> {
             return fix::as_json(self.sources, tag, help == WITH_QUOTES);
         }
         let literal = |range: &Range<usize>| {
-            let found = self.written(recording, range).filter(|found| found.by == By::Template)?;
+            let found = self
+                .written(recording, range)
+                .filter(|found| found.by == By::Template)?;
             (self.sources.slice(found.span) == &text[range.clone()]).then_some(found.span)
         };
         let (range, comma) = error.comma()?;
@@ -277,11 +363,17 @@ impl Fragments<'_> {
         // It comes behind what wrote the value before it.
         let last = text[..range.start].char_indices().next_back()?.0..range.start;
         let after = literal(&last).or_else(|| self.written(recording, &last)?.tag)?;
-        Some(Edit::new(Span { start: after.end, ..after }, comma))
+        Some(Edit::new(
+            Span {
+                start: after.end,
+                ..after
+            },
+            comma,
+        ))
     }
 
-    /// Who wrote what is no JSON. Whatever a system prompt says, what puts it into the body has to make JSON of it: who wrote the
-    /// prompt is not asked.
+    /// Who wrote what is no JSON. Whatever a system prompt says, what puts it into the body has to
+    /// make JSON of it: who wrote the prompt is not asked.
     fn recording(&self, template: TemplateId) -> Recording {
         self.renderer.record_body(template, self.input, None)
     }
@@ -291,11 +383,14 @@ impl Fragments<'_> {
         let len = recording.text().len();
         let start = range.start.min(len.saturating_sub(1));
         let end = range.end.clamp((start + 1).min(len), len);
-        self.renderer.written(self.sources, recording, start..end).into_iter().next()
+        self.renderer
+            .written(self.sources, recording, start..end)
+            .into_iter()
+            .next()
     }
 
-    /// The tag whose value breaks the JSON around it, and what to write instead: a value that parsing fails inside of, or
-    /// one that is not there at all.
+    /// The tag whose value breaks the JSON around it, and what to write instead: a value that
+    /// parsing fails inside of, or one that is not there at all.
     fn bare_value(
         &self,
         recording: &Recording,
@@ -308,9 +403,17 @@ impl Fragments<'_> {
             let span = self.renderer.empty_tag(self.sources, recording, &gap)?;
             return Some((span, WITHOUT_QUOTES));
         }
-        let help = |start: usize| if text[..start].ends_with('"') { WITH_QUOTES } else { WITHOUT_QUOTES };
+        let help = |start: usize| {
+            if text[..start].ends_with('"') {
+                WITH_QUOTES
+            } else {
+                WITHOUT_QUOTES
+            }
+        };
         if rule(&error.problem) == &rules::UNQUOTED
-            && let Some((start, call)) = self.renderer.call_for_text(self.sources, recording, error.range.start)
+            && let Some((start, call)) =
+                self.renderer
+                    .call_for_text(self.sources, recording, error.range.start)
         {
             return Some((call, help(start)));
         }
@@ -318,18 +421,26 @@ impl Fragments<'_> {
         let value = found.value.clone()?;
         let (start, help) = (value.start, help(value.start));
         // The first byte of a JSON string ends the string that it was put into.
-        let is_quoted_twice = error.problem == Problem::MissingComma && text[start..].starts_with('"');
-        let is_first =
-            error.range.start == start && help == WITH_QUOTES && (is_quoted_twice || is_in_string(&error.problem));
+        let is_quoted_twice =
+            error.problem == Problem::MissingComma && text[start..].starts_with('"');
+        let is_first = error.range.start == start
+            && help == WITH_QUOTES
+            && (is_quoted_twice || is_in_string(&error.problem));
         let is_inside = error.range.start > start || is_first;
         // What is JSON by itself is right: something is wrong around it.
-        let is_right = || help == WITHOUT_QUOTES && text.get(value).is_some_and(|value| json::parse(value).is_ok());
+        let is_right = || {
+            help == WITHOUT_QUOTES
+                && text
+                    .get(value)
+                    .is_some_and(|value| json::parse(value).is_ok())
+        };
         let is_text = rule(&error.problem) == &rules::UNQUOTED || !is_made_of_templates(&found.by);
         (is_inside && is_text && !is_right()).then_some((found.tag?, help))
     }
 }
 
-/// Returns `true` if text of templates is part of a computed value: that may be JSON that was written by hand, and altered.
+/// Returns `true` if text of templates is part of a computed value: that may be JSON that was
+/// written by hand, and altered.
 fn is_made_of_templates(by: &By) -> bool {
     let is_template = |from: &ComputedFrom| matches!(from, ComputedFrom::Template(_));
     matches!(by, By::Computed(from) if from.iter().any(is_template))
@@ -337,27 +448,34 @@ fn is_made_of_templates(by: &By) -> bool {
 
 /// Returns `true` if it can only be wrong inside of a string.
 fn is_in_string(problem: &Problem) -> bool {
-    matches!(problem, Problem::ControlCharacter(_) | Problem::BadEscape | Problem::LoneSurrogate)
+    matches!(
+        problem,
+        Problem::ControlCharacter(_) | Problem::BadEscape | Problem::LoneSurrogate
+    )
 }
 
 const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and escapes it";
-const WITH_QUOTES: &str = "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
+const WITH_QUOTES: &str =
+    "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
 
-/// Returns `true` if a mistake stands apart from all placeholders, so that it is there whatever the prompt says: what is before it was
-/// taken for JSON, and what is told of it shows no placeholder.
+/// Returns `true` if a mistake stands apart from all placeholders, so that it is there whatever the
+/// prompt says: what is before it was taken for JSON, and what is told of it shows no placeholder.
 fn is_apart(written: &[usize], error: &JsonError) -> bool {
     let first = match &error.problem {
         Problem::DuplicateKey(_, first) => Some(first),
         _ => None,
     };
-    let mut ranges = [Some(&error.range), first, error.met.as_ref()].into_iter().flatten();
+    let mut ranges = [Some(&error.range), first, error.met.as_ref()]
+        .into_iter()
+        .flatten();
     let holds = |range: &Range<usize>| placeholder().is_in(range, written);
     !ranges.any(|range| holds(range) || holds(&excerpt::shown(range)))
 }
 
 /// A finding of a template that was rendered with a placeholder.
 fn with_finding(finding: Box<Diagnostic>) -> Hollow {
-    let is_about_size = finding.rule == &render_rules::TOO_MUCH_WORK || finding.rule == &render_rules::TOO_LARGE;
+    let is_about_size =
+        finding.rule == &render_rules::TOO_MUCH_WORK || finding.rule == &render_rules::TOO_LARGE;
     match is_about_size || shows_placeholder(&finding) {
         true => Hollow::Unknown,
         false => Hollow::Finding(finding),
@@ -365,7 +483,11 @@ fn with_finding(finding: Box<Diagnostic>) -> Hollow {
 }
 
 fn shows_placeholder(finding: &Diagnostic) -> bool {
-    let labels = finding.related.iter().chain([&finding.primary]).map(|label| &label.message);
+    let labels = finding
+        .related
+        .iter()
+        .chain([&finding.primary])
+        .map(|label| &label.message);
     let mut texts = labels.chain([&finding.message]).chain(&finding.help);
     texts.any(|text| text.contains(placeholder().mark()))
 }

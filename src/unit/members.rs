@@ -1,4 +1,5 @@
-//! The members of a body, in order. What several bodies have in common is held once, with its text as golden files have it.
+//! The members of a body, in order. What several bodies have in common is held once, with its text
+//! as golden files have it.
 
 mod hollow;
 
@@ -59,7 +60,8 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
-/// The identity of values that several bodies may hold: those that are the same are equal, but for the system prompts in them.
+/// The identity of values that several bodies may hold: those that are the same are equal, but for
+/// the system prompts in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sameness {
     /// A value that is shared.
@@ -101,7 +103,8 @@ impl Question for IsAccepted {
     type Answer = bool;
 }
 
-/// Asks for a value with a breakpoint of the prompt cache more; the answer is `None` if there is no place for it.
+/// Asks for a value with a breakpoint of the prompt cache more; the answer is `None` if there is no
+/// place for it.
 #[derive(PartialEq, Eq, Hash)]
 struct Marked(Identity, CachePlace, CacheTtl);
 
@@ -131,11 +134,23 @@ impl Sameness {
 impl<'b> MemberRef<'b> {
     /// A value that is held nowhere else.
     pub(crate) fn new(name: &'b str, value: &'b Value) -> MemberRef<'b> {
-        MemberRef { name, held: Held::Value(value), memory: None }
+        MemberRef {
+            name,
+            held: Held::Value(value),
+            memory: None,
+        }
     }
 
-    pub(super) fn of(name: &'b str, member: &'b Member, memory: Option<&'b Memory>) -> MemberRef<'b> {
-        MemberRef { name, held: Held::Member(member), memory }
+    pub(super) fn of(
+        name: &'b str,
+        member: &'b Member,
+        memory: Option<&'b Memory>,
+    ) -> MemberRef<'b> {
+        MemberRef {
+            name,
+            held: Held::Member(member),
+            memory,
+        }
     }
 
     /// Its value.
@@ -146,8 +161,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Its value as all bodies hold it that share it: where each has a system prompt of its own, the placeholder stands for
-    /// that.
+    /// Its value as all bodies hold it that share it: where each has a system prompt of its own,
+    /// the placeholder stands for that.
     pub(crate) fn shared_value(&self) -> &'b Value {
         match self.held {
             Held::Member(Member::Spliced(spliced)) => spliced.shared().value(),
@@ -163,7 +178,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Returns what it shares with the same member of other bodies, but for the system prompts of agents; `None` if it has it for itself.
+    /// Returns what it shares with the same member of other bodies, but for the system prompts of
+    /// agents; `None` if it has it for itself.
     pub(crate) fn sameness(&self) -> Option<Sameness> {
         match self.held {
             Held::Member(member) => member.sameness(),
@@ -182,10 +198,13 @@ impl<'b> MemberRef<'b> {
     /// Returns `true` if a check accepts the value.
     pub(crate) fn is_accepted(&self, check: &Check) -> bool {
         match (self.held, self.memory) {
-            (Held::Member(Member::Shared(shared)), Some(memory)) => {
-                memory.ask(IsAccepted(shared.id, check.id), || (check.accepts)(&shared.value))
+            (Held::Member(Member::Shared(shared)), Some(memory)) => memory
+                .ask(IsAccepted(shared.id, check.id), || {
+                    (check.accepts)(&shared.value)
+                }),
+            (Held::Member(Member::Spliced(spliced)), Some(memory)) => {
+                spliced.is_accepted(check, memory)
             }
-            (Held::Member(Member::Spliced(spliced)), Some(memory)) => spliced.is_accepted(check, memory),
             _ => (check.accepts)(self.value()),
         }
     }
@@ -194,13 +213,23 @@ impl<'b> MemberRef<'b> {
 impl Shared {
     pub(super) fn new(value: Value) -> Shared {
         let (weight, id) = (weight(&value), Identity::new());
-        Shared { id, value, weight, pretty: OnceLock::new(), authored: OnceLock::new(), holes: None }
+        Shared {
+            id,
+            value,
+            weight,
+            pretty: OnceLock::new(),
+            authored: OnceLock::new(),
+            holes: None,
+        }
     }
 
     /// A value in which the placeholder stands for the system prompt of each body.
     pub(super) fn hollow(value: Value) -> Shared {
         let holes = Holes::of(&value);
-        Shared { holes, ..Shared::new(value) }
+        Shared {
+            holes,
+            ..Shared::new(value)
+        }
     }
 
     /// The value of a text: the one that is there already, if another template wrote the same.
@@ -208,7 +237,11 @@ impl Shared {
     /// # Errors
     ///
     /// The text is no JSON.
-    pub(super) fn of(text: &str, memory: &Memory, share: fn(Value) -> Shared) -> Result<Arc<Shared>, JsonError> {
+    pub(super) fn of(
+        text: &str,
+        memory: &Memory,
+        share: fn(Value) -> Shared,
+    ) -> Result<Arc<Shared>, JsonError> {
         let asked = ValueOf(text.into());
         if let Some(known) = memory.recall(&asked) {
             return Ok(known);
@@ -220,7 +253,9 @@ impl Shared {
 
     /// A value: the one that is there already, if it is the same. The order of members counts.
     pub(super) fn same(value: Value, memory: &Memory) -> Arc<Shared> {
-        memory.ask(ValueOf(compact(&value).into()), || Arc::new(Shared::new(value)))
+        memory.ask(ValueOf(compact(&value).into()), || {
+            Arc::new(Shared::new(value))
+        })
     }
 
     pub(super) fn value(&self) -> &Value {
@@ -242,11 +277,22 @@ impl Shared {
         self.pretty.get_or_init(|| indented(&self.value).into())
     }
 
-    fn marked(&self, place: CachePlace, ttl: CacheTtl, memory: Option<&Memory>) -> Option<(Arc<Shared>, CacheMark)> {
+    fn marked(
+        &self,
+        place: CachePlace,
+        ttl: CacheTtl,
+        memory: Option<&Memory>,
+    ) -> Option<(Arc<Shared>, CacheMark)> {
         let mark = || {
             let mut value = self.value.clone();
-            let again = if self.holes.is_some() { Shared::hollow } else { Shared::new };
-            value.mark(place, ttl).map(|mark| (Arc::new(again(value)), mark))
+            let again = if self.holes.is_some() {
+                Shared::hollow
+            } else {
+                Shared::new
+            };
+            value
+                .mark(place, ttl)
+                .map(|mark| (Arc::new(again(value)), mark))
         };
         match memory {
             Some(memory) => memory.ask(Marked(self.id, place, ttl), mark),
@@ -356,7 +402,8 @@ fn indented(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => {
             // As the only element of a list: that is one level deep.
-            let mut text = serde_json::to_string_pretty(&[value]).expect("a value serialises into memory");
+            let mut text =
+                serde_json::to_string_pretty(&[value]).expect("a value serialises into memory");
             text.truncate(text.len() - "\n]".len());
             text.drain(.."[\n  ".len());
             text
@@ -367,7 +414,10 @@ fn indented(value: &Value) -> String {
 
 /// A name as it stands between quotes.
 fn escaped(name: &str) -> Cow<'_, str> {
-    match name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+    match name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    {
         true => Cow::Borrowed(name),
         false => {
             let quoted = compact(name);
@@ -403,7 +453,9 @@ impl Members {
 
     /// About how many bytes a member holds that other bodies hold too.
     pub(super) fn shared_weight(&self, at: &Pointer) -> usize {
-        let found = self.iter().find(|(name, member)| member.is_shared() && is_there(name, at));
+        let found = self
+            .iter()
+            .find(|(name, member)| member.is_shared() && is_there(name, at));
         found.map_or(0, |(_, member)| weight(member.value()))
     }
 
@@ -431,30 +483,49 @@ impl Members {
     }
 
     /// The prompt-cache step.
-    pub(super) fn add_cache_control(&mut self, plan: &CachePlan, memory: Option<&Memory>) -> Vec<CacheMark> {
+    pub(super) fn add_cache_control(
+        &mut self,
+        plan: &CachePlan,
+        memory: Option<&Memory>,
+    ) -> Vec<CacheMark> {
         let members = std::mem::take(&mut self.0).into_iter();
-        let mut markable: Vec<_> = members.map(|(name, member)| (name, Markable { member, memory })).collect();
+        let mut markable: Vec<_> = members
+            .map(|(name, member)| (name, Markable { member, memory }))
+            .collect();
         let marks = add_cache_control(&mut markable, plan);
-        self.0.extend(markable.into_iter().map(|(name, markable)| (name, markable.member)));
+        self.0.extend(
+            markable
+                .into_iter()
+                .map(|(name, markable)| (name, markable.member)),
+        );
         marks
     }
 
     pub(super) fn to_value(&self) -> Value {
-        self.iter().map(|(name, member)| (name.to_owned(), member.value().clone())).collect()
+        self.iter()
+            .map(|(name, member)| (name.to_owned(), member.value().clone()))
+            .collect()
     }
 
     /// The object with two spaces of indentation, as `serde_json` writes it.
     pub(super) fn pretty(&self) -> String {
-        let texts: Vec<(Cow<'_, str>, Cow<'_, str>)> =
-            self.iter().map(|(name, member)| (escaped(name), member.pretty())).collect();
+        let texts: Vec<(Cow<'_, str>, Cow<'_, str>)> = self
+            .iter()
+            .map(|(name, member)| (escaped(name), member.pretty()))
+            .collect();
         if texts.is_empty() {
             return "{}".to_owned();
         }
-        let len = texts.iter().map(|(name, text)| name.len() + text.len() + ",\n  \"\": ".len()).sum::<usize>();
+        let len = texts
+            .iter()
+            .map(|(name, text)| name.len() + text.len() + ",\n  \"\": ".len())
+            .sum::<usize>();
         let mut pretty = String::with_capacity(len + "{\n}\n".len());
         let mut before = "{\n  ";
         for (name, text) in texts {
-            [before, "\"", &name, "\": ", &text].into_iter().for_each(|piece| pretty.push_str(piece));
+            [before, "\"", &name, "\": ", &text]
+                .into_iter()
+                .for_each(|piece| pretty.push_str(piece));
             before = ",\n  ";
         }
         pretty.push_str("\n}");
@@ -498,7 +569,10 @@ mod tests {
         let tools = members.take("tools").expect("it is there");
         members.add(Arc::from("tools"), tools);
         assert!(members.take("x").is_none());
-        assert_eq!(members.to_value().to_string(), r#"{"model":5,"a":3,"tools":1}"#);
+        assert_eq!(
+            members.to_value().to_string(),
+            r#"{"model":5,"a":3,"tools":1}"#
+        );
     }
 
     proptest! {

@@ -12,8 +12,8 @@ use crate::diag::{Diagnostic, Severity, Suggestions, is_misspelling, listed};
 use crate::json::{self, Pointer};
 use crate::memory::{Identity, Memory};
 use crate::provider::{
-    ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER, RequestLine, Server,
-    UrlParts, WireFormat, request_line, rules as provider_rules,
+    ApiHeaders, Breakpoint, CachePlan, CacheTtl, Capability, ClientApi, MODEL_PLACEHOLDER,
+    RequestLine, Server, UrlParts, WireFormat, request_line, rules as provider_rules,
 };
 use crate::render::{Engine, TemplateId, TemplateKind, is_template, rules as render_rules};
 use crate::repo::{Instance, LayerKind, Repo};
@@ -76,13 +76,19 @@ impl Part {
             Part::Member(shared) => json::count(shared.value()),
             Part::Template(..) => 1,
             Part::Array(parts) => 1 + parts.iter().map(Part::static_values).sum::<usize>(),
-            Part::Table(parts) => 1 + parts.iter().map(|(_, part)| part.static_values()).sum::<usize>(),
+            Part::Table(parts) => {
+                1 + parts
+                    .iter()
+                    .map(|(_, part)| part.static_values())
+                    .sum::<usize>()
+            }
         }
     }
 }
 
 impl<'r> Plan<'r> {
-    /// Checks a resolved profile and compiles the templates that it brings. `None` if anything is wrong.
+    /// Checks a resolved profile and compiles the templates that it brings. `None` if anything is
+    /// wrong.
     pub fn prepare(
         repo: &Repo,
         engine: &mut Engine,
@@ -92,28 +98,51 @@ impl<'r> Plan<'r> {
         let before = findings.len();
         let mut usable = true;
         if let Some(prompt) = profile.string("system_prompt") {
-            usable &= engine.add(repo, TemplateKind::Prompt, prompt.value, prompt.span, findings).is_some();
+            usable &= engine
+                .add(
+                    repo,
+                    TemplateKind::Prompt,
+                    prompt.value,
+                    prompt.span,
+                    findings,
+                )
+                .is_some();
         }
         if let Some(text) = profile.string("surroundings") {
-            usable &= engine.add(repo, TemplateKind::Prompt, text.value, text.span, findings).is_some();
+            usable &= engine
+                .add(repo, TemplateKind::Prompt, text.value, text.span, findings)
+                .is_some();
         }
         if let Some(body) = profile.body() {
             walk_table(body, &mut |text, literal| {
-                usable &= engine.add(repo, TemplateKind::Body, text, literal, findings).is_some();
+                usable &= engine
+                    .add(repo, TemplateKind::Body, text, literal, findings)
+                    .is_some();
             });
         }
         usable &= check_settings(repo, profile, engine.suggestions(), findings);
         // With these there is a body all the same.
-        let leave_a_body =
-            [&render_rules::IMPOSSIBLE_MEMBER, &render_rules::UNESCAPED, &provider_rules::UNSERVED_ENDPOINT];
-        let is_fatal =
-            |finding: &Diagnostic| finding.severity == Severity::Error && !leave_a_body.contains(&finding.rule);
+        let leave_a_body = [
+            &render_rules::IMPOSSIBLE_MEMBER,
+            &render_rules::UNESCAPED,
+            &provider_rules::UNSERVED_ENDPOINT,
+        ];
+        let is_fatal = |finding: &Diagnostic| {
+            finding.severity == Severity::Error && !leave_a_body.contains(&finding.rule)
+        };
         usable && !findings[before..].iter().any(is_fatal)
     }
 
     /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.
-    pub fn new(repo: &'r Repo, engine: &Engine, memory: &Memory, profile: ResolvedProfile<'r>) -> Option<Plan<'r>> {
-        let instance = repo.instances.get(profile.string("provider_instance")?.value)?;
+    pub fn new(
+        repo: &'r Repo,
+        engine: &Engine,
+        memory: &Memory,
+        profile: ResolvedProfile<'r>,
+    ) -> Option<Plan<'r>> {
+        let instance = repo
+            .instances
+            .get(profile.string("provider_instance")?.value)?;
         let endpoint = profile.string("endpoint")?;
         let api = ClientApi::from_name(&instance.client_api.value)?;
         let wire = api.wire(endpoint.value);
@@ -135,7 +164,11 @@ impl<'r> Plan<'r> {
             part.share((merged.file != profile.profile.file).then_some(memory));
         }
         let default_model = profile.string("model").map(|model| model.value);
-        let kind = if completion { TaskKind::Completion } else { TaskKind::Chat };
+        let kind = if completion {
+            TaskKind::Completion
+        } else {
+            TaskKind::Chat
+        };
         let with_tools = profile.is_on("enable_tools");
         let cache = cache_plan(&profile, wire);
         let (known_prompts, id) = (KnownPrompts::default(), Identity::new());
@@ -192,12 +225,20 @@ impl<'r> Plan<'r> {
 
     /// The request without its body.
     pub fn request_line(&self, client_model: Option<&str>) -> RequestLine {
-        request_line(self.instance, self.api, self.endpoint.value, self.model(client_model), self.headers())
+        request_line(
+            self.instance,
+            self.api,
+            self.endpoint.value,
+            self.model(client_model),
+            self.headers(),
+        )
     }
 
     /// The profile's own headers, with names in lower case.
     fn headers(&self) -> impl Iterator<Item = (&'r str, &'r str)> {
-        self.profile.headers().map(|(name, value)| (name, value.value))
+        self.profile
+            .headers()
+            .map(|(name, value)| (name, value.value))
     }
 
     /// The version and the beta features of the API that requests ask for.
@@ -210,8 +251,14 @@ impl<'r> Plan<'r> {
         self.profile.merged.get(key).map(Merged::span)
     }
 
-    /// Where a value of `[body]`, or its key, is written; `splices` tell which templates of lists gave an element.
-    pub(super) fn literal(&self, pointer: &Pointer, target: KeyOrValue, splices: &SpliceIndex<'_>) -> Span {
+    /// Where a value of `[body]`, or its key, is written; `splices` tell which templates of lists
+    /// gave an element.
+    pub(super) fn literal(
+        &self,
+        pointer: &Pointer,
+        target: KeyOrValue,
+        splices: &SpliceIndex<'_>,
+    ) -> Span {
         self.find(pointer, splices).map_or_else(
             || self.whole(),
             |found| match (target, found.key) {
@@ -221,7 +268,8 @@ impl<'r> Plan<'r> {
         )
     }
 
-    /// Where `unset` removed a member of `[body]`, or what holds it, if that is why it is not there.
+    /// Where `unset` removed a member of `[body]`, or what holds it, if that is why it is not
+    /// there.
     pub(crate) fn unset_at(&self, pointer: &Pointer) -> Option<Span> {
         let mut table = self.profile.body()?;
         for name in pointer.tokens() {
@@ -233,36 +281,54 @@ impl<'r> Plan<'r> {
         None
     }
 
-    /// The entry of `unset` that drops a member of `[body]`; `None` for what is in a list, which no entry names.
+    /// The entry of `unset` that drops a member of `[body]`; `None` for what is in a list, which no
+    /// entry names.
     pub(crate) fn unset_entry(&self, pointer: &Pointer) -> Option<String> {
         let mut table = Some(self.profile.body()?);
         let mut path = Vec::new();
         for name in pointer.tokens() {
             table = table?.get(&name)?.table();
-            path.push(if name.contains('.') { format!("\"{name}\"") } else { name });
+            path.push(if name.contains('.') {
+                format!("\"{name}\"")
+            } else {
+                name
+            });
         }
         let path = path.join(".");
         let quote = if path.contains('"') { '\'' } else { '"' };
         (!path.is_empty()).then(|| format!("{quote}{path}{quote}"))
     }
 
-    /// Where a value of `[body]` is written, and what earlier levels of the chain said of it, the nearest first.
+    /// Where a value of `[body]` is written, and what earlier levels of the chain said of it, the
+    /// nearest first.
     pub(super) fn levels(&self, pointer: &Pointer, splices: &SpliceIndex<'_>) -> (Span, Vec<Span>) {
-        self.find(pointer, splices).map_or_else(|| (self.whole(), Vec::new()), |found| (found.nearest, found.overrode))
+        self.find(pointer, splices).map_or_else(
+            || (self.whole(), Vec::new()),
+            |found| (found.nearest, found.overrode),
+        )
     }
 
     fn find(&self, pointer: &Pointer, splices: &SpliceIndex<'_>) -> Option<Literal> {
         let tokens: Vec<String> = pointer.tokens().collect();
-        literal_in(self.profile.body()?, &tokens, splices, &|file| self.layer_of(file))
+        literal_in(self.profile.body()?, &tokens, splices, &|file| {
+            self.layer_of(file)
+        })
     }
 
     fn layer_of(&self, file: FileId) -> Option<LayerKind> {
-        self.profile.chain.iter().find(|profile| profile.file == file).map(|profile| profile.layer)
+        self.profile
+            .chain
+            .iter()
+            .find(|profile| profile.file == file)
+            .map(|profile| profile.layer)
     }
 
     /// The body as a whole.
     fn whole(&self) -> Span {
-        self.profile.merged.get("body").map_or_else(|| self.profile.name_span(), Merged::key_span)
+        self.profile
+            .merged
+            .get("body")
+            .map_or_else(|| self.profile.name_span(), Merged::key_span)
     }
 }
 
@@ -275,8 +341,8 @@ struct Literal {
     overrode: Vec<Span>,
 }
 
-/// The deepest member on the way to a pointer. A table that a child opens again stands where it begins, as far up as files are of the
-/// same layer.
+/// The deepest member on the way to a pointer. A table that a child opens again stands where it
+/// begins, as far up as files are of the same layer.
 fn literal_in(
     table: &MergedTable<'_>,
     tokens: &[String],
@@ -285,25 +351,42 @@ fn literal_in(
 ) -> Option<Literal> {
     let (first, rest) = tokens.split_first()?;
     let merged = table.get(first)?;
-    let deeper = merged.table().filter(|_| !rest.is_empty()).and_then(|inner| literal_in(inner, rest, splices, layer));
+    let deeper = merged
+        .table()
+        .filter(|_| !rest.is_empty())
+        .and_then(|inner| literal_in(inner, rest, splices, layer));
     let begun = merged.beginning(|file| layer(file) == layer(merged.file));
-    Some(deeper.unwrap_or_else(|| match rest {
-        [] => Literal {
-            key: Some(Span::new(begun.file, begun.key.span.clone())),
-            value: Span::new(begun.file, begun.node.span.clone()),
-            nearest: merged.span(),
-            overrode: merged.overrode.iter().map(|level| Span::new(level.file, level.node.span.clone())).collect(),
-        },
-        rest => element(begun.file, begun.node, rest, splices),
+    Some(deeper.unwrap_or_else(|| {
+        match rest {
+            [] => Literal {
+                key: Some(Span::new(begun.file, begun.key.span.clone())),
+                value: Span::new(begun.file, begun.node.span.clone()),
+                nearest: merged.span(),
+                overrode: merged
+                    .overrode
+                    .iter()
+                    .map(|level| Span::new(level.file, level.node.span.clone()))
+                    .collect(),
+            },
+            rest => element(begun.file, begun.node, rest, splices),
+        }
     }))
 }
 
 fn element(file: FileId, node: &Node, tokens: &[String], splices: &SpliceIndex<'_>) -> Literal {
-    let child = tokens.split_first().and_then(|(first, rest)| match &node.kind {
-        Kind::Array(_) => Some((None, splices.element(file, node, first.parse().ok()?)?, rest)),
-        Kind::Table(table) => table.entry(first).map(|(key, node)| (Some(key), node, rest)),
-        _ => None,
-    });
+    let child = tokens
+        .split_first()
+        .and_then(|(first, rest)| match &node.kind {
+            Kind::Array(_) => Some((
+                None,
+                splices.element(file, node, first.parse().ok()?)?,
+                rest,
+            )),
+            Kind::Table(table) => table
+                .entry(first)
+                .map(|(key, node)| (Some(key), node, rest)),
+            _ => None,
+        });
     match child {
         Some((key, node, [])) => Literal {
             key: key.map(|key| Span::new(file, key.span.clone())),
@@ -314,7 +397,12 @@ fn element(file: FileId, node: &Node, tokens: &[String], splices: &SpliceIndex<'
         Some((_, node, rest)) => element(file, node, rest, splices),
         None => {
             let value = Span::new(file, node.span.clone());
-            Literal { key: None, value, nearest: value, overrode: Vec::new() }
+            Literal {
+                key: None,
+                value,
+                nearest: value,
+                overrode: Vec::new(),
+            }
         }
     }
 }
@@ -323,7 +411,11 @@ fn cache_plan(profile: &ResolvedProfile<'_>, wire: WireFormat) -> Option<CachePl
     if !profile.is_on("cache_prompt") || !wire.has_cache_breakpoints() {
         return None;
     }
-    let breakpoints = profile.strings("cache_breakpoints").into_iter().filter_map(Breakpoint::from_name).collect();
+    let breakpoints = profile
+        .strings("cache_breakpoints")
+        .into_iter()
+        .filter_map(Breakpoint::from_name)
+        .collect();
     let ttl = match profile.string("cache_ttl").map(|ttl| ttl.value) {
         Some("1h") => CacheTtl::OneHour,
         _ => CacheTtl::FiveMinutes,
@@ -343,8 +435,13 @@ fn walk_table(table: &MergedTable<'_>, visit: &mut impl FnMut(&str, Span)) {
 fn walk_node(file: FileId, node: &Node, visit: &mut impl FnMut(&str, Span)) {
     match &node.kind {
         Kind::String(text) if is_template(text) => visit(text, Span::new(file, node.span.clone())),
-        Kind::Array(elements) => elements.iter().for_each(|element| walk_node(file, element, visit)),
-        Kind::Table(table) => table.entries.iter().for_each(|(_, node)| walk_node(file, node, visit)),
+        Kind::Array(elements) => elements
+            .iter()
+            .for_each(|element| walk_node(file, element, visit)),
+        Kind::Table(table) => table
+            .entries
+            .iter()
+            .for_each(|(_, node)| walk_node(file, node, visit)),
         _ => {}
     }
 }
@@ -374,12 +471,16 @@ fn node_part(file: FileId, node: &Node, find: &mut Find<'_>) -> Option<Part> {
         Kind::Boolean(value) => Part::Constant((*value).into()),
         Kind::Datetime(_) => return None,
         Kind::Array(elements) => {
-            let parts = elements.iter().map(|element| node_part(file, element, find));
+            let parts = elements
+                .iter()
+                .map(|element| node_part(file, element, find));
             Part::array(parts.collect::<Option<_>>()?)
         }
         Kind::Table(table) => {
             let parts = table.entries.iter();
-            let parts = parts.map(|(key, node)| Some((Arc::from(key.name.as_str()), node_part(file, node, find)?)));
+            let parts = parts.map(|(key, node)| {
+                Some((Arc::from(key.name.as_str()), node_part(file, node, find)?))
+            });
             Part::table(parts.collect::<Option<_>>()?)
         }
     })
@@ -394,17 +495,22 @@ impl Part {
     }
 
     fn table(parts: Vec<(Arc<str>, Part)>) -> Part {
-        match parts.iter().all(|(_, part)| matches!(part, Part::Constant(_))) {
+        match parts
+            .iter()
+            .all(|(_, part)| matches!(part, Part::Constant(_)))
+        {
             true => {
-                let members =
-                    parts.into_iter().filter_map(|(key, part)| Some((key.to_string(), part.into_constant()?)));
+                let members = parts
+                    .into_iter()
+                    .filter_map(|(key, part)| Some((key.to_string(), part.into_constant()?)));
                 Part::Constant(Value::Object(members.collect()))
             }
             false => Part::Table(parts),
         }
     }
 
-    /// Makes a constant one value of all bodies; those of all agents that take it over, if it is not of this agent's own profile.
+    /// Makes a constant one value of all bodies; those of all agents that take it over, if it is
+    /// not of this agent's own profile.
     fn share(&mut self, memory: Option<&Memory>) {
         if let Part::Constant(value) = self {
             let value = value.take();
@@ -423,15 +529,18 @@ impl Part {
     }
 }
 
-/// Findings about the settings of one agent; inherited mistakes are reported where they were made. `false` if the
-/// agent cannot be used, also if somebody else reports why.
+/// Findings about the settings of one agent; inherited mistakes are reported where they were made.
+/// `false` if the agent cannot be used, also if somebody else reports why.
 fn check_settings(
     repo: &Repo,
     profile: &ResolvedProfile<'_>,
     suggestions: &mut Suggestions,
     findings: &mut Vec<Diagnostic>,
 ) -> bool {
-    let (Some(name), Some(endpoint)) = (profile.string("provider_instance"), profile.string("endpoint")) else {
+    let (Some(name), Some(endpoint)) = (
+        profile.string("provider_instance"),
+        profile.string("endpoint"),
+    ) else {
         return false;
     };
     if profile.body().is_none() {
@@ -446,60 +555,109 @@ fn check_settings(
         let help = suggestions
             .did_you_mean(name.value, known.clone())
             .unwrap_or_else(|| format!("known instances: {}", listed(known)));
-        findings.push(Diagnostic::new(&provider_rules::UNKNOWN_INSTANCE, name.span, message).help(help));
+        findings.push(
+            Diagnostic::new(&provider_rules::UNKNOWN_INSTANCE, name.span, message).help(help),
+        );
         return false;
     };
-    let Some(api) = ClientApi::from_name(&instance.client_api.value) else { return false };
+    let Some(api) = ClientApi::from_name(&instance.client_api.value) else {
+        return false;
+    };
     check_api(profile, api, api.wire(endpoint.value), findings);
     let doubled = doubled_path((instance, name.span), &endpoint);
     let is_new_instance = level(name.span, profile) < level(endpoint.span, profile);
     findings.extend(doubled.or_else(|| {
         let finding = unserved(instance, api, &endpoint)?;
-        Some(if is_new_instance { finding.told_at(name.span, "this is inherited") } else { finding })
+        Some(if is_new_instance {
+            finding.told_at(name.span, "this is inherited")
+        } else {
+            finding
+        })
     }));
     true
 }
 
 /// Where an instance is named anew below an endpoint, the instance is what does not fit.
 fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
-    profile.chain.iter().position(|level| level.file == span.file)
+    profile
+        .chain
+        .iter()
+        .position(|level| level.file == span.file)
 }
 
-/// The finding of an endpoint that begins with what the URL of the instance ends with; with the place that names the instance.
-fn doubled_path((instance, named): (&Instance, Span), endpoint: &Spanned<&str>) -> Option<Diagnostic> {
+/// The finding of an endpoint that begins with what the URL of the instance ends with; with the
+/// place that names the instance.
+fn doubled_path(
+    (instance, named): (&Instance, Span),
+    endpoint: &Spanned<&str>,
+) -> Option<Diagnostic> {
     let path = UrlParts::of(&instance.url.value).path();
-    let last = path.trim_end_matches('/').rsplit('/').next().filter(|last| !last.is_empty())?;
-    let rest = endpoint.value.trim_start_matches('/').strip_prefix(last)?.strip_prefix('/')?;
-    let message = format!("the path of the request has `{}` twice", crate::text::cut(last, 40));
+    let last = path
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .filter(|last| !last.is_empty())?;
+    let rest = endpoint
+        .value
+        .trim_start_matches('/')
+        .strip_prefix(last)?
+        .strip_prefix('/')?;
+    let message = format!(
+        "the path of the request has `{}` twice",
+        crate::text::cut(last, 40)
+    );
     let finding = Diagnostic::new(&provider_rules::DOUBLED_PATH, endpoint.span, message);
     let finding = finding.related(instance.url.span, "the URL ends with it already");
     let finding = match named.file == endpoint.span.file {
         true => finding,
         false => finding.related(named, "the instance is named here"),
     };
-    Some(finding.help(format!("write `endpoint = \"{}\"`", crate::text::cut(rest, 80))))
+    Some(finding.help(format!(
+        "write `endpoint = \"{}\"`",
+        crate::text::cut(rest, 80)
+    )))
 }
 
-/// The finding of an endpoint that no server of the client API answers. A gateway may have paths of its own: there only a slip counts.
+/// The finding of an endpoint that no server of the client API answers. A gateway may have paths of
+/// its own: there only a slip counts.
 fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let known = api.endpoints();
-    let path = endpoint.value.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+    let path = endpoint
+        .value
+        .split(['?', '#'])
+        .next()
+        .unwrap_or_default()
+        .trim_matches('/');
     let ends_with = |served: &&str| {
-        path == *served || path.strip_suffix(*served).is_some_and(|before| before.ends_with(['/', ':']))
+        path == *served
+            || path
+                .strip_suffix(*served)
+                .is_some_and(|before| before.ends_with(['/', ':']))
     };
     if known.iter().any(ends_with) {
         return None;
     }
-    let slip = known.iter().find(|endpoint| is_misspelling(end(parts(endpoint), path), endpoint));
+    let slip = known
+        .iter()
+        .find(|endpoint| is_misspelling(end(parts(endpoint), path), endpoint));
     let mut others = ClientApi::ALL.into_iter().filter(|other| *other != api);
     let other = others.find(|other| other.endpoints().iter().any(ends_with));
     let is_official = Server::by_host(UrlParts::of(&instance.url.value).host()).is_some();
     let help = match (slip, other) {
         (Some(slip), _) => {
-            format!("did you mean `{}{slip}`?", path.strip_suffix(end(parts(slip), path)).unwrap_or_default())
+            format!(
+                "did you mean `{}{slip}`?",
+                path.strip_suffix(end(parts(slip), path))
+                    .unwrap_or_default()
+            )
         }
         (None, Some(other)) => {
-            format!("it takes bodies of the client API {}; that of {} is `{}`", other.name(), api.name(), known[0])
+            format!(
+                "it takes bodies of the client API {}; that of {} is `{}`",
+                other.name(),
+                api.name(),
+                known[0]
+            )
         }
         (None, None) if is_official => format!("the endpoint of {} is `{}`", api.name(), known[0]),
         (None, None) => return None,
@@ -518,23 +676,51 @@ fn parts(endpoint: &str) -> usize {
 }
 
 fn end(parts: usize, path: &str) -> &str {
-    let start = path.rmatch_indices(['/', ':']).nth(parts - 1).map_or(0, |(at, _)| at + 1);
+    let start = path
+        .rmatch_indices(['/', ':'])
+        .nth(parts - 1)
+        .map_or(0, |(at, _)| at + 1);
     &path[start..]
 }
 
-fn check_api(profile: &ResolvedProfile<'_>, api: ClientApi, wire: WireFormat, findings: &mut Vec<Diagnostic>) {
+fn check_api(
+    profile: &ResolvedProfile<'_>,
+    api: ClientApi,
+    wire: WireFormat,
+    findings: &mut Vec<Diagnostic>,
+) {
     for capability in [Capability::Tools, Capability::Thinking] {
-        let Some(switch) = profile.switch(capability.key()).filter(|switch| switch.value) else { continue };
+        let Some(switch) = profile
+            .switch(capability.key())
+            .filter(|switch| switch.value)
+        else {
+            continue;
+        };
         if !api.can(wire, capability) {
             let (api, wire) = (api.name(), wire.name());
-            let message = format!("`{}` is on, but {api} cannot do {} ({wire})", capability.key(), capability.name());
-            let finding = Diagnostic::new(&provider_rules::CAPABILITY, switch.span, &*message).in_sense(Some(message));
-            findings.push(finding.help(format!("write `{} = false`, or use another provider", capability.key())));
+            let message = format!(
+                "`{}` is on, but {api} cannot do {} ({wire})",
+                capability.key(),
+                capability.name()
+            );
+            let finding = Diagnostic::new(&provider_rules::CAPABILITY, switch.span, &*message)
+                .in_sense(Some(message));
+            findings.push(finding.help(format!(
+                "write `{} = false`, or use another provider",
+                capability.key()
+            )));
         }
     }
-    if let Some(cache) = profile.switch("cache_prompt").filter(|it| it.value && !wire.has_cache_breakpoints()) {
+    if let Some(cache) = profile
+        .switch("cache_prompt")
+        .filter(|it| it.value && !wire.has_cache_breakpoints())
+    {
         let message = format!("`cache_prompt` has no effect with {}", wire.name());
-        let finding = Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, &*message).in_sense(Some(message));
-        findings.push(finding.help("remove it; what is inherited is switched off with `cache_prompt = false`"));
+        let finding = Diagnostic::new(&provider_rules::NO_PROMPT_CACHE, cache.span, &*message)
+            .in_sense(Some(message));
+        findings.push(
+            finding
+                .help("remove it; what is inherited is switched off with `cache_prompt = false`"),
+        );
     }
 }

@@ -12,7 +12,8 @@ use crate::memory::{Identity, Question};
 use crate::render::{Rendered, TemplateId};
 use crate::repo::LayerKind;
 
-/// The whole system prompt of a request. What is made of it is made once: it is part of the key of everything that reads it.
+/// The whole system prompt of a request. What is made of it is made once: it is part of the key of
+/// everything that reads it.
 #[derive(Debug, Clone)]
 pub struct SystemPrompt(Arc<Known>);
 
@@ -28,7 +29,11 @@ impl SystemPrompt {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let (hash, text) = (hasher.finish(), text.into());
-        SystemPrompt(Arc::new(Known { hash, text, escaped: OnceLock::new() }))
+        SystemPrompt(Arc::new(Known {
+            hash,
+            text,
+            escaped: OnceLock::new(),
+        }))
     }
 
     /// The text.
@@ -44,7 +49,8 @@ impl SystemPrompt {
     /// The text as it stands in a JSON string.
     pub(super) fn escaped(&self) -> &str {
         self.0.escaped.get_or_init(|| {
-            let json = serde_json::to_string(self.as_str()).expect("a string serialises into memory");
+            let json =
+                serde_json::to_string(self.as_str()).expect("a string serialises into memory");
             json[1..json.len() - 1].into()
         })
     }
@@ -52,7 +58,8 @@ impl SystemPrompt {
 
 impl PartialEq for SystemPrompt {
     fn eq(&self, other: &SystemPrompt) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.text == other.0.text)
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.hash == other.0.hash && self.0.text == other.0.text)
     }
 }
 
@@ -75,15 +82,26 @@ impl Hash for SystemPrompt {
 /// The system prompt of a request, and what it costs; `None` if it is blank.
 pub(crate) type Prompt = Costed<Result<Option<SystemPrompt>, Box<Diagnostic>>>;
 
-/// Asks for the system prompt of a conversation: by the agent's own part, and the layer whose files that sees.
+/// Asks for the system prompt of a conversation: by the agent's own part, and the layer whose files
+/// that sees.
 #[derive(PartialEq, Eq, Hash)]
-pub(super) struct PromptOf(pub(super) Identity, pub(super) Option<TemplateId>, pub(super) LayerKind);
+pub(super) struct PromptOf(
+    pub(super) Identity,
+    pub(super) Option<TemplateId>,
+    pub(super) LayerKind,
+);
 
 impl Question for PromptOf {
     type Answer = Prompt;
 
     fn weight(&self, answer: &Prompt) -> usize {
-        HOLDER + answer.result.iter().flatten().map(SystemPrompt::weight).sum::<usize>()
+        HOLDER
+            + answer
+                .result
+                .iter()
+                .flatten()
+                .map(SystemPrompt::weight)
+                .sum::<usize>()
     }
 }
 
@@ -108,13 +126,25 @@ type OwnPart = Costed<Result<String, Box<Diagnostic>>>;
 
 impl KnownPrompts {
     /// The agent's own part, rendered once if it is constant. `most` is what its steps may cost.
-    pub(super) fn own(&self, is_constant: bool, most: u64, render: impl FnOnce() -> Rendered) -> OwnPart {
+    pub(super) fn own(
+        &self,
+        is_constant: bool,
+        most: u64,
+        render: impl FnOnce() -> Rendered,
+    ) -> OwnPart {
         if let Some(known) = self.constant.get().filter(|known| known.steps < most) {
-            return Costed { result: Ok(known.text.clone()), cost: known.cost };
+            return Costed {
+                result: Ok(known.text.clone()),
+                cost: known.cost,
+            };
         }
         let Rendered { text, cost, steps } = render();
         if let (true, Ok(text)) = (is_constant, &text) {
-            self.constant.get_or_init(|| Constant { text: text.clone(), cost, steps });
+            self.constant.get_or_init(|| Constant {
+                text: text.clone(),
+                cost,
+                steps,
+            });
         }
         Costed { result: text, cost }
     }
@@ -140,7 +170,8 @@ pub(super) struct Placeholder {
 
 /// How often the mark stands in the placeholder: about as long as a usual prompt.
 const MARKS: usize = 16;
-/// At both ends of the placeholder: what JSON has to escape, and so what is not escaped as JSON gives no JSON.
+/// At both ends of the placeholder: what JSON has to escape, and so what is not escaped as JSON
+/// gives no JSON.
 const EDGE: char = '\u{1}';
 
 /// The text that stands for an agent's own system prompt in values that several bodies share.
@@ -148,7 +179,8 @@ pub(crate) fn stand_in() -> &'static str {
     placeholder().as_str()
 }
 
-/// The placeholder. Nobody who writes a repository can know it, and nothing that is made with it holds it in the end.
+/// The placeholder. Nobody who writes a repository can know it, and nothing that is made with it
+/// holds it in the end.
 pub(super) fn placeholder() -> &'static Placeholder {
     static PLACEHOLDER: OnceLock<Placeholder> = OnceLock::new();
     PLACEHOLDER.get_or_init(|| {
@@ -156,7 +188,12 @@ pub(super) fn placeholder() -> &'static Placeholder {
         let prompt = SystemPrompt::new(format!("{EDGE}{}{EDGE}", mark.repeat(MARKS)));
         let finder = memmem::Finder::new(prompt.as_str()).into_owned();
         let escaped_finder = memmem::Finder::new(prompt.escaped()).into_owned();
-        Placeholder { prompt, mark, finder, escaped_finder }
+        Placeholder {
+            prompt,
+            mark,
+            finder,
+            escaped_finder,
+        }
     })
 }
 
@@ -171,9 +208,12 @@ impl Placeholder {
         memmem::find_iter(text.as_bytes(), self.core()).collect()
     }
 
-    /// Returns `true` if a range of a text, of which it was `found` at some places, holds a part of it.
+    /// Returns `true` if a range of a text, of which it was `found` at some places, holds a part of
+    /// it.
     pub(super) fn is_in(&self, range: &Range<usize>, found: &[usize]) -> bool {
-        found.iter().any(|&at| at < range.end && at + self.core().len() > range.start)
+        found
+            .iter()
+            .any(|&at| at < range.end && at + self.core().len() > range.start)
     }
 
     /// Returns what is before, between and behind it in a text; `None` if it is not there.

@@ -1,7 +1,8 @@
 //! Who wrote each value of a body: literals of profiles, templates, provider steps.
 //!
-//! Input: a body, and everything that it was made from. Assembly and the provider steps leave behind what they did
-//! ([`Splice`](super::Splice), [`Steps`]); what templates wrote is recorded once per template, when somebody asks for a place in it.
+//! Input: a body, and everything that it was made from. Assembly and the provider steps leave
+//! behind what they did ([`Splice`](super::Splice), [`Steps`]); what templates wrote is recorded
+//! once per template, when somebody asks for a place in it.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -101,9 +102,11 @@ pub(crate) struct Provenance {
     pub(crate) data: Option<Arc<Pointer>>,
     /// Of an object or a list that a tag wrote, the first value of the conversation in it.
     pub(crate) holds: Option<Arc<Pointer>>,
-    /// The first values of the conversation in a text that was joined of several, if it does not begin with one.
+    /// The first values of the conversation in a text that was joined of several, if it does not
+    /// begin with one.
     pub(crate) parts: Vec<Arc<Pointer>>,
-    /// The value of the conversation that a tag wrote as a part of a larger one, and whether its key is the place.
+    /// The value of the conversation that a tag wrote as a part of a larger one, and whether its
+    /// key is the place.
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
     /// The same of literals in templates, which stand elsewhere than the tag that wrote them.
     pub(crate) literals: Vec<Span>,
@@ -134,7 +137,9 @@ impl Provenance {
 
     /// Returns `true` if the system prompt wrote it.
     fn is_prompt(&self) -> bool {
-        self.data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_prompt"))
+        self.data
+            .as_ref()
+            .is_some_and(|path| path.tokens().next().as_deref() == Some("system_prompt"))
     }
 }
 
@@ -150,8 +155,8 @@ pub(crate) struct Record<'a> {
     recorded: Vec<Recorded>,
     /// The same with the placeholder instead of the system prompt.
     hollow: Vec<Recorded>,
-    /// Of values that one tag wrote, by what followed it and where they begin, which value of the conversation each is: thousands
-    /// of places may be in one.
+    /// Of values that one tag wrote, by what followed it and where they begin, which value of the
+    /// conversation each is: thousands of places may be in one.
     taken_over: RefCell<HashMap<(Identity, usize), Option<TakenOver>>>,
 }
 
@@ -180,8 +185,8 @@ struct Text {
     tree: Tree,
 }
 
-/// Asks what wrote a place in what a template gave, if that can be told for all agents: a mistake in a shared template is found in the
-/// bodies of all of them.
+/// Asks what wrote a place in what a template gave, if that can be told for all agents: a mistake
+/// in a shared template is found in the bodies of all of them.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
     fragment: FragmentOf,
@@ -195,7 +200,11 @@ impl Question for PlaceOf {
     fn weight(&self, answer: &Option<Provenance>) -> usize {
         8 * HOLDER
             + FragmentOf::weight(&self.fragment)
-            + answer.iter().flat_map(|place| &place.excerpt).map(Excerpt::len).sum::<usize>()
+            + answer
+                .iter()
+                .flat_map(|place| &place.excerpt)
+                .map(Excerpt::len)
+                .sum::<usize>()
     }
 }
 
@@ -219,7 +228,18 @@ impl<'a> Record<'a> {
         let (recorded, hollow) = (empty(body), empty(body));
         let (splices, prompt) = (SpliceIndex::new(body.splices()), OnceCell::new());
         let taken_over = RefCell::default();
-        Record { plan, sources, renderer, request, body, splices, prompt, recorded, hollow, taken_over }
+        Record {
+            plan,
+            sources,
+            renderer,
+            request,
+            body,
+            splices,
+            prompt,
+            recorded,
+            hollow,
+            taken_over,
+        }
     }
 
     /// The body.
@@ -248,9 +268,14 @@ impl<'a> Record<'a> {
         match self.owner(pointer) {
             Owner::Step(step, source) => {
                 let setting = self.plan.setting(step.setting());
-                let place =
-                    Provenance::at(setting.unwrap_or_else(|| self.plan.literal(pointer, target, &self.splices)));
-                Provenance { data: source.map(Arc::new), is_in_data: true, ..place }
+                let place = Provenance::at(
+                    setting.unwrap_or_else(|| self.plan.literal(pointer, target, &self.splices)),
+                );
+                Provenance {
+                    data: source.map(Arc::new),
+                    is_in_data: true,
+                    ..place
+                }
             }
             // A key beside a template stands in the profile, whatever the template writes.
             Owner::Splice(_, _, inner) if target == KeyOrValue::Key && inner.parent().is_none() => {
@@ -272,12 +297,17 @@ impl<'a> Record<'a> {
             let text: String = serde_json::from_str(written.text.get(span.clone())?).ok()?;
             let before = json::escaped_len(text.get(..from)?);
             let start = (span.start + 1 + before).min(span.end);
-            Some(self.place_of((written, self.whole(index)?), start..(start + 1).min(span.end), splice))
+            Some(self.place_of(
+                (written, self.whole(index)?),
+                start..(start + 1).min(span.end),
+                splice,
+            ))
         };
         found().unwrap_or_else(|| self.place(pointer, KeyOrValue::Value))
     }
 
-    /// As [`Record::place`], but of what a template rendered only the template: for the rest of many pointers.
+    /// As [`Record::place`], but of what a template rendered only the template: for the rest of
+    /// many pointers.
     pub(crate) fn rough_place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
             Owner::Splice(_, splice, _) => Provenance::at(splice.literal),
@@ -291,15 +321,26 @@ impl<'a> Record<'a> {
             Owner::Step(step, source) => {
                 let is_cache = matches!(step, ProviderStep::Cache | ProviderStep::CacheTtl);
                 let placed_by = self.plan.setting("cache_breakpoints").filter(|_| is_cache);
-                Author::Step { step, setting: self.plan.setting(step.setting()), placed_by, source }
+                Author::Step {
+                    step,
+                    setting: self.plan.setting(step.setting()),
+                    placed_by,
+                    source,
+                }
             }
             Owner::Splice(index, splice, inner) => {
                 let written = || {
                     let text = self.text(index)?;
                     let range = inside(text, &text.tree.locate(&inner)?.span);
-                    Some(self.renderer.written(self.sources, self.whole(index)?, range))
+                    Some(
+                        self.renderer
+                            .written(self.sources, self.whole(index)?, range),
+                    )
                 };
-                Author::Template { literal: splice.literal, written: written().unwrap_or_default() }
+                Author::Template {
+                    literal: splice.literal,
+                    written: written().unwrap_or_default(),
+                }
             }
             Owner::Literal(at) => {
                 let (span, overrode) = self.plan.levels(&at, &self.splices);
@@ -314,7 +355,12 @@ impl<'a> Record<'a> {
             Owner::Step(..) => None,
             Owner::Splice(index, _, inner) if inner.parent().is_some() => {
                 let range = range_of(self.text(index)?, &inner, KeyOrValue::Key)?;
-                Some(self.renderer.written(self.sources, self.whole(index)?, range).first()?.span)
+                Some(
+                    self.renderer
+                        .written(self.sources, self.whole(index)?, range)
+                        .first()?
+                        .span,
+                )
             }
             Owner::Splice(..) => Some(self.plan.literal(pointer, KeyOrValue::Key, &self.splices)),
             Owner::Literal(at) => Some(self.plan.literal(&at, KeyOrValue::Key, &self.splices)),
@@ -324,12 +370,31 @@ impl<'a> Record<'a> {
     /// The provider steps that added something to the value at a pointer, each with its setting.
     pub(crate) fn added(&self, pointer: &Pointer) -> Vec<(ProviderStep, Option<Span>)> {
         let steps = self.body.steps();
-        let model = steps.has_model.then(|| (ProviderStep::Model, Pointer::root().member("model")));
-        let tools = steps.tools_behind.map(|own| (ProviderStep::Tools, Pointer::root().member("tools").element(own)));
-        let mark = steps.marks.iter().map(|mark| (ProviderStep::Cache, mark.pointer()));
-        let is_inside = |at: &Pointer| at.parent().is_some_and(|parent| parent.below(pointer).is_some());
-        let inside = model.into_iter().chain(tools).chain(mark).filter(|(_, at)| is_inside(at));
-        let mut added: Vec<_> = inside.map(|(step, _)| (step, self.plan.setting(step.setting()))).collect();
+        let model = steps
+            .has_model
+            .then(|| (ProviderStep::Model, Pointer::root().member("model")));
+        let tools = steps.tools_behind.map(|own| {
+            (
+                ProviderStep::Tools,
+                Pointer::root().member("tools").element(own),
+            )
+        });
+        let mark = steps
+            .marks
+            .iter()
+            .map(|mark| (ProviderStep::Cache, mark.pointer()));
+        let is_inside = |at: &Pointer| {
+            at.parent()
+                .is_some_and(|parent| parent.below(pointer).is_some())
+        };
+        let inside = model
+            .into_iter()
+            .chain(tools)
+            .chain(mark)
+            .filter(|(_, at)| is_inside(at));
+        let mut added: Vec<_> = inside
+            .map(|(step, _)| (step, self.plan.setting(step.setting())))
+            .collect();
         added.dedup();
         added
     }
@@ -338,14 +403,19 @@ impl<'a> Record<'a> {
     pub(crate) fn branches(&self) -> Vec<Span> {
         let recorded = (0..self.recorded.len()).filter_map(|index| self.whole(index));
         let recordings = recorded.chain(self.prompt().map(|prompt| &**prompt));
-        recordings.flat_map(|recording| self.renderer.branches(self.sources, recording)).collect()
+        recordings
+            .flat_map(|recording| self.renderer.branches(self.sources, recording))
+            .collect()
     }
 
-    /// Where templates write what holds values together: brackets, braces and commas, each with the list or object that it is of.
+    /// Where templates write what holds values together: brackets, braces and commas, each with the
+    /// list or object that it is of.
     pub(crate) fn structure(&self) -> Vec<(Pointer, Span)> {
         let mut found = Vec::new();
         for (index, splice) in self.body.splices().iter().enumerate() {
-            let (Some(text), Some(recording)) = (self.text(index), self.whole(index)) else { continue };
+            let (Some(text), Some(recording)) = (self.text(index), self.whole(index)) else {
+                continue;
+            };
             let mut gaps = Vec::new();
             text.tree.gaps(&splice.pointer, &mut gaps);
             for (pointer, gap) in gaps {
@@ -360,9 +430,14 @@ impl<'a> Record<'a> {
 
     /// Where the model of the request is named; `None` if the caller names it, or nobody does.
     pub(crate) fn model_named_at(&self, repo: &Repo) -> Option<Span> {
-        let is_given = self.request.model.is_some_and(|model| !model.trim().is_empty());
+        let is_given = self
+            .request
+            .model
+            .is_some_and(|model| !model.trim().is_empty());
         let of_client = || repo.models.get(self.plan.name()).map(|entry| entry.span);
-        (!is_given).then(|| of_client().or_else(|| self.plan.setting(ProviderStep::Model.setting()))).flatten()
+        (!is_given)
+            .then(|| of_client().or_else(|| self.plan.setting(ProviderStep::Model.setting())))
+            .flatten()
     }
 
     fn owner(&self, pointer: &Pointer) -> Owner<'_> {
@@ -384,7 +459,10 @@ impl<'a> Record<'a> {
             && let Some(inner) = pointer.below(&Pointer::root().member("tools"))
             && is_injected(own, &inner)
         {
-            return Owner::Step(ProviderStep::Tools, tool_source(self.plan.wire, own, &inner));
+            return Owner::Step(
+                ProviderStep::Tools,
+                tool_source(self.plan.wire, own, &inner),
+            );
         }
         match self.splices.around(&pointer) {
             Some((index, splice, inner)) => Owner::Splice(index, splice, inner),
@@ -393,18 +471,40 @@ impl<'a> Record<'a> {
     }
 
     /// A place in what a template wrote; other agents may have asked already.
-    fn remembered(&self, index: usize, splice: &Splice, inner: &Pointer, target: KeyOrValue) -> Provenance {
+    fn remembered(
+        &self,
+        index: usize,
+        splice: &Splice,
+        inner: &Pointer,
+        target: KeyOrValue,
+    ) -> Provenance {
         let find = || self.own_place(index, splice, inner, target);
         let place = |prompt: Option<&SystemPrompt>| {
-            let fragment = self.plan.fragment_of(self.renderer, self.request, splice.template, prompt);
-            PlaceOf { fragment, inner: inner.clone(), target }
+            let fragment =
+                self.plan
+                    .fragment_of(self.renderer, self.request, splice.template, prompt);
+            PlaceOf {
+                fragment,
+                inner: inner.clone(),
+                target,
+            }
         };
         let prompt = self.system_prompt();
         let known = match self.request.memory {
-            Some(memory) if prompt.is_some() && self.plan.splices(self.renderer, splice.template) => {
-                memory.ask(place(Some(placeholder())), || self.hollow_place(index, splice, inner, target)).or_else(find)
+            Some(memory)
+                if prompt.is_some() && self.plan.splices(self.renderer, splice.template) =>
+            {
+                memory
+                    .ask(place(Some(placeholder())), || {
+                        self.hollow_place(index, splice, inner, target)
+                    })
+                    .or_else(find)
             }
-            Some(memory) if self.plan.shares(self.renderer, splice.template, prompt.as_ref()) => {
+            Some(memory)
+                if self
+                    .plan
+                    .shares(self.renderer, splice.template, prompt.as_ref()) =>
+            {
                 memory.ask(place(prompt.as_ref()), find)
             }
             _ => find(),
@@ -412,45 +512,91 @@ impl<'a> Record<'a> {
         known.unwrap_or_else(|| Provenance::at(splice.literal))
     }
 
-    /// A place in what a template wrote for this prompt. Who wrote the prompt is asked only where the prompt stands.
-    fn own_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: KeyOrValue) -> Option<Provenance> {
+    /// A place in what a template wrote for this prompt. Who wrote the prompt is asked only where
+    /// the prompt stands.
+    fn own_place(
+        &self,
+        index: usize,
+        splice: &Splice,
+        inner: &Pointer,
+        target: KeyOrValue,
+    ) -> Option<Provenance> {
         let text = self.text(index)?;
         let range = range_of(text, inner, target)?;
         let prompt = self.system_prompt();
-        let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
-        let apart = self.recorded[index].apart.get_or_init(|| self.follow(splice, &input, None));
+        let input = self
+            .plan
+            .input(self.renderer, self.request, prompt.as_ref());
+        let apart = self.recorded[index]
+            .apart
+            .get_or_init(|| self.follow(splice, &input, None));
         let place = |recording| {
             let place = self.place_of((text, recording), range.clone(), splice);
             self.with_member(place, (text, recording), (inner, target), &range)
         };
-        Some(place(apart)).filter(|place| !place.is_prompt()).or_else(|| Some(place(self.whole(index)?)))
+        Some(place(apart))
+            .filter(|place| !place.is_prompt())
+            .or_else(|| Some(place(self.whole(index)?)))
     }
 
-    /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside it.
-    fn hollow_place(&self, index: usize, splice: &Splice, inner: &Pointer, target: KeyOrValue) -> Option<Provenance> {
-        let (hollow, input) = (&self.hollow[index], self.plan.input(self.renderer, self.request, Some(placeholder())));
-        let text = hollow.text.get_or_init(|| self.written(splice, &input)).as_ref()?;
+    /// A place as it is for any system prompt; `None` if the prompt wrote it, or is shown beside
+    /// it.
+    fn hollow_place(
+        &self,
+        index: usize,
+        splice: &Splice,
+        inner: &Pointer,
+        target: KeyOrValue,
+    ) -> Option<Provenance> {
+        let (hollow, input) = (
+            &self.hollow[index],
+            self.plan
+                .input(self.renderer, self.request, Some(placeholder())),
+        );
+        let text = hollow
+            .text
+            .get_or_init(|| self.written(splice, &input))
+            .as_ref()?;
         let range = range_of(text, inner, target)?;
         let shown = excerpt::shown(&range);
-        let recording = hollow.apart.get_or_init(|| self.follow(splice, &input, None));
+        let recording = hollow
+            .apart
+            .get_or_init(|| self.follow(splice, &input, None));
         let place = self.place_of((text, recording), range.clone(), splice);
         let place = self.with_member(place, (text, recording), (inner, target), &range);
-        let is_apart = !place.is_prompt() && !placeholder().is_in(&shown, &placeholder().found_in(&text.text));
+        let is_apart =
+            !place.is_prompt() && !placeholder().is_in(&shown, &placeholder().found_in(&text.text));
         is_apart.then_some(place)
     }
 
-    fn place_of(&self, (text, recording): (&Text, &Recording), range: Range<usize>, splice: &Splice) -> Provenance {
+    fn place_of(
+        &self,
+        (text, recording): (&Text, &Recording),
+        range: Range<usize>,
+        splice: &Splice,
+    ) -> Provenance {
         let written = |range| self.renderer.written(self.sources, recording, range);
         let whole = written(range.clone());
         // A text between literal quotes: what stands between them counts.
-        let runs = if one(&whole) { whole } else { written(inside(text, &range)) };
+        let runs = if one(&whole) {
+            whole
+        } else {
+            written(inside(text, &range))
+        };
         // What stands in a list or an object has places of its own.
         let is_whole = matches!(text.text.as_bytes().get(range.start), Some(b'[' | b'{'));
-        let Some(first) = runs.iter().find(|run| is_whole || run.by != By::Tag).or(runs.first()) else {
+        let Some(first) = runs
+            .iter()
+            .find(|run| is_whole || run.by != By::Tag)
+            .or(runs.first())
+        else {
             return Provenance::at(splice.literal);
         };
-        let mut steps: Vec<(Span, &'static str)> =
-            first.steps.iter().map(|step| (step.span, step.kind.phrase())).collect();
+        let mut steps: Vec<(Span, &'static str)> = first
+            .steps
+            .iter()
+            .map(|step| (step.span, step.kind.phrase()))
+            .collect();
         let is_inside = |span: &Span| splice.literal.contains(*span);
         if !is_inside(&first.span) && !steps.iter().any(|(span, _)| is_inside(span)) {
             steps.push((splice.literal, "rendered for this value"));
@@ -465,20 +611,40 @@ impl<'a> Record<'a> {
             _ => Vec::new(),
         };
         let is_joined = first.by == By::Template && !is_whole;
-        let others = runs.iter().filter(|run| is_joined && is_from_elsewhere(run) && run.span != first.span);
+        let others = runs
+            .iter()
+            .filter(|run| is_joined && is_from_elsewhere(run) && run.span != first.span);
         let literals = others.map(|run| run.span).take(MOST_PARTS).collect();
         let made_of = match &first.by {
             By::Computed(from) => from.first().cloned(),
             _ => None,
         };
         let excerpt = Some(Excerpt::new(&text.text, &range));
-        let is_in_data = data.as_ref().is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
-        let holds = runs.iter().filter(|_| is_whole && first.by == By::Tag).find_map(value_in);
+        let is_in_data = data
+            .as_ref()
+            .is_some_and(|path| path.tokens().next().as_deref() == Some("system_layers"));
+        let holds = runs
+            .iter()
+            .filter(|_| is_whole && first.by == By::Tag)
+            .find_map(value_in);
         let member = None;
-        Provenance { span: first.span, steps, excerpt, data, holds, parts, member, literals, is_in_data, made_of, file }
+        Provenance {
+            span: first.span,
+            steps,
+            excerpt,
+            data,
+            holds,
+            parts,
+            member,
+            literals,
+            is_in_data,
+            made_of,
+            file,
+        }
     }
 
-    /// A place with the value of the conversation that it belongs to, where it is no leaf of one itself.
+    /// A place with the value of the conversation that it belongs to, where it is no leaf of one
+    /// itself.
     fn with_member(
         &self,
         place: Provenance,
@@ -487,12 +653,17 @@ impl<'a> Record<'a> {
         range: &Range<usize>,
     ) -> Provenance {
         let is_leaf = place.data.is_some() || place.file.is_some();
-        let member = if is_leaf { None } else { self.member(recorded, asked, range) };
+        let member = if is_leaf {
+            None
+        } else {
+            self.member(recorded, asked, range)
+        };
         Provenance { member, ..place }
     }
 
-    /// The value of the conversation that stands at a pointer, if a tag wrote it as a part of a larger one: quotes, brackets
-    /// and keys of such a one are the tag's, and only its leaves say where they come from.
+    /// The value of the conversation that stands at a pointer, if a tag wrote it as a part of a
+    /// larger one: quotes, brackets and keys of such a one are the tag's, and only its leaves say
+    /// where they come from.
     fn member(
         &self,
         recorded: (&Text, &Recording),
@@ -501,35 +672,60 @@ impl<'a> Record<'a> {
     ) -> Option<(Arc<Pointer>, KeyOrValue)> {
         let (text, recording) = recorded;
         let start = range.start..range.end.min(range.start + 1);
-        let first = self.renderer.written(self.sources, recording, start).into_iter().next()?;
+        let first = self
+            .renderer
+            .written(self.sources, recording, start)
+            .into_iter()
+            .next()?;
         let value = first.value.filter(|_| first.by == By::Tag)?;
-        let known = self.taken_over.borrow().get(&(recording.id(), value.start)).cloned();
+        let known = self
+            .taken_over
+            .borrow()
+            .get(&(recording.id(), value.start))
+            .cloned();
         let whole = known.unwrap_or_else(|| {
             let found = self.find_taken_over(recorded, inner, value.start);
-            self.taken_over.borrow_mut().insert((recording.id(), value.start), found.clone());
+            self.taken_over
+                .borrow_mut()
+                .insert((recording.id(), value.start), found.clone());
             found
         })?;
-        let at =
-            std::iter::successors(Some(inner.clone()), Pointer::parent).find(|at| text.tree.locate(at).is_some())?;
+        let at = std::iter::successors(Some(inner.clone()), Pointer::parent)
+            .find(|at| text.tree.locate(at).is_some())?;
         let path = whole.path.join(&at.below(&whole.at)?);
-        let target = if at == *inner { target } else { KeyOrValue::Value };
+        let target = if at == *inner {
+            target
+        } else {
+            KeyOrValue::Value
+        };
         Some((Arc::new(path), target))
     }
 
-    /// The value around a pointer that begins at a byte, if all of it was taken over from the conversation.
+    /// The value around a pointer that begins at a byte, if all of it was taken over from the
+    /// conversation.
     fn find_taken_over(
         &self,
         (text, recording): (&Text, &Recording),
         inner: &Pointer,
         start: usize,
     ) -> Option<TakenOver> {
-        let at = std::iter::successors(Some(inner.clone()), Pointer::parent)
-            .find(|at| text.tree.locate(at).is_some_and(|it| it.span.start == start))?;
+        let at = std::iter::successors(Some(inner.clone()), Pointer::parent).find(|at| {
+            text.tree
+                .locate(at)
+                .is_some_and(|it| it.span.start == start)
+        })?;
         let tree = text.tree.locate(&at)?;
-        let runs = self.renderer.written(self.sources, recording, tree.span.clone());
+        let runs = self
+            .renderer
+            .written(self.sources, recording, tree.span.clone());
         // What a template put together has keys of its own.
-        let is_taken_over = runs.iter().all(|run| matches!(run.by, By::Tag | By::Data { .. }));
-        let (leaf, data) = runs.iter().filter(|_| is_taken_over).find_map(|run| Some((run, data_of(run)?)))?;
+        let is_taken_over = runs
+            .iter()
+            .all(|run| matches!(run.by, By::Tag | By::Data { .. }));
+        let (leaf, data) = runs
+            .iter()
+            .filter(|_| is_taken_over)
+            .find_map(|run| Some((run, data_of(run)?)))?;
         let path = data.without_end(&tree.path_to(leaf.output.start)?)?;
         Some(TakenOver { at, path })
     }
@@ -544,13 +740,22 @@ impl<'a> Record<'a> {
                     return Text::new(text.clone());
                 }
                 let prompt = self.system_prompt();
-                self.written(splice, &self.plan.input(self.renderer, self.request, prompt.as_ref()))
+                self.written(
+                    splice,
+                    &self
+                        .plan
+                        .input(self.renderer, self.request, prompt.as_ref()),
+                )
             })
             .as_ref()
     }
 
     fn written(&self, splice: &Splice, input: &BodyInput<'_>) -> Option<Text> {
-        let text = self.renderer.body(self.sources, splice.template, input).text.ok()?;
+        let text = self
+            .renderer
+            .body(self.sources, splice.template, input)
+            .text
+            .ok()?;
         Text::new(json::blank_trailing_commas(text))
     }
 
@@ -560,23 +765,42 @@ impl<'a> Record<'a> {
         self.text(index)?;
         Some(self.recorded[index].whole.get_or_init(|| {
             let prompt = self.system_prompt();
-            let recorded = self.renderer.reads_prompt(splice.template).then(|| self.prompt()).flatten();
-            let input = self.plan.input(self.renderer, self.request, prompt.as_ref());
+            let recorded = self
+                .renderer
+                .reads_prompt(splice.template)
+                .then(|| self.prompt())
+                .flatten();
+            let input = self
+                .plan
+                .input(self.renderer, self.request, prompt.as_ref());
             self.follow(splice, &input, recorded)
         }))
     }
 
-    fn follow(&self, splice: &Splice, input: &BodyInput<'_>, prompt: Option<&Arc<Recording>>) -> Recording {
+    fn follow(
+        &self,
+        splice: &Splice,
+        input: &BodyInput<'_>,
+        prompt: Option<&Arc<Recording>>,
+    ) -> Recording {
         self.renderer.record_body(splice.template, input, prompt)
     }
 
     fn system_prompt(&self) -> Option<SystemPrompt> {
-        self.plan.prompt(self.sources, self.renderer, self.request).result.ok().flatten()
+        self.plan
+            .prompt(self.sources, self.renderer, self.request)
+            .result
+            .ok()
+            .flatten()
     }
 
     fn prompt(&self) -> Option<&Arc<Recording>> {
         self.prompt
-            .get_or_init(|| self.plan.recorded_prompt(self.sources, self.renderer, self.request).map(Arc::new))
+            .get_or_init(|| {
+                self.plan
+                    .recorded_prompt(self.sources, self.renderer, self.request)
+                    .map(Arc::new)
+            })
             .as_ref()
     }
 }
@@ -611,7 +835,10 @@ impl Plan<'_> {
         let conversation = &request.conversation.conversation;
         let template = self.prompt.filter(|_| !conversation.omit_system_prompt);
         let own = template.and_then(|template| {
-            renderer.prompt(sources, template, request.scope).text.ok()?;
+            renderer
+                .prompt(sources, template, request.scope)
+                .text
+                .ok()?;
             Some(renderer.record_prompt(template, request.scope))
         });
         let parts = conversation.prompt_parts(own.as_ref().map(Recording::text));
@@ -629,11 +856,19 @@ impl Text {
 /// The value at a pointer in what a template wrote, or its key.
 fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<usize>> {
     let tree = &text.tree;
-    let key = || tree.locate(&inner.parent()?)?.key_span(&inner.tokens().last()?);
+    let key = || {
+        tree.locate(&inner.parent()?)?
+            .key_span(&inner.tokens().last()?)
+    };
     let key = (target == KeyOrValue::Key).then(key).flatten();
     // What is missing stands nowhere: then it is what lacks it.
-    let ancestors = || std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some());
-    let nearest = || tree.locate(inner).or_else(|| ancestors().find_map(|at| tree.locate(&at)));
+    let ancestors = || {
+        std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some())
+    };
+    let nearest = || {
+        tree.locate(inner)
+            .or_else(|| ancestors().find_map(|at| tree.locate(&at)))
+    };
     key.or_else(|| Some(nearest()?.span.clone()))
 }
 
@@ -658,7 +893,10 @@ const RECORDED: u64 = 4;
 
 /// The parts of a range that are no white space.
 fn signs(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
-    text[range].split_ascii_whitespace().map(|word| start(word, text)..start(word, text) + word.len()).collect()
+    text[range]
+        .split_ascii_whitespace()
+        .map(|word| start(word, text)..start(word, text) + word.len())
+        .collect()
 }
 
 fn start(word: &str, text: &str) -> usize {

@@ -1,4 +1,5 @@
-//! The splices of a body by where they are, so that a place is found without going through all of them.
+//! The splices of a body by where they are, so that a place is found without going through all of
+//! them.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
@@ -22,7 +23,10 @@ pub(super) struct SpliceIndex<'b> {
 
 impl<'b> SpliceIndex<'b> {
     pub(super) fn new(splices: &'b [Splice]) -> SpliceIndex<'b> {
-        let by_pointer = splices.iter().enumerate().map(|(index, splice)| (splice.pointer.as_str(), index));
+        let by_pointer = splices
+            .iter()
+            .enumerate()
+            .map(|(index, splice)| (splice.pointer.as_str(), index));
         let literals = splices.iter().map(|splice| splice.literal);
         SpliceIndex {
             splices,
@@ -45,9 +49,17 @@ impl<'b> SpliceIndex<'b> {
         None
     }
 
-    /// The element of a profile's list that gave an element of the body: templates that wrote nothing gave none.
-    pub(super) fn element<'n>(&self, file: FileId, list: &'n Node, index: usize) -> Option<&'n Node> {
-        let Kind::Array(elements) = &list.kind else { return None };
+    /// The element of a profile's list that gave an element of the body: templates that wrote
+    /// nothing gave none.
+    pub(super) fn element<'n>(
+        &self,
+        file: FileId,
+        list: &'n Node,
+        index: usize,
+    ) -> Option<&'n Node> {
+        let Kind::Array(elements) = &list.kind else {
+            return None;
+        };
         let is_there = |node: &Node| {
             let is_template = matches!(&node.kind, Kind::String(text) if is_template(text));
             !is_template || self.literals.contains(&Span::new(file, node.span.clone()))
@@ -56,7 +68,10 @@ impl<'b> SpliceIndex<'b> {
         let there = match known.entry(Span::new(file, list.span.clone())) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(free) => {
-                let there = elements.iter().enumerate().filter(|(_, node)| is_there(node));
+                let there = elements
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, node)| is_there(node));
                 free.insert(there.map(|(at, _)| at).collect())
             }
         };

@@ -28,7 +28,9 @@ pub(crate) fn watch_panics() -> Arc<std::sync::Mutex<Option<String>>> {
     let last = Arc::<std::sync::Mutex<Option<String>>>::default();
     let kept = Arc::clone(&last);
     panic::set_hook(Box::new(move |info| {
-        *kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(info.to_string());
+        *kept
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(info.to_string());
     }));
     last
 }
@@ -44,7 +46,12 @@ pub(crate) fn check(
         let mut outcome = Outcome::default();
         let first = compile(base, files, false, &mut outcome);
         if number.is_multiple_of(8) && outcome.wrong.is_none() {
-            let again = compile(base, files, number.is_multiple_of(16), &mut Outcome::default());
+            let again = compile(
+                base,
+                files,
+                number.is_multiple_of(16),
+                &mut Outcome::default(),
+            );
             if first != again {
                 outcome.wrong = Some(format!("two runs differ:\n{first}\n----\n{again}"));
             }
@@ -52,26 +59,61 @@ pub(crate) fn check(
         outcome
     }));
     let mut outcome = outcome.unwrap_or_default();
-    if let Some(what) = panicked.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+    if let Some(what) = panicked
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .take()
+    {
         outcome.wrong = Some(format!("panic: {what}"));
     }
     outcome
 }
 
 /// Everything that is made of an input, as one text.
-fn compile(base: &Arc<MemoryWorld>, files: &Files, without_memo: bool, outcome: &mut Outcome) -> String {
-    let own: MemoryWorld = files.iter().map(|(path, bytes)| (path.clone(), bytes.clone())).collect();
+fn compile(
+    base: &Arc<MemoryWorld>,
+    files: &Files,
+    without_memo: bool,
+    outcome: &mut Outcome,
+) -> String {
+    let own: MemoryWorld = files
+        .iter()
+        .map(|(path, bytes)| (path.clone(), bytes.clone()))
+        .collect();
     let compiler = Compiler::load(Arc::new(own), Arc::clone(base) as _, LoadOptions::default());
-    let selection = Selection { without_memo, ..Selection::default() };
+    let selection = Selection {
+        without_memo,
+        ..Selection::default()
+    };
     let (report, bodies) = compiler.report_each(&selection, &PolicyOptions::default(), |agent| {
-        let bodies = agent.bodies.iter().map(|(ready, body)| format!("{}: {}\n", ready.context.name, body.pretty()));
+        let bodies = agent
+            .bodies
+            .iter()
+            .map(|(ready, body)| format!("{}: {}\n", ready.context.name, body.pretty()));
         bodies.collect::<String>()
     });
     outcome.bodies += report.summary.bodies;
-    report.findings.iter().for_each(|finding| *outcome.codes.entry(finding.rule.code).or_default() += 1);
-    let bug = report.findings.iter().find(|finding| finding.rule.code.starts_with("internal/"));
-    let bug = bug.map(|finding| format!("panic: {} {}", finding.message, finding.help.as_deref().unwrap_or_default()));
-    let wrong = bug.or_else(|| report.findings.iter().find_map(|finding| misplaced(&compiler, finding)));
+    report
+        .findings
+        .iter()
+        .for_each(|finding| *outcome.codes.entry(finding.rule.code).or_default() += 1);
+    let bug = report
+        .findings
+        .iter()
+        .find(|finding| finding.rule.code.starts_with("internal/"));
+    let bug = bug.map(|finding| {
+        format!(
+            "panic: {} {}",
+            finding.message,
+            finding.help.as_deref().unwrap_or_default()
+        )
+    });
+    let wrong = bug.or_else(|| {
+        report
+            .findings
+            .iter()
+            .find_map(|finding| misplaced(&compiler, finding))
+    });
     let wrong = wrong.or_else(|| unexplained(&compiler));
     let reports = reports(&report);
     outcome.wrong = wrong.or_else(|| reports.iter().find_map(|text| unfit(text)));
@@ -83,8 +125,15 @@ fn compile(base: &Arc<MemoryWorld>, files: &Files, without_memo: bool, outcome: 
 
 fn reports(report: &Report) -> [String; 3] {
     let layout = Layout::default();
-    let [human, short] = [Human(layout).report(report, &[]), Short(layout).report(report, &[])];
-    [shown(&human), shown(&short), shown(&Json.report(report, &[]))]
+    let [human, short] = [
+        Human(layout).report(report, &[]),
+        Short(layout).report(report, &[]),
+    ];
+    [
+        shown(&human),
+        shown(&short),
+        shown(&Json.report(report, &[])),
+    ]
 }
 
 fn shown(text: &impl std::fmt::Display) -> String {
@@ -93,9 +142,17 @@ fn shown(text: &impl std::fmt::Display) -> String {
 
 /// A place that is not in its file.
 fn misplaced(compiler: &Compiler, finding: &Diagnostic) -> Option<String> {
-    let mut places = [&finding.primary].into_iter().chain(&finding.related).map(|label| label.span);
+    let mut places = [&finding.primary]
+        .into_iter()
+        .chain(&finding.related)
+        .map(|label| label.span);
     let wrong = places.find(|span| is_outside(compiler, *span));
-    wrong.map(|span| format!("{}: the place {span:?} is not in its file", finding.rule.code))
+    wrong.map(|span| {
+        format!(
+            "{}: the place {span:?} is not in its file",
+            finding.rule.code
+        )
+    })
 }
 
 fn is_outside(compiler: &Compiler, span: Span) -> bool {
@@ -104,24 +161,36 @@ fn is_outside(compiler: &Compiler, span: Span) -> bool {
     start > end || end > text.len() || !text.is_char_boundary(start) || !text.is_char_boundary(end)
 }
 
-/// What is said of the values of a body, if that is no place of a file. One body of the first agents: each is rendered again.
+/// What is said of the values of a body, if that is no place of a file. One body of the first
+/// agents: each is rendered again.
 fn unexplained(compiler: &Compiler) -> Option<String> {
     compiler.agents().iter().take(2).find_map(|(id, _)| {
-        let explained = compiler
-            .contexts()
-            .iter()
-            .find_map(|ready| Explainer::new(compiler).explain(*id, &ready.context.name, None, None));
+        let explained = compiler.contexts().iter().find_map(|ready| {
+            Explainer::new(compiler).explain(*id, &ready.context.name, None, None)
+        });
         let explained = explained?.ok()?;
         let wrong = |value: &Explanation| {
             let sources = value.sources.iter().flat_map(|source| {
                 let steps = source.steps.iter().map(|step| step.span);
-                source.span.into_iter().chain(source.tag).chain(source.made_of.iter().copied()).chain(steps)
+                source
+                    .span
+                    .into_iter()
+                    .chain(source.tag)
+                    .chain(source.made_of.iter().copied())
+                    .chain(steps)
             });
-            let mut spans = value.literal.into_iter().chain(value.overrode.iter().copied()).chain(sources);
+            let mut spans = value
+                .literal
+                .into_iter()
+                .chain(value.overrode.iter().copied())
+                .chain(sources);
             spans.any(|span| is_outside(compiler, span))
         };
         let value = explained.values.iter().find(|value| wrong(value))?;
-        Some(format!("an explanation of a value is no place of a file: {}", value.pointer))
+        Some(format!(
+            "an explanation of a value is no place of a file: {}",
+            value.pointer
+        ))
     })
 }
 

@@ -1,5 +1,5 @@
-//! What mutations start from: the repositories of the cases, of the attacks and of the collections, and single files of the
-//! bundled layer.
+//! What mutations start from: the repositories of the cases, of the attacks and of the collections,
+//! and single files of the bundled layer.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,12 +27,24 @@ impl Corpus {
         let stages = folders(&root.join("tests/cases"));
         let cases = stages.iter().flat_map(|stage| folders(stage));
         let collections = folders(&root.join("tests/collections"));
-        let mut repositories: Vec<Files> = cases.chain(collections).map(|folder| files(&folder)).collect();
+        let mut repositories: Vec<Files> = cases
+            .chain(collections)
+            .map(|folder| files(&folder))
+            .collect();
         repositories.extend(attacks(&root.join("tests/hostile")));
         repositories.iter_mut().for_each(extend_what_is_there);
-        repositories.retain(|files| !files.is_empty() && files.values().map(Vec::len).sum::<usize>() <= MOST_BYTES);
+        repositories.retain(|files| {
+            !files.is_empty() && files.values().map(Vec::len).sum::<usize>() <= MOST_BYTES
+        });
         let mut texts: BTreeMap<&'static str, Vec<Vec<u8>>> = BTreeMap::new();
-        let bundled = ["agents", "partials", "contexts", "providers", "roles", "schemas"];
+        let bundled = [
+            "agents",
+            "partials",
+            "contexts",
+            "providers",
+            "roles",
+            "schemas",
+        ];
         let singles = bundled.iter().flat_map(|folder| files(&root.join(folder)));
         for (path, bytes) in singles.chain(repositories.clone().into_iter().flatten()) {
             if let Some(ending) = ENDINGS.iter().find(|ending| path.ends_with(*ending))
@@ -41,7 +53,10 @@ impl Corpus {
                 texts.entry(ending).or_default().push(bytes);
             }
         }
-        Corpus { repositories, texts }
+        Corpus {
+            repositories,
+            texts,
+        }
     }
 }
 
@@ -49,15 +64,27 @@ impl Corpus {
 fn attacks(folder: &Path) -> Vec<Files> {
     let recipes = crate::hostile::recipe::read_all(folder);
     // What is written out at length is for the binary.
-    let small = recipes.iter().filter(|recipe| recipe.many.is_empty() && !is_long(recipe));
+    let small = recipes
+        .iter()
+        .filter(|recipe| recipe.many.is_empty() && !is_long(recipe));
     small
-        .map(|recipe| recipe.repository().into_iter().map(|(path, text)| (path, text.into_bytes())).collect())
+        .map(|recipe| {
+            recipe
+                .repository()
+                .into_iter()
+                .map(|(path, text)| (path, text.into_bytes()))
+                .collect()
+        })
         .collect()
 }
 
 #[cfg(unix)]
 fn is_long(recipe: &crate::hostile::recipe::Recipe) -> bool {
-    let texts = recipe.files.values().chain(recipe.texts.values()).chain([&recipe.it]);
+    let texts = recipe
+        .files
+        .values()
+        .chain(recipe.texts.values())
+        .chain([&recipe.it]);
     texts.into_iter().any(|text| text.contains("000*"))
 }
 
@@ -66,25 +93,45 @@ fn attacks(_: &Path) -> Vec<Files> {
     Vec::new()
 }
 
-/// Agents extend what the layer below has, wherever they name one that is in the bundled layer only.
+/// Agents extend what the layer below has, wherever they name one that is in the bundled layer
+/// only.
 fn extend_what_is_there(files: &mut Files) {
-    let known = ["Base", "P Chat", "OpenAI Chat", "Claude Chat", "Google AI Chat"];
-    let own: String = files.values().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+    let known = [
+        "Base",
+        "P Chat",
+        "OpenAI Chat",
+        "Claude Chat",
+        "Google AI Chat",
+    ];
+    let own: String = files
+        .values()
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .collect();
     for bytes in files.values_mut() {
-        let Ok(text) = std::str::from_utf8(bytes) else { continue };
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            continue;
+        };
         let lines = text.split_inclusive('\n').map(|line| {
-            let named = line.strip_prefix("extends = \"").and_then(|rest| rest.split_once('"'));
-            let unknown = |name: &str| !known.contains(&name) && !own.contains(&format!("name = \"{name}\""));
-            named
-                .filter(|(name, _)| unknown(name))
-                .map_or_else(|| line.to_owned(), |(_, rest)| format!("extends = \"OpenAI Chat\"{rest}"))
+            let named = line
+                .strip_prefix("extends = \"")
+                .and_then(|rest| rest.split_once('"'));
+            let unknown =
+                |name: &str| !known.contains(&name) && !own.contains(&format!("name = \"{name}\""));
+            named.filter(|(name, _)| unknown(name)).map_or_else(
+                || line.to_owned(),
+                |(_, rest)| format!("extends = \"OpenAI Chat\"{rest}"),
+            )
         });
         *bytes = lines.collect::<String>().into_bytes();
     }
 }
 
 fn folders(root: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = fs::read_dir(root)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
     folders.sort();
     folders
@@ -92,7 +139,10 @@ fn folders(root: &Path) -> Vec<PathBuf> {
 
 /// The files below a folder, without what belongs to tests.
 fn files(folder: &Path) -> Files {
-    let walk = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
+    let walk = walkdir::WalkDir::new(folder)
+        .sort_by_file_name()
+        .into_iter()
+        .flatten();
     let files = walk.filter(|entry| entry.file_type().is_file());
     let read = |entry: walkdir::DirEntry| {
         let path = entry.path().strip_prefix(folder).ok()?.to_str()?.to_owned();
@@ -102,7 +152,8 @@ fn files(folder: &Path) -> Files {
     files.filter_map(read).collect()
 }
 
-/// The layer below: small, so that an input costs little, with the names that repositories of the corpus extend.
+/// The layer below: small, so that an input costs little, with the names that repositories of the
+/// corpus extend.
 pub(crate) fn base() -> MemoryWorld {
     let mut world = MemoryWorld::from_iter([
         (
@@ -138,10 +189,12 @@ pub(crate) fn base() -> MemoryWorld {
         ("Claude", "Claude"),
         ("Google AI", "Google AI"),
     ] {
-        let text = format!("name = \"{name}\"\nclient_api = \"{api}\"\nurl = \"https://p.example/v1\"\n");
+        let text =
+            format!("name = \"{name}\"\nclient_api = \"{api}\"\nurl = \"https://p.example/v1\"\n");
         world.insert(format!("providers/{}.toml", name.to_lowercase()), text);
-        let agent =
-            format!("name = \"{name} Chat\"\nabstract = true\nprovider_instance = \"{name}\"\nextends = \"Base\"\n");
+        let agent = format!(
+            "name = \"{name} Chat\"\nabstract = true\nprovider_instance = \"{name}\"\nextends = \"Base\"\n"
+        );
         world.insert(format!("agents/{}.toml", name.to_lowercase()), agent);
     }
     world.insert(

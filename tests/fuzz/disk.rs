@@ -59,7 +59,9 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     let (next, wrong) = (Mutex::new(0_u64), Mutex::new(0_usize));
     let take = || {
         let mut next = next.lock().expect("no panics");
-        let over = options.seconds.is_some_and(|seconds| started.elapsed() > Duration::from_secs(seconds));
+        let over = options
+            .seconds
+            .is_some_and(|seconds| started.elapsed() > Duration::from_secs(seconds));
         let over = over || options.inputs.is_some_and(|inputs| *next >= inputs);
         *next += 1;
         (!over).then_some(*next - 1)
@@ -71,26 +73,50 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             let found = found.unwrap_or_else(|error| vec![error.to_string()]);
             if !found.is_empty() && !is_set_up(&found) {
                 *wrong.lock().expect("no panics") += 1;
-                println!("-- --seed {} --only {number}\n   {:?}\n{}", options.seed, recipe.setup, found.join("\n"));
+                println!(
+                    "-- --seed {} --only {number}\n   {:?}\n{}",
+                    options.seed,
+                    recipe.setup,
+                    found.join("\n")
+                );
             }
         }
     };
     thread::scope(|scope| (0..options.jobs).for_each(|_| drop(scope.spawn(work))));
-    let (inputs, wrong) = (*next.lock().expect("no panics") - options.jobs, *wrong.lock().expect("no panics"));
-    println!("fuzz: {inputs} repositories on disk in {:.0} s; {wrong} failures", started.elapsed().as_secs_f64());
-    if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let (inputs, wrong) = (
+        *next.lock().expect("no panics") - options.jobs,
+        *wrong.lock().expect("no panics"),
+    );
+    println!(
+        "fuzz: {inputs} repositories on disk in {:.0} s; {wrong} failures",
+        started.elapsed().as_secs_f64()
+    );
+    if wrong == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// A file may stand where a folder should be made.
 fn is_set_up(found: &[String]) -> bool {
-    found.iter().any(|what| what.starts_with("the set-up failed") || what.contains("os error"))
+    found
+        .iter()
+        .any(|what| what.starts_with("the set-up failed") || what.contains("os error"))
 }
 
 fn recipe(corpus: &Corpus, seed: u64, number: u64) -> Recipe {
     let mut rng = Rng::with_seed(!seed ^ number);
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace("<<", "< <");
-    let files = input(corpus, seed, number).into_iter().map(|(path, bytes)| (path.replace('\0', "_"), text(bytes)));
-    let command = |rng: &mut Rng| COMMANDS[rng.usize(..COMMANDS.len())].iter().map(|word| (*word).to_owned()).collect();
+    let files = input(corpus, seed, number)
+        .into_iter()
+        .map(|(path, bytes)| (path.replace('\0', "_"), text(bytes)));
+    let command = |rng: &mut Rng| {
+        COMMANDS[rng.usize(..COMMANDS.len())]
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect()
+    };
     Recipe {
         files: files.collect(),
         setup: SETUPS[rng.usize(..SETUPS.len())].to_owned(),

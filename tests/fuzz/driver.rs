@@ -20,20 +20,35 @@ const LONGEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 120 } 
 /// A worker that holds more, in kB, is ended.
 const MOST_MEMORY: u64 = 1024 * 1024;
 
-/// Works through inputs `first`, `first + step`, … and says on standard output which one it is at and what was wrong.
+/// Works through inputs `first`, `first + step`, … and says on standard output which one it is at
+/// and what was wrong.
 pub(crate) fn work(options: &Options, first: u64, step: u64) -> ExitCode {
     let (corpus, base, panicked) = (Corpus::read(), Arc::new(base()), watch_panics());
-    let until = options.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let until = options
+        .seconds
+        .map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut out = std::io::stdout().lock();
     let mut met = BTreeSet::new();
     let mut number = first;
-    while options.inputs.is_none_or(|inputs| number < inputs) && until.is_none_or(|until| Instant::now() < until) {
+    while options.inputs.is_none_or(|inputs| number < inputs)
+        && until.is_none_or(|until| Instant::now() < until)
+    {
         let _ = writeln!(out, "at {number}");
-        let outcome = check(&base, &input(&corpus, options.seed, number), number, &panicked);
+        let outcome = check(
+            &base,
+            &input(&corpus, options.seed, number),
+            number,
+            &panicked,
+        );
         if outcome.bodies > 0 {
             let _ = writeln!(out, "bodies {}", outcome.bodies);
         }
-        let new: Vec<&str> = outcome.codes.keys().copied().filter(|code| met.insert(*code)).collect();
+        let new: Vec<&str> = outcome
+            .codes
+            .keys()
+            .copied()
+            .filter(|code| met.insert(*code))
+            .collect();
         if !new.is_empty() {
             let _ = writeln!(out, "rules {}", new.join(" "));
         }
@@ -85,15 +100,22 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             folder(options, *number).display()
         );
     }
-    if total.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if total.wrong.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Keeps one worker running: begins again behind an input that ended it.
 fn supervise(options: &Options, first: u64, started: Instant, total: &Mutex<Total>) {
     let mut next = first;
     loop {
-        let left =
-            options.seconds.map(|seconds| Duration::from_secs(seconds).saturating_sub(started.elapsed()).as_secs());
+        let left = options.seconds.map(|seconds| {
+            Duration::from_secs(seconds)
+                .saturating_sub(started.elapsed())
+                .as_secs()
+        });
         if left == Some(0) || options.inputs.is_some_and(|inputs| next >= inputs) {
             return;
         }
@@ -108,9 +130,21 @@ fn supervise(options: &Options, first: u64, started: Instant, total: &Mutex<Tota
 fn start(options: &Options, first: u64, seconds: Option<u64>) -> Child {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     let numbers = [first, options.jobs].map(|number| number.to_string());
-    command.arg("--worker").args(numbers).args(["--seed", &options.seed.to_string()]);
-    command.args(options.inputs.iter().flat_map(|inputs| ["--inputs".to_owned(), inputs.to_string()]));
-    command.args(seconds.iter().flat_map(|seconds| ["--seconds".to_owned(), seconds.to_string()]));
+    command
+        .arg("--worker")
+        .args(numbers)
+        .args(["--seed", &options.seed.to_string()]);
+    command.args(
+        options
+            .inputs
+            .iter()
+            .flat_map(|inputs| ["--inputs".to_owned(), inputs.to_string()]),
+    );
+    command.args(
+        seconds
+            .iter()
+            .flat_map(|seconds| ["--seconds".to_owned(), seconds.to_string()]),
+    );
     // One thread each: the order of work does not depend on the machine.
     command
         .env("RAYON_NUM_THREADS", "1")
@@ -122,7 +156,12 @@ fn start(options: &Options, first: u64, seconds: Option<u64>) -> Child {
 }
 
 /// Listens to a worker until it ends: where it was, and why it had to be ended, if it had to.
-fn watch(options: &Options, worker: &mut Child, first: u64, total: &Mutex<Total>) -> (u64, Option<String>) {
+fn watch(
+    options: &Options,
+    worker: &mut Child,
+    first: u64,
+    total: &Mutex<Total>,
+) -> (u64, Option<String>) {
     let lines = listen(worker);
     let (mut at, mut since) = (first, Instant::now());
     let why = loop {
@@ -141,13 +180,18 @@ fn watch(options: &Options, worker: &mut Child, first: u64, total: &Mutex<Total>
                     count(&mut total.lock().expect("no panics"), &line);
                 }
             }
-            Err(RecvTimeoutError::Timeout) if since.elapsed() > LONGEST => break Some("it hangs".to_owned()),
+            Err(RecvTimeoutError::Timeout) if since.elapsed() > LONGEST => {
+                break Some("it hangs".to_owned());
+            }
             Err(RecvTimeoutError::Timeout) if resident(worker.id()) > MOST_MEMORY => {
                 break Some("it takes gigabytes".to_owned());
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                break Some(format!("it ended the process: {}", worker.wait().expect("a status")));
+                break Some(format!(
+                    "it ended the process: {}",
+                    worker.wait().expect("a status")
+                ));
             }
         }
     };
@@ -159,7 +203,11 @@ fn watch(options: &Options, worker: &mut Child, first: u64, total: &Mutex<Total>
 fn listen(worker: &mut Child) -> Receiver<String> {
     let (sender, receiver) = channel();
     let out = BufReader::new(worker.stdout.take().expect("piped"));
-    thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    thread::spawn(move || {
+        out.lines()
+            .map_while(Result::ok)
+            .try_for_each(|line| sender.send(line))
+    });
     receiver
 }
 
@@ -184,14 +232,19 @@ fn note(options: &Options, total: &Mutex<Total>, number: u64, what: &str) {
     }
 }
 
-/// What failures of one cause have in common: the first line, no digits but those of a place in a file and of a character.
+/// What failures of one cause have in common: the first line, no digits but those of a place in a
+/// file and of a character.
 fn kind(what: &str) -> String {
     let line = what.split("\\n").take(2).collect::<Vec<_>>().join(" ");
     let plain: String = line.chars().take(240).collect();
     if plain.contains(".rs:") || plain.contains("U+") {
         plain
     } else {
-        plain.chars().filter(|c| !c.is_ascii_digit()).take(100).collect()
+        plain
+            .chars()
+            .filter(|c| !c.is_ascii_digit())
+            .take(100)
+            .collect()
     }
 }
 
@@ -203,9 +256,13 @@ fn folder(options: &Options, number: u64) -> PathBuf {
 fn save(options: &Options, number: u64, what: &str) {
     let folder = folder(options, number);
     let _ = fs::remove_dir_all(&folder);
-    for (index, (path, bytes)) in input(&Corpus::read(), options.seed, number).iter().enumerate() {
+    for (index, (path, bytes)) in input(&Corpus::read(), options.seed, number)
+        .iter()
+        .enumerate()
+    {
         let target = folder.join(path);
-        let written = fs::create_dir_all(target.parent().unwrap_or(&folder)).and_then(|()| fs::write(&target, bytes));
+        let written = fs::create_dir_all(target.parent().unwrap_or(&folder))
+            .and_then(|()| fs::write(&target, bytes));
         if written.is_err() {
             let _ = fs::write(folder.join(format!("file-{index}")), bytes);
         }
@@ -217,7 +274,8 @@ fn save(options: &Options, number: u64, what: &str) {
 fn resident(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
 }
 
 /// Prints one input and what it gives.
@@ -225,13 +283,19 @@ pub(crate) fn show(options: &Options, number: u64) -> ExitCode {
     print(&input(&Corpus::read(), options.seed, number), number)
 }
 
-/// The same for the smallest part of an input that is still wrong: fewer files, fewer lines, fewer characters.
+/// The same for the smallest part of an input that is still wrong: fewer files, fewer lines, fewer
+/// characters.
 pub(crate) fn show_smallest(options: &Options, number: u64) -> ExitCode {
     let (base, panicked) = (Arc::new(base()), watch_panics());
     let mut files = input(&Corpus::read(), options.seed, number);
-    let is_wrong =
-        |files: &Files| check(&base, files, number, &panicked).wrong.map(|what| kind(&what.escape_debug().to_string()));
-    let Some(wanted) = is_wrong(&files) else { return print(&files, number) };
+    let is_wrong = |files: &Files| {
+        check(&base, files, number, &panicked)
+            .wrong
+            .map(|what| kind(&what.escape_debug().to_string()))
+    };
+    let Some(wanted) = is_wrong(&files) else {
+        return print(&files, number);
+    };
     let still = |files: &Files| is_wrong(files).as_ref() == Some(&wanted);
     for path in files.keys().cloned().collect::<Vec<_>>() {
         let without: Files = files
@@ -251,7 +315,11 @@ pub(crate) fn show_smallest(options: &Options, number: u64) -> ExitCode {
                 let mut shorter = files.clone();
                 let bytes = shorter.get_mut(&path).expect("it is there");
                 bytes.drain(at..(at + size).min(bytes.len()));
-                if still(&shorter) { files = shorter } else { at += size }
+                if still(&shorter) {
+                    files = shorter;
+                } else {
+                    at += size;
+                }
             }
             size /= 2;
         }
@@ -264,7 +332,11 @@ fn print(files: &Files, number: u64) -> ExitCode {
         println!("== {path:?}\n{}", String::from_utf8_lossy(bytes));
     }
     let started = Instant::now();
-    let Outcome { bodies, codes, wrong } = check(&Arc::new(base()), files, number, &watch_panics());
+    let Outcome {
+        bodies,
+        codes,
+        wrong,
+    } = check(&Arc::new(base()), files, number, &watch_panics());
     println!("-- {bodies} bodies in {:?}; {codes:?}", started.elapsed());
     match wrong {
         Some(wrong) => {

@@ -1,4 +1,5 @@
-//! Templates, TOML values and schemas from a grammar: mostly well formed, with values that nobody expects.
+//! Templates, TOML values and schemas from a grammar: mostly well formed, with values that nobody
+//! expects.
 
 use fastrand::Rng;
 
@@ -25,8 +26,8 @@ const NUMBERS: [&str; 20] = [
     "170141183460469231731687303715884105727",
 ];
 const TEXTS: [&str; 16] = [
-    "", "a", "abc", "é😀", "\\n", "x y", "%s", "%5d", "{}", "{{", "user", "text", "\u{202e}", "\\u0000", "../x",
-    "<b>&'",
+    "", "a", "abc", "é😀", "\\n", "x y", "%s", "%5d", "{}", "{{", "user", "text", "\u{202e}",
+    "\\u0000", "../x", "<b>&'",
 ];
 const VARIABLES: [&str; 14] = [
     "ctx",
@@ -92,7 +93,14 @@ const FILTERS: [&str; 45] = [
     "unique(E)",
 ];
 /// Filters that do not exist, or not so.
-const MORE_FILTERS: [&str; 6] = ["urlencode", "nosuch", "tojson(indent=E)", "batch(E, E)", "attr('a')", "pprint"];
+const MORE_FILTERS: [&str; 6] = [
+    "urlencode",
+    "nosuch",
+    "tojson(indent=E)",
+    "batch(E, E)",
+    "attr('a')",
+    "pprint",
+];
 const TESTS: [&str; 23] = [
     "defined",
     "undefined",
@@ -153,8 +161,9 @@ const PROMPT_CALLS: [&str; 12] = [
     "read_file(':/roles/assistant.md')",
     "read_file('${PROJECT_DIR}/x')",
 ];
-const OPERATORS: [&str; 17] =
-    ["+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "and", "or", "in"];
+const OPERATORS: [&str; 17] = [
+    "+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "and", "or", "in",
+];
 
 /// Which functions a template may call.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -176,7 +185,11 @@ pub(crate) fn expression(rng: &mut Rng, place: Place, depth: u32) -> String {
     match rng.u32(..12) {
         0 | 1 => atom(rng),
         2 | 3 => {
-            let list: &[&str] = if rng.u32(..50) == 0 { &MORE_FILTERS } else { &FILTERS };
+            let list: &[&str] = if rng.u32(..50) == 0 {
+                &MORE_FILTERS
+            } else {
+                &FILTERS
+            };
             let filter = pick(rng, list);
             format!("{} | {}", inner(rng), filled(rng, place, depth, filter))
         }
@@ -186,7 +199,11 @@ pub(crate) fn expression(rng: &mut Rng, place: Place, depth: u32) -> String {
             format!("{} is {not}{}", inner(rng), filled(rng, place, depth, test))
         }
         5 | 6 => {
-            let list: &[&str] = if place == Place::Prompt && rng.bool() { &PROMPT_CALLS } else { &CALLS };
+            let list: &[&str] = if place == Place::Prompt && rng.bool() {
+                &PROMPT_CALLS
+            } else {
+                &CALLS
+            };
             let call = pick(rng, list);
             filled(rng, place, depth, call)
         }
@@ -206,7 +223,20 @@ fn atom(rng: &mut Rng) -> String {
     match rng.u32(..8) {
         0 | 1 => pick(rng, &NUMBERS).to_owned(),
         2 | 3 => format!("'{}'", pick(rng, &TEXTS).replace('\'', "")),
-        4 => pick(rng, &["true", "false", "none", "[]", "{}", "''", "[1, 2, 3]", "range(5)"]).to_owned(),
+        4 => pick(
+            rng,
+            &[
+                "true",
+                "false",
+                "none",
+                "[]",
+                "{}",
+                "''",
+                "[1, 2, 3]",
+                "range(5)",
+            ],
+        )
+        .to_owned(),
         5 => pick(rng, &VARIABLES).to_owned(),
         _ => pick(rng, &VARIABLES[..4]).to_owned(),
     }
@@ -260,8 +290,11 @@ const STATEMENTS: [&str; 30] = [
 pub(crate) fn template(rng: &mut Rng, place: Place, depth: u32) -> String {
     let mut text = pick(rng, &STATEMENTS).to_owned();
     while let Some(at) = text.find('S') {
-        let inner =
-            if depth == 0 { pick(rng, &["1", "", ",", "x", "é"]).to_owned() } else { template(rng, place, depth - 1) };
+        let inner = if depth == 0 {
+            pick(rng, &["1", "", ",", "x", "é"]).to_owned()
+        } else {
+            template(rng, place, depth - 1)
+        };
         text.replace_range(at..=at, &inner);
     }
     let depth = 1 + rng.u32(..3);
@@ -273,12 +306,19 @@ pub(crate) fn body(rng: &mut Rng) -> String {
     let depth = 1 + rng.u32(..4);
     match rng.u32(..6) {
         0 => template(rng, Place::Body, 2),
-        1 => format!("{{% set x = {} %}}{{{{ tojson(x) }}}}", expression(rng, Place::Body, depth)),
+        1 => format!(
+            "{{% set x = {} %}}{{{{ tojson(x) }}}}",
+            expression(rng, Place::Body, depth)
+        ),
         2 => format!(
             "[{{% for x in ctx.history %}}{{{{ tojson({}) }}}},{{% endfor %}}]",
             expression(rng, Place::Body, depth)
         ),
-        3 => format!("{}{{{{ tojson({}) }}}}", SHARED[rng.usize(..SHARED.len())], expression(rng, Place::Body, depth)),
+        3 => format!(
+            "{}{{{{ tojson({}) }}}}",
+            SHARED[rng.usize(..SHARED.len())],
+            expression(rng, Place::Body, depth)
+        ),
         _ => format!("{{{{ tojson({}) }}}}", expression(rng, Place::Body, depth)),
     }
 }
@@ -303,13 +343,28 @@ pub(crate) fn toml(rng: &mut Rng, depth: u32) -> String {
     match rng.u32(..if depth == 0 { 6 } else { 9 }) {
         0 => pick(rng, &NUMBERS).to_owned(),
         1 => quoted(pick(rng, &TEXTS)),
-        2 => {
-            pick(rng, &["true", "false", "nan", "-inf", "1979-05-27T07:32:00Z", "07:32:00", "0x7f", "''", "'''\nx'''"])
-                .to_owned()
-        }
+        2 => pick(
+            rng,
+            &[
+                "true",
+                "false",
+                "nan",
+                "-inf",
+                "1979-05-27T07:32:00Z",
+                "07:32:00",
+                "0x7f",
+                "''",
+                "'''\nx'''",
+            ],
+        )
+        .to_owned(),
         3..=5 => quoted(&template(rng, Place::Body, 1)),
         6 => format!("[{}, {}]", toml(rng, depth - 1), toml(rng, depth - 1)),
-        7 => format!("{{ a = {}, \"b.c\" = {} }}", toml(rng, depth - 1), toml(rng, depth - 1)),
+        7 => format!(
+            "{{ a = {}, \"b.c\" = {} }}",
+            toml(rng, depth - 1),
+            toml(rng, depth - 1)
+        ),
         _ => format!("[{}]", toml(rng, depth - 1)),
     }
 }

@@ -41,11 +41,16 @@ fn without_one(rng: &mut Rng, value: Value) -> Value {
 fn list(value: &Value, at: String, pointers: &mut Vec<String>) {
     match value {
         Value::Array(elements) => {
-            elements.iter().enumerate().for_each(|(index, inner)| list(inner, format!("{at}/{index}"), pointers));
+            elements
+                .iter()
+                .enumerate()
+                .for_each(|(index, inner)| list(inner, format!("{at}/{index}"), pointers));
         }
         Value::Object(members) => {
             let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
-            members.iter().for_each(|(key, inner)| list(inner, format!("{at}/{}", escaped(key)), pointers));
+            members
+                .iter()
+                .for_each(|(key, inner)| list(inner, format!("{at}/{}", escaped(key)), pointers));
         }
         _ => {}
     }

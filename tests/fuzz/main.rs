@@ -1,6 +1,6 @@
-//! A fuzzer of whole repositories: repositories that people wrote, altered, and repositories that a grammar makes, through
-//! loading, compiling and every report. Nothing may panic, hang, or take gigabytes; findings point into their files; the same
-//! input gives the same output.
+//! A fuzzer of whole repositories: repositories that people wrote, altered, and repositories that a
+//! grammar makes, through loading, compiling and every report. Nothing may panic, hang, or take
+//! gigabytes; findings point into their files; the same input gives the same output.
 //!
 //! ```sh
 //! cargo test --features long-tests --test fuzz -- --inputs 3000 --seed 1                # as CI does: the same inputs on any machine
@@ -10,8 +10,8 @@
 //! cargo test --release --features long-tests --test fuzz -- --binary --seconds 60       # on disk, with links and git, through the binary
 //! ```
 //!
-//! An input is made of its seed and number alone. Workers are processes of their own: one that aborts, hangs or grows is ended and
-//! its input kept below `target/fuzz/`.
+//! An input is made of its seed and number alone. Workers are processes of their own: one that
+//! aborts, hangs or grows is ended and its input kept below `target/fuzz/`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -93,7 +93,8 @@ impl Options {
                 "--worker" => options.worker = Some((number()?, number()?)),
                 "--binary" => options.binary = true,
                 // What test runners pass on.
-                "--quiet" | "--nocapture" | "--show-output" | "--include-ignored" | "--test-threads=1" => {}
+                "--quiet" | "--nocapture" | "--show-output" | "--include-ignored"
+                | "--test-threads=1" => {}
                 _ => return None,
             }
         }

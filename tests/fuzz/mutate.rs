@@ -123,7 +123,10 @@ pub(crate) fn input(corpus: &Corpus, seed: u64, number: u64) -> Files {
     let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number);
     let (mut files, counts) = match rng.u32(..2) {
         0 => (made(&mut rng), [0, 0, 0, 0, 0, 0, 1, 2]),
-        _ => (corpus.repositories[rng.usize(..corpus.repositories.len())].clone(), [0, 1, 1, 1, 1, 2, 3, 5]),
+        _ => (
+            corpus.repositories[rng.usize(..corpus.repositories.len())].clone(),
+            [0, 1, 1, 1, 1, 2, 3, 5],
+        ),
     };
     (0..counts[rng.usize(..counts.len())]).for_each(|_| mutate(&mut rng, corpus, &mut files));
     files
@@ -137,7 +140,10 @@ fn made(rng: &mut Rng) -> Files {
         let letter = ["A", "B"][index];
         let mut text = format!("name = \"{letter}\"\nextends = {}\n", parent(rng));
         if rng.u32(..3) == 0 {
-            text += &format!("system_prompt = {}\n", quoted(&grammar::template(rng, Place::Prompt, 2)));
+            text += &format!(
+                "system_prompt = {}\n",
+                quoted(&grammar::template(rng, Place::Prompt, 2))
+            );
         }
         if rng.u32(..4) == 0 {
             text += &format!("{} = {}\n", KEYS[rng.usize(..18)], grammar::toml(rng, 1));
@@ -146,20 +152,36 @@ fn made(rng: &mut Rng) -> Files {
         for key in ["x", "y", "temperature"].iter().take(1 + rng.usize(..3)) {
             text += &format!("{key} = {}\n", quoted(&grammar::body(rng)));
         }
-        files.insert(format!("agents/{}.toml", letter.to_lowercase()), text.into_bytes());
+        files.insert(
+            format!("agents/{}.toml", letter.to_lowercase()),
+            text.into_bytes(),
+        );
     }
     if rng.u32(..3) == 0 {
-        files.insert("partials/p.jinja".into(), grammar::template(rng, Place::Body, 2).into_bytes());
+        files.insert(
+            "partials/p.jinja".into(),
+            grammar::template(rng, Place::Body, 2).into_bytes(),
+        );
     }
     if rng.u32(..8) == 0 {
-        files.insert("schemas/wire/openai-chat.schema.json".into(), grammar::schema(rng, 4).into_bytes());
+        files.insert(
+            "schemas/wire/openai-chat.schema.json".into(),
+            grammar::schema(rng, 4).into_bytes(),
+        );
     }
     files
 }
 
 fn parent(rng: &mut Rng) -> String {
     let usual = ["Base", "P Chat", "OpenAI Chat", "Claude Chat"];
-    format!("\"{}\"", if rng.u32(..8) == 0 { NAMES[rng.usize(..NAMES.len())] } else { usual[rng.usize(..4)] })
+    format!(
+        "\"{}\"",
+        if rng.u32(..8) == 0 {
+            NAMES[rng.usize(..NAMES.len())]
+        } else {
+            usual[rng.usize(..4)]
+        }
+    )
 }
 
 fn mutate(rng: &mut Rng, corpus: &Corpus, files: &mut Files) {
@@ -167,7 +189,11 @@ fn mutate(rng: &mut Rng, corpus: &Corpus, files: &mut Files) {
         add(rng, corpus, files);
         return;
     }
-    let path = files.keys().nth(rng.usize(..files.len())).cloned().expect("there is one");
+    let path = files
+        .keys()
+        .nth(rng.usize(..files.len()))
+        .cloned()
+        .expect("there is one");
     if rng.u32(..12) == 0 {
         move_file(rng, files, &path);
         return;
@@ -201,7 +227,10 @@ fn add(rng: &mut Rng, corpus: &Corpus, files: &mut Files) {
 
 fn text_like(rng: &mut Rng, corpus: &Corpus, path: &str) -> Vec<u8> {
     let ending = path.rsplit('.').next().unwrap_or_default();
-    let texts = corpus.texts.get(ending).or_else(|| corpus.texts.get("toml"));
+    let texts = corpus
+        .texts
+        .get(ending)
+        .or_else(|| corpus.texts.get("toml"));
     texts.map_or_else(Vec::new, |texts| texts[rng.usize(..texts.len())].clone())
 }
 
@@ -272,7 +301,10 @@ fn wordwise(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
 }
 
 fn linewise(rng: &mut Rng, corpus: &Corpus, path: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let mut lines: Vec<Vec<u8>> = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
     if lines.is_empty() {
         return bytes.to_vec();
     }
@@ -314,10 +346,15 @@ fn meaningful(rng: &mut Rng, path: &str, bytes: &[u8]) -> Vec<u8> {
 fn keyed(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let keyed: Vec<usize> = (0..lines.len()).filter(|index| lines[*index].contains(" = ")).collect();
+    let keyed: Vec<usize> = (0..lines.len())
+        .filter(|index| lines[*index].contains(" = "))
+        .collect();
     let key = KEYS[rng.usize(..KEYS.len())];
     if keyed.is_empty() || rng.u32(..4) == 0 {
-        lines.insert(rng.usize(..=lines.len()), format!("{key} = {}", grammar::toml(rng, 2)));
+        lines.insert(
+            rng.usize(..=lines.len()),
+            format!("{key} = {}", grammar::toml(rng, 2)),
+        );
         return lines.join("\n").into_bytes();
     }
     let index = keyed[rng.usize(..keyed.len())];
@@ -331,12 +368,24 @@ fn keyed(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
 
 fn numbers(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     let words = words(bytes);
-    let numbers: Vec<usize> = (0..words.len()).filter(|index| words[*index][0].is_ascii_digit()).collect();
+    let numbers: Vec<usize> = (0..words.len())
+        .filter(|index| words[*index][0].is_ascii_digit())
+        .collect();
     if numbers.is_empty() {
         return bytewise(rng, bytes);
     }
     let at = numbers[rng.usize(..numbers.len())];
-    let new = ["0", "-1", "1", "18446744073709551615", "9223372036854775808", "1e999", "4000000000", "00", "0x0"];
+    let new = [
+        "0",
+        "-1",
+        "1",
+        "18446744073709551615",
+        "9223372036854775808",
+        "1e999",
+        "4000000000",
+        "00",
+        "0x0",
+    ];
     let mut words: Vec<&[u8]> = words;
     words[at] = new[rng.usize(..new.len())].as_bytes();
     words.concat()
@@ -344,13 +393,18 @@ fn numbers(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
 
 /// Another name where one is quoted.
 fn named(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
-    let quotes: Vec<usize> = (0..bytes.len()).filter(|index| bytes[*index] == b'"').collect();
+    let quotes: Vec<usize> = (0..bytes.len())
+        .filter(|index| bytes[*index] == b'"')
+        .collect();
     if quotes.len() < 2 {
         return bytewise(rng, bytes);
     }
     let first = rng.usize(..quotes.len() - 1);
     let mut bytes = bytes.to_vec();
-    bytes.splice(quotes[first] + 1..quotes[first + 1], NAMES[rng.usize(..NAMES.len())].bytes());
+    bytes.splice(
+        quotes[first] + 1..quotes[first + 1],
+        NAMES[rng.usize(..NAMES.len())].bytes(),
+    );
     bytes
 }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::recipe::Recipe;
 use super::sandbox::{Ran, SECRET, Sandbox};
 
-/// How a line begins that a continuous-integration system takes for a command or for the head of a group.
+/// How a line begins that a continuous-integration system takes for a command or for the head of a
+/// group.
 const WORKFLOW_COMMANDS: [&str; 12] = [
     "::",
     "##[",
@@ -33,7 +34,11 @@ pub(crate) fn ran(recipe: &Recipe, ran: &Ran) -> Vec<String> {
             None
         }
     };
-    let allowed: &[i32] = if recipe.status.is_empty() { &[0, 1, 2] } else { &recipe.status };
+    let allowed: &[i32] = if recipe.status.is_empty() {
+        &[0, 1, 2]
+    } else {
+        &recipe.status
+    };
     match code {
         Some(code) if allowed.contains(&code) => {}
         Some(code) => wrong.push(format!("ended with {code}, not with one of {allowed:?}")),
@@ -49,16 +54,31 @@ pub(crate) fn ran(recipe: &Recipe, ran: &Ran) -> Vec<String> {
     wrong.extend(text("standard error", &ran.err));
     wrong.extend(shows_secret("standard output", &ran.out));
     wrong.extend(shows_secret("standard error", &ran.err));
-    let command = format!("`{}`", ran.arguments.join(" ").chars().take(200).collect::<String>());
-    wrong.into_iter().map(|what| format!("{command}: {what}")).collect()
+    let command = format!(
+        "`{}`",
+        ran.arguments
+            .join(" ")
+            .chars()
+            .take(200)
+            .collect::<String>()
+    );
+    wrong
+        .into_iter()
+        .map(|what| format!("{command}: {what}"))
+        .collect()
 }
 
 fn asks_for_json(arguments: &[String]) -> bool {
     // These print a request or a command, whatever the format.
-    if arguments.iter().any(|argument| argument == "--dry-run" || argument == "--curl") {
+    if arguments
+        .iter()
+        .any(|argument| argument == "--dry-run" || argument == "--curl")
+    {
         return false;
     }
-    arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json")
+    arguments
+        .windows(2)
+        .any(|pair| pair[0] == "--format" && pair[1] == "json")
         || arguments.iter().any(|argument| argument == "--format=json")
 }
 
@@ -73,15 +93,23 @@ fn json(code: Option<i32>, out: &[u8]) -> Option<String> {
 
 /// Text that a terminal, a log and a workflow take as text: the first thing that they would not.
 pub(crate) fn text(stream: &str, bytes: &[u8]) -> Option<String> {
-    let Ok(text) = std::str::from_utf8(bytes) else { return Some(format!("{stream} is not UTF-8")) };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Some(format!("{stream} is not UTF-8"));
+    };
     let plain = without_colours(text);
     let chars: Vec<char> = plain.chars().collect();
     if let Some(at) = (0..chars.len()).find(|&at| is_hostile(chars[at]) && !is_joiner(&chars, at)) {
         return Some(format!("{stream} has U+{:04X}", u32::from(chars[at])));
     }
     let seen = plain.replace('\u{fe0f}', "");
-    let command = |line: &&str| WORKFLOW_COMMANDS.iter().any(|start| line.trim_start().starts_with(start));
-    seen.lines().find(command).map(|line| format!("{stream} has the line {line:?}"))
+    let command = |line: &&str| {
+        WORKFLOW_COMMANDS
+            .iter()
+            .any(|start| line.trim_start().starts_with(start))
+    };
+    seen.lines()
+        .find(command)
+        .map(|line| format!("{stream} has the line {line:?}"))
 }
 
 /// Text without the sequences that colour it.
@@ -100,11 +128,16 @@ fn without_colours(text: &str) -> String {
 
 /// Whether a joiner stands in an emoji, or in a word that is written with it or ends with it.
 fn is_joiner(chars: &[char], at: usize) -> bool {
-    let (before, after) = (at.checked_sub(1).and_then(|before| chars.get(before)), chars.get(at + 1));
+    let (before, after) = (
+        at.checked_sub(1).and_then(|before| chars.get(before)),
+        chars.get(at + 1),
+    );
     let is_joined = |c: Option<&char>| c.is_some_and(|c| !c.is_ascii() && !is_hostile(*c));
     let ends_word = before.is_some_and(|c| ('\u{590}'..='\u{1cff}').contains(c))
         && after.is_none_or(|c| !c.is_alphanumeric() && !is_hostile(*c));
-    matches!(chars[at], '\u{200c}' | '\u{200d}') && is_joined(before) && (is_joined(after) || ends_word)
+    matches!(chars[at], '\u{200c}' | '\u{200d}')
+        && is_joined(before)
+        && (is_joined(after) || ends_word)
 }
 
 /// Controls, what turns the direction of text, and what cannot be seen.
@@ -133,11 +166,18 @@ fn is_hostile(c: char) -> bool {
 /// The planted secret, as it is, reversed, in hexadecimal or in Base64.
 fn shows_secret(where_: &str, bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    let hexadecimal = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let hexadecimal = SECRET
+        .bytes()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<Vec<_>>()
+        .concat();
     let reversed: String = SECRET.to_lowercase().chars().rev().collect();
     let forms = [SECRET.to_lowercase(), reversed, hexadecimal];
     let plain = forms.iter().find(|form| text.contains(*form));
-    plain.cloned().or_else(|| base64_form(bytes)).map(|form| format!("{where_} shows a secret: {form}"))
+    plain
+        .cloned()
+        .or_else(|| base64_form(bytes))
+        .map(|form| format!("{where_} shows a secret: {form}"))
 }
 
 /// The middle of the secret in Base64 at each of the three places that it can start at.
@@ -145,7 +185,8 @@ fn base64_form(bytes: &[u8]) -> Option<String> {
     use base64::Engine as _;
     let text = String::from_utf8_lossy(bytes);
     let at = |skip: usize| {
-        let encoded = base64::engine::general_purpose::STANDARD_NO_PAD.encode(&SECRET.as_bytes()[skip..]);
+        let encoded =
+            base64::engine::general_purpose::STANDARD_NO_PAD.encode(&SECRET.as_bytes()[skip..]);
         encoded[..encoded.len() - 2].to_owned()
     };
     (0..3).map(at).find(|form| text.contains(form.as_str()))
@@ -153,15 +194,33 @@ fn base64_form(bytes: &[u8]) -> Option<String> {
 
 /// What the commands said together.
 pub(crate) fn said(recipe: &Recipe, said: &str, fill: impl Fn(&str) -> String) -> Vec<String> {
-    let missing = recipe.has.iter().map(|text| fill(text)).filter(|text| !said.contains(text.as_str()));
-    let surplus = recipe.lacks.iter().map(|text| fill(text)).filter(|text| said.contains(text.as_str()));
+    let missing = recipe
+        .has
+        .iter()
+        .map(|text| fill(text))
+        .filter(|text| !said.contains(text.as_str()));
+    let surplus = recipe
+        .lacks
+        .iter()
+        .map(|text| fill(text))
+        .filter(|text| said.contains(text.as_str()));
     let missing = missing.map(|text| format!("does not say {text:?}"));
-    missing.chain(surplus.map(|text| format!("says {text:?}"))).collect()
+    missing
+        .chain(surplus.map(|text| format!("says {text:?}")))
+        .collect()
 }
 
 /// What was written, removed and run.
-pub(crate) fn written(recipe: &Recipe, sandbox: &Sandbox, before: &BTreeMap<PathBuf, String>) -> Vec<String> {
-    let mut wrong: Vec<String> = sandbox.marks().into_iter().map(|who| format!("ran a program: {who}")).collect();
+pub(crate) fn written(
+    recipe: &Recipe,
+    sandbox: &Sandbox,
+    before: &BTreeMap<PathBuf, String>,
+) -> Vec<String> {
+    let mut wrong: Vec<String> = sandbox
+        .marks()
+        .into_iter()
+        .map(|who| format!("ran a program: {who}"))
+        .collect();
     for path in sandbox.changes(before) {
         if !may_write(recipe, sandbox, &path) {
             wrong.push(format!("changed {}", path.display()));
@@ -170,12 +229,24 @@ pub(crate) fn written(recipe: &Recipe, sandbox: &Sandbox, before: &BTreeMap<Path
         wrong.extend(shows_secret(&path.display().to_string(), &bytes));
     }
     let kept = |path: &&String| sandbox.root().join(path).symlink_metadata().is_err();
-    wrong.extend(recipe.keeps.iter().filter(kept).map(|path| format!("`{path}` is not there")));
+    wrong.extend(
+        recipe
+            .keeps
+            .iter()
+            .filter(kept)
+            .map(|path| format!("`{path}` is not there")),
+    );
     wrong
 }
 
 fn may_write(recipe: &Recipe, sandbox: &Sandbox, path: &Path) -> bool {
-    let starts = |with: &str| recipe.writes.iter().any(|start| with.starts_with(start.as_str()));
+    let starts = |with: &str| {
+        recipe
+            .writes
+            .iter()
+            .any(|start| with.starts_with(start.as_str()))
+    };
     let home = path.strip_prefix("home").ok().and_then(Path::to_str);
-    sandbox.in_repository(path).is_some_and(starts) || home.is_some_and(|path| starts(&format!("~/{path}")))
+    sandbox.in_repository(path).is_some_and(starts)
+        || home.is_some_and(|path| starts(&format!("~/{path}")))
 }

@@ -1,9 +1,14 @@
-//! Attacks on `reqc`: each file `*.toml` of this folder is a family of attacks, each entry of it one attack with a named test.
+//! Attacks on `reqc`: each file `*.toml` of this folder is a family of attacks, each entry of it
+//! one attack with a named test.
 //!
-//! An attack is a repository as a stranger could write it, and the commands that are run on it, each in a process of its own
-//! with limits of time and memory. `README.md` tells what every attack must withstand and how to add one.
+//! An attack is a repository as a stranger could write it, and the commands that are run on it,
+//! each in a process of its own with limits of time and memory. `README.md` tells what every attack
+//! must withstand and how to add one.
 
-#![expect(clippy::disallowed_methods, reason = "the test itself writes repositories and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test itself writes repositories and runs the binary"
+)]
 
 #[cfg(unix)]
 use std::sync::Arc;
@@ -32,15 +37,27 @@ fn main() {
     use std::thread::available_parallelism;
 
     let mut arguments = libtest_mimic::Arguments::from_args();
-    let mut recipes = hostile::recipe::read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile"));
-    let families = recipes.iter().map(|recipe| &recipe.family).collect::<BTreeSet<_>>().len();
-    assert!(recipes.len() >= AT_LEAST, "{} attacks are fewer than {AT_LEAST}", recipes.len());
+    let mut recipes =
+        hostile::recipe::read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile"));
+    let families = recipes
+        .iter()
+        .map(|recipe| &recipe.family)
+        .collect::<BTreeSet<_>>()
+        .len();
+    assert!(
+        recipes.len() >= AT_LEAST,
+        "{} attacks are fewer than {AT_LEAST}",
+        recipes.len()
+    );
     if !arguments.list {
         println!("{} attacks in {families} families", recipes.len());
     }
-    // Clients of a bad server wait most of the time, for the next try: they begin first, and the others need not wait for them.
+    // Clients of a bad server wait most of the time, for the next try: they begin first, and the
+    // others need not wait for them.
     recipes.sort_by_key(|recipe| recipe.server.is_none());
-    let at_work = arguments.test_threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
+    let at_work = arguments
+        .test_threads
+        .unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
     arguments.test_threads.get_or_insert(at_work + WAITING);
     let seats = Arc::new(seats::Seats::new(at_work));
     let attacks = recipes.into_iter().map(|recipe| match recipe.server {
@@ -77,5 +94,9 @@ const WAITING: usize = 8;
 #[cfg(unix)]
 fn attack(recipe: &hostile::recipe::Recipe) -> Result<(), libtest_mimic::Failed> {
     let wrong = hostile::sandbox::run(recipe, &hostile::sandbox::binary())?;
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("\n").into())
+    }
 }

@@ -88,7 +88,11 @@ pub(crate) struct Script {
 impl Script {
     /// The same with the attack's texts in it.
     pub(crate) fn filled(&self, recipe: &Recipe) -> Script {
-        Script { say: recipe.fill(&self.say), forever: recipe.fill(&self.forever), ..self.clone() }
+        Script {
+            say: recipe.fill(&self.say),
+            forever: recipe.fill(&self.forever),
+            ..self.clone()
+        }
     }
 }
 
@@ -100,7 +104,10 @@ impl Recipe {
 
     /// The repository's files, unfolded, placeholders of the sandbox still in them.
     pub(crate) fn repository(&self) -> Vec<(String, String)> {
-        let single = self.files.iter().map(|(path, text)| (self.fill(path), self.fill(text)));
+        let single = self
+            .files
+            .iter()
+            .map(|(path, text)| (self.fill(path), self.fill(text)));
         let many = self.many.iter().flat_map(|many| {
             (0..many.count).map(|i| {
                 let numbered = |text: &str| numbered(&self.fill(text), i, many.count);
@@ -117,7 +124,9 @@ impl Recipe {
         }
         // Texts may hold texts, but not for ever.
         let filled = (0..4).fold(text.replace("<<it>>", &self.it), |text, _| {
-            let one = |text: String, (name, value): (&String, &String)| text.replace(&format!("<<{name}>>"), value);
+            let one = |text: String, (name, value): (&String, &String)| {
+                text.replace(&format!("<<{name}>>"), value)
+            };
             self.texts.iter().fold(text, one)
         });
         repeated(&filled)
@@ -155,31 +164,57 @@ fn repeated(text: &str) -> String {
 /// `%i%` is the number, `%next%` the next one, `%wrap%` the next one or 0 at the end.
 fn numbered(text: &str, i: usize, count: usize) -> String {
     let next = (i + 1).to_string();
-    text.replace("%i%", &i.to_string()).replace("%next%", &next).replace("%wrap%", &((i + 1) % count).to_string())
+    text.replace("%i%", &i.to_string())
+        .replace("%next%", &next)
+        .replace("%wrap%", &((i + 1) % count).to_string())
 }
 
 /// Every attack of the files `*.toml` in a folder.
 pub(crate) fn read_all(folder: &Path) -> Vec<Recipe> {
-    let entries = fs::read_dir(folder).expect("the folder of attacks").flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect();
+    let entries = fs::read_dir(folder)
+        .expect("the folder of attacks")
+        .flatten()
+        .map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries
+        .filter(|path| path.extension().is_some_and(|it| it == "toml"))
+        .collect();
     files.sort();
     files.iter().flat_map(|file| read(file)).collect()
 }
 
-/// A file has a table `all`, what each of its attacks starts from, and a table `attack`: name → text, or a table.
+/// A file has a table `all`, what each of its attacks starts from, and a table `attack`: name →
+/// text, or a table.
 fn read(file: &Path) -> Vec<Recipe> {
-    let family = file.file_stem().expect("a name").to_string_lossy().into_owned();
+    let family = file
+        .file_stem()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
     let text = fs::read_to_string(file).expect("a readable file");
-    let document = Document::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let Value::Object(mut top) = value(document.as_item()) else { unreachable!("a document is a table") };
+    let document =
+        Document::parse(text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let Value::Object(mut top) = value(document.as_item()) else {
+        unreachable!("a document is a table")
+    };
     let all = top.remove("all").unwrap_or_default();
-    let Some(Value::Object(attacks)) = top.remove("attack") else { panic!("{family} has no [attack]") };
+    let Some(Value::Object(attacks)) = top.remove("attack") else {
+        panic!("{family} has no [attack]")
+    };
     assert!(top.is_empty(), "{family}: unknown tables {:?}", top.keys());
     let one = |(name, own): (String, Value)| {
-        let own = if own.is_string() { Map::from_iter([("it".to_owned(), own)]).into() } else { own };
+        let own = if own.is_string() {
+            Map::from_iter([("it".to_owned(), own)]).into()
+        } else {
+            own
+        };
         let merged = merged(all.clone(), own);
-        let recipe = Recipe::deserialize(merged).unwrap_or_else(|error| panic!("{family}/{name}: {error}"));
-        Recipe { family: family.clone(), name, ..recipe }
+        let recipe =
+            Recipe::deserialize(merged).unwrap_or_else(|error| panic!("{family}/{name}: {error}"));
+        Recipe {
+            family: family.clone(),
+            name,
+            ..recipe
+        }
     };
     attacks.into_iter().map(one).collect()
 }
@@ -202,7 +237,10 @@ fn value(item: &Item) -> Value {
     match item {
         Item::None => Value::Null,
         Item::Value(inner) => plain(inner),
-        Item::Table(table) => table.iter().map(|(key, item)| (key.to_owned(), value(item))).collect(),
+        Item::Table(table) => table
+            .iter()
+            .map(|(key, item)| (key.to_owned(), value(item)))
+            .collect(),
         Item::ArrayOfTables(tables) => {
             let table = |table: &toml_edit::Table| value(&Item::Table(table.clone()));
             tables.iter().map(table).collect()
@@ -219,6 +257,9 @@ fn plain(value: &toml_edit::Value) -> Value {
         Toml::Boolean(flag) => (*flag.value()).into(),
         Toml::Datetime(date) => date.value().to_string().into(),
         Toml::Array(elements) => elements.iter().map(plain).collect(),
-        Toml::InlineTable(table) => table.iter().map(|(key, value)| (key.to_owned(), plain(value))).collect(),
+        Toml::InlineTable(table) => table
+            .iter()
+            .map(|(key, value)| (key.to_owned(), plain(value)))
+            .collect(),
     }
 }

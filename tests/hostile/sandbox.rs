@@ -1,4 +1,5 @@
-//! A scratch folder with a repository, things that must not be touched beside it, and commands that are run in it with limits.
+//! A scratch folder with a repository, things that must not be touched beside it, and commands that
+//! are run in it with limits.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,27 +61,54 @@ pub(crate) fn binary() -> PathBuf {
 /// Runs an attack and tells everything that did not hold.
 pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let sandbox = Sandbox::new(recipe.root.as_deref().unwrap_or("repository"))?;
-    let server = recipe.server.as_ref().map(|script| Server::start(&script.filled(recipe))).transpose()?;
-    let url = server.as_ref().map(|server| &*server.url).unwrap_or_default();
+    let server = recipe
+        .server
+        .as_ref()
+        .map(|script| Server::start(&script.filled(recipe)))
+        .transpose()?;
+    let url = server
+        .as_ref()
+        .map(|server| &*server.url)
+        .unwrap_or_default();
     let sandboxed = |text: &str| sandbox.fill(text).replace("<<url>>", url);
     let fill = |text: &str| complete(sandboxed(&recipe.fill(text)));
     for (path, text) in recipe.repository() {
-        sandbox.write(&complete(sandboxed(&path)), complete(sandboxed(&text)).as_bytes())?;
+        sandbox.write(
+            &complete(sandboxed(&path)),
+            complete(sandboxed(&text)).as_bytes(),
+        )?;
     }
     if let Some(folder) = &recipe.folder {
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile").join(folder), &sandbox.root())?;
+        copy(
+            &Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("tests/hostile")
+                .join(folder),
+            &sandbox.root(),
+        )?;
     }
     sandbox.set_up(&fill(&recipe.setup))?;
     let before = sandbox.state();
     let mut wrong = Vec::new();
     let mut said = String::new();
-    let loose = Recipe { status: Vec::new(), ..recipe.clone() };
+    let loose = Recipe {
+        status: Vec::new(),
+        ..recipe.clone()
+    };
     let run = recipe.run.iter().map(|arguments| (recipe, arguments));
     for (recipe, arguments) in run.chain(recipe.also.iter().map(|arguments| (&loose, arguments))) {
         let arguments: Vec<String> = arguments.iter().map(|argument| fill(argument)).collect();
-        let mut command = sandbox.command(recipe.program.as_deref().unwrap_or(reqc), &arguments, recipe);
+        let mut command = sandbox.command(
+            recipe.program.as_deref().unwrap_or(reqc),
+            &arguments,
+            recipe,
+        );
         command.envs(recipe.env.iter().map(|(name, value)| (name, fill(value))));
-        let ran = watch(&mut command, recipe, arguments, fill(&recipe.stdin).into_bytes())?;
+        let ran = watch(
+            &mut command,
+            recipe,
+            arguments,
+            fill(&recipe.stdin).into_bytes(),
+        )?;
         let hung = ran.ended.is_err();
         wrong.extend(checks::ran(recipe, &ran));
         said.push_str(&String::from_utf8_lossy(&ran.out));
@@ -92,26 +120,39 @@ pub(crate) fn run(recipe: &Recipe, reqc: &Path) -> Result<Vec<String>, Box<dyn s
     wrong.extend(checks::said(recipe, &said, fill));
     wrong.extend(checks::written(recipe, &sandbox, &before));
     if !wrong.is_empty() {
-        wrong.push(format!("-- what was said:\n{}", said.chars().take(3000).collect::<String>()));
+        wrong.push(format!(
+            "-- what was said:\n{}",
+            said.chars().take(3000).collect::<String>()
+        ));
     }
     Ok(wrong)
 }
 
 /// A text in which nothing is left to fill in.
 fn complete(text: String) -> String {
-    let names = text.split("<<").skip(1).filter_map(|rest| rest.split_once(">>")).map(|(name, _)| name);
-    if let Some(name) = names.into_iter().find(|name| name.bytes().all(|byte| byte.is_ascii_lowercase())) {
+    let names = text
+        .split("<<")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(">>"))
+        .map(|(name, _)| name);
+    if let Some(name) = names
+        .into_iter()
+        .find(|name| name.bytes().all(|byte| byte.is_ascii_lowercase()))
+    {
         panic!("nobody knows what <<{name}>> is");
     }
     text
 }
 
 impl Sandbox {
-    /// A scratch folder: `repository/` (or another name), `outside/`, `home/`, `tmp/`, `bin/`, and `ran/` for the marks of
-    /// programs.
+    /// A scratch folder: `repository/` (or another name), `outside/`, `home/`, `tmp/`, `bin/`, and
+    /// `ran/` for the marks of programs.
     pub(crate) fn new(root: &str) -> std::io::Result<Sandbox> {
         let scratch = tempfile::tempdir()?;
-        let sandbox = Sandbox { scratch, root: root.to_owned() };
+        let sandbox = Sandbox {
+            scratch,
+            root: root.to_owned(),
+        };
         for folder in [root, "outside", "home", "tmp", "bin", "ran"] {
             fs::create_dir_all(sandbox.path(folder))?;
         }
@@ -175,23 +216,33 @@ impl Sandbox {
             return Ok(());
         }
         let mut command = Command::new("sh");
-        command.args(["-euc", script]).current_dir(self.root()).env("OUTSIDE", self.path("outside")).env_remove("CI");
+        command
+            .args(["-euc", script])
+            .current_dir(self.root())
+            .env("OUTSIDE", self.path("outside"))
+            .env_remove("CI");
         command
             .env("REQC", binary())
             .env("SECRET", SECRET)
             .env("HOME", self.path("home"))
             .env("GIT_CONFIG_GLOBAL", "/dev/null");
         for name in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{name}_NAME"), "Test").env(format!("GIT_{name}_EMAIL"), "test@example.com");
+            command
+                .env(format!("GIT_{name}_NAME"), "Test")
+                .env(format!("GIT_{name}_EMAIL"), "test@example.com");
         }
         let output = command.output().map_err(|error| error.to_string())?;
         match output.status.success() {
             true => Ok(()),
-            false => Err(format!("the set-up failed: {}", String::from_utf8_lossy(&output.stderr))),
+            false => Err(format!(
+                "the set-up failed: {}",
+                String::from_utf8_lossy(&output.stderr)
+            )),
         }
     }
 
-    /// A command under limits that the system keeps: processor time, address space, the size of files.
+    /// A command under limits that the system keeps: processor time, address space, the size of
+    /// files.
     fn command(&self, program: &Path, arguments: &[String], recipe: &Recipe) -> Command {
         let seconds = recipe.seconds.unwrap_or(10) * slower(recipe);
         let hard = seconds + 2;
@@ -199,23 +250,44 @@ impl Sandbox {
             "ulimit -c 0; ulimit -St {seconds}; ulimit -Ht {hard}; ulimit -v 16000000; ulimit -f 2000000; exec \"$@\""
         );
         let mut command = Command::new("sh");
-        command.args(["-c", &script, "sh"]).arg(program).args(arguments);
+        command
+            .args(["-c", &script, "sh"])
+            .arg(program)
+            .args(arguments);
         let path = std::env::var("PATH").unwrap_or_default();
-        command.current_dir(self.root().join(recipe.fill(&recipe.cwd))).env_clear();
+        command
+            .current_dir(self.root().join(recipe.fill(&recipe.cwd)))
+            .env_clear();
         command.env("PATH", format!("{}:{path}", self.path("bin").display()));
-        command.env("HOME", self.path("home")).env("TMPDIR", self.path("tmp")).env("LANG", "C.UTF-8");
-        command.env("GITHUB_TOKEN", SECRET).env("SECRET_TOKEN", SECRET).env("RAYON_NUM_THREADS", "2");
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .env("HOME", self.path("home"))
+            .env("TMPDIR", self.path("tmp"))
+            .env("LANG", "C.UTF-8");
+        command
+            .env("GITHUB_TOKEN", SECRET)
+            .env("SECRET_TOKEN", SECRET)
+            .env("RAYON_NUM_THREADS", "2");
+        command
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
     /// The marks that programs left.
     pub(crate) fn marks(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.path("ran")).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        let entries = fs::read_dir(self.path("ran"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect()
     }
 
-    /// Everything in the scratch folder but marks: what it is, its size, when it was written, its text if that is short.
+    /// Everything in the scratch folder but marks: what it is, its size, when it was written, its
+    /// text if that is short.
     pub(crate) fn state(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut pending = vec![self.scratch.path().to_owned()];
@@ -223,7 +295,10 @@ impl Sandbox {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let Ok(it) = entry.metadata() else { continue };
                 let path = entry.path();
-                let inside = path.strip_prefix(self.scratch.path()).expect("below").to_owned();
+                let inside = path
+                    .strip_prefix(self.scratch.path())
+                    .expect("below")
+                    .to_owned();
                 if it.is_dir() {
                     if inside != Path::new("ran") {
                         found.insert(inside, "folder".to_owned());
@@ -236,7 +311,10 @@ impl Sandbox {
                     false => Vec::new(),
                 };
                 let times = (it.mtime(), it.mtime_nsec());
-                found.insert(inside, format!("{:o} {} {times:?} {text:?}", it.mode(), it.len()));
+                found.insert(
+                    inside,
+                    format!("{:o} {} {times:?} {text:?}", it.mode(), it.len()),
+                );
             }
         }
         found
@@ -246,7 +324,10 @@ impl Sandbox {
     pub(crate) fn changes(&self, before: &BTreeMap<PathBuf, String>) -> Vec<PathBuf> {
         let after = self.state();
         let gone = before.keys().filter(|path| !after.contains_key(*path));
-        let new = after.iter().filter(|(path, state)| before.get(*path) != Some(*state)).map(|(path, _)| path);
+        let new = after
+            .iter()
+            .filter(|(path, state)| before.get(*path) != Some(*state))
+            .map(|(path, _)| path);
         gone.chain(new).cloned().collect()
     }
 
@@ -256,14 +337,18 @@ impl Sandbox {
     }
 }
 
-/// Runs a command, looks at its memory and the clock, and ends it with all its children if either is too much.
+/// Runs a command, looks at its memory and the clock, and ends it with all its children if either
+/// is too much.
 fn watch(
     command: &mut Command,
     recipe: &Recipe,
     arguments: Vec<String>,
     stdin: Vec<u8>,
 ) -> Result<Ran, Box<dyn std::error::Error>> {
-    let (patience, megabytes) = (recipe.patience.unwrap_or(40) * slower(recipe), recipe.megabytes.unwrap_or(1024));
+    let (patience, megabytes) = (
+        recipe.patience.unwrap_or(40) * slower(recipe),
+        recipe.megabytes.unwrap_or(1024),
+    );
     let mut child = command.spawn()?;
     let mut input = child.stdin.take().expect("piped");
     thread::spawn(move || input.write_all(&stdin));
@@ -272,12 +357,21 @@ fn watch(
     // Children that outlive the command hold its pipes open.
     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let bytes = |reader: thread::JoinHandle<Vec<u8>>| reader.join().unwrap_or_default();
-    Ok(Ran { arguments, ended, out: bytes(out), err: bytes(err) })
+    Ok(Ran {
+        arguments,
+        ended,
+        out: bytes(out),
+        err: bytes(err),
+    })
 }
 
 /// How much longer everything takes: recipes speak of a release build.
 fn slower(recipe: &Recipe) -> u64 {
-    if cfg!(debug_assertions) && recipe.program.is_none() { 5 } else { 1 }
+    if cfg!(debug_assertions) && recipe.program.is_none() {
+        5
+    } else {
+        1
+    }
 }
 
 fn wait(child: &mut Child, patience: Duration, kilobytes: u64) -> Result<ExitStatus, String> {
@@ -310,13 +404,17 @@ fn wait(child: &mut Child, patience: Duration, kilobytes: u64) -> Result<ExitSta
 fn resident(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
 }
 
 fn collect(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let _ = pipe.expect("piped").take(MOST_OUTPUT).read_to_end(&mut bytes);
+        let _ = pipe
+            .expect("piped")
+            .take(MOST_OUTPUT)
+            .read_to_end(&mut bytes);
         bytes
     })
 }

@@ -13,12 +13,18 @@ pub(crate) struct Seat<'s>(&'s Seats);
 
 impl Seats {
     pub(crate) fn new(free: usize) -> Seats {
-        Seats { free: Mutex::new(free), left: Condvar::new() }
+        Seats {
+            free: Mutex::new(free),
+            left: Condvar::new(),
+        }
     }
 
     pub(crate) fn take(&self) -> Seat<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut free = self.left.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        let mut free = self
+            .left
+            .wait_while(free, |free| *free == 0)
+            .unwrap_or_else(PoisonError::into_inner);
         *free -= 1;
         Seat(self)
     }

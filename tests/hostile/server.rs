@@ -17,7 +17,11 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
         let with_url = |text: &str| text.replace("<<url>>", &url);
-        let script = Script { say: with_url(&script.say), forever: with_url(&script.forever), ..script.clone() };
+        let script = Script {
+            say: with_url(&script.say),
+            forever: with_url(&script.forever),
+            ..script.clone()
+        };
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let script = script.clone();
@@ -67,17 +71,25 @@ fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
 }
 
 fn length(head: &str) -> usize {
-    header(head, "content-length").and_then(|value| value.parse().ok()).unwrap_or(0)
+    header(head, "content-length")
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(0)
 }
 
 /// The key of a request, whatever header carries it.
 fn key(request: &str) -> String {
     let named = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
-    let value = named.iter().find_map(|name| header(request, name)).unwrap_or_default();
+    let value = named
+        .iter()
+        .find_map(|name| header(request, name))
+        .unwrap_or_default();
     value.trim_start_matches("Bearer ").to_owned()
 }
 
 fn header<'r>(head: &'r str, name: &str) -> Option<&'r str> {
     let lines = head.lines().filter_map(|line| line.split_once(':'));
-    lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next()
+    lines
+        .filter(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.trim())
+        .next()
 }

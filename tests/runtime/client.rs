@@ -7,8 +7,8 @@ use std::time::Duration;
 use reqc::conversation::Conversation;
 use reqc::runtime::tools::BoxFuture;
 use reqc::runtime::{
-    Bytes, Category, Error, HttpBody, HttpClient, HttpError, HttpErrorKind, Outcome, ReqwestClient, Session,
-    StopReason, Transport, http, reqwest,
+    Bytes, Category, Error, HttpBody, HttpClient, HttpError, HttpErrorKind, Outcome, ReqwestClient,
+    Session, StopReason, Transport, http, reqwest,
 };
 
 use crate::fixture::{KEY, Planted, agent, events, options, said, session as plain};
@@ -21,7 +21,10 @@ struct Memory {
 }
 
 impl HttpClient for Memory {
-    fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
         let mut sent = self.sent.lock().unwrap();
         sent.push(request);
         Box::pin(std::future::ready((self.answer)(sent.len() - 1)))
@@ -31,13 +34,23 @@ impl HttpClient for Memory {
 type Answer = fn(usize) -> Result<http::Response<HttpBody>, HttpError>;
 
 fn memory(answer: Answer) -> (Session, Arc<Memory>) {
-    let client = Arc::new(Memory { sent: Mutex::default(), answer });
-    (with_client(Arc::clone(&client) as Arc<dyn HttpClient>), client)
+    let client = Arc::new(Memory {
+        sent: Mutex::default(),
+        answer,
+    });
+    (
+        with_client(Arc::clone(&client) as Arc<dyn HttpClient>),
+        client,
+    )
 }
 
 fn with_client(client: Arc<dyn HttpClient>) -> Session {
     let transport = Transport::new(Arc::new(Planted), options()).with_client(client);
-    Session::new(agent("https://nowhere.invalid"), transport, Conversation::default())
+    Session::new(
+        agent("https://nowhere.invalid"),
+        transport,
+        Conversation::default(),
+    )
 }
 
 fn failed(outcome: Outcome) -> Error {
@@ -55,25 +68,43 @@ const EVENTS: [&str; 3] = [
 
 fn stream() -> http::Response<HttpBody> {
     let body = HttpBody::of_pieces(EVENTS.map(|piece| Ok(Bytes::from(piece))));
-    http::Response::builder().header("content-type", "text/event-stream").body(body).expect("legal")
+    http::Response::builder()
+        .header("content-type", "text/event-stream")
+        .body(body)
+        .expect("legal")
 }
 
 #[tokio::test]
 async fn a_client_in_memory_gets_the_whole_request_and_the_key_in_one_marked_header() {
     let (session, client) = memory(|_| Ok(stream()));
     let (events, outcome) = events(session.send("Hi")).await;
-    assert_eq!((said(&events).as_str(), outcome), ("Hello, [key]", Outcome::Finished(StopReason::EndTurn)));
+    assert_eq!(
+        (said(&events).as_str(), outcome),
+        ("Hello, [key]", Outcome::Finished(StopReason::EndTurn))
+    );
     let request = client.sent.lock().unwrap().remove(0);
     assert_eq!(
-        (request.method().as_str(), request.uri().to_string().as_str()),
+        (
+            request.method().as_str(),
+            request.uri().to_string().as_str()
+        ),
         ("POST", "https://nowhere.invalid/v1/chat/completions")
     );
-    let secret: Vec<&str> =
-        request.headers().iter().filter(|(_, value)| value.is_sensitive()).map(|(name, _)| name.as_str()).collect();
+    let secret: Vec<&str> = request
+        .headers()
+        .iter()
+        .filter(|(_, value)| value.is_sensitive())
+        .map(|(name, _)| name.as_str())
+        .collect();
     assert_eq!(secret, ["authorization"]);
     assert_eq!(request.headers()["authorization"], format!("Bearer {KEY}"));
     assert!(!format!("{request:?}").contains(KEY), "{request:?}");
-    assert!(request.headers()["user-agent"].to_str().unwrap().starts_with("reqc/"));
+    assert!(
+        request.headers()["user-agent"]
+            .to_str()
+            .unwrap()
+            .starts_with("reqc/")
+    );
     // The same bytes as over a socket.
     let server = Server::answering(vec![says("Hello.")]).await;
     plain(&server.url).send("Hi").outcome().await;
@@ -101,12 +132,21 @@ async fn the_kind_of_a_failure_decides_what_is_tried_again() {
             Category::Network,
             "was silent for too long",
         ),
-        (|_| Err(HttpError::new(HttpErrorKind::Setup, "the cable is cut")), 1, Category::Config, "cannot be used"),
+        (
+            |_| Err(HttpError::new(HttpErrorKind::Setup, "the cable is cut")),
+            1,
+            Category::Config,
+            "cannot be used",
+        ),
     ];
     for (answer, attempts, category, words) in cases {
         let (session, client) = memory(answer);
         let error = failed(session.send("Hi").outcome().await);
-        assert_eq!((error.category, error.detail.as_deref()), (category, Some("the cable is cut")), "{error}");
+        assert_eq!(
+            (error.category, error.detail.as_deref()),
+            (category, Some("the cable is cut")),
+            "{error}"
+        );
         assert!(error.message.contains(words), "{error}");
         assert_eq!(client.sent.lock().unwrap().len(), attempts, "{error}");
     }
@@ -121,28 +161,49 @@ async fn statuses_redirects_and_broken_bodies_are_judged_as_ever() {
         Ok(head.body("{}".into()).expect("legal"))
     });
     let error = failed(session.send("Hi").outcome().await);
-    assert!(error.message.contains("redirects to https://elsewhere.invalid"), "{error}");
-    assert_eq!((client.sent.lock().unwrap().len(), error.status), (2, Some(307)));
+    assert!(
+        error
+            .message
+            .contains("redirects to https://elsewhere.invalid"),
+        "{error}"
+    );
+    assert_eq!(
+        (client.sent.lock().unwrap().len(), error.status),
+        (2, Some(307))
+    );
 
     let (session, _) = memory(|_| {
-        let pieces = [Ok(Bytes::from(EVENTS[0])), Err(HttpError::new(HttpErrorKind::Broken, "the cable is cut"))];
+        let pieces = [
+            Ok(Bytes::from(EVENTS[0])),
+            Err(HttpError::new(HttpErrorKind::Broken, "the cable is cut")),
+        ];
         Ok(http::Response::builder()
             .header("content-type", "text/event-stream")
             .body(HttpBody::of_pieces(pieces))
             .expect("legal"))
     });
     let error = failed(session.send("Hi").outcome().await);
-    assert_eq!((error.detail.as_deref(), error.retryable), (Some("the cable is cut"), true), "{error}");
+    assert_eq!(
+        (error.detail.as_deref(), error.retryable),
+        (Some("the cable is cut"), true),
+        "{error}"
+    );
 }
 
 /// A body without an end.
 struct Endless;
 
 impl HttpClient for Endless {
-    fn send(&self, _: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
+    fn send(
+        &self,
+        _: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
         let body = HttpBody::new(Silent);
         Box::pin(async {
-            Ok(http::Response::builder().header("content-type", "text/event-stream").body(body).expect("legal"))
+            Ok(http::Response::builder()
+                .header("content-type", "text/event-stream")
+                .body(body)
+                .expect("legal"))
         })
     }
 }
@@ -162,9 +223,16 @@ impl futures_core::Stream for Silent {
 
 #[tokio::test]
 async fn a_client_that_never_says_anything_is_given_up() {
-    let options = reqc::runtime::TransportOptions { idle_timeout: Duration::from_millis(30), ..options() };
+    let options = reqc::runtime::TransportOptions {
+        idle_timeout: Duration::from_millis(30),
+        ..options()
+    };
     let transport = Transport::new(Arc::new(Planted), options).with_client(Arc::new(Endless));
-    let session = Session::new(agent("https://nowhere.invalid"), transport, Conversation::default());
+    let session = Session::new(
+        agent("https://nowhere.invalid"),
+        transport,
+        Conversation::default(),
+    );
     let error = failed(session.send("Hi").outcome().await);
     assert!(error.message.contains("fell silent"), "{error}");
 }
@@ -184,14 +252,32 @@ async fn a_client_of_reqwest_keeps_what_the_host_set_up_and_follows_no_redirect(
         seen.fetch_add(1, Ordering::SeqCst);
         None::<reqwest::Url>
     });
-    let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::limited(5)).proxy(proxy);
+    let builder = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::limited(5))
+        .proxy(proxy);
     let client = ReqwestClient::new(builder).expect("it can be built");
-    let transport = Transport::new(Arc::new(Planted), options()).with_client(Arc::new(client.clone()));
+    let transport =
+        Transport::new(Arc::new(Planted), options()).with_client(Arc::new(client.clone()));
     let session = Session::new(agent(&server.url), transport, Conversation::default());
     let error = failed(session.send("Hi").outcome().await);
-    assert!(error.message.contains("redirects to") && elsewhere.received().is_empty(), "{error}");
+    assert!(
+        error.message.contains("redirects to") && elsewhere.received().is_empty(),
+        "{error}"
+    );
     assert_eq!(session.send("Hi").text().await.as_deref(), Ok("Hello."));
-    assert_eq!(server.received()[1].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(
+        server.received()[1].header("authorization"),
+        Some(format!("Bearer {KEY}").as_str())
+    );
     assert!(asked.load(Ordering::SeqCst) > 0, "its proxies are asked");
-    assert_eq!(client.client().get(&server.url).send().await.expect("the host's own request").status(), 200);
+    assert_eq!(
+        client
+            .client()
+            .get(&server.url)
+            .send()
+            .await
+            .expect("the host's own request")
+            .status(),
+        200
+    );
 }

@@ -10,8 +10,8 @@ use reqc::conversation::log::{Entry, Log};
 use reqc::conversation::{AttachedFile, Block, Conversation, Item, Message, Task, Tool};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{
-    Agent, AutoCompression, Bytes, Category, Compression, Error, Event, HttpBody, HttpClient, HttpError, Outcome,
-    PoolOptions, Session, SessionPool, SessionStart, Transport, http,
+    Agent, AutoCompression, Bytes, Category, Compression, Error, Event, HttpBody, HttpClient,
+    HttpError, Outcome, PoolOptions, Session, SessionPool, SessionStart, Transport, http,
 };
 use reqc::system::Embedded;
 use reqc::world::{AccessError, Journal, MemoryJournal, MemoryWorld};
@@ -23,7 +23,8 @@ use crate::server::{Act, Received, Server, calls, says, sse, status};
 
 /// What the scripted agent answers with when it is asked for a summary.
 const SUMMARY: &str = "They spoke of monads.";
-const SHOWN: &str = "[Summary of the conversation so far, which it replaces]\n\nThey spoke of monads.";
+const SHOWN: &str =
+    "[Summary of the conversation so far, which it replaces]\n\nThey spoke of monads.";
 
 /// The agents of a repository with a chat and an agent that compresses it, both at one server.
 fn compiler(url: &str) -> Arc<Compiler> {
@@ -41,7 +42,11 @@ fn compiler(url: &str) -> Arc<Compiler> {
     ];
     let own = Arc::new(MemoryWorld::from_iter(own));
     let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
-    assert!(compiler.findings().is_empty(), "{:?}", compiler.findings().first().map(|it| &it.message));
+    assert!(
+        compiler.findings().is_empty(),
+        "{:?}",
+        compiler.findings().first().map(|it| &it.message)
+    );
     Arc::new(compiler)
 }
 
@@ -67,12 +72,22 @@ impl Chat {
         let session = open(&compiler, &journal, transport(), conversation);
         let pool = SessionPool::new(transport(), PoolOptions::default());
         let compression = Compression::new(pool, agent(&compiler, "Presser"));
-        Chat { session, compression, journal, compiler }
+        Chat {
+            session,
+            compression,
+            journal,
+            compiler,
+        }
     }
 
     /// The session that a new process would have.
     fn reopened(&self) -> Session {
-        open(&self.compiler, &self.journal, transport(), Conversation::default())
+        open(
+            &self.compiler,
+            &self.journal,
+            transport(),
+            Conversation::default(),
+        )
     }
 
     async fn ask(&self, text: &str) -> String {
@@ -92,24 +107,38 @@ impl Chat {
     }
 }
 
-fn open(compiler: &Arc<Compiler>, journal: &MemoryJournal, transport: Transport, new: Conversation) -> Session {
+fn open(
+    compiler: &Arc<Compiler>,
+    journal: &MemoryJournal,
+    transport: Transport,
+    new: Conversation,
+) -> Session {
     let start = match Log::parse(&journal.bytes()).expect("a log").log {
         Some(log) => SessionStart::Resumed(log, Conversation::default()),
         None => SessionStart::New(new),
     };
     let journal = Box::new(journal.clone());
-    Session::journaled(agent(compiler, "Tester"), transport, start, journal).expect("it can be written")
+    Session::journaled(agent(compiler, "Tester"), transport, start, journal)
+        .expect("it can be written")
 }
 
 /// Whether a request is the one for a summary.
 fn is_for_summary(body: &Value) -> bool {
     let messages = body["messages"].as_array().expect("messages");
-    messages.last().is_some_and(|last| last["content"].to_string().contains("Compress the conversation so far."))
+    messages.last().is_some_and(|last| {
+        last["content"]
+            .to_string()
+            .contains("Compress the conversation so far.")
+    })
 }
 
 /// Answers chats with the number of the request, and the compressing agent with the summary.
 fn script(number: usize, request: &Received) -> Vec<Act> {
-    if is_for_summary(&request.json()) { says(SUMMARY) } else { says(&format!("Answer {number}.")) }
+    if is_for_summary(&request.json()) {
+        says(SUMMARY)
+    } else {
+        says(&format!("Answer {number}."))
+    }
 }
 
 #[tokio::test]
@@ -122,18 +151,33 @@ async fn the_chat_goes_on_with_the_summary_and_the_log_keeps_what_it_stands_for(
     assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
     assert_eq!(said(&told), SUMMARY);
     let compressed = told.iter().find_map(|event| match event {
-        Event::Compressed { messages, summary, usage } => Some((*messages, summary.to_string(), usage.input)),
+        Event::Compressed {
+            messages,
+            summary,
+            usage,
+        } => Some((*messages, summary.to_string(), usage.input)),
         _ => None,
     });
     assert_eq!(compressed, Some((5, SHOWN.to_owned(), 10)));
     // The surroundings stay; the usage of the summary counts.
-    assert_eq!(history(&chat.session), [format!("user: {SHOWN}"), "system: In the garden.".to_owned()]);
+    assert_eq!(
+        history(&chat.session),
+        [
+            format!("user: {SHOWN}"),
+            "system: In the garden.".to_owned()
+        ]
+    );
     assert_eq!(chat.session.usage().input, 30);
 
     // What the agent was asked: the history, the layer, and no tools.
     let asked = server.received()[2].json();
     let text = asked.to_string();
-    for part in ["What is a monad?", "Answer 1.", "takes the place of the conversation", "You compress conversations"] {
+    for part in [
+        "What is a monad?",
+        "Answer 1.",
+        "takes the place of the conversation",
+        "You compress conversations",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(asked.get("tools"), None);
@@ -141,8 +185,14 @@ async fn the_chat_goes_on_with_the_summary_and_the_log_keeps_what_it_stands_for(
     chat.ask("And then?").await;
     let next = server.received()[3].json();
     let text = next.to_string();
-    assert!(text.contains(SUMMARY) && text.contains("And then?") && text.contains("Chat."), "{text}");
-    assert!(!text.contains("monad?") && !text.contains("Answer 1."), "{text}");
+    assert!(
+        text.contains(SUMMARY) && text.contains("And then?") && text.contains("Chat."),
+        "{text}"
+    );
+    assert!(
+        !text.contains("monad?") && !text.contains("Answer 1."),
+        "{text}"
+    );
 
     let log = chat.log();
     let old: Vec<String> = log
@@ -152,7 +202,17 @@ async fn the_chat_goes_on_with_the_summary_and_the_log_keeps_what_it_stands_for(
             _ => None,
         })
         .collect();
-    assert_eq!(old, ["What is a monad?", "Answer 0.", "And a functor?", "Answer 1.", "And then?", "Answer 3."]);
+    assert_eq!(
+        old,
+        [
+            "What is a monad?",
+            "Answer 0.",
+            "And a functor?",
+            "Answer 1.",
+            "And then?",
+            "Answer 3."
+        ]
+    );
     assert_eq!(log.history(), chat.session.history());
     assert_eq!(log.usage(), chat.session.usage());
 
@@ -160,7 +220,10 @@ async fn the_chat_goes_on_with_the_summary_and_the_log_keeps_what_it_stands_for(
     let again = chat.reopened();
     again.send("Still there?").text().await.expect("an answer");
     let resumed = server.received()[4].json();
-    let (before, after) = (next["messages"].as_array().unwrap(), resumed["messages"].as_array().unwrap());
+    let (before, after) = (
+        next["messages"].as_array().unwrap(),
+        resumed["messages"].as_array().unwrap(),
+    );
     assert_eq!(after[..before.len()], before[..]);
     server.quiet().await;
 }
@@ -172,13 +235,32 @@ async fn a_second_summary_stands_for_the_first_one_too() {
     chat.ask("One?").await;
     chat.compress().await.expect("a summary");
     let error = chat.compress().await.expect_err("a summary of a summary");
-    assert_eq!((error.category, error.message.as_str()), (Category::Config, "there is nothing to compress"));
+    assert_eq!(
+        (error.category, error.message.as_str()),
+        (Category::Config, "there is nothing to compress")
+    );
     chat.ask("Two?").await;
     chat.compress().await.expect("a summary");
-    assert_eq!(history(&chat.session), [format!("user: {SHOWN}"), "system: In the garden.".to_owned()]);
-    assert!(server.received()[3].json().to_string().contains("They spoke of monads."));
+    assert_eq!(
+        history(&chat.session),
+        [
+            format!("user: {SHOWN}"),
+            "system: In the garden.".to_owned()
+        ]
+    );
+    assert!(
+        server.received()[3]
+            .json()
+            .to_string()
+            .contains("They spoke of monads.")
+    );
     assert_eq!(chat.log().history(), chat.session.history());
-    let nothing = chat.reopened().proceed().text().await.expect_err("nobody asked anything");
+    let nothing = chat
+        .reopened()
+        .proceed()
+        .text()
+        .await
+        .expect_err("nobody asked anything");
     assert!(nothing.message.contains("nothing to answer"), "{nothing}");
 }
 
@@ -193,20 +275,48 @@ async fn turns_that_are_kept_and_one_without_an_answer_stay_word_for_word() {
     for question in ["One?", "Two?", "Three?"] {
         chat.ask(question).await;
     }
-    chat.session.inject(Item::Notification { text: "It rains.".into(), title: None, source: None }).expect("written");
+    chat.session
+        .inject(Item::Notification {
+            text: "It rains.".into(),
+            title: None,
+            source: None,
+        })
+        .expect("written");
     let keeping = chat.compression.clone().keeping(1);
-    let failed = chat.session.compress(&keeping).text().await.expect_err("the agent fails");
+    let failed = chat
+        .session
+        .compress(&keeping)
+        .text()
+        .await
+        .expect_err("the agent fails");
     assert_eq!(failed.category, Category::Validation);
-    assert!(failed.message.starts_with("the conversation was not compressed: "), "{failed}");
+    assert!(
+        failed
+            .message
+            .starts_with("the conversation was not compressed: "),
+        "{failed}"
+    );
     assert_eq!(chat.session.history().len(), 8, "it is as it was");
-    chat.session.compress(&keeping).text().await.expect("a summary");
-    let kept = ["system: In the garden.", "user: Three?", "assistant: Answer 2.", "system: It rains."];
+    chat.session
+        .compress(&keeping)
+        .text()
+        .await
+        .expect("a summary");
+    let kept = [
+        "system: In the garden.",
+        "user: Three?",
+        "assistant: Answer 2.",
+        "system: It rains.",
+    ];
     assert_eq!(history(&chat.session)[0], format!("user: {SHOWN}"));
     assert_eq!(history(&chat.session)[1..], kept);
     assert!(!server.received()[4].json().to_string().contains("Three?"));
     // All of it: what came since the last answer was not seen by the model, and stays.
     chat.compress().await.expect("a summary");
-    assert_eq!(history(&chat.session)[1..], ["system: In the garden.", "system: It rains."]);
+    assert_eq!(
+        history(&chat.session)[1..],
+        ["system: In the garden.", "system: It rains."]
+    );
     let too_many = chat.compression.clone().keeping(7);
     assert!(chat.session.compress(&too_many).text().await.is_err());
     assert_eq!(chat.log().history(), chat.session.history());
@@ -215,7 +325,9 @@ async fn turns_that_are_kept_and_one_without_an_answer_stay_word_for_word() {
 /// A tool whose result is long.
 fn tools() -> ToolSet {
     let look = Tool::new("look", "Looks.", json!({"type": "object"}));
-    ToolSet::new().with(FnTool::new(look, |_, _| async { ToolOutput::text("a long result ".repeat(1_500)) }))
+    ToolSet::new().with(FnTool::new(look, |_, _| async {
+        ToolOutput::text("a long result ".repeat(1_500))
+    }))
 }
 
 #[tokio::test]
@@ -229,21 +341,41 @@ async fn calls_that_the_host_has_to_answer_stay_open() {
     chat.ask("One?").await;
     chat.session.send("Look.").outcome().await;
     chat.compress().await.expect("a summary");
-    let kept = ["system: In the garden.", "user: Look.", "assistant: call look#c1"];
+    let kept = [
+        "system: In the garden.",
+        "user: Look.",
+        "assistant: call look#c1",
+    ];
     assert_eq!(history(&chat.session)[1..], kept);
-    let result = Block::ToolResult { id: "c1".into(), content: "Trees.".into(), is_error: false, images: vec![] };
-    assert_eq!(chat.session.send(result).text().await.expect("an answer"), "Answer 3.");
+    let result = Block::ToolResult {
+        id: "c1".into(),
+        content: "Trees.".into(),
+        is_error: false,
+        images: vec![],
+    };
+    assert_eq!(
+        chat.session.send(result).text().await.expect("an answer"),
+        "Answer 3."
+    );
     assert_eq!(chat.log().history(), chat.session.history());
 }
 
 #[tokio::test]
 async fn of_attached_files_the_latest_version_stays() {
     let server = Server::start(script).await;
-    let file = |content: &str| AttachedFile { file_path: "a.txt".into(), content: content.into() };
-    let new = Conversation { files: vec![file("first words")], ..Conversation::default() };
+    let file = |content: &str| AttachedFile {
+        file_path: "a.txt".into(),
+        content: content.into(),
+    };
+    let new = Conversation {
+        files: vec![file("first words")],
+        ..Conversation::default()
+    };
     let chat = Chat::of(&server.url, new);
     chat.ask("One?").await;
-    chat.session.inject(Item::attached(&file("second words"))).expect("written");
+    chat.session
+        .inject(Item::attached(&file("second words")))
+        .expect("written");
     chat.ask("Two?").await;
     chat.compress().await.expect("a summary");
     chat.ask("Three?").await;
@@ -263,19 +395,29 @@ async fn what_is_no_whole_summary_changes_nothing() {
         (status(500, &[], "no"), ""),
     ];
     for (acts, words) in wrong {
-        let server = Server::start(move |number, request| match is_for_summary(&request.json()) {
-            true => acts.clone(),
-            false => script(number, request),
-        })
+        let server = Server::start(
+            move |number, request| match is_for_summary(&request.json()) {
+                true => acts.clone(),
+                false => script(number, request),
+            },
+        )
         .await;
         let chat = Chat::new(&server.url);
         chat.ask("One?").await;
         let before = chat.journal.bytes();
         let error = chat.compress().await.expect_err("it is no summary");
-        assert!(error.message.starts_with("the conversation was not compressed: "), "{error}");
+        assert!(
+            error
+                .message
+                .starts_with("the conversation was not compressed: "),
+            "{error}"
+        );
         assert!(error.message.contains(words), "{error}");
         assert_eq!(chat.journal.bytes(), before);
-        assert!(chat.session.send("Two?").text().await.is_ok(), "the chat goes on");
+        assert!(
+            chat.session.send("Two?").text().await.is_ok(),
+            "the chat goes on"
+        );
     }
 }
 
@@ -292,46 +434,83 @@ async fn a_message_cancels_a_summary_and_items_wait_for_it() {
     while server.received().len() < 2 {
         tokio::task::yield_now().await;
     }
-    chat.session.inject(Item::Notification { text: "It rains.".into(), title: None, source: None }).expect("it waits");
+    chat.session
+        .inject(Item::Notification {
+            text: "It rains.".into(),
+            title: None,
+            source: None,
+        })
+        .expect("it waits");
     assert_eq!(chat.session.history().len(), 3);
-    assert_eq!(chat.session.take_back(1).expect_err("it is busy").category, Category::Config);
+    assert_eq!(
+        chat.session.take_back(1).expect_err("it is busy").category,
+        Category::Config
+    );
     let answer = chat.session.send("Two?").text().await.expect("an answer");
     assert_eq!(answer, "Answer 2.");
     assert_eq!(run.outcome().await, Outcome::Cancelled);
-    assert_eq!(history(&chat.session)[3..5], ["system: It rains.", "user: Two?"]);
+    assert_eq!(
+        history(&chat.session)[3..5],
+        ["system: It rains.", "user: Two?"]
+    );
     assert_eq!(chat.compression.pool.in_use(&chat.compression.agent), 0);
     server.quiet().await;
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_large_is_compressed_before_it_is_sent_also_between_rounds_of_tools() {
-    let server = Server::start(|number, request| match (is_for_summary(&request.json()), number) {
-        (true, _) => says(SUMMARY),
-        (false, 0..4) => calls(&[("c", "look", "{}")]),
-        (false, _) => says("Done."),
-    })
+async fn a_request_that_is_too_large_is_compressed_before_it_is_sent_also_between_rounds_of_tools()
+{
+    let server = Server::start(
+        |number, request| match (is_for_summary(&request.json()), number) {
+            (true, _) => says(SUMMARY),
+            (false, 0..4) => calls(&[("c", "look", "{}")]),
+            (false, _) => says("Done."),
+        },
+    )
     .await;
     let chat = Chat::new(&server.url);
     chat.session.set_tools(tools());
     let window = chat.session.estimate().expect("it compiles").total() + 1_500;
     let unknown = AutoCompression::new(chat.compression.clone());
-    let error = chat.session.set_auto_compression(Some(unknown.clone())).expect_err("nobody knows the window of `m`");
-    assert!(error.message.contains("context window of `Tester` is not known"), "{error}");
+    let error = chat
+        .session
+        .set_auto_compression(Some(unknown.clone()))
+        .expect_err("nobody knows the window of `m`");
+    assert!(
+        error
+            .message
+            .contains("context window of `Tester` is not known"),
+        "{error}"
+    );
     let nonsense = unknown.clone().with_window(1_000).at_share(f64::NAN);
     assert!(chat.session.set_auto_compression(Some(nonsense)).is_err());
     let auto = unknown.with_window(window).at_share(1.0);
-    chat.session.set_auto_compression(Some(auto)).expect("it is known");
+    chat.session
+        .set_auto_compression(Some(auto))
+        .expect("it is known");
     let (told, outcome) = events(chat.session.send("Look around.")).await;
-    assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?} {told:#?}");
+    assert!(
+        matches!(outcome, Outcome::Finished(_)),
+        "{outcome:?} {told:#?}"
+    );
     assert_eq!(said(&told), "Done.", "the summary is none of the answer");
-    let compressed = told.iter().filter(|event| matches!(event, Event::Compressed { .. })).count();
+    let compressed = told
+        .iter()
+        .filter(|event| matches!(event, Event::Compressed { .. }))
+        .count();
     assert!(compressed >= 1, "{told:#?}");
     // No call without its result, and none twice.
     for request in server.received() {
         let body = request.json();
         let messages = body["messages"].as_array().expect("messages");
-        let called = messages.iter().filter(|message| !message["tool_calls"].is_null()).count();
-        let results = messages.iter().filter(|message| message["role"] == "tool").count();
+        let called = messages
+            .iter()
+            .filter(|message| !message["tool_calls"].is_null())
+            .count();
+        let results = messages
+            .iter()
+            .filter(|message| message["role"] == "tool")
+            .count();
         assert_eq!(called, results, "{body}");
     }
     assert_eq!(chat.log().history(), chat.session.history());
@@ -347,7 +526,9 @@ async fn a_summary_that_fails_by_itself_is_a_warning_and_the_request_is_sent() {
     let chat = Chat::new(&server.url);
     chat.ask("One?").await;
     let auto = AutoCompression::new(chat.compression.clone()).with_window(1);
-    chat.session.set_auto_compression(Some(auto)).expect("it is known");
+    chat.session
+        .set_auto_compression(Some(auto))
+        .expect("it is known");
     let (told, _) = events(chat.session.send("Two?")).await;
     assert_eq!(said(&told), "Answer 2.");
     let warnings: Vec<&String> = told
@@ -358,7 +539,10 @@ async fn a_summary_that_fails_by_itself_is_a_warning_and_the_request_is_sent() {
         })
         .collect();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert!(warnings[0].contains("was not compressed") && warnings[0].contains("sent as it is"), "{warnings:?}");
+    assert!(
+        warnings[0].contains("was not compressed") && warnings[0].contains("sent as it is"),
+        "{warnings:?}"
+    );
     chat.session.set_auto_compression(None).expect("it is off");
     chat.ask("Three?").await;
     assert_eq!(server.received().len(), 4);
@@ -374,7 +558,11 @@ struct Reaper {
 
 impl Reaper {
     fn new(at: usize) -> Arc<Reaper> {
-        Arc::new(Reaper { at, steps: AtomicUsize::new(0), dead: Notify::new() })
+        Arc::new(Reaper {
+            at,
+            steps: AtomicUsize::new(0),
+            dead: Notify::new(),
+        })
     }
 
     /// Whether the process still lives; it is killed in the middle of this step if not.
@@ -428,22 +616,35 @@ impl Journal for Mortal {
 struct Client(Arc<Reaper>);
 
 impl HttpClient for Client {
-    fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
         let body: Value = serde_json::from_slice(request.body()).expect("JSON");
         let reaper = Arc::clone(&self.0);
         Box::pin(async move {
             if !reaper.lives() {
                 std::future::pending::<()>().await;
             }
-            let body = HttpBody::new(Pieces { reaper, pieces: pieces(&body) });
-            Ok(http::Response::builder().header("content-type", "text/event-stream").body(body).expect("legal"))
+            let body = HttpBody::new(Pieces {
+                reaper,
+                pieces: pieces(&body),
+            });
+            Ok(http::Response::builder()
+                .header("content-type", "text/event-stream")
+                .body(body)
+                .expect("legal"))
         })
     }
 }
 
 /// The pieces of an answer, the last one first.
 fn pieces(asked: &Value) -> Vec<String> {
-    let text = if is_for_summary(asked) { SUMMARY } else { "A long answer in a few words." };
+    let text = if is_for_summary(asked) {
+        SUMMARY
+    } else {
+        "A long answer in a few words."
+    };
     let delta = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     let stop = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 2}});
@@ -480,8 +681,11 @@ impl Stream for Pieces {
 async fn process(compiler: &Arc<Compiler>, kept: &Arc<Mutex<Vec<u8>>>, at: usize) -> bool {
     let reaper = Reaper::new(at);
     let work = work(Arc::clone(compiler), Arc::clone(kept), Arc::clone(&reaper));
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("it starts");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("it starts");
     let task = runtime.spawn(work);
     let killed = tokio::select! {
         biased;
@@ -498,7 +702,8 @@ async fn process(compiler: &Arc<Compiler>, kept: &Arc<Mutex<Vec<u8>>>, at: usize
 
 /// Two questions, a summary, and a third question: whatever of it is not done yet.
 async fn work(compiler: Arc<Compiler>, kept: Arc<Mutex<Vec<u8>>>, reaper: Arc<Reaper>) {
-    let loaded = Log::parse(&kept.lock().expect("no panics")).expect("what a killed process leaves is a log");
+    let loaded = Log::parse(&kept.lock().expect("no panics"))
+        .expect("what a killed process leaves is a log");
     // As the disk's journal does: half a line is cut off.
     let whole = kept.lock().expect("no panics").len() - loaded.tail_bytes;
     kept.lock().expect("no panics").truncate(whole);
@@ -506,15 +711,24 @@ async fn work(compiler: Arc<Compiler>, kept: Arc<Mutex<Vec<u8>>>, reaper: Arc<Re
         Some(log) => SessionStart::Resumed(log, Conversation::default()),
         None => SessionStart::New(Conversation::default()),
     };
-    let transport = Transport::new(Arc::new(Planted), options()).with_client(Arc::new(Client(Arc::clone(&reaper))));
+    let transport = Transport::new(Arc::new(Planted), options())
+        .with_client(Arc::new(Client(Arc::clone(&reaper))));
     let pool = SessionPool::new(transport.clone(), PoolOptions::default());
     let compression = Compression::new(pool, agent(&compiler, "Presser"));
     let journal = Box::new(Mortal { reaper, kept });
-    let Ok(session) = Session::journaled(agent(&compiler, "Tester"), transport, start, journal) else { return };
-    let said = |history: &[Message], text: &str| history.iter().any(|message| message.text().contains(text));
+    let Ok(session) = Session::journaled(agent(&compiler, "Tester"), transport, start, journal)
+    else {
+        return;
+    };
+    let said = |history: &[Message], text: &str| {
+        history.iter().any(|message| message.text().contains(text))
+    };
     for question in ["First?", "Second?"] {
         let is_summarised = said(&session.history(), SUMMARY);
-        if !is_summarised && !said(&session.history(), question) && session.send(question).text().await.is_err() {
+        if !is_summarised
+            && !said(&session.history(), question)
+            && session.send(question).text().await.is_err()
+        {
             return;
         }
     }
@@ -534,7 +748,11 @@ fn body(compiler: &Arc<Compiler>, log: &Log) -> String {
         known_prompt: log.instructions().map(|known| Arc::clone(&known.prompt)),
         ..Conversation::default()
     };
-    agent(compiler, "Tester").compile(conversation).expect("it compiles").body.compact()
+    agent(compiler, "Tester")
+        .compile(conversation)
+        .expect("it compiles")
+        .body
+        .compact()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -552,7 +770,10 @@ async fn a_process_that_is_killed_at_any_step_loses_nothing_and_goes_on() {
         let whole = &left[..left.len() - before.tail_bytes];
         assert!(!process(&compiler, &kept, usize::MAX).await);
         let after = kept.lock().expect("no panics").clone();
-        assert!(after.starts_with(whole), "{at}: what was written stays, byte for byte");
+        assert!(
+            after.starts_with(whole),
+            "{at}: what was written stays, byte for byte"
+        );
         let log = Log::parse(&after).expect("it loads").log.expect("a header");
         assert_eq!(log.to_text().as_bytes(), after, "{at}");
         check(&compiler, &log, at);
@@ -565,14 +786,24 @@ async fn a_process_that_is_killed_at_any_step_loses_nothing_and_goes_on() {
 fn check(compiler: &Arc<Compiler>, log: &Log, at: usize) {
     let lines = log.to_text();
     for text in ["First?", "Second?", "Third?"] {
-        assert_eq!(lines.matches(text).count(), 1, "{at}: {text} is there once: {lines}");
+        assert_eq!(
+            lines.matches(text).count(),
+            1,
+            "{at}: {text} is there once: {lines}"
+        );
     }
-    let summaries = log.entries().filter(|entry| matches!(entry, Entry::Summary(_))).count();
+    let summaries = log
+        .entries()
+        .filter(|entry| matches!(entry, Entry::Summary(_)))
+        .count();
     assert_eq!(summaries, 1, "{at}: {lines}");
     let texts: Vec<String> = log.history().iter().map(Message::text).collect();
     assert_eq!(texts[0], SHOWN, "{at}");
     assert!(texts.iter().any(|text| text == "Third?"), "{at}: {texts:?}");
     // Loading it again makes the same request, byte for byte.
-    let again = Log::parse(lines.as_bytes()).expect("it loads").log.expect("a header");
+    let again = Log::parse(lines.as_bytes())
+        .expect("it loads")
+        .log
+        .expect("a header");
     assert_eq!(body(compiler, &again), body(compiler, log), "{at}");
 }

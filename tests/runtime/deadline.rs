@@ -6,7 +6,9 @@ use std::time::Duration;
 use reqc::conversation::{Conversation, Tool as Definition};
 use reqc::runtime::hooks::{Hooks, ToolDecision};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{Category, Event, Outcome, Run, Session, SessionStart, ToolCall, Transport, TransportOptions};
+use reqc::runtime::{
+    Category, Event, Outcome, Run, Session, SessionStart, ToolCall, Transport, TransportOptions,
+};
 use reqc::world::MemoryJournal;
 
 use crate::fixture::{Planted, agent, events, history, options};
@@ -17,16 +19,27 @@ const LIMIT: Duration = Duration::from_mins(10);
 /// A session whose other limits are far away, and its log.
 fn session(server: &Server) -> (Session, MemoryJournal) {
     let far = Duration::from_hours(9);
-    let options = TransportOptions { idle_timeout: far, answer_timeout: far, ..options() };
+    let options = TransportOptions {
+        idle_timeout: far,
+        answer_timeout: far,
+        ..options()
+    };
     let journal = MemoryJournal::default();
     let start = SessionStart::New(Conversation::default());
     let transport = Transport::new(Arc::new(Planted), options);
-    let session = Session::journaled(agent(&server.url), transport, start, Box::new(journal.clone())).expect("memory");
+    let session = Session::journaled(
+        agent(&server.url),
+        transport,
+        start,
+        Box::new(journal.clone()),
+    )
+    .expect("memory");
     session.set_run_timeout(Some(LIMIT));
     (session, journal)
 }
 
-/// Reads on until there is such an event; then the time is over. The rest of the events, and how it ended.
+/// Reads on until there is such an event; then the time is over. The rest of the events, and how it
+/// ended.
 async fn late_after(mut run: Run, is_it: impl Fn(&Event) -> bool) -> (Vec<Event>, Outcome) {
     while let Some(event) = run.next().await {
         if is_it(&event) {
@@ -40,7 +53,9 @@ async fn late_after(mut run: Run, is_it: impl Fn(&Event) -> bool) -> (Vec<Event>
 }
 
 fn assert_late(outcome: &Outcome) {
-    let Outcome::Failed(error) = outcome else { panic!("{outcome:?}") };
+    let Outcome::Failed(error) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!((error.category, error.retryable), (Category::Timeout, true));
     assert_eq!(error.message, "the run did not end within 600s");
 }
@@ -48,29 +63,72 @@ fn assert_late(outcome: &Outcome) {
 fn tool(
     name: &str,
     does: fn() -> BoxFuture<'static, ToolOutput>,
-) -> FnTool<impl Fn(serde_json::Value, reqc::runtime::tools::ToolContext) -> BoxFuture<'static, ToolOutput>> {
-    let schema = serde_json::json!({"type": "object"}).as_object().cloned().expect("an object");
-    FnTool::new(Definition { name: name.into(), description: "a tool".into(), schema }, move |_, _| does())
+) -> FnTool<
+    impl Fn(serde_json::Value, reqc::runtime::tools::ToolContext) -> BoxFuture<'static, ToolOutput>,
+> {
+    let schema = serde_json::json!({"type": "object"})
+        .as_object()
+        .cloned()
+        .expect("an object");
+    FnTool::new(
+        Definition {
+            name: name.into(),
+            description: "a tool".into(),
+            schema,
+        },
+        move |_, _| does(),
+    )
 }
 
 #[tokio::test]
 async fn what_came_of_an_answer_is_kept_and_marked_and_the_next_message_says_so() {
     let part = vec![
         stream_head(),
-        Act::Bytes(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Half\"}}]}\n\n".to_vec()),
+        Act::Bytes(
+            b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Half\"}}]}\n\n".to_vec(),
+        ),
         Act::Hang,
     ];
     let server = Server::answering(vec![part, says("Whole.")]).await;
     let (session, journal) = session(&server);
-    let (rest, outcome) = late_after(session.send("Go"), |event| matches!(event, Event::Text(_))).await;
+    let (rest, outcome) =
+        late_after(session.send("Go"), |event| matches!(event, Event::Text(_))).await;
     assert_late(&outcome);
-    let [Event::TurnCutOff { reason, kept: true, error: Some(error) }] = rest.as_slice() else { panic!("{rest:?}") };
-    assert_eq!((reason.name(), error.category), ("timed_out", Category::Timeout));
-    assert!(text(&journal).contains("\"cut_off\":\"timed_out\""), "{}", text(&journal));
+    let [
+        Event::TurnCutOff {
+            reason,
+            kept: true,
+            error: Some(error),
+        },
+    ] = rest.as_slice()
+    else {
+        panic!("{rest:?}")
+    };
+    assert_eq!(
+        (reason.name(), error.category),
+        ("timed_out", Category::Timeout)
+    );
+    assert!(
+        text(&journal).contains("\"cut_off\":\"timed_out\""),
+        "{}",
+        text(&journal)
+    );
     let (_, outcome) = events(session.send("Go on")).await;
-    assert!(matches!(outcome, Outcome::Finished(_)), "each run has as much time: {outcome:?}");
+    assert!(
+        matches!(outcome, Outcome::Finished(_)),
+        "each run has as much time: {outcome:?}"
+    );
     let told = "system: The previous turn was interrupted: the time for it was over before its answer was complete.";
-    assert_eq!(history(&session), ["user: Go", "assistant: Half", told, "user: Go on", "assistant: Whole."]);
+    assert_eq!(
+        history(&session),
+        [
+            "user: Go",
+            "assistant: Half",
+            told,
+            "user: Go on",
+            "assistant: Whole."
+        ]
+    );
 }
 
 #[tokio::test]
@@ -83,22 +141,33 @@ async fn without_an_answer_the_history_is_as_it_was() {
     }
     let (rest, outcome) = late_after(run, |event| matches!(event, Event::TurnStart { .. })).await;
     assert_late(&outcome);
-    assert!(matches!(rest.as_slice(), [Event::TurnCutOff { kept: false, .. }]), "{rest:?}");
+    assert!(
+        matches!(rest.as_slice(), [Event::TurnCutOff { kept: false, .. }]),
+        "{rest:?}"
+    );
     assert_eq!(history(&session), [""; 0]);
 }
 
 #[tokio::test]
 async fn tools_that_ended_keep_their_results_and_the_others_say_why_they_have_none() {
-    let wanted = [("c1", "quick", "{}"), ("c2", "slow", "{}"), ("c3", "slow", "{}")];
+    let wanted = [
+        ("c1", "quick", "{}"),
+        ("c2", "slow", "{}"),
+        ("c3", "slow", "{}"),
+    ];
     let server = Server::answering(vec![calls(&wanted)]).await;
     let (session, journal) = session(&server);
     session.set_tools_at_once(2);
     let quick = tool("quick", || Box::pin(async { ToolOutput::text("done") }));
     let slow = tool("slow", || Box::pin(std::future::pending()));
     session.set_tools(ToolSet::new().with(quick).with(slow));
-    let (rest, outcome) = late_after(session.send("Go"), |event| matches!(event, Event::ToolResult { .. })).await;
+    let (rest, outcome) = late_after(session.send("Go"), |event| {
+        matches!(event, Event::ToolResult { .. })
+    })
+    .await;
     assert_late(&outcome);
-    let told = "the time for the request was over while the tool ran: what it did up to then is not known";
+    let told =
+        "the time for the request was over while the tool ran: what it did up to then is not known";
     assert_eq!(
         history(&session),
         [
@@ -108,8 +177,16 @@ async fn tools_that_ended_keep_their_results_and_the_others_say_why_they_have_no
         ],
         "the third begins once the first has ended"
     );
-    assert_eq!(rest.iter().filter(|event| matches!(event, Event::ToolResult { .. })).count(), 2);
-    assert_eq!(text(&journal).matches("\"kind\":\"tool_result\"").count(), 3);
+    assert_eq!(
+        rest.iter()
+            .filter(|event| matches!(event, Event::ToolResult { .. }))
+            .count(),
+        2
+    );
+    assert_eq!(
+        text(&journal).matches("\"kind\":\"tool_result\"").count(),
+        3
+    );
 }
 
 /// Never answers.
@@ -125,7 +202,9 @@ impl Hooks for Silent {
 async fn hooks_have_no_more_time_than_the_run() {
     let server = Server::answering(vec![calls(&[("c1", "quick", "{}")])]).await;
     let (session, _) = session(&server);
-    session.set_tools(ToolSet::new().with(tool("quick", || Box::pin(async { ToolOutput::text("done") }))));
+    session.set_tools(ToolSet::new().with(tool("quick", || {
+        Box::pin(async { ToolOutput::text("done") })
+    })));
     let run = session.with_hooks(Arc::new(Silent)).send("Go");
     let (_, outcome) = late_after(run, |event| matches!(event, Event::TurnEnd { .. })).await;
     assert_late(&outcome);
@@ -135,8 +214,10 @@ async fn hooks_have_no_more_time_than_the_run() {
 
 #[tokio::test]
 async fn whoever_cancels_first_has_cancelled() {
-    let part =
-        sse(&[r#"{"choices":[{"index":0,"delta":{"content":"Half"}}]}"#]).into_iter().chain([Act::Hang]).collect();
+    let part = sse(&[r#"{"choices":[{"index":0,"delta":{"content":"Half"}}]}"#])
+        .into_iter()
+        .chain([Act::Hang])
+        .collect();
     let server = Server::answering(vec![part]).await;
     let (session, journal) = session(&server);
     let mut run = session.send("Go");
@@ -144,7 +225,11 @@ async fn whoever_cancels_first_has_cancelled() {
     run.cancel();
     let (_, outcome) = late_after(run, |_| true).await;
     assert_eq!(outcome, Outcome::Cancelled);
-    assert!(text(&journal).contains("\"cut_off\":\"cancelled\""), "{}", text(&journal));
+    assert!(
+        text(&journal).contains("\"cut_off\":\"cancelled\""),
+        "{}",
+        text(&journal)
+    );
 }
 
 fn text(journal: &MemoryJournal) -> String {

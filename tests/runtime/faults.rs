@@ -1,9 +1,13 @@
-//! A hundred sessions at a time over connections that break in every way: each request ends once, nothing stays open, and
-//! every file tells what happened.
+//! A hundred sessions at a time over connections that break in every way: each request ends once,
+//! nothing stays open, and every file tells what happened.
 //!
-//! What breaks where follows from a seed, which a failure prints; when it breaks depends on the machine's mood.
+//! What breaks where follows from a seed, which a failure prints; when it breaks depends on the
+//! machine's mood.
 
-#![expect(clippy::disallowed_methods, reason = "the test reads the files that sessions wrote")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test reads the files that sessions wrote"
+)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +18,9 @@ use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation, Message, Role};
 use reqc::runtime::hooks::Hooks;
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{Agent, Event, Outcome, Run, Session, SessionStart, Transport, TransportOptions};
+use reqc::runtime::{
+    Agent, Event, Outcome, Run, Session, SessionStart, Transport, TransportOptions,
+};
 use reqc::system::JournalFile;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -118,7 +124,9 @@ impl Proxy {
         let counter = Arc::clone(&open);
         let task = tokio::spawn(async move {
             for number in 0.. {
-                let Ok((client, _)) = listener.accept().await else { return };
+                let Ok((client, _)) = listener.accept().await else {
+                    return;
+                };
                 let (counter, target) = (Arc::clone(&counter), target.clone());
                 counter.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(async move {
@@ -146,7 +154,11 @@ async fn relay(mut client: TcpStream, target: &str, mut dice: Dice) -> std::io::
             reset = answer(&mut from_server, &mut to_client, fault, &mut dice) => reset?,
         }
     };
-    if reset { client.set_zero_linger() } else { client.shutdown().await }
+    if reset {
+        client.set_zero_linger()
+    } else {
+        client.shutdown().await
+    }
 }
 
 /// Passes an answer on as far as the fault lets it; whether a reset is to follow.
@@ -190,31 +202,51 @@ async fn answer(
     }
 }
 
-/// Refuses now and then, calls a tool twice if there are tools, then says something, piece by piece.
+/// Refuses now and then, calls a tool twice if there are tools, then says something, piece by
+/// piece.
 fn script(number: usize, request: &Received) -> Vec<Act> {
     match number % 23 {
         3 => return status(503, &[], "{}"),
-        8 => return status(429, &[("retry-after", "0")], r#"{"error":{"message":"slow down"}}"#),
+        8 => {
+            return status(
+                429,
+                &[("retry-after", "0")],
+                r#"{"error":{"message":"slow down"}}"#,
+            );
+        }
         13 => return status(400, &[], r#"{"error":{"message":"no"}}"#),
         21 => return vec![says("Never ends.").swap_remove(0), Act::Hang],
         _ => {}
     }
     let body = request.json();
     let messages = body["messages"].as_array().expect("a list");
-    let results = messages.iter().rev().take_while(|message| message["role"] != "user");
+    let results = messages
+        .iter()
+        .rev()
+        .take_while(|message| message["role"] != "user");
     let results = results.filter(|message| message["role"] == "tool").count();
     let answer = match (body.get("tools").is_some(), results) {
         (true, 0) => calls(&[("c1", "look", "{}"), ("c2", "look", r#"{"at": "b"}"#)]),
         (true, 2) => calls(&[("c3", "look", "no object")]),
         _ => says("An answer of some length, so that there is a middle to break in."),
     };
-    answer.into_iter().flat_map(|act| [act, Act::Pause(Duration::from_millis(1))]).collect()
+    answer
+        .into_iter()
+        .flat_map(|act| [act, Act::Pause(Duration::from_millis(1))])
+        .collect()
 }
 
 /// A tool that takes a moment.
 fn tools() -> ToolSet {
-    let schema = json!({"type": "object"}).as_object().cloned().expect("an object");
-    let definition = reqc::conversation::Tool { name: "look".into(), description: "looks".into(), schema };
+    let schema = json!({"type": "object"})
+        .as_object()
+        .cloned()
+        .expect("an object");
+    let definition = reqc::conversation::Tool {
+        name: "look".into(),
+        description: "looks".into(),
+        schema,
+    };
     ToolSet::new().with(FnTool::new(definition, |_, _| async {
         tokio::time::sleep(Duration::from_millis(3)).await;
         ToolOutput::text("seen")
@@ -265,7 +297,12 @@ async fn watch(mut turn: Run, dice: &mut Dice) -> Heard {
 /// One session from its start to its last request; what was heard.
 async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -> Vec<Heard> {
     let journal = Box::new(JournalFile::create(path).expect("a new file"));
-    let session = Session::journaled(agent, transport, SessionStart::New(Conversation::default()), journal);
+    let session = Session::journaled(
+        agent,
+        transport,
+        SessionStart::New(Conversation::default()),
+        journal,
+    );
     let session = session.expect("the file can be written");
     if dice.below(2) == 0 {
         session.set_tools(tools());
@@ -277,7 +314,11 @@ async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -
     let mut overtaken = None;
     for number in 0..TURNS {
         let message = text(&format!("message {number}"));
-        let turn = if under_hooks { hooked.send(message) } else { session.send(message) };
+        let turn = if under_hooks {
+            hooked.send(message)
+        } else {
+            session.send(message)
+        };
         if dice.below(5) == 0 && overtaken.is_none() && number + 1 < TURNS {
             // The next message cancels this one.
             overtaken = Some((number, turn));
@@ -292,7 +333,11 @@ async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -
     session.idle().await;
     assert_eq!(session.open_requests(), 0);
     if under_hooks {
-        assert_eq!(ends.0.load(Ordering::SeqCst), TURNS, "each request ends once");
+        assert_eq!(
+            ends.0.load(Ordering::SeqCst),
+            TURNS,
+            "each request ends once"
+        );
     }
     let history = session.history();
     check_history(&history, &heard);
@@ -301,7 +346,10 @@ async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -
     let opened = JournalFile::open(path).expect("it is free");
     let loaded = Log::parse(&opened.bytes).expect("it loads");
     let log = loaded.log.expect("it has a header");
-    assert_eq!((loaded.tail_bytes, log.to_text().into_bytes()), (0, opened.bytes));
+    assert_eq!(
+        (loaded.tail_bytes, log.to_text().into_bytes()),
+        (0, opened.bytes)
+    );
     assert_eq!(log.history(), history);
     heard
 }
@@ -309,25 +357,38 @@ async fn live(agent: Agent, transport: Transport, path: &Path, mut dice: Dice) -
 fn check_history(history: &[Message], heard: &[Heard]) {
     for (at, message) in history.iter().enumerate() {
         let results = history.get(at + 1).map(results).unwrap_or_default();
-        assert_eq!(called(message), results, "calls and results belong together: {history:#?}");
+        assert_eq!(
+            called(message),
+            results,
+            "calls and results belong together: {history:#?}"
+        );
     }
     let asked = |(at, message): (usize, &Message)| match message.role {
         Role::User => text_of(message).map(|text| (at, text)),
         _ => None,
     };
     let asked: Vec<(usize, String)> = history.iter().enumerate().filter_map(asked).collect();
-    assert!(asked.windows(2).all(|pair| pair[0].1 < pair[1].1), "messages keep their order: {asked:?}");
+    assert!(
+        asked.windows(2).all(|pair| pair[0].1 < pair[1].1),
+        "messages keep their order: {asked:?}"
+    );
     for (number, heard) in heard.iter().enumerate() {
-        let at = asked.iter().position(|(_, text)| *text == format!("message {number}"));
+        let at = asked
+            .iter()
+            .position(|(_, text)| *text == format!("message {number}"));
         match heard {
             Some((events, Outcome::Finished(_))) => {
                 let at = at.expect("a message that was answered stays");
                 let end = asked.get(at + 1).map_or(history.len(), |(next, _)| *next);
-                let answers = history[asked[at].0 + 1..end].iter().filter(|message| message.role == Role::Assistant);
+                let answers = history[asked[at].0 + 1..end]
+                    .iter()
+                    .filter(|message| message.role == Role::Assistant);
                 let answer: String = answers.filter_map(text_of).collect();
                 assert_eq!(answer, said(events), "what was said stays");
             }
-            Some((_, Outcome::Cancelled)) => assert!(at.is_some(), "a message that was cancelled stays"),
+            Some((_, Outcome::Cancelled)) => {
+                assert!(at.is_some(), "a message that was cancelled stays");
+            }
             Some((_, Outcome::Failed(_))) | None => {}
         }
     }
@@ -362,7 +423,10 @@ async fn storm(seed: u64) {
     let server = Server::start(script).await;
     let proxy = Proxy::start(&server, seed.0).await;
     let agent = agent(&proxy.url);
-    let options = TransportOptions { idle_timeout: Duration::from_secs(1), ..options() };
+    let options = TransportOptions {
+        idle_timeout: Duration::from_secs(1),
+        ..options()
+    };
     let transport = Transport::new(Arc::new(Planted), options);
     let mut sessions = JoinSet::new();
     for number in 0..SESSIONS {
@@ -377,7 +441,10 @@ async fn storm(seed: u64) {
     }
     check_variety(&heard);
     server.quiet().await;
-    settles("connections to the proxy", 0, || proxy.open.load(Ordering::SeqCst)).await;
+    settles("connections to the proxy", 0, || {
+        proxy.open.load(Ordering::SeqCst)
+    })
+    .await;
     check_files(folder.path(), &agent, &transport);
     drop((transport, proxy, server));
     settles("tasks", before, || metrics.num_alive_tasks()).await;
@@ -394,7 +461,10 @@ fn check_variety(heard: &[Heard]) {
             None => 3,
         }] += 1;
     }
-    assert!(ends.iter().all(|&count| count >= 10), "finished, failed, cancelled, dropped: {ends:?}");
+    assert!(
+        ends.iter().all(|&count| count >= 10),
+        "finished, failed, cancelled, dropped: {ends:?}"
+    );
 }
 
 /// Loads every session again: nothing is added but word of an interruption.
@@ -402,14 +472,29 @@ fn check_files(folder: &Path, agent: &Agent, transport: &Transport) {
     for number in 0..SESSIONS {
         let path = folder.join(format!("{number}.jsonl"));
         let opened = JournalFile::open(&path).expect("it is there");
-        let log = Log::parse(&opened.bytes).expect("it loads").log.expect("it has a header");
+        let log = Log::parse(&opened.bytes)
+            .expect("it loads")
+            .log
+            .expect("it has a header");
         let interrupted = log.is_interrupted();
         let restored = SessionStart::Resumed(log, Conversation::default());
-        let session = Session::journaled(agent.clone(), transport.clone(), restored, Box::new(opened.journal));
+        let session = Session::journaled(
+            agent.clone(),
+            transport.clone(),
+            restored,
+            Box::new(opened.journal),
+        );
         drop(session.expect("the file can be written"));
         let after = std::fs::read(&path).expect("it is there");
-        let added = String::from_utf8_lossy(after.strip_prefix(&*opened.bytes).expect("only the end is new"));
-        assert_eq!((interrupted, added.lines().count()), (added.contains("interrupt"), usize::from(interrupted)));
+        let added = String::from_utf8_lossy(
+            after
+                .strip_prefix(&*opened.bytes)
+                .expect("only the end is new"),
+        );
+        assert_eq!(
+            (interrupted, added.lines().count()),
+            (added.contains("interrupt"), usize::from(interrupted))
+        );
     }
 }
 

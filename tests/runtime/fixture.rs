@@ -9,7 +9,8 @@ use reqc::render::Folders;
 use reqc::repo::{LoadOptions, SecretRef};
 use reqc::runtime::stream::Limits;
 use reqc::runtime::{
-    Agent, Event, Outcome, RetryPolicy, Run, SecretError, Secrets, Session, Transport, TransportOptions,
+    Agent, Event, Outcome, RetryPolicy, Run, SecretError, Secrets, Session, Transport,
+    TransportOptions,
 };
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
@@ -44,10 +45,21 @@ pub(crate) fn compiler_of(url: &str, more: &str) -> Arc<Compiler> {
         "name = \"Tester\"\nextends = \"OpenAI Compatible Chat\"\nprovider_instance = \"Scripted\"\n\
          model = \"m\"\nenable_tools = true\n{more}\n"
     );
-    let own = [("providers/scripted.toml", provider.as_str()), ("agents/tester.toml", tester.as_str())];
+    let own = [
+        ("providers/scripted.toml", provider.as_str()),
+        ("agents/tester.toml", tester.as_str()),
+    ];
     let own = MemoryWorld::from_iter(own);
-    let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), LoadOptions::default());
-    let wrong: Vec<&str> = compiler.findings().iter().map(|finding| finding.message.as_str()).collect();
+    let compiler = Compiler::load(
+        Arc::new(own),
+        Arc::new(Embedded::bundled()),
+        LoadOptions::default(),
+    );
+    let wrong: Vec<&str> = compiler
+        .findings()
+        .iter()
+        .map(|finding| finding.message.as_str())
+        .collect();
     assert_eq!(wrong, [""; 0]);
     Arc::new(compiler)
 }
@@ -72,7 +84,11 @@ pub(crate) fn options() -> TransportOptions {
         connect_timeout: Duration::from_secs(5),
         idle_timeout: Duration::from_secs(5),
         answer_timeout: Duration::from_secs(30),
-        limits: Limits { line: 256 * 1024, event: 512 * 1024, answer: 2 * 1024 * 1024 },
+        limits: Limits {
+            line: 256 * 1024,
+            event: 512 * 1024,
+            answer: 2 * 1024 * 1024,
+        },
         retry: RetryPolicy {
             retries: 3,
             min_delay: Duration::from_millis(1),
@@ -123,8 +139,16 @@ pub(crate) fn history(session: &Session) -> Vec<String> {
     let block = |block: &Block| match block {
         Block::Text(text) => text.to_string(),
         Block::ToolUse { id, name, .. } => format!("call {name}#{id}"),
-        Block::ToolResult { id, content, is_error, .. } => {
-            format!("{} #{id}: {content}", if *is_error { "error" } else { "result" })
+        Block::ToolResult {
+            id,
+            content,
+            is_error,
+            ..
+        } => {
+            format!(
+                "{} #{id}: {content}",
+                if *is_error { "error" } else { "result" }
+            )
         }
         other => format!("{other:?}"),
     };

@@ -1,4 +1,5 @@
-//! Servers that mean harm: answers that never end, keys that are said back, words that are not for a terminal.
+//! Servers that mean harm: answers that never end, keys that are said back, words that are not for
+//! a terminal.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +28,11 @@ fn hasty() -> TransportOptions {
 
 async fn outcome(script: Vec<Act>) -> (Outcome, Duration) {
     let server = Server::start(move |_, _| script.clone()).await;
-    let session = Session::new(agent(&server.url), Transport::new(Arc::new(Planted), hasty()), Conversation::default());
+    let session = Session::new(
+        agent(&server.url),
+        Transport::new(Arc::new(Planted), hasty()),
+        Conversation::default(),
+    );
     let began = Instant::now();
     let outcome = session.send(text("Hi")).outcome().await;
     server.quiet().await;
@@ -38,22 +43,65 @@ async fn outcome(script: Vec<Act>) -> (Outcome, Duration) {
 async fn an_answer_that_never_begins_or_never_ends_is_given_up() {
     let interim = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".to_vec();
     let drip = |bytes: &[u8], pause: u64| {
-        let act = [Act::Bytes(bytes.to_vec()), Act::Pause(Duration::from_millis(pause))];
+        let act = [
+            Act::Bytes(bytes.to_vec()),
+            Act::Pause(Duration::from_millis(pause)),
+        ];
         act.into_iter().cycle().take(4000 / pause as usize)
     };
-    let chunked = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+    let chunked =
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+            .to_vec();
     let trailers = [chunked.clone(), b"0\r\n".to_vec()].concat();
     for (what, script) in [
         ("interim answers", drip(&interim.repeat(100), 5).collect()),
-        ("100 Continue", drip(b"HTTP/1.1 100 Continue\r\n\r\n", 5).collect()),
+        (
+            "100 Continue",
+            drip(b"HTTP/1.1 100 Continue\r\n\r\n", 5).collect(),
+        ),
         ("interim answers, slowly", drip(&interim, 100).collect()),
-        ("headers", vec![Act::Bytes(b"HTTP/1.1 200 OK\r\n".to_vec()), Act::Forever(b"a: b\r\n".to_vec())]),
-        ("one header", vec![Act::Bytes(b"HTTP/1.1 200 OK\r\na: ".to_vec()), Act::Forever(vec![b'x'; 4096])]),
-        ("a reason", vec![Act::Bytes(b"HTTP/1.1 200 ".to_vec()), Act::Forever(vec![b'x'; 4096])]),
-        ("comments, slowly", std::iter::once(stream_head()).chain(drip(b": still here\n\n", 100)).collect()),
-        ("comments", vec![stream_head(), Act::Forever(b":\n".to_vec())]),
-        ("chunk extensions", vec![Act::Bytes([chunked, b"1;".to_vec()].concat()), Act::Forever(vec![b'x'; 4096])]),
-        ("trailers", vec![Act::Bytes(trailers), Act::Forever(b"a: b\r\n".to_vec())]),
+        (
+            "headers",
+            vec![
+                Act::Bytes(b"HTTP/1.1 200 OK\r\n".to_vec()),
+                Act::Forever(b"a: b\r\n".to_vec()),
+            ],
+        ),
+        (
+            "one header",
+            vec![
+                Act::Bytes(b"HTTP/1.1 200 OK\r\na: ".to_vec()),
+                Act::Forever(vec![b'x'; 4096]),
+            ],
+        ),
+        (
+            "a reason",
+            vec![
+                Act::Bytes(b"HTTP/1.1 200 ".to_vec()),
+                Act::Forever(vec![b'x'; 4096]),
+            ],
+        ),
+        (
+            "comments, slowly",
+            std::iter::once(stream_head())
+                .chain(drip(b": still here\n\n", 100))
+                .collect(),
+        ),
+        (
+            "comments",
+            vec![stream_head(), Act::Forever(b":\n".to_vec())],
+        ),
+        (
+            "chunk extensions",
+            vec![
+                Act::Bytes([chunked, b"1;".to_vec()].concat()),
+                Act::Forever(vec![b'x'; 4096]),
+            ],
+        ),
+        (
+            "trailers",
+            vec![Act::Bytes(trailers), Act::Forever(b"a: b\r\n".to_vec())],
+        ),
     ] {
         let (outcome, took) = outcome(script).await;
         assert!(
@@ -88,20 +136,33 @@ fn tells(text: &str) -> bool {
     spellings().into_iter().any(found)
 }
 
-/// An answer that says something as text, as reasoning and in the arguments of a call, in pieces of `size` characters.
+/// An answer that says something as text, as reasoning and in the arguments of a call, in pieces of
+/// `size` characters.
 fn repeating(secret: &str, size: usize) -> Vec<Act> {
-    let pieces: Vec<String> =
-        secret.chars().collect::<Vec<_>>().chunks(size).map(|piece| piece.iter().collect()).collect();
-    let delta = |delta: serde_json::Value| json!({"choices": [{"index": 0, "delta": delta}]}).to_string();
+    let pieces: Vec<String> = secret
+        .chars()
+        .collect::<Vec<_>>()
+        .chunks(size)
+        .map(|piece| piece.iter().collect())
+        .collect();
+    let delta =
+        |delta: serde_json::Value| json!({"choices": [{"index": 0, "delta": delta}]}).to_string();
     let mut data: Vec<String> = vec![delta(json!({"role": "assistant", "content": "It is "}))];
-    data.extend(pieces.iter().map(|piece| delta(json!({"reasoning_content": piece}))));
+    data.extend(
+        pieces
+            .iter()
+            .map(|piece| delta(json!({"reasoning_content": piece}))),
+    );
     data.extend(pieces.iter().map(|piece| delta(json!({"content": piece}))));
     let call = |arguments: &str| json!({"index": 0, "function": {"arguments": arguments}});
-    let begin =
-        json!({"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"a\":\""}});
+    let begin = json!({"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"a\":\""}});
     data.push(delta(json!({"tool_calls": [begin]})));
     let escaped = |piece: &String| piece.replace('\\', "\\\\");
-    data.extend(pieces.iter().map(|piece| delta(json!({"tool_calls": [call(&escaped(piece))]}))));
+    data.extend(
+        pieces
+            .iter()
+            .map(|piece| delta(json!({"tool_calls": [call(&escaped(piece))]}))),
+    );
     data.push(delta(json!({"tool_calls": [call("\"}")]})));
     data.push(r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#.to_owned());
     data.push("[DONE]".to_owned());
@@ -116,12 +177,24 @@ async fn a_key_that_is_said_back_is_neither_told_nor_kept() {
             let server = Server::start(move |_, _| answer.clone()).await;
             let journal = MemoryJournal::default();
             let restored = reqc::runtime::SessionStart::New(Conversation::default());
-            let session = Session::journaled(agent(&server.url), transport(), restored, Box::new(journal.clone()));
+            let session = Session::journaled(
+                agent(&server.url),
+                transport(),
+                restored,
+                Box::new(journal.clone()),
+            );
             let session = session.expect("a journal in memory");
             let (events, outcome) = events(session.send(text("Hi"))).await;
             assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
-            assert!(said(&events).starts_with("It is ") && said(&events).contains("[key]"), "{}", said(&events));
-            let told: Vec<String> = events.iter().map(|event| event.to_json().to_string()).collect();
+            assert!(
+                said(&events).starts_with("It is ") && said(&events).contains("[key]"),
+                "{}",
+                said(&events)
+            );
+            let told: Vec<String> = events
+                .iter()
+                .map(|event| event.to_json().to_string())
+                .collect();
             let told = told.join("\n");
             let arguments: String = events
                 .iter()
@@ -145,10 +218,20 @@ async fn a_key_that_is_said_back_is_neither_told_nor_kept() {
                 ("thinking", thought),
                 ("session", kept.clone()),
             ] {
-                assert!(!tells(&text), "{what} in pieces of {size} of {secret}: {text}");
+                assert!(
+                    !tells(&text),
+                    "{what} in pieces of {size} of {secret}: {text}"
+                );
             }
-            let log = Log::parse(kept.as_bytes()).expect("it loads").log.expect("a header");
-            assert_eq!(log.to_text(), kept, "loading and saving again changes no byte");
+            let log = Log::parse(kept.as_bytes())
+                .expect("it loads")
+                .log
+                .expect("a header");
+            assert_eq!(
+                log.to_text(),
+                kept,
+                "loading and saving again changes no byte"
+            );
         }
     }
 }
@@ -159,41 +242,66 @@ async fn a_key_is_not_told_by_errors_and_tools_either() {
         let error = status(
             400,
             &[],
-            &json!({"error": {"message": format!("no {secret}"), "type": secret.clone()}}).to_string(),
+            &json!({"error": {"message": format!("no {secret}"), "type": secret.clone()}})
+                .to_string(),
         );
-        let redirect = status(307, &[("location", &format!("https://evil.example/{secret}"))], "");
+        let redirect = status(
+            307,
+            &[("location", &format!("https://evil.example/{secret}"))],
+            "",
+        );
         let half = vec![
             stream_head(),
-            Act::Bytes(format!("data: {{\"error\":{{\"message\":{}}}}}\n\n", json!(secret)).into_bytes()),
+            Act::Bytes(
+                format!("data: {{\"error\":{{\"message\":{}}}}}\n\n", json!(secret)).into_bytes(),
+            ),
         ];
-        let page = status(502, &[("content-type", "text/html")], &format!("<p>{secret}</p>"));
+        let page = status(
+            502,
+            &[("content-type", "text/html")],
+            &format!("<p>{secret}</p>"),
+        );
         for script in [error, redirect, half, page] {
             let server = Server::start(move |_, _| script.clone()).await;
-            let options = TransportOptions { retry: RetryPolicy::never(), ..options() };
-            let session =
-                Session::new(agent(&server.url), Transport::new(Arc::new(Planted), options), Conversation::default());
+            let options = TransportOptions {
+                retry: RetryPolicy::never(),
+                ..options()
+            };
+            let session = Session::new(
+                agent(&server.url),
+                Transport::new(Arc::new(Planted), options),
+                Conversation::default(),
+            );
             let outcome = session.send(text("Hi")).outcome().await;
             let told = format!("{outcome:?} {}", outcome.to_json());
-            assert!(matches!(outcome, Outcome::Failed(_)) && !tells(&told), "{told}");
+            assert!(
+                matches!(outcome, Outcome::Failed(_)) && !tells(&told),
+                "{told}"
+            );
         }
     }
     let server = Server::answering(vec![
         calls(&[("c1", "leak", "{}")]),
-        sse(&[r#"{"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}"#, "[DONE]"]),
+        sse(&[
+            r#"{"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}"#,
+            "[DONE]",
+        ]),
     ])
     .await;
     let session = session(&server.url);
-    let definition =
-        reqc::conversation::Tool { name: "leak".into(), description: "d".into(), schema: serde_json::Map::new() };
-    session
-        .set_tools(ToolSet::new().with(FnTool::new(definition, async |_, _| ToolOutput::text(format!("it is {KEY}")))));
+    let definition = reqc::conversation::Tool {
+        name: "leak".into(),
+        description: "d".into(),
+        schema: serde_json::Map::new(),
+    };
+    session.set_tools(ToolSet::new().with(FnTool::new(definition, async |_, _| {
+        ToolOutput::text(format!("it is {KEY}"))
+    })));
     let (events, _) = events(session.send(text("Hi"))).await;
     let result = |event: &Event| matches!(event, Event::ToolResult { output, .. } if &*output.content == "it is [key]");
     assert!(events.iter().any(result), "{events:#?}");
     let kept = session.history();
-    assert!(
-        kept.iter()
-            .flat_map(|message| &message.blocks)
-            .any(|block| matches!(block, Block::ToolResult { content, .. } if &**content == "it is [key]"))
-    );
+    assert!(kept.iter().flat_map(|message| &message.blocks).any(
+        |block| matches!(block, Block::ToolResult { content, .. } if &**content == "it is [key]")
+    ));
 }

@@ -1,7 +1,13 @@
 //! The runtime against servers on this machine.
 
-#![expect(clippy::disallowed_methods, reason = "tests write repositories and run the binary themselves")]
-#![cfg_attr(not(feature = "long-tests"), allow(dead_code, reason = "some helpers serve the long tests alone"))]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests write repositories and run the binary themselves"
+)]
+#![cfg_attr(
+    not(feature = "long-tests"),
+    allow(dead_code, reason = "some helpers serve the long tests alone")
+)]
 
 mod agent_loop;
 #[cfg(target_os = "linux")]

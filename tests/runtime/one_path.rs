@@ -15,11 +15,18 @@ use serde_json::Value;
 use crate::fixture::{KEY, transport};
 use crate::server::{Received, Server, status};
 
-const ALL: LoadOptions = LoadOptions { with_bundled: true, without_bundled: false };
+const ALL: LoadOptions = LoadOptions {
+    with_bundled: true,
+    without_bundled: false,
+};
 
 /// The bundled agents as they are.
 fn bundled() -> Compiler {
-    Compiler::load(Arc::new(MemoryWorld::default()), Arc::new(Embedded::bundled()), ALL)
+    Compiler::load(
+        Arc::new(MemoryWorld::default()),
+        Arc::new(Embedded::bundled()),
+        ALL,
+    )
 }
 
 /// The bundled agents, every provider instance moved to a server on this machine, its path kept.
@@ -29,14 +36,22 @@ fn moved(compiler: &Compiler, server: &str) -> Compiler {
         let (_, rest) = instance.url.value.split_once("://").expect("a URL");
         let path = rest.find('/').map_or("", |at| &rest[at..]);
         let mut text = format!("name = {:?}\n", &*instance.name.value);
-        text.push_str(&format!("client_api = {:?}\nurl = \"{server}{path}\"\n", &*instance.client_api.value));
+        text.push_str(&format!(
+            "client_api = {:?}\nurl = \"{server}{path}\"\n",
+            &*instance.client_api.value
+        ));
         if let Some(key) = &instance.api_key_ref {
-            let SecretRef::Env(name) = &key.value else { panic!("bundled instances name variables") };
+            let SecretRef::Env(name) = &key.value else {
+                panic!("bundled instances name variables")
+            };
             text.push_str(&format!("api_key_ref = \"env:{name}\"\n"));
         }
         if !instance.headers.is_empty() {
             text.push_str("[headers]\n");
-            instance.headers.iter().for_each(|(name, value)| text.push_str(&format!("{name:?} = {:?}\n", &**value)));
+            instance
+                .headers
+                .iter()
+                .for_each(|(name, value)| text.push_str(&format!("{name:?} = {:?}\n", &**value)));
         }
         own.insert(format!("providers/{number}.toml"), text);
     }
@@ -53,22 +68,42 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
     for &(id, usable) in original.agents() {
         assert!(usable);
         let plan = original.plan(id).expect("it is usable");
-        // Golden bodies of agents without a model hold a placeholder, which is never sent: a model is named for both.
+        // Golden bodies of agents without a model hold a placeholder, which is never sent: a model
+        // is named for both.
         let model = plan.default_model().unwrap_or("some-model");
         let request: Value = serde_json::from_str(&request_json(&plan, Some(model))).expect("JSON");
-        for ready in original.contexts().iter().filter(|ready| ready.context.kind() == plan.kind) {
+        for ready in original
+            .contexts()
+            .iter()
+            .filter(|ready| ready.context.kind() == plan.kind)
+        {
             let context = &ready.context;
-            let agent =
-                Agent::new(Arc::clone(&moved), plan.name(), PromptEnvironment::of(context)).expect("the same agents");
+            let agent = Agent::new(
+                Arc::clone(&moved),
+                plan.name(),
+                PromptEnvironment::of(context),
+            )
+            .expect("the same agents");
             let agent = agent.with_model(Some(model));
-            let conversation = Live::new(&original, &plan).conversation_of(context).expect("no findings");
+            let conversation = Live::new(&original, &plan)
+                .conversation_of(context)
+                .expect("no findings");
             let session = Session::new(agent, transport.clone(), conversation);
             let outcome = session.proceed().outcome().await;
             let received = server.received();
             sent += 1;
-            assert_eq!(received.len(), sent, "{}, {}: {outcome:?}", plan.name(), context.name);
+            assert_eq!(
+                received.len(),
+                sent,
+                "{}, {}: {outcome:?}",
+                plan.name(),
+                context.name
+            );
             let received = &received[sent - 1];
-            let expected = original.body(id, &context.name, Some(model)).expect("it fits").expect("no findings");
+            let expected = original
+                .body(id, &context.name, Some(model))
+                .expect("it fits")
+                .expect("no findings");
             assert_eq!(
                 String::from_utf8_lossy(&received.body),
                 expected.compact(),
@@ -86,32 +121,50 @@ async fn the_bytes_that_a_server_gets_are_those_of_the_golden_file() {
 #[test]
 fn a_session_that_begins_with_turns_does_not_tell_again_what_came_in_them() {
     let compiler = Arc::new(bundled());
-    let mut agents = compiler.agents().iter().filter_map(|&(id, _)| compiler.plan(id));
+    let mut agents = compiler
+        .agents()
+        .iter()
+        .filter_map(|&(id, _)| compiler.plan(id));
     let context = |name: &str| &compiler.context(name).expect("it is bundled").context;
     let files = context("next-turn-other-files");
     let is_told = |plan: &Plan<'_>| {
-        Live::new(&compiler, plan).conversation_of(files).is_ok_and(|conversation| conversation.is_told)
+        Live::new(&compiler, plan)
+            .conversation_of(files)
+            .is_ok_and(|conversation| conversation.is_told)
     };
-    let plan = agents.find(is_told).expect("a bundled agent has surroundings");
+    let plan = agents
+        .find(is_told)
+        .expect("a bundled agent has surroundings");
     for name in ["next-turn-other-files", "next-turn-other-language"] {
         let context = context(name);
-        let agent =
-            Agent::new(Arc::clone(&compiler), plan.name(), PromptEnvironment::of(context)).expect("it can be used");
-        let conversation = Live::new(&compiler, &plan).conversation_of(context).expect("no findings");
+        let agent = Agent::new(
+            Arc::clone(&compiler),
+            plan.name(),
+            PromptEnvironment::of(context),
+        )
+        .expect("it can be used");
+        let conversation = Live::new(&compiler, &plan)
+            .conversation_of(context)
+            .expect("no findings");
         let length = |conversation: &Conversation| match &conversation.task {
             Task::Chat(history) => history.len(),
             Task::Completion { .. } => 0,
         };
         let told = length(&conversation);
         assert!(told > context.history().len(), "{name}");
-        let begun = SessionStart::New(conversation).preview(&agent, Some(vec![Block::Text("And now?".into())]));
+        let begun = SessionStart::New(conversation)
+            .preview(&agent, Some(vec![Block::Text("And now?".into())]));
         assert_eq!(length(&begun.expect("it can be asked")), told + 1, "{name}");
     }
 }
 
 /// Method, path, query and headers are those of `request.json`, with the key in its place.
 fn compare(received: &Received, request: &Value) {
-    let (_, rest) = request["url"].as_str().expect("a URL").split_once("://").expect("a scheme");
+    let (_, rest) = request["url"]
+        .as_str()
+        .expect("a URL")
+        .split_once("://")
+        .expect("a scheme");
     assert_eq!(received.target, rest[rest.find('/').expect("a path")..]);
     assert_eq!(received.method, request["method"]);
     for (name, value) in request["headers"].as_object().expect("headers") {
@@ -124,7 +177,13 @@ fn compare(received: &Received, request: &Value) {
     }
     // Beside those only what HTTP itself needs.
     let own = ["host", "accept", "user-agent", "content-length"];
-    let more = received.headers.iter().filter(|(name, _)| request["headers"].get(name).is_none());
-    let more: Vec<&str> = more.map(|(name, _)| name.as_str()).filter(|name| !own.contains(name)).collect();
+    let more = received
+        .headers
+        .iter()
+        .filter(|(name, _)| request["headers"].get(name).is_none());
+    let more: Vec<&str> = more
+        .map(|(name, _)| name.as_str())
+        .filter(|name| !own.contains(name))
+        .collect();
     assert_eq!(more, [""; 0]);
 }

@@ -1,7 +1,9 @@
-//! Whatever an answer was, and wherever it ended, the session goes on: each transcript of `tests/streams/` is the first answer of
-//! sessions, whole and broken off behind each of its events, within them, by a cancel, and by a process that ended.
+//! Whatever an answer was, and wherever it ended, the session goes on: each transcript of
+//! `tests/streams/` is the first answer of sessions, whole and broken off behind each of its
+//! events, within them, by a cancel, and by a process that ended.
 //!
-//! Each request is checked before it is sent, as `reqc send` does, and no schema may be lowered. Adding a transcript adds to this.
+//! Each request is checked before it is sent, as `reqc send` does, and no schema may be lowered.
+//! Adding a transcript adds to this.
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -16,8 +18,8 @@ use reqc::repo::LoadOptions;
 use reqc::runtime::hooks::{ToolDecision, before_tool};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{
-    Agent, Bytes, Category, Error, Event, HttpBody, HttpClient, HttpError, HttpErrorKind, Outcome, Session,
-    SessionStart, Transport, http,
+    Agent, Bytes, Category, Error, Event, HttpBody, HttpClient, HttpError, HttpErrorKind, Outcome,
+    Session, SessionStart, Transport, http,
 };
 use reqc::system::{Embedded, SystemClock};
 use reqc::world::{MemoryJournal, MemoryWorld};
@@ -26,7 +28,8 @@ use tokio::sync::Notify;
 
 use crate::fixture::{Planted, called, environment, events, options, results};
 
-/// A folder of transcripts, the bundled agent that gets them, a model, and a whole answer that says `Whole.`
+/// A folder of transcripts, the bundled agent that gets them, a model, and a whole answer that says
+/// `Whole.`
 #[derive(Clone, Copy)]
 struct Dialect {
     folder: &'static str,
@@ -36,17 +39,72 @@ struct Dialect {
 }
 
 const DIALECTS: [Dialect; 11] = [
-    Dialect { folder: "claude", agent: "Claude Chat Tools", model: "claude-opus-5-5", whole: claude },
-    Dialect { folder: "compatible", agent: "OpenAI Compatible Chat", model: "m", whole: chat },
-    Dialect { folder: "deepseek", agent: "DeepSeek Chat Tools", model: "deepseek-v4-pro", whole: chat },
-    Dialect { folder: "google", agent: "Gemini Chat Tools", model: "gemini-3.8-flash", whole: gemini },
-    Dialect { folder: "llama.cpp/chat", agent: "llama.cpp Chat Tools", model: "m", whole: chat },
-    Dialect { folder: "llama.cpp/messages", agent: "Claude Chat Tools", model: "m", whole: claude },
-    Dialect { folder: "mistral", agent: "Mistral Chat Tools", model: "mistral-medium-3-5", whole: chat },
-    Dialect { folder: "ollama", agent: "Ollama Chat Tools", model: "qwen3-vl:8b", whole: ollama },
-    Dialect { folder: "openai", agent: "OpenAI Chat Tools", model: "gpt-5.6-terra", whole: chat },
-    Dialect { folder: "openrouter", agent: "OpenRouter Chat Tools", model: "openrouter/auto", whole: chat },
-    Dialect { folder: "responses", agent: "OpenAI Responses Chat Tools", model: "gpt-5.6-sol", whole: responses },
+    Dialect {
+        folder: "claude",
+        agent: "Claude Chat Tools",
+        model: "claude-opus-5-5",
+        whole: claude,
+    },
+    Dialect {
+        folder: "compatible",
+        agent: "OpenAI Compatible Chat",
+        model: "m",
+        whole: chat,
+    },
+    Dialect {
+        folder: "deepseek",
+        agent: "DeepSeek Chat Tools",
+        model: "deepseek-v4-pro",
+        whole: chat,
+    },
+    Dialect {
+        folder: "google",
+        agent: "Gemini Chat Tools",
+        model: "gemini-3.8-flash",
+        whole: gemini,
+    },
+    Dialect {
+        folder: "llama.cpp/chat",
+        agent: "llama.cpp Chat Tools",
+        model: "m",
+        whole: chat,
+    },
+    Dialect {
+        folder: "llama.cpp/messages",
+        agent: "Claude Chat Tools",
+        model: "m",
+        whole: claude,
+    },
+    Dialect {
+        folder: "mistral",
+        agent: "Mistral Chat Tools",
+        model: "mistral-medium-3-5",
+        whole: chat,
+    },
+    Dialect {
+        folder: "ollama",
+        agent: "Ollama Chat Tools",
+        model: "qwen3-vl:8b",
+        whole: ollama,
+    },
+    Dialect {
+        folder: "openai",
+        agent: "OpenAI Chat Tools",
+        model: "gpt-5.6-terra",
+        whole: chat,
+    },
+    Dialect {
+        folder: "openrouter",
+        agent: "OpenRouter Chat Tools",
+        model: "openrouter/auto",
+        whole: chat,
+    },
+    Dialect {
+        folder: "responses",
+        agent: "OpenAI Responses Chat Tools",
+        model: "gpt-5.6-sol",
+        whole: responses,
+    },
 ];
 
 fn claude() -> Value {
@@ -68,8 +126,7 @@ fn ollama() -> Value {
 
 fn responses() -> Value {
     let text = json!({"type": "output_text", "text": "Whole.", "annotations": []});
-    let message =
-        json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]});
+    let message = json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]});
     json!({"object": "response", "id": "resp_1", "status": "completed", "output": [message]})
 }
 
@@ -93,11 +150,19 @@ struct Memory {
 }
 
 impl HttpClient for Memory {
-    fn send(&self, _: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
+    fn send(
+        &self,
+        _: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
         let first = self.first.lock().expect("no panics").take();
-        let whole =
-            || http::Response::builder().header("content-type", "application/json").body(self.whole.clone().into());
-        Box::pin(std::future::ready(Ok(first.unwrap_or_else(|| whole().expect("legal")))))
+        let whole = || {
+            http::Response::builder()
+                .header("content-type", "application/json")
+                .body(self.whole.clone().into())
+        };
+        Box::pin(std::future::ready(Ok(
+            first.unwrap_or_else(|| whole().expect("legal"))
+        )))
     }
 }
 
@@ -123,13 +188,23 @@ fn answer(kind: &str, bytes: &[u8], end: End) -> (http::Response<HttpBody>, Arc<
     let (piece, heard) = (Bytes::copy_from_slice(bytes), Arc::<Notify>::default());
     let body = match end {
         End::Closed => HttpBody::of_pieces([Ok(piece)]),
-        End::Broken => HttpBody::of_pieces([Ok(piece), Err(HttpError::new(HttpErrorKind::Broken, "the cable is cut"))]),
+        End::Broken => HttpBody::of_pieces([
+            Ok(piece),
+            Err(HttpError::new(HttpErrorKind::Broken, "the cable is cut")),
+        ]),
         End::Cancelled | End::Killed => HttpBody::new(Silent(Some(piece), Arc::clone(&heard))),
     };
-    (http::Response::builder().header("content-type", kind).body(body).expect("legal"), heard)
+    (
+        http::Response::builder()
+            .header("content-type", kind)
+            .body(body)
+            .expect("legal"),
+        heard,
+    )
 }
 
-/// A transcript: its name, what its `Content-Type` says, its bytes, and after which of them it is cut.
+/// A transcript: its name, what its `Content-Type` says, its bytes, and after which of them it is
+/// cut.
 struct Transcript {
     name: String,
     kind: &'static str,
@@ -138,9 +213,13 @@ struct Transcript {
 }
 
 fn transcripts(folder: &str) -> Vec<Transcript> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams").join(folder);
-    let mut paths: Vec<_> =
-        std::fs::read_dir(root).expect("a folder").map(|entry| entry.expect("one").path()).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/streams")
+        .join(folder);
+    let mut paths: Vec<_> = std::fs::read_dir(root)
+        .expect("a folder")
+        .map(|entry| entry.expect("one").path())
+        .collect();
     paths.sort();
     let read = |path: PathBuf| {
         let (kind, separator) = match path.extension()?.to_str()? {
@@ -151,14 +230,24 @@ fn transcripts(folder: &str) -> Vec<Transcript> {
         };
         let bytes = std::fs::read(&path).expect("a file");
         let text = String::from_utf8_lossy(&bytes);
-        let ends = text.match_indices(separator).map(|(at, found)| at + found.len());
+        let ends = text
+            .match_indices(separator)
+            .map(|(at, found)| at + found.len());
         // Behind each event, and in the middle of the next.
-        let mut cuts: Vec<usize> = ends.flat_map(|end| [end, end + 40]).filter(|cut| *cut < bytes.len()).collect();
+        let mut cuts: Vec<usize> = ends
+            .flat_map(|end| [end, end + 40])
+            .filter(|cut| *cut < bytes.len())
+            .collect();
         if kind == "application/json" {
             cuts = vec![bytes.len() / 2];
         }
         cuts.extend([0, bytes.len()]);
-        Some(Transcript { name: format!("{folder}/{}", path.file_name()?.to_str()?), kind, bytes, cuts })
+        Some(Transcript {
+            name: format!("{folder}/{}", path.file_name()?.to_str()?),
+            kind,
+            bytes,
+            cuts,
+        })
     };
     paths.into_iter().filter_map(read).collect()
 }
@@ -173,15 +262,22 @@ impl Dialect {
         let own = [("agents/tester.toml", tester.as_str())];
         let own = Arc::new(MemoryWorld::from_iter(own));
         let compiler = Compiler::load(own, Arc::new(Embedded::bundled()), LoadOptions::default());
-        let policy = PolicyOptions { deny: vec!["schema/*".to_owned()], ..PolicyOptions::default() };
-        Agent::new(Arc::new(compiler), "Tester", environment()).expect("it is there").checked(policy)
+        let policy = PolicyOptions {
+            deny: vec!["schema/*".to_owned()],
+            ..PolicyOptions::default()
+        };
+        Agent::new(Arc::new(compiler), "Tester", environment())
+            .expect("it is there")
+            .checked(policy)
     }
 
     /// A client that gives an answer once, and whole ones then.
     fn client(self, first: http::Response<HttpBody>) -> Transport {
         let (first, whole) = (Mutex::new(Some(first)), (self.whole)().to_string().into());
         let client = Arc::new(Memory { first, whole });
-        Transport::new(Arc::new(Planted), options()).with_clock(Arc::new(SystemClock)).with_client(client)
+        Transport::new(Arc::new(Planted), options())
+            .with_clock(Arc::new(SystemClock))
+            .with_client(client)
     }
 }
 
@@ -203,9 +299,18 @@ fn tools() -> ToolSet {
     ];
     let mut tools = ToolSet::new();
     for name in names {
-        let schema = json!({"type": "object", "properties": {}}).as_object().cloned().expect("an object");
-        let definition = Tool { name: name.into(), description: "Does it.".into(), schema };
-        tools.insert(Arc::new(FnTool::new(definition, |_, _| async { ToolOutput::text("did it") })));
+        let schema = json!({"type": "object", "properties": {}})
+            .as_object()
+            .cloned()
+            .expect("an object");
+        let definition = Tool {
+            name: name.into(),
+            description: "Does it.".into(),
+            schema,
+        };
+        tools.insert(Arc::new(FnTool::new(definition, |_, _| async {
+            ToolOutput::text("did it")
+        })));
     }
     tools
 }
@@ -215,7 +320,12 @@ fn open(agent: &Agent, transport: &Transport, journal: &MemoryJournal) -> Sessio
         Some(log) => SessionStart::Resumed(log, Conversation::default()),
         None => SessionStart::New(Conversation::default()),
     };
-    let session = Session::journaled(agent.clone(), transport.clone(), start, Box::new(journal.clone()));
+    let session = Session::journaled(
+        agent.clone(),
+        transport.clone(),
+        start,
+        Box::new(journal.clone()),
+    );
     let session = session.expect("it can be written");
     session.set_tools(tools());
     session
@@ -231,7 +341,14 @@ struct Next {
 }
 
 /// One session: its first answer is a part of a transcript; then it goes on.
-async fn lives(dialect: Dialect, agent: &Agent, transcript: &Transcript, cut: usize, end: End, next: Next) {
+async fn lives(
+    dialect: Dialect,
+    agent: &Agent,
+    transcript: &Transcript,
+    cut: usize,
+    end: End,
+    next: Next,
+) {
     let what = format!("{} cut at {cut}, {end:?}, {next:?}", transcript.name);
     let (first, heard) = answer(transcript.kind, &transcript.bytes[..cut], end);
     let (transport, journal) = (dialect.client(first), MemoryJournal::default());
@@ -249,47 +366,87 @@ async fn lives(dialect: Dialect, agent: &Agent, transcript: &Transcript, cut: us
             }
         },
     };
-    let log = Log::parse(&journal.bytes()).expect("it loads").log.expect("it has a header");
+    let log = Log::parse(&journal.bytes())
+        .expect("it loads")
+        .log
+        .expect("it has a header");
     let is_interrupted = log.is_interrupted();
-    assert!(is_finished || is_interrupted || log.history().is_empty(), "{what}: {:#?}", log.history());
-    let session = if next.restarts || end == End::Killed { open(agent, &transport, &journal) } else { session };
+    assert!(
+        is_finished || is_interrupted || log.history().is_empty(),
+        "{what}: {:#?}",
+        log.history()
+    );
+    let session = if next.restarts || end == End::Killed {
+        open(agent, &transport, &journal)
+    } else {
+        session
+    };
     if next.proceeds {
         let outcome = session.proceed().outcome().await;
-        let has_none =
-            |error: &Error| error.category == Category::Config && error.message.starts_with("there is nothing to ");
-        let is_fine =
-            matches!(&outcome, Outcome::Finished(_)) || matches!(&outcome, Outcome::Failed(error) if has_none(error));
+        let has_none = |error: &Error| {
+            error.category == Category::Config && error.message.starts_with("there is nothing to ")
+        };
+        let is_fine = matches!(&outcome, Outcome::Finished(_))
+            || matches!(&outcome, Outcome::Failed(error) if has_none(error));
         assert!(is_fine, "{what}: {outcome:?}\n{:#?}", session.history());
     }
     for message in ["And?", "More?"] {
         let (told, outcome) = events(session.send(message)).await;
-        assert!(matches!(outcome, Outcome::Finished(_)), "{what}: {outcome:?} {told:#?}\n{:#?}", session.history());
+        assert!(
+            matches!(outcome, Outcome::Finished(_)),
+            "{what}: {outcome:?} {told:#?}\n{:#?}",
+            session.history()
+        );
     }
     let history = session.history();
-    let interruptions = history.iter().filter(|message| matches!(&message.item, Some(ItemKind::Interrupt))).count();
-    // Of an answer that ended by itself, what it leaves decides: a call that waits for the host, for instance.
-    let expected = if is_finished { interruptions.min(1) } else { usize::from(is_interrupted) };
+    let interruptions = history
+        .iter()
+        .filter(|message| matches!(&message.item, Some(ItemKind::Interrupt)))
+        .count();
+    // Of an answer that ended by itself, what it leaves decides: a call that waits for the host,
+    // for instance.
+    let expected = if is_finished {
+        interruptions.min(1)
+    } else {
+        usize::from(is_interrupted)
+    };
     assert_eq!(interruptions, expected, "{what}: {history:#?}");
     for (at, message) in history.iter().enumerate() {
         let answered = history.get(at + 1).map(results).unwrap_or_default();
-        assert!(answered.starts_with(&called(message)), "{what}: {history:#?}");
-        let own = message.blocks.iter().filter(|block| matches!(block, Block::Provider(_))).count();
-        assert!(answered.len() <= called(message).len() + own, "{what}: {history:#?}");
+        assert!(
+            answered.starts_with(&called(message)),
+            "{what}: {history:#?}"
+        );
+        let own = message
+            .blocks
+            .iter()
+            .filter(|block| matches!(block, Block::Provider(_)))
+            .count();
+        assert!(
+            answered.len() <= called(message).len() + own,
+            "{what}: {history:#?}"
+        );
     }
 }
 
 /// A whole answer of a dialect that calls these tools, each with an id of its own.
 fn calling(folder: &str, names: &[&str]) -> Value {
     let each = |call: fn(&str, String) -> Value| -> Vec<Value> {
-        names.iter().enumerate().map(|(at, name)| call(name, format!("callid00{at}"))).collect()
+        names
+            .iter()
+            .enumerate()
+            .map(|(at, name)| call(name, format!("callid00{at}")))
+            .collect()
     };
     match folder {
         "claude" | "llama.cpp/messages" => {
-            let content = each(|name, id| json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
+            let content =
+                each(|name, id| json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
             json!({"type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use"})
         }
         "google" => {
-            let parts = each(|name, id| json!({"functionCall": {"id": id, "name": name, "args": {}}}));
+            let parts =
+                each(|name, id| json!({"functionCall": {"id": id, "name": name, "args": {}}}));
             json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
         }
         "ollama" => {
@@ -305,8 +462,9 @@ fn calling(folder: &str, names: &[&str]) -> Value {
             json!({"object": "response", "id": "resp_1", "status": "completed", "output": output})
         }
         _ => {
-            let calls =
-                each(|name, id| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}}));
+            let calls = each(
+                |name, id| json!({"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}}),
+            );
             let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
             json!({"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
         }
@@ -316,16 +474,28 @@ fn calling(folder: &str, names: &[&str]) -> Value {
 /// `look` answers at once, `read` and `list` never.
 fn some_tools() -> ToolSet {
     let tool = |name: &str| {
-        let schema = json!({"type": "object", "properties": {}}).as_object().cloned().expect("an object");
-        Tool { name: name.into(), description: "Does it.".into(), schema }
+        let schema = json!({"type": "object", "properties": {}})
+            .as_object()
+            .cloned()
+            .expect("an object");
+        Tool {
+            name: name.into(),
+            description: "Does it.".into(),
+            schema,
+        }
     };
     let slow = |name| FnTool::new(tool(name), |_, _| std::future::pending());
     let quick = |name| FnTool::new(tool(name), |_, _| async { ToolOutput::text("did it") });
-    ToolSet::new().with(slow("read")).with(quick("look")).with(slow("list")).with(quick("open"))
+    ToolSet::new()
+        .with(slow("read"))
+        .with(quick("look"))
+        .with(slow("list"))
+        .with(quick("open"))
 }
 
-/// One answer calls four tools: a hook refuses one without a word, one ends, and two still run when the person cancels. Then the process
-/// ends, at whatever line of the log: what follows is a request that is right, with a result for each call.
+/// One answer calls four tools: a hook refuses one without a word, one ends, and two still run when
+/// the person cancels. Then the process ends, at whatever line of the log: what follows is a
+/// request that is right, with a result for each call.
 #[tokio::test]
 async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
     for dialect in DIALECTS {
@@ -350,7 +520,12 @@ async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
             }
         }
         run.cancel();
-        assert_eq!(run.outcome().await, Outcome::Cancelled, "{}", dialect.folder);
+        assert_eq!(
+            run.outcome().await,
+            Outcome::Cancelled,
+            "{}",
+            dialect.folder
+        );
         let said = |message: &Message| -> Vec<String> {
             let said = message.blocks.iter().filter_map(|block| match block {
                 Block::ToolResult { content, .. } => Some(content.chars().take(24).collect()),
@@ -359,21 +534,40 @@ async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
             said.collect()
         };
         let stopped = "the request was cancelled";
-        assert_eq!(said(&session.history()[2]), [&stopped[..24], "did it", "the call was refused: no", &stopped[..24]]);
+        assert_eq!(
+            said(&session.history()[2]),
+            [
+                &stopped[..24],
+                "did it",
+                "the call was refused: no",
+                &stopped[..24]
+            ]
+        );
         drop((session, hooked));
 
         let whole = journal.bytes();
-        let ends: Vec<usize> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
+        let ends: Vec<usize> = (1..=whole.len())
+            .filter(|end| whole[end - 1] == b'\n')
+            .collect();
         assert!(ends.len() >= 7, "{}", String::from_utf8_lossy(&whole));
         for end in ends.into_iter().flat_map(|end| [end - 3, end]) {
             let journal = MemoryJournal::holding(&whole[..end]);
             let session = open(&agent, &transport, &journal);
             let (told, outcome) = events(session.send("And?")).await;
-            assert!(matches!(outcome, Outcome::Finished(_)), "{} {end}: {outcome:?} {told:#?}", dialect.folder);
+            assert!(
+                matches!(outcome, Outcome::Finished(_)),
+                "{} {end}: {outcome:?} {told:#?}",
+                dialect.folder
+            );
             let history = session.history();
             for (at, message) in history.iter().enumerate() {
                 let answered = history.get(at + 1).map(results).unwrap_or_default();
-                assert_eq!(self::called(message), answered, "{} {end}: {history:#?}", dialect.folder);
+                assert_eq!(
+                    self::called(message),
+                    answered,
+                    "{} {end}: {history:#?}",
+                    dialect.folder
+                );
             }
         }
     }
@@ -381,34 +575,66 @@ async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
 
 /// What a tool of a host may give back: what no server takes among it.
 fn odd_outputs() -> Vec<(&'static str, ToolOutput)> {
-    const PNG: &str =
-        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
     let image = |data: &str, media_type: &str, is_url: bool| {
-        let image = Image { data: data.into(), media_type: media_type.into(), is_url };
-        ToolOutput { content: "".into(), is_error: false, images: vec![image] }
+        let image = Image {
+            data: data.into(),
+            media_type: media_type.into(),
+            is_url,
+        };
+        ToolOutput {
+            content: "".into(),
+            is_error: false,
+            images: vec![image],
+        }
     };
-    let failed = |output: ToolOutput| ToolOutput { is_error: true, ..output };
+    let failed = |output: ToolOutput| ToolOutput {
+        is_error: true,
+        ..output
+    };
     vec![
         ("a picture", image(PNG, "image/png", false)),
-        ("a picture of a failure", failed(image(PNG, "image/png", false))),
+        (
+            "a picture of a failure",
+            failed(image(PNG, "image/png", false)),
+        ),
         ("a bitmap", image("Qk0=", "image/bmp", false)),
-        ("a drawing", image("PHN2Zz48L3N2Zz4=", "image/svg+xml", false)),
+        (
+            "a drawing",
+            image("PHN2Zz48L3N2Zz4=", "image/svg+xml", false),
+        ),
         ("no bytes", image("", "image/png", false)),
         ("no base64", image("%%%", "image/png", false)),
         ("another type", image(PNG, "image/jpeg", false)),
         ("no type", image(PNG, "", false)),
-        ("a document", image("JVBERi0xLjQK", "application/pdf", false)),
-        ("an address", image("https://example.com/a.png", "image/png", true)),
-        ("an address of a file", image("file:///etc/passwd", "image/png", true)),
+        (
+            "a document",
+            image("JVBERi0xLjQK", "application/pdf", false),
+        ),
+        (
+            "an address",
+            image("https://example.com/a.png", "image/png", true),
+        ),
+        (
+            "an address of a file",
+            image("file:///etc/passwd", "image/png", true),
+        ),
         ("an address that is none", image("", "image/png", true)),
-        ("control characters", ToolOutput::text("a\0b\u{1b}[31m\u{7f}\u{feff}\u{202e}\u{fffd}\r\n")),
+        (
+            "control characters",
+            ToolOutput::text("a\0b\u{1b}[31m\u{7f}\u{feff}\u{202e}\u{fffd}\r\n"),
+        ),
         ("nothing", ToolOutput::text("")),
         ("a failure without a word", ToolOutput::error(" \n")),
-        ("a template", ToolOutput::text("{{ x }}{% raw %}\",}]\\u0000</tool>")),
+        (
+            "a template",
+            ToolOutput::text("{{ x }}{% raw %}\",}]\\u0000</tool>"),
+        ),
     ]
 }
 
-/// Whatever a tool gives back, what follows is a request that is right, and says how the tool ended.
+/// Whatever a tool gives back, what follows is a request that is right, and says how the tool
+/// ended.
 #[tokio::test]
 async fn what_tools_give_back_poisons_nothing() {
     let mut poisoned = Vec::new();
@@ -419,7 +645,11 @@ async fn what_tools_give_back_poisons_nothing() {
             let (first, _) = answer("application/json", first.as_bytes(), End::Closed);
             let (transport, journal) = (dialect.client(first), MemoryJournal::default());
             let mut session = open(&agent, &transport, &journal);
-            let definition = tools().get("look").expect("it is there").definition().clone();
+            let definition = tools()
+                .get("look")
+                .expect("it is there")
+                .definition()
+                .clone();
             session.set_tools(ToolSet::new().with(FnTool::new(definition, move |_, _| {
                 let output = output.clone();
                 async { output }
@@ -427,17 +657,29 @@ async fn what_tools_give_back_poisons_nothing() {
             for message in ["Hi", "And?", "Later"] {
                 let outcome = session.send(message).outcome().await;
                 if !matches!(outcome, Outcome::Finished(_)) {
-                    poisoned.push(format!("{}, {what}, {message}: {outcome:?}", dialect.folder));
+                    poisoned.push(format!(
+                        "{}, {what}, {message}: {outcome:?}",
+                        dialect.folder
+                    ));
                 }
-                let Some(Block::ToolResult { content, images, .. }) = session.history()[2].blocks.first().cloned()
+                let Some(Block::ToolResult {
+                    content, images, ..
+                }) = session.history()[2].blocks.first().cloned()
                 else {
                     panic!("{}: there is a result", dialect.folder)
                 };
                 match what {
-                    "a bitmap" => assert_eq!((&*content, images.len()), ("[image: image/bmp, 3 bytes, left out]", 0)),
-                    "an address of a file" => assert_eq!(&*content, "[image at file:///etc/passwd, left out]"),
+                    "a bitmap" => assert_eq!(
+                        (&*content, images.len()),
+                        ("[image: image/bmp, 3 bytes, left out]", 0)
+                    ),
+                    "an address of a file" => {
+                        assert_eq!(&*content, "[image at file:///etc/passwd, left out]");
+                    }
                     "another type" => assert_eq!(&*images[0].media_type, "image/png"),
-                    "control characters" => assert!(content.starts_with("a\u{fffd}b\u{1b}"), "{content:?}"),
+                    "control characters" => {
+                        assert!(content.starts_with("a\u{fffd}b\u{1b}"), "{content:?}");
+                    }
                     _ => {}
                 }
                 if message == "And?" {
@@ -452,7 +694,10 @@ async fn what_tools_give_back_poisons_nothing() {
 
 /// Everything that may become of the transcripts of a dialect.
 async fn poison(folder: &str) {
-    let dialect = *DIALECTS.iter().find(|dialect| dialect.folder == folder).expect("it is in the table");
+    let dialect = *DIALECTS
+        .iter()
+        .find(|dialect| dialect.folder == folder)
+        .expect("it is in the table");
     let agent = dialect.agent();
     let mut number = 0;
     for transcript in transcripts(folder) {
@@ -460,10 +705,16 @@ async fn poison(folder: &str) {
             // Each cut in one of the ways, in turn; the whole answer, and none, in all of them.
             let is_edge = cut == 0 || cut == transcript.bytes.len();
             let ends = [End::Closed, End::Broken, End::Cancelled, End::Killed];
-            for end in
-                ends.into_iter().enumerate().filter(|(at, _)| is_edge || number % ends.len() == *at).map(|(_, end)| end)
+            for end in ends
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| is_edge || number % ends.len() == *at)
+                .map(|(_, end)| end)
             {
-                let next = Next { restarts: number % 3 == 0, proceeds: number % 2 == 0 };
+                let next = Next {
+                    restarts: number % 3 == 0,
+                    proceeds: number % 2 == 0,
+                };
                 lives(dialect, &agent, &transcript, cut, end, next).await;
             }
             number += 1;

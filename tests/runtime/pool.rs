@@ -8,7 +8,8 @@ use std::time::Duration;
 use reqc::conversation::{Conversation, SystemLayer, Task, Tool};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
 use reqc::runtime::{
-    Agent, Bytes, HttpBody, HttpClient, HttpError, Outcome, PoolOptions, PooledSession, SessionPool, Transport, http,
+    Agent, Bytes, HttpBody, HttpClient, HttpError, Outcome, PoolOptions, PooledSession,
+    SessionPool, Transport, http,
 };
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -39,7 +40,10 @@ impl Drop for Open {
 struct Client(Arc<Memory>);
 
 impl HttpClient for Client {
-    fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpError>> {
         let open = self.0.open.fetch_add(1, Ordering::SeqCst) + 1;
         self.0.most.fetch_max(open, Ordering::SeqCst);
         let open = Open(Arc::clone(&self.0));
@@ -61,7 +65,10 @@ fn answer() -> http::Response<HttpBody> {
         "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
     ];
     let body = HttpBody::of_pieces(pieces.map(|piece| Ok(Bytes::from(piece))));
-    http::Response::builder().header("content-type", "text/event-stream").body(body).expect("legal")
+    http::Response::builder()
+        .header("content-type", "text/event-stream")
+        .body(body)
+        .expect("legal")
 }
 
 /// A pool, its agent, and its server.
@@ -76,14 +83,24 @@ fn fixture() -> Fixture {
     let client = Arc::new(Client(Arc::clone(&memory)));
     let transport = Transport::new(Arc::new(Planted), options()).with_client(client);
     let pool = SessionPool::new(transport, PoolOptions::default().with_sessions(BOUND));
-    Fixture { pool, agent: agent("https://nowhere.invalid"), memory }
+    Fixture {
+        pool,
+        agent: agent("https://nowhere.invalid"),
+        memory,
+    }
 }
 
 /// Leaves everything in a session that the next one must not see.
 fn litter(session: &PooledSession) {
     let echo = Tool::new("echo", "Says it again.", json!({"type": "object"}));
-    session.set_tools(ToolSet::new().with(FnTool::new(echo, |_, _| async { ToolOutput::text("again") })));
-    session.set_layer(SystemLayer { name: "litter".into(), priority: 1, text: "Litter.".into() });
+    session.set_tools(ToolSet::new().with(FnTool::new(echo, |_, _| async {
+        ToolOutput::text("again")
+    })));
+    session.set_layer(SystemLayer {
+        name: "litter".into(),
+        priority: 1,
+        text: "Litter.".into(),
+    });
     session.set_run_timeout(Some(Duration::from_nanos(1)));
     session.set_round_limit(1);
 }
@@ -98,7 +115,10 @@ fn assert_empty(session: &PooledSession) {
 async fn what_is_acquired_knows_nothing_of_who_had_it_before() {
     let Fixture { pool, agent, .. } = fixture();
     let first = pool.acquire(&agent).await;
-    assert_eq!(first.send("Is it?").text().await.expect("an answer"), "Yes.");
+    assert_eq!(
+        first.send("Is it?").text().await.expect("an answer"),
+        "Yes."
+    );
     litter(&first);
     first.release().await;
     assert_eq!((pool.idle(&agent), pool.in_use(&agent)), (1, 0));
@@ -107,13 +127,26 @@ async fn what_is_acquired_knows_nothing_of_who_had_it_before() {
     assert_empty(&second);
     assert_eq!((pool.idle(&agent), pool.in_use(&agent)), (0, 1));
     // Neither the layer, nor the tool, nor a limit of a nanosecond.
-    assert_eq!(second.send("Is it?").outcome().await, Outcome::Finished(reqc::runtime::StopReason::EndTurn));
-    let body = agent.compile(conversation(&second)).expect("it compiles").body;
-    assert!(!body.compact().contains("itter") && !body.compact().contains("echo"), "{}", body.compact());
+    assert_eq!(
+        second.send("Is it?").outcome().await,
+        Outcome::Finished(reqc::runtime::StopReason::EndTurn)
+    );
+    let body = agent
+        .compile(conversation(&second))
+        .expect("it compiles")
+        .body;
+    assert!(
+        !body.compact().contains("itter") && !body.compact().contains("echo"),
+        "{}",
+        body.compact()
+    );
 }
 
 fn conversation(session: &PooledSession) -> Conversation {
-    Conversation { task: Task::Chat(session.history()), ..Conversation::default() }
+    Conversation {
+        task: Task::Chat(session.history()),
+        ..Conversation::default()
+    }
 }
 
 #[tokio::test]
@@ -124,14 +157,21 @@ async fn a_clone_that_outlives_its_guard_is_nobody_elses_session() {
     drop(guard);
     assert_eq!((pool.idle(&agent), pool.in_use(&agent)), (0, 0));
     let next = pool.acquire(&agent).await;
-    assert_eq!(clone.send("Mine.").text().await.expect("it still works"), "Yes.");
+    assert_eq!(
+        clone.send("Mine.").text().await.expect("it still works"),
+        "Yes."
+    );
     assert_empty(&next);
     assert_eq!(history(&clone), ["user: Mine.", "assistant: Yes."]);
 }
 
 #[tokio::test]
 async fn dropping_one_while_it_runs_cancels_it_and_its_place_is_free_once_it_has_ended() {
-    let Fixture { pool, agent, memory } = fixture();
+    let Fixture {
+        pool,
+        agent,
+        memory,
+    } = fixture();
     let guard = pool.acquire(&agent).await;
     let mut run = guard.send("never");
     while memory.open.load(Ordering::SeqCst) == 0 {
@@ -171,7 +211,10 @@ async fn who_asks_first_is_served_first_and_who_gives_up_takes_no_session_along(
         tokio::task::yield_now().await;
     }
     // Every third one gives up while it waits.
-    tasks.iter().step_by(3).for_each(tokio::task::JoinHandle::abort);
+    tasks
+        .iter()
+        .step_by(3)
+        .for_each(tokio::task::JoinHandle::abort);
     tokio::task::yield_now().await;
     held.truncate(BOUND - 1);
     for task in tasks {
@@ -192,7 +235,11 @@ async fn agents_that_differ_share_nothing_and_those_that_nobody_uses_are_forgott
     }
     let first = agent.clone().with_model(Some("m0"));
     let last = agent.clone().with_model(Some("m99"));
-    assert_eq!((pool.idle(&first), pool.idle(&last)), (0, 1), "the oldest went");
+    assert_eq!(
+        (pool.idle(&first), pool.idle(&last)),
+        (0, 1),
+        "the oldest went"
+    );
     assert_eq!(pool.in_use(&agent), 1, "what is in use stays");
     drop(held);
     assert_eq!(pool.idle(&agent), 1);
@@ -223,7 +270,10 @@ async fn use_one(pool: &SessionPool, agent: &Agent, number: usize) {
         4 if number.is_multiple_of(20) => {
             let session = pool.acquire(agent).await;
             assert_empty(&session);
-            assert_eq!(session.send("Is it?").text().await.expect("an answer"), "Yes.");
+            assert_eq!(
+                session.send("Is it?").text().await.expect("an answer"),
+                "Yes."
+            );
             session.release().await;
         }
         _ => {
@@ -237,7 +287,11 @@ async fn use_one(pool: &SessionPool, agent: &Agent, number: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_acquisitions_from_64_tasks_with_cancellations_and_panics() {
-    let Fixture { pool, agent, memory } = fixture();
+    let Fixture {
+        pool,
+        agent,
+        memory,
+    } = fixture();
     let next = Arc::<AtomicUsize>::default();
     let mut tasks = JoinSet::new();
     for _ in 0..TASKS {
@@ -256,7 +310,9 @@ async fn ten_thousand_acquisitions_from_64_tasks_with_cancellations_and_panics()
                     user.abort();
                 }
                 match user.await {
-                    Err(error) if error.is_panic() && !is_expected => std::panic::resume_unwind(error.into_panic()),
+                    Err(error) if error.is_panic() && !is_expected => {
+                        std::panic::resume_unwind(error.into_panic())
+                    }
                     _ => {}
                 }
             }
@@ -267,8 +323,16 @@ async fn ten_thousand_acquisitions_from_64_tasks_with_cancellations_and_panics()
     }
     let all = acquire_all(&pool, &agent).await;
     all.iter().for_each(assert_empty);
-    assert_eq!(pool.in_use(&agent), BOUND, "every place is there, and no more");
-    assert_eq!(memory.open.load(Ordering::SeqCst), 0, "what was given back does nothing any more");
+    assert_eq!(
+        pool.in_use(&agent),
+        BOUND,
+        "every place is there, and no more"
+    );
+    assert_eq!(
+        memory.open.load(Ordering::SeqCst),
+        0,
+        "what was given back does nothing any more"
+    );
     let most = memory.most.load(Ordering::SeqCst);
     assert!((1..=BOUND).contains(&most), "{most} requests at a time");
 }

@@ -21,7 +21,10 @@ pub(crate) struct Received {
 
 impl Received {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn json(&self) -> serde_json::Value {
@@ -57,15 +60,24 @@ impl Drop for Server {
 
 impl Server {
     /// Starts a server; `script` answers the request with the given number, counted from 0.
-    pub(crate) async fn start(script: impl Fn(usize, &Received) -> Vec<Act> + Send + Sync + 'static) -> Server {
+    pub(crate) async fn start(
+        script: impl Fn(usize, &Received) -> Vec<Act> + Send + Sync + 'static,
+    ) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let (received, open) = (Arc::<Mutex<Vec<Received>>>::default(), Arc::<AtomicUsize>::default());
+        let (received, open) = (
+            Arc::<Mutex<Vec<Received>>>::default(),
+            Arc::<AtomicUsize>::default(),
+        );
         let script = Arc::new(script);
         let shared = (Arc::clone(&received), Arc::clone(&open));
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (received, open, script) = (Arc::clone(&shared.0), Arc::clone(&shared.1), Arc::clone(&script));
+                let (received, open, script) = (
+                    Arc::clone(&shared.0),
+                    Arc::clone(&shared.1),
+                    Arc::clone(&script),
+                );
                 open.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(async move {
                     serve(stream, &received, script.as_ref()).await;
@@ -73,13 +85,23 @@ impl Server {
                 });
             }
         });
-        Server { url, received, open, task }
+        Server {
+            url,
+            received,
+            open,
+            task,
+        }
     }
 
     /// A server that answers each request with the next of these.
     pub(crate) async fn answering(answers: Vec<Vec<Act>>) -> Server {
-        Server::start(move |number, _| answers.get(number).cloned().unwrap_or_else(|| status(500, &[], "no more")))
-            .await
+        Server::start(move |number, _| {
+            answers
+                .get(number)
+                .cloned()
+                .unwrap_or_else(|| status(500, &[], "no more"))
+        })
+        .await
     }
 
     pub(crate) fn received(&self) -> Vec<Received> {
@@ -94,7 +116,10 @@ impl Server {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        panic!("{} connections are still open", self.open.load(Ordering::SeqCst));
+        panic!(
+            "{} connections are still open",
+            self.open.load(Ordering::SeqCst)
+        );
     }
 }
 
@@ -103,7 +128,9 @@ async fn serve(
     received: &Mutex<Vec<Received>>,
     script: &(impl Fn(usize, &Received) -> Vec<Act> + ?Sized),
 ) {
-    let Some(request) = read_request(&mut stream).await else { return };
+    let Some(request) = read_request(&mut stream).await else {
+        return;
+    };
     let acts = {
         let mut received = received.lock().expect("no panics");
         received.push(request.clone());
@@ -144,22 +171,38 @@ async fn read_request(stream: &mut TcpStream) -> Option<Received> {
             break end;
         }
         let mut chunk = [0; 4 * 1024];
-        let count = stream.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
+        let count = stream
+            .read(&mut chunk)
+            .await
+            .ok()
+            .filter(|count| *count > 0)?;
         bytes.extend_from_slice(&chunk[..count]);
     };
     let text = String::from_utf8(bytes[..head].to_vec()).ok()?;
     let mut lines = text.split("\r\n");
     let mut first = lines.next()?.split(' ');
-    let mut request = Received { method: first.next()?.into(), target: first.next()?.into(), ..Received::default() };
+    let mut request = Received {
+        method: first.next()?.into(),
+        target: first.next()?.into(),
+        ..Received::default()
+    };
     for line in lines {
         let (name, value) = line.split_once(": ")?;
-        request.headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        request
+            .headers
+            .push((name.to_ascii_lowercase(), value.to_owned()));
     }
-    let length: usize = request.header("content-length").map_or(0, |length| length.parse().expect("a number"));
+    let length: usize = request
+        .header("content-length")
+        .map_or(0, |length| length.parse().expect("a number"));
     request.body = bytes.split_off(head + 4);
     while request.body.len() < length {
         let mut chunk = [0; 4 * 1024];
-        let count = stream.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
+        let count = stream
+            .read(&mut chunk)
+            .await
+            .ok()
+            .filter(|count| *count > 0)?;
         request.body.extend_from_slice(&chunk[..count]);
     }
     Some(request)
@@ -167,22 +210,32 @@ async fn read_request(stream: &mut TcpStream) -> Option<Received> {
 
 /// A whole answer.
 pub(crate) fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Vec<Act> {
-    let mut head = format!("HTTP/1.1 {code} Scripted\r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
+    let mut head = format!(
+        "HTTP/1.1 {code} Scripted\r\ncontent-length: {}\r\nconnection: close\r\n",
+        body.len()
+    );
     let has_type = headers.iter().any(|(name, _)| *name == "content-type");
     let json = [("content-type", "application/json")];
     let kind = json.iter().filter(|_| !has_type);
-    headers.iter().chain(kind).for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
+    headers
+        .iter()
+        .chain(kind)
+        .for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
     vec![Act::Bytes(format!("{head}\r\n{body}").into_bytes())]
 }
 
 /// The head of a stream that ends with its connection.
 pub(crate) fn stream_head() -> Act {
-    Act::Bytes(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec())
+    Act::Bytes(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n".to_vec(),
+    )
 }
 
 /// A stream of server-sent events without names.
 pub(crate) fn sse(data: &[&str]) -> Vec<Act> {
-    let events = data.iter().map(|data| Act::Bytes(format!("data: {data}\n\n").into_bytes()));
+    let events = data
+        .iter()
+        .map(|data| Act::Bytes(format!("data: {data}\n\n").into_bytes()));
     std::iter::once(stream_head()).chain(events).collect()
 }
 
@@ -190,7 +243,8 @@ pub(crate) fn sse(data: &[&str]) -> Vec<Act> {
 pub(crate) fn says(text: &str) -> Vec<Act> {
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}}]});
     let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
-    let usage = r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
+    let usage =
+        r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}"#;
     sse(&[&delta.to_string(), stop, usage, "[DONE]"])
 }
 
@@ -200,6 +254,7 @@ pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Vec<Act> {
     let calls: Vec<_> = calls.iter().enumerate().map(call).collect();
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"role": "assistant", "tool_calls": calls}}]});
     let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#;
-    let usage = r#"{"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":5,"total_tokens":25}}"#;
+    let usage =
+        r#"{"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":5,"total_tokens":25}}"#;
     sse(&[&delta.to_string(), stop, usage, "[DONE]"])
 }

@@ -16,7 +16,8 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use crate::fixture::{KEY, STATE};
 use crate::send::repository;
 
-const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"content":"By TLS."},"finish_reason":"stop"}]}"#;
+const ANSWER: &str =
+    r#"{"choices":[{"index":0,"message":{"content":"By TLS."},"finish_reason":"stop"}]}"#;
 
 /// A server with a certificate of its own for `localhost`; its port, and the certificate.
 async fn server() -> (u16, String) {
@@ -35,7 +36,9 @@ async fn server() -> (u16, String) {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             // A client that does not trust us goes away.
-            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                continue;
+            };
             let _ = stream.read(&mut [0; 4096]).await;
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
             let answer = format!("{head}content-length: {}\r\n\r\n{ANSWER}", ANSWER.len());
@@ -48,11 +51,23 @@ async fn server() -> (u16, String) {
 
 async fn send(root: &Path, certificates: &Path) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-    command.args(["send", "--trust", "Tester", "-m", "Hi"]).current_dir(root).env("SCRIPTED_KEY", KEY);
+    command
+        .args(["send", "--trust", "Tester", "-m", "Hi"])
+        .current_dir(root)
+        .env("SCRIPTED_KEY", KEY);
     command.env("XDG_STATE_HOME", STATE);
-    let output = command.env("SSL_CERT_FILE", certificates).env_remove("SSL_CERT_DIR").output().await.expect("it runs");
+    let output = command
+        .env("SSL_CERT_FILE", certificates)
+        .env_remove("SSL_CERT_DIR")
+        .output()
+        .await
+        .expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
 }
 
 #[tokio::test]
@@ -62,19 +77,31 @@ async fn only_a_trusted_certificate_gets_the_key() {
     let root = repository(&format!("https://localhost:{port}"));
     let file = root.path().join("trusted.pem");
     std::fs::write(&file, certificate).expect("written");
-    assert_eq!(send(root.path(), &file).await, (Some(0), "By TLS.\n".to_owned(), String::new()));
+    assert_eq!(
+        send(root.path(), &file).await,
+        (Some(0), "By TLS.\n".to_owned(), String::new())
+    );
     std::fs::write(&file, other).expect("written");
     let (code, out, told) = send(root.path(), &file).await;
     assert_eq!((code, out.as_str()), (Some(2), ""));
     // Told once: trying again mends nothing.
-    let place = format!("https://localhost:{port}/v1/chat/completions (provider instance `Scripted`)");
-    assert!(told.starts_with(&format!("error: network: the certificate of {place} is not trusted: ")), "{told}");
+    let place =
+        format!("https://localhost:{port}/v1/chat/completions (provider instance `Scripted`)");
+    assert!(
+        told.starts_with(&format!(
+            "error: network: the certificate of {place} is not trusted: "
+        )),
+        "{told}"
+    );
 }
 
 /// A port that answers with these bytes, whatever it is sent, and keeps the connection.
 async fn port_that_says(bytes: &'static [u8]) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let (port, accepted) = (listener.local_addr().expect("bound").port(), Arc::<AtomicUsize>::default());
+    let (port, accepted) = (
+        listener.local_addr().expect("bound").port(),
+        Arc::<AtomicUsize>::default(),
+    );
     let count = Arc::clone(&accepted);
     tokio::spawn(async move {
         let mut open = Vec::new();
@@ -96,14 +123,21 @@ async fn told_of(bytes: &'static [u8]) -> (String, usize) {
     std::fs::write(&file, server().await.1).expect("written");
     let (code, out, told) = send(root.path(), &file).await;
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    let place = format!("https://localhost:{port}/v1/chat/completions (provider instance `Scripted`)");
-    (told.replace(&place, "[place]"), accepted.load(Ordering::SeqCst))
+    let place =
+        format!("https://localhost:{port}/v1/chat/completions (provider instance `Scripted`)");
+    (
+        told.replace(&place, "[place]"),
+        accepted.load(Ordering::SeqCst),
+    )
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_speak_tls_is_told_at_once() {
     let (told, times) = told_of(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
-    assert!(told.starts_with("error: network: the server at [place] does not speak TLS: "), "{told}");
+    assert!(
+        told.starts_with("error: network: the server at [place] does not speak TLS: "),
+        "{told}"
+    );
     assert!(told.contains("did you mean `http://`"), "{told}");
     assert_eq!(times, 1, "{told}");
 }
@@ -111,7 +145,10 @@ async fn a_server_that_does_not_speak_tls_is_told_at_once() {
 #[tokio::test]
 async fn a_port_of_this_machine_that_waits_for_another_protocol_is_not_tried_again() {
     let (told, times) = told_of(b"").await;
-    assert!(told.starts_with("error: network: connecting to [place] took too long: "), "{told}");
+    assert!(
+        told.starts_with("error: network: connecting to [place] took too long: "),
+        "{told}"
+    );
     assert!(told.contains("write `http://`"), "{told}");
     assert_eq!(times, 1, "{told}");
 }

@@ -1,7 +1,10 @@
 //! What `reqc send` does in a repository that nobody has allowed anything: nothing.
 
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "the test writes repositories and runs the binary")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test writes repositories and runs the binary"
+)]
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
@@ -25,7 +28,9 @@ impl Scene {
     async fn new() -> Scene {
         let server = Server::start(|_, request| {
             match request.json()["tools"].is_array()
-                && request.json()["messages"].as_array().is_some_and(|it| it.len() < 3)
+                && request.json()["messages"]
+                    .as_array()
+                    .is_some_and(|it| it.len() < 3)
             {
                 true => calls(&[("c1", "look", "{}")]),
                 false => says("ok"),
@@ -33,7 +38,11 @@ impl Scene {
         })
         .await;
         let root = repository(&server.url);
-        Scene { server, root, state: tempfile::tempdir().expect("a folder") }
+        Scene {
+            server,
+            root,
+            state: tempfile::tempdir().expect("a folder"),
+        }
     }
 
     fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
@@ -44,8 +53,14 @@ impl Scene {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-        command.args(["send", "Tester", "-m", "Hi"]).args(arguments).current_dir(self.root.path());
-        command.env("SCRIPTED_KEY", KEY).env("XDG_STATE_HOME", self.state.path()).env_remove("CI");
+        command
+            .args(["send", "Tester", "-m", "Hi"])
+            .args(arguments)
+            .current_dir(self.root.path());
+        command
+            .env("SCRIPTED_KEY", KEY)
+            .env("XDG_STATE_HOME", self.state.path())
+            .env_remove("CI");
         command.stdin(Stdio::null()).kill_on_drop(true);
         command
     }
@@ -54,13 +69,19 @@ impl Scene {
     async fn send(&self, arguments: &[&str]) -> (i32, String) {
         let output = self.command(arguments).output().await.expect("it runs");
         let said = [output.stdout, output.stderr].concat();
-        (output.status.code().unwrap_or(-1), String::from_utf8(said).expect("UTF-8"))
+        (
+            output.status.code().unwrap_or(-1),
+            String::from_utf8(said).expect("UTF-8"),
+        )
     }
 
     async fn refuses(&self, arguments: &[&str], why: &str) {
         let before = self.server.received().len();
         let (code, said) = self.send(arguments).await;
-        assert!(code == 2 && said.contains("is not trusted") && said.contains(why), "{why}: {said}");
+        assert!(
+            code == 2 && said.contains("is not trusted") && said.contains(why),
+            "{why}: {said}"
+        );
         assert!(said.contains("--trust") && !said.contains(KEY), "{said}");
         assert_eq!(self.server.received().len(), before, "nothing is sent");
     }
@@ -72,13 +93,17 @@ impl Scene {
 }
 
 fn provider(url: &str, key: &str) -> String {
-    format!("name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"{key}\"\n")
+    format!(
+        "name = \"Scripted\"\nclient_api = \"OpenAI Compatible\"\nurl = \"{url}/v1\"\napi_key_ref = \"{key}\"\n"
+    )
 }
 
 #[tokio::test]
 async fn servers_and_keys_are_allowed_one_by_one() {
     let scene = Scene::new().await;
-    scene.refuses(&[], "with the key \"env:SCRIPTED_KEY\"").await;
+    scene
+        .refuses(&[], "with the key \"env:SCRIPTED_KEY\"")
+        .await;
     scene.refuses(&[], &scene.server.url).await;
     for harmless in ["--dry-run", "--curl"] {
         let (code, said) = scene.send(&[harmless]).await;
@@ -87,15 +112,27 @@ async fn servers_and_keys_are_allowed_one_by_one() {
     scene.sends(&["--trust"]).await;
     scene.sends(&[]).await;
     let other = Server::start(|_, _| says("mine now")).await;
-    scene.write("providers/scripted.toml", provider(&other.url, "env:SCRIPTED_KEY"));
+    scene.write(
+        "providers/scripted.toml",
+        provider(&other.url, "env:SCRIPTED_KEY"),
+    );
     scene.refuses(&[], &other.url).await;
-    scene.write("providers/scripted.toml", provider(&scene.server.url, "env:HOME"));
+    scene.write(
+        "providers/scripted.toml",
+        provider(&scene.server.url, "env:HOME"),
+    );
     scene.refuses(&[], "env:HOME").await;
-    scene.write("providers/scripted.toml", provider(&scene.server.url, "env:SCRIPTED_KEY"));
+    scene.write(
+        "providers/scripted.toml",
+        provider(&scene.server.url, "env:SCRIPTED_KEY"),
+    );
     scene.sends(&[]).await;
     assert!(other.received().is_empty());
     // The same files elsewhere are another repository.
-    let copy = Scene { root: repository(&scene.server.url), ..scene };
+    let copy = Scene {
+        root: repository(&scene.server.url),
+        ..scene
+    };
     copy.refuses(&[], "SCRIPTED_KEY").await;
 }
 
@@ -105,7 +142,10 @@ async fn a_key_file_is_shown_with_what_its_links_lead_to_and_not_opened() {
     let home = tempfile::tempdir().expect("a folder");
     std::fs::write(home.path().join("id"), "private-line-1234\n").expect("written");
     symlink(home.path().join("id"), scene.root.path().join("key")).expect("linked");
-    scene.write("providers/scripted.toml", provider(&scene.server.url, "file:key"));
+    scene.write(
+        "providers/scripted.toml",
+        provider(&scene.server.url, "file:key"),
+    );
     let real = std::fs::canonicalize(home.path().join("id")).expect("it is there");
     scene.refuses(&[], &format!("the file {real:?}")).await;
     scene.sends(&["--trust"]).await;
@@ -114,15 +154,22 @@ async fn a_key_file_is_shown_with_what_its_links_lead_to_and_not_opened() {
     symlink(home.path().join("other"), scene.root.path().join("key")).expect("linked");
     scene.refuses(&[], "other").await;
     // Neither waits nor reads without an end.
-    for (place, why) in
-        [("/dev/zero", "not a regular file"), ("fifo", "not a regular file"), (".", "not a regular file")]
-    {
+    for (place, why) in [
+        ("/dev/zero", "not a regular file"),
+        ("fifo", "not a regular file"),
+        (".", "not a regular file"),
+    ] {
         if place == "fifo" {
-            let made =
-                std::process::Command::new("mkfifo").arg(scene.root.path().join(place)).status().expect("it runs");
+            let made = std::process::Command::new("mkfifo")
+                .arg(scene.root.path().join(place))
+                .status()
+                .expect("it runs");
             assert!(made.success());
         }
-        scene.write("providers/scripted.toml", provider(&scene.server.url, &format!("file:{place}")));
+        scene.write(
+            "providers/scripted.toml",
+            provider(&scene.server.url, &format!("file:{place}")),
+        );
         scene.refuses(&[], place).await;
         let (code, said) = scene.send(&["--trust"]).await;
         assert!(code == 2 && said.contains(why), "{said}");
@@ -132,14 +179,29 @@ async fn a_key_file_is_shown_with_what_its_links_lead_to_and_not_opened() {
 #[tokio::test]
 async fn machines_are_not_asked_and_a_checkout_cannot_trust_itself() {
     let scene = Scene::new().await;
-    let ran = scene.command(&[]).env("CI", "true").output().await.expect("it runs");
+    let ran = scene
+        .command(&[])
+        .env("CI", "true")
+        .output()
+        .await
+        .expect("it runs");
     assert_eq!(ran.status.code(), Some(2));
     let inside = scene.root.path().join("state");
     let said = |output: std::process::Output| String::from_utf8(output.stderr).expect("UTF-8");
-    let allowed = scene.command(&["--trust"]).env("XDG_STATE_HOME", &inside).output().await.expect("it runs");
+    let allowed = scene
+        .command(&["--trust"])
+        .env("XDG_STATE_HOME", &inside)
+        .output()
+        .await
+        .expect("it runs");
     assert_eq!(allowed.status.code(), Some(0));
     assert!(said(allowed).contains("once only"));
-    let again = scene.command(&[]).env("XDG_STATE_HOME", &inside).output().await.expect("it runs");
+    let again = scene
+        .command(&[])
+        .env("XDG_STATE_HOME", &inside)
+        .output()
+        .await
+        .expect("it runs");
     assert_eq!(again.status.code(), Some(2));
     assert!(!inside.exists());
     // A root that calls itself the bundled layer is still a stranger's.
@@ -168,7 +230,10 @@ async fn tools_are_allowed_with_the_content_of_what_they_run() {
     scene.sends(&["--tools", "tools.toml", "--trust"]).await;
     assert!(ran.exists());
     scene.sends(&tools).await;
-    for changed in [tool("[\"./look\", \"a\", \"b\"]", ""), tool("[\"./look\", \"a b\"]", "env = [\"SCRIPTED_KEY\"]")] {
+    for changed in [
+        tool("[\"./look\", \"a\", \"b\"]", ""),
+        tool("[\"./look\", \"a b\"]", "env = [\"SCRIPTED_KEY\"]"),
+    ] {
         scene.write("tools.toml", changed);
         scene.refuses(&tools, "the tool").await;
     }
@@ -188,25 +253,44 @@ async fn tools_are_allowed_with_the_content_of_what_they_run() {
 async fn names_of_a_repository_are_quoted() {
     let scene = Scene::new().await;
     let name = "x\\n::error::pwned\\u001b[31m\\u202e";
-    let provider = provider(&scene.server.url, "env:SCRIPTED_KEY").replace("Scripted\"", &format!("{name}\""));
+    let provider =
+        provider(&scene.server.url, "env:SCRIPTED_KEY").replace("Scripted\"", &format!("{name}\""));
     scene.write("providers/scripted.toml", provider);
-    let tester = std::fs::read_to_string(scene.root.path().join("agents/tester.toml")).expect("it is there");
-    scene.write("agents/tester.toml", tester.replace("\"Scripted\"", &format!("\"{name}\"")));
+    let tester =
+        std::fs::read_to_string(scene.root.path().join("agents/tester.toml")).expect("it is there");
+    scene.write(
+        "agents/tester.toml",
+        tester.replace("\"Scripted\"", &format!("\"{name}\"")),
+    );
     let (code, said) = scene.send(&[]).await;
     assert!(code == 2 && said.contains("is not trusted"), "{said}");
-    assert!(!said.contains(['\u{1b}', '\u{202e}']) && !said.lines().any(|line| line.starts_with("::")), "{said}");
+    assert!(
+        !said.contains(['\u{1b}', '\u{202e}']) && !said.lines().any(|line| line.starts_with("::")),
+        "{said}"
+    );
 }
 
 #[tokio::test]
 async fn looking_at_providers_reads_no_file_and_asks_no_keyring() {
     let scene = Scene::new().await;
     let fifo = scene.root.path().join("fifo");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("it runs").success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .expect("it runs")
+            .success()
+    );
     let list = |key: &str| {
         scene.write("providers/scripted.toml", provider(&scene.server.url, key));
         let mut command = Command::new(env!("CARGO_BIN_EXE_reqc"));
-        command.args(["providers", "--format", "json"]).current_dir(scene.root.path());
-        command.env("SCRIPTED_KEY", KEY).env("XDG_STATE_HOME", scene.state.path()).kill_on_drop(true);
+        command
+            .args(["providers", "--format", "json"])
+            .current_dir(scene.root.path());
+        command
+            .env("SCRIPTED_KEY", KEY)
+            .env("XDG_STATE_HOME", scene.state.path())
+            .kill_on_drop(true);
         command
     };
     let unreadable = scene.write("locked", "abc");
@@ -220,7 +304,10 @@ async fn looking_at_providers_reads_no_file_and_asks_no_keyring() {
     ] {
         let output = list(key).output().await.expect("it runs");
         let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let row = rows.as_array().and_then(|rows| rows.iter().find(|row| row["name"] == "Scripted")).expect("a row");
+        let row = rows
+            .as_array()
+            .and_then(|rows| rows.iter().find(|row| row["name"] == "Scripted"))
+            .expect("a row");
         assert_eq!(row["key_found"], found, "{row}");
     }
 }

@@ -1,5 +1,6 @@
-//! What the tables of the decoders call read is read: each value of each transcript is altered and taken out, and for each
-//! member this makes a difference somewhere, or the table says that it is ignored on purpose.
+//! What the tables of the decoders call read is read: each value of each transcript is altered and
+//! taken out, and for each member this makes a difference somewhere, or the table says that it is
+//! ignored on purpose.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +17,29 @@ const OTHER: &str = "reqc_other";
 /// Tries all transcripts of a table.
 pub(super) fn check(transcripts: &[&Transcript]) -> Result<(), Failed> {
     let mut places: BTreeMap<String, bool> = BTreeMap::new();
-    transcripts.iter().for_each(|transcript| try_all(transcript, &mut places));
+    transcripts
+        .iter()
+        .for_each(|transcript| try_all(transcript, &mut places));
     let ignored = ignored_names(&markdown_of(transcripts[0].source.wire));
-    let silent = places.iter().filter(|(_, has_effect)| !**has_effect).map(|(place, _)| place);
+    let silent = places
+        .iter()
+        .filter(|(_, has_effect)| !**has_effect)
+        .map(|(place, _)| place);
     let silent: Vec<&str> = silent
         .map(String::as_str)
-        .filter(|path| !path.split('/').any(|name| ignored.iter().any(|known| known == name)))
+        .filter(|path| {
+            !path
+                .split('/')
+                .any(|name| ignored.iter().any(|known| known == name))
+        })
         .collect();
     match silent.is_empty() {
         true => Ok(()),
-        false => Err(format!("nothing comes of these, and no table says why:\n{}", silent.join("\n")).into()),
+        false => Err(format!(
+            "nothing comes of these, and no table says why:\n{}",
+            silent.join("\n")
+        )
+        .into()),
     }
 }
 
@@ -37,7 +51,10 @@ fn try_all(transcript: &Transcript, places: &mut BTreeMap<String, bool>) {
     }
     let pieces = Pieces::of(transcript);
     for (at, value) in pieces.values.iter().enumerate() {
-        for pointer in leaves(value).into_iter().filter(|pointer| !is_unknown(value, pointer, &original)) {
+        for pointer in leaves(value)
+            .into_iter()
+            .filter(|pointer| !is_unknown(value, pointer, &original))
+        {
             let has_effect = places.entry(place(value, &pointer)).or_default();
             *has_effect = *has_effect
                 || alterations(value, &pointer).any(|altered| {
@@ -55,10 +72,19 @@ fn leaves(value: &Value) -> Vec<String> {
     while let Some((pointer, value)) = open.pop() {
         match value {
             Value::Object(members) => {
-                open.extend(members.iter().map(|(name, inner)| (format!("{pointer}/{}", escaped(name)), inner)));
+                open.extend(
+                    members
+                        .iter()
+                        .map(|(name, inner)| (format!("{pointer}/{}", escaped(name)), inner)),
+                );
             }
             Value::Array(items) => {
-                open.extend(items.iter().enumerate().map(|(index, inner)| (format!("{pointer}/{index}"), inner)));
+                open.extend(
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(index, inner)| (format!("{pointer}/{index}"), inner)),
+                );
             }
             Value::Null => {}
             Value::String(text) if text.is_empty() => {}
@@ -72,12 +98,26 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// The names from the nearest object that has a type down to the member: the same for all kinds of objects.
+/// The names from the nearest object that has a type down to the member: the same for all kinds of
+/// objects.
 fn place(value: &Value, pointer: &str) -> String {
     let mut parents = pointer.match_indices('/').map(|(at, _)| at);
-    let nearest = parents.rfind(|at| value.pointer(&pointer[..*at]).is_some_and(|it| it["type"].is_string()));
+    let nearest = parents.rfind(|at| {
+        value
+            .pointer(&pointer[..*at])
+            .is_some_and(|it| it["type"].is_string())
+    });
     let names = pointer[nearest.unwrap_or_default()..].split('/').skip(1);
-    names.map(|name| if name.parse::<usize>().is_ok() { "*" } else { name }).collect::<Vec<_>>().join("/")
+    names
+        .map(|name| {
+            if name.parse::<usize>().is_ok() {
+                "*"
+            } else {
+                name
+            }
+        })
+        .collect::<Vec<_>>()
+        .join("/")
 }
 
 /// The value with another one at the pointer, and without it.
@@ -99,7 +139,14 @@ fn alterations(value: &Value, pointer: &str) -> impl Iterator<Item = Value> {
 fn ignored_names(table: &str) -> Vec<String> {
     let columns = table.lines().filter_map(|row| row.split(" | ").nth(3));
     let reasons = columns.flat_map(|column| column.split("; "));
-    let named =
-        reasons.filter(|reason| reason.trim_start().starts_with('`')).filter_map(|reason| reason.split_once(": "));
-    named.flat_map(|(names, _)| names.split(", ").map(|name| name.trim().trim_matches('`').to_owned())).collect()
+    let named = reasons
+        .filter(|reason| reason.trim_start().starts_with('`'))
+        .filter_map(|reason| reason.split_once(": "));
+    named
+        .flat_map(|(names, _)| {
+            names
+                .split(", ")
+                .map(|name| name.trim().trim_matches('`').to_owned())
+        })
+        .collect()
 }

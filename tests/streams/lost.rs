@@ -1,8 +1,9 @@
-//! Nothing of an answer is lost without a word: every transcript again, with parts in it that no decoder can know.
+//! Nothing of an answer is lost without a word: every transcript again, with parts in it that no
+//! decoder can know.
 //!
-//! Each object of each event gets a member more; each `type` becomes another; before each event comes one of a kind that
-//! is not there yet; and bytes come that are no characters. Each time the name must stand in a warning or in a block, or
-//! the answer must fail.
+//! Each object of each event gets a member more; each `type` becomes another; before each event
+//! comes one of a kind that is not there yet; and bytes come that are no characters. Each time the
+//! name must stand in a warning or in a block, or the answer must fail.
 
 use libtest_mimic::Failed;
 use reqc::runtime::Event;
@@ -14,17 +15,28 @@ use super::{Played, Transcript};
 /// The name of what is not known.
 const NEW: &str = "reqc_future";
 
-/// Members that the tables of the decoders ignore on purpose, with all that is in them, or that are repeated by a
-/// later event which is looked at.
-const IGNORED: [&str; 6] =
-    ["annotation", "annotations", "generation_settings", "promptTokensDetails", "safetyRatings", "server_tool_use"];
+/// Members that the tables of the decoders ignore on purpose, with all that is in them, or that are
+/// repeated by a later event which is looked at.
+const IGNORED: [&str; 6] = [
+    "annotation",
+    "annotations",
+    "generation_settings",
+    "promptTokensDetails",
+    "safetyRatings",
+    "server_tool_use",
+];
 
 /// Tries one transcript.
 pub(super) fn check(transcript: &Transcript) -> Result<(), Failed> {
     let original = transcript.play([transcript.bytes.as_slice()]);
     let pieces = Pieces::of(transcript);
-    for Variant { what, bytes } in (0..pieces.values.len()).flat_map(|at| pieces.variants(at, &original)) {
-        let altered = Transcript { bytes, ..transcript.clone() };
+    for Variant { what, bytes } in
+        (0..pieces.values.len()).flat_map(|at| pieces.variants(at, &original))
+    {
+        let altered = Transcript {
+            bytes,
+            ..transcript.clone()
+        };
         let played = altered.play([altered.bytes.as_slice()]);
         if !is_told(&played, &original) {
             return Err(format!("{what} is lost:\n{}", super::shown(&played)).into());
@@ -33,10 +45,13 @@ pub(super) fn check(transcript: &Transcript) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether the new part shows, or the answer failed. Nobody need hear twice of another choice that is not kept.
+/// Whether the new part shows, or the answer failed. Nobody need hear twice of another choice that
+/// is not kept.
 fn is_told(played: &Played, original: &Played) -> bool {
-    let is_warned = warnings(played).any(|message| !warnings(original).any(|known| known == message));
-    let is_of_another_choice = warnings(played).any(|message| message.contains("the first is kept"));
+    let is_warned =
+        warnings(played).any(|message| !warnings(original).any(|known| known == message));
+    let is_of_another_choice =
+        warnings(played).any(|message| message.contains("the first is kept"));
     let is_kept = json!(played.answer.blocks).to_string().contains(NEW);
     is_warned || is_of_another_choice || is_kept || played.outcome.is_err()
 }
@@ -65,11 +80,16 @@ pub(super) struct Pieces<'t> {
 impl Pieces<'_> {
     pub(super) fn of(transcript: &Transcript) -> Pieces<'_> {
         let text = String::from_utf8_lossy(&transcript.bytes).into_owned();
-        let mut pieces = Pieces { transcript, between: vec![String::new()], values: Vec::new() };
+        let mut pieces = Pieces {
+            transcript,
+            between: vec![String::new()],
+            values: Vec::new(),
+        };
         if transcript.framing == Framing::Whole {
             pieces.take("", &text, "");
         } else {
-            text.split_inclusive('\n').for_each(|line| pieces.line(line));
+            text.split_inclusive('\n')
+                .for_each(|line| pieces.line(line));
         }
         pieces
     }
@@ -81,39 +101,70 @@ impl Pieces<'_> {
         self.take(head, body, &data[body.len()..]);
     }
 
-    /// Takes a value with what stands before and after it; what is no object or list of objects is left as it is.
+    /// Takes a value with what stands before and after it; what is no object or list of objects is
+    /// left as it is.
     fn take(&mut self, head: &str, body: &str, tail: &str) {
-        self.between.last_mut().expect("there is one").push_str(head);
-        let value = serde_json::from_str(body).ok().filter(|it: &Value| it.is_object() || it.is_array());
+        self.between
+            .last_mut()
+            .expect("there is one")
+            .push_str(head);
+        let value = serde_json::from_str(body)
+            .ok()
+            .filter(|it: &Value| it.is_object() || it.is_array());
         match value {
             Some(value) => {
                 self.values.push(value);
                 self.between.push(tail.to_owned());
             }
-            None => self.between.last_mut().expect("there is one").push_str(&format!("{body}{tail}")),
+            None => self
+                .between
+                .last_mut()
+                .expect("there is one")
+                .push_str(&format!("{body}{tail}")),
         }
     }
 
-    /// All the ways in which the value at an index may be altered. What is told of as unknown already is left as it is.
+    /// All the ways in which the value at an index may be altered. What is told of as unknown
+    /// already is left as it is.
     fn variants(&self, at: usize, original: &Played) -> Vec<Variant> {
         let value = &self.values[at];
         let mut variants = Vec::new();
-        for pointer in objects(value).into_iter().filter(|pointer| !is_unknown(value, pointer, original)) {
+        for pointer in objects(value)
+            .into_iter()
+            .filter(|pointer| !is_unknown(value, pointer, original))
+        {
             let mut more = value.clone();
             more.pointer_mut(&pointer).expect("it is there")[NEW] = "Hello.".into();
             let what = format!("a member in `{pointer}` of {value}");
-            variants.push(Variant { what, bytes: self.with(at, &more.to_string()) });
-            if value.pointer(&format!("{pointer}/type")).is_some_and(Value::is_string) {
+            variants.push(Variant {
+                what,
+                bytes: self.with(at, &more.to_string()),
+            });
+            if value
+                .pointer(&format!("{pointer}/type"))
+                .is_some_and(Value::is_string)
+            {
                 more.pointer_mut(&pointer).expect("it is there")["type"] = NEW.into();
                 let what = format!("a type in `{pointer}` of {value}");
-                variants.push(Variant { what, bytes: self.with(at, &more.to_string()) });
+                variants.push(Variant {
+                    what,
+                    bytes: self.with(at, &more.to_string()),
+                });
             }
         }
-        let invalid = value.to_string().replacen('{', "{\"reqc_no_text\":\"#\",", 1);
+        let invalid = value
+            .to_string()
+            .replacen('{', "{\"reqc_no_text\":\"#\",", 1);
         let bytes = broken(self.with(at, &invalid));
-        variants.push(Variant { what: "bytes that are no text".to_owned(), bytes });
+        variants.push(Variant {
+            what: "bytes that are no text".to_owned(),
+            bytes,
+        });
         let event = self.event_before(at);
-        variants.extend(event.map(|bytes| Variant { what: "an event".to_owned(), bytes }));
+        variants.extend(event.map(|bytes| Variant {
+            what: "an event".to_owned(),
+            bytes,
+        }));
         variants
     }
 
@@ -131,13 +182,17 @@ impl Pieces<'_> {
         whole.into_bytes()
     }
 
-    /// The whole with an event of a new kind before the event of a value; only a stream has room for one.
+    /// The whole with an event of a new kind before the event of a value; only a stream has room
+    /// for one.
     fn event_before(&self, at: usize) -> Option<Vec<u8>> {
         let new = json!({"type": NEW, NEW: {"text": "Hello."}});
         let value = &self.values[at];
         match self.transcript.framing {
             Framing::Sse if self.between[at].ends_with(": ") || self.between[at].ends_with(':') => {
-                Some(self.with(at, &format!("{new}\n\nevent: {NEW}\ndata: {new}\n\ndata: {value}")))
+                Some(self.with(
+                    at,
+                    &format!("{new}\n\nevent: {NEW}\ndata: {new}\n\ndata: {value}"),
+                ))
             }
             Framing::Lines => Some(self.with(at, &format!("{new}\n{value}"))),
             Framing::Sse | Framing::Whole => None,
@@ -147,7 +202,10 @@ impl Pieces<'_> {
 
 /// Whether a warning tells of an object, or of one around it, by its type.
 pub(super) fn is_unknown(value: &Value, pointer: &str, original: &Played) -> bool {
-    let ends = pointer.match_indices('/').map(|(at, _)| at).chain([pointer.len()]);
+    let ends = pointer
+        .match_indices('/')
+        .map(|(at, _)| at)
+        .chain([pointer.len()]);
     ends.filter_map(|end| value.pointer(&pointer[..end])?["type"].as_str())
         .any(|kind| warnings(original).any(|message| message.contains(&format!("`{kind}`"))))
 }
@@ -161,24 +219,33 @@ fn broken(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Pointers to the objects of a value, without those in what is ignored on purpose. The beginning of an item is nothing
-/// yet: the whole item says all of it.
+/// Pointers to the objects of a value, without those in what is ignored on purpose. The beginning
+/// of an item is nothing yet: the whole item says all of it.
 fn objects(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), value)];
     while let Some((pointer, value)) = open.pop() {
         match value {
             Value::Object(members) => {
-                let is_beginning = members.get("type").is_some_and(|kind| kind == "response.output_item.added");
+                let is_beginning = members
+                    .get("type")
+                    .is_some_and(|kind| kind == "response.output_item.added");
                 found.push(pointer.clone());
-                let inner = members
-                    .iter()
-                    .filter(|(name, _)| !(IGNORED.contains(&name.as_str()) || is_beginning && *name == "item"));
+                let inner = members.iter().filter(|(name, _)| {
+                    !(IGNORED.contains(&name.as_str()) || is_beginning && *name == "item")
+                });
                 let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
-                open.extend(inner.map(|(name, value)| (format!("{pointer}/{}", escaped(name)), value)));
+                open.extend(
+                    inner.map(|(name, value)| (format!("{pointer}/{}", escaped(name)), value)),
+                );
             }
             Value::Array(items) => {
-                open.extend(items.iter().enumerate().map(|(at, item)| (format!("{pointer}/{at}"), item)));
+                open.extend(
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(at, item)| (format!("{pointer}/{at}"), item)),
+                );
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }

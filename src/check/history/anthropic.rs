@@ -10,10 +10,17 @@ pub(super) fn read(messages: Option<&Value>) -> Vec<Entry<'_>> {
 
 fn message(value: &Value) -> Entry<'_> {
     let parts = match value.get("content") {
-        Some(value @ Value::String(text)) => vec![Part { kind: Kind::Text(text), value }],
+        Some(value @ Value::String(text)) => vec![Part {
+            kind: Kind::Text(text),
+            value,
+        }],
         blocks => elements(blocks).iter().map(block).collect(),
     };
-    Entry { role: Role::named(text_of(value, "role")), value, parts }
+    Entry {
+        role: Role::named(text_of(value, "role")),
+        value,
+        parts,
+    }
 }
 
 fn block(value: &Value) -> Part<'_> {

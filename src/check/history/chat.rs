@@ -1,5 +1,5 @@
-//! `messages` of Chat Completions, and of Mistral and Ollama, which are of the same form: calls stand beside the content, each
-//! result is a message.
+//! `messages` of Chat Completions, and of Mistral and Ollama, which are of the same form: calls
+//! stand beside the content, each result is a message.
 
 use serde_json::Value;
 
@@ -27,22 +27,39 @@ fn result(value: &Value) -> Part<'_> {
         is_error: false,
         is_empty: is_blank(value.get("content")),
     };
-    Part { kind: Kind::Result(outcome), value }
+    Part {
+        kind: Kind::Result(outcome),
+        value,
+    }
 }
 
 /// Content, thinking and images (Ollama), and calls.
 fn said(message: &Value) -> Vec<Part<'_>> {
     let mut parts: Vec<Part<'_>> = match message.get("content") {
-        Some(value @ Value::String(text)) => vec![Part { kind: Kind::Text(text), value }],
+        Some(value @ Value::String(text)) => vec![Part {
+            kind: Kind::Text(text),
+            value,
+        }],
         content => elements(content).iter().map(piece).collect(),
     };
     if let Some(value) = message.get("thinking").filter(|value| value.is_string()) {
-        parts.push(Part { kind: Kind::Thinking, value });
+        parts.push(Part {
+            kind: Kind::Thinking,
+            value,
+        });
     }
-    parts.extend(elements(message.get("images")).iter().map(|value| Part { kind: Kind::Media, value }));
+    parts.extend(elements(message.get("images")).iter().map(|value| Part {
+        kind: Kind::Media,
+        value,
+    }));
     parts.extend(elements(message.get("tool_calls")).iter().map(call));
     // The older form: one call, without an id.
-    parts.extend(message.get("function_call").filter(|value| value.is_object()).map(call));
+    parts.extend(
+        message
+            .get("function_call")
+            .filter(|value| value.is_object())
+            .map(call),
+    );
     parts
 }
 
@@ -66,7 +83,15 @@ fn call(value: &Value) -> Part<'_> {
             (function, function.get("arguments"))
         }
     };
-    let call =
-        Call { id: text_of(value, "id"), id_key: "id", identified: value, name: text_of(function, "name"), arguments };
-    Part { kind: Kind::Call(call), value }
+    let call = Call {
+        id: text_of(value, "id"),
+        id_key: "id",
+        identified: value,
+        name: text_of(function, "name"),
+        arguments,
+    };
+    Part {
+        kind: Kind::Call(call),
+        value,
+    }
 }

@@ -1,5 +1,5 @@
-//! `contents` of Gemini: parts, each with one member that tells what it is. The server reads both spellings of every name
-//! (proto3 JSON).
+//! `contents` of Gemini: parts, each with one member that tells what it is. The server reads both
+//! spellings of every name (proto3 JSON).
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,11 @@ pub(super) fn read(contents: Option<&Value>) -> Vec<Entry<'_>> {
 fn content(value: &Value) -> Entry<'_> {
     // A content without a role is the user's.
     let role = text_of(value, "role").map_or(Role::User, |role| Role::named(Some(role)));
-    Entry { role, value, parts: elements(value.get("parts")).iter().map(part).collect() }
+    Entry {
+        role,
+        value,
+        parts: elements(value.get("parts")).iter().map(part).collect(),
+    }
 }
 
 /// A member under either of its two names.
@@ -21,7 +25,10 @@ fn either<'b>(value: &'b Value, camel: &str, snake: &str) -> Option<&'b Value> {
 }
 
 fn part(value: &Value) -> Part<'_> {
-    let is_media = || either(value, "inlineData", "inline_data").or_else(|| either(value, "fileData", "file_data"));
+    let is_media = || {
+        either(value, "inlineData", "inline_data")
+            .or_else(|| either(value, "fileData", "file_data"))
+    };
     let kind = if let Some(function) = either(value, "functionCall", "function_call") {
         Kind::Call(call(function))
     } else if let Some(response) = either(value, "functionResponse", "function_response") {
@@ -33,7 +40,12 @@ fn part(value: &Value) -> Part<'_> {
     } else if is_media().is_some() {
         Kind::Media
     } else {
-        Kind::Other(value.as_object().and_then(|members| members.keys().next()).map_or("", String::as_str))
+        Kind::Other(
+            value
+                .as_object()
+                .and_then(|members| members.keys().next())
+                .map_or("", String::as_str),
+        )
     };
     Part { kind, value }
 }

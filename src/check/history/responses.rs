@@ -7,19 +7,35 @@ use super::{Call, Entry, Kind, Outcome, Part, Role, elements, is_blank, text_of}
 pub(super) fn read(input: Option<&Value>) -> Vec<Entry<'_>> {
     match input {
         Some(value @ Value::String(text)) => {
-            vec![Entry { role: Role::User, value, parts: vec![Part { kind: Kind::Text(text), value }] }]
+            vec![Entry {
+                role: Role::User,
+                value,
+                parts: vec![Part {
+                    kind: Kind::Text(text),
+                    value,
+                }],
+            }]
         }
         items => elements(items).iter().map(item).collect(),
     }
 }
 
 fn item(value: &Value) -> Entry<'_> {
-    let one = |role, kind| Entry { role, value, parts: vec![Part { kind, value }] };
+    let one = |role, kind| Entry {
+        role,
+        value,
+        parts: vec![Part { kind, value }],
+    };
     match text_of(value, "type") {
         None | Some("message") => message(value),
-        Some("function_call") => one(Role::Assistant, Kind::Call(call(value, value.get("arguments")))),
+        Some("function_call") => one(
+            Role::Assistant,
+            Kind::Call(call(value, value.get("arguments"))),
+        ),
         Some("custom_tool_call") => one(Role::Assistant, Kind::Call(call(value, None))),
-        Some("function_call_output" | "custom_tool_call_output") => one(Role::Tool, Kind::Result(outcome(value))),
+        Some("function_call_output" | "custom_tool_call_output") => {
+            one(Role::Tool, Kind::Result(outcome(value)))
+        }
         Some("reasoning") => one(Role::Assistant, Kind::Thinking),
         Some(other) => one(Role::Other, Kind::Other(other)),
     }
@@ -27,10 +43,17 @@ fn item(value: &Value) -> Entry<'_> {
 
 fn message(value: &Value) -> Entry<'_> {
     let parts = match value.get("content") {
-        Some(value @ Value::String(text)) => vec![Part { kind: Kind::Text(text), value }],
+        Some(value @ Value::String(text)) => vec![Part {
+            kind: Kind::Text(text),
+            value,
+        }],
         pieces => elements(pieces).iter().map(piece).collect(),
     };
-    Entry { role: Role::named(text_of(value, "role")), value, parts }
+    Entry {
+        role: Role::named(text_of(value, "role")),
+        value,
+        parts,
+    }
 }
 
 fn call<'b>(value: &'b Value, arguments: Option<&'b Value>) -> Call<'b> {

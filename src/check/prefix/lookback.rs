@@ -1,4 +1,5 @@
-//! Finds out if a request's breakpoints find what the request before it kept: Anthropic's cache looks back a few blocks only.
+//! Finds out if a request's breakpoints find what the request before it kept: Anthropic's cache
+//! looks back a few blocks only.
 
 use serde_json::Value;
 
@@ -15,7 +16,8 @@ struct Mark {
 }
 
 impl Checks {
-    /// A breakpoint that is too far behind the last one of the request before. The later request begins with the earlier one.
+    /// A breakpoint that is too far behind the last one of the request before. The later request
+    /// begins with the earlier one.
     pub(super) fn lookback(&self, earlier: &Body, later: &Body) -> Option<Broken> {
         if self.wire != WireFormat::AnthropicMessages {
             return None;
@@ -30,7 +32,12 @@ impl Checks {
         (distance > LOOKBACK).then(|| {
             let texts = (rules::lookback_message(distance), rules::LOOKBACK_HELP);
             let problem = problem(&rules::LOOKBACK, texts, next.pointer);
-            Broken { problem, is_in_later: true, is_in_both: false, from: None }
+            Broken {
+                problem,
+                is_in_later: true,
+                is_in_both: false,
+                from: None,
+            }
         })
     }
 }
@@ -47,26 +54,41 @@ fn is_answer(message: &Value) -> bool {
 
 fn messages(body: &Body) -> &[Value] {
     let member = body.members().find(|member| member.name == "messages");
-    member.and_then(|member| member.value().as_array()).map_or(&[], Vec::as_slice)
+    member
+        .and_then(|member| member.value().as_array())
+        .map_or(&[], Vec::as_slice)
 }
 
 /// The blocks of a message; none of a text.
 fn blocks(message: &Value) -> &[Value] {
-    message.get("content").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    message
+        .get("content")
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// How many blocks there are from a message on.
 fn blocks_from(messages: &[Value], from: usize) -> usize {
-    messages.iter().skip(from).map(|message| blocks(message).len().max(1)).sum()
+    messages
+        .iter()
+        .skip(from)
+        .map(|message| blocks(message).len().max(1))
+        .sum()
 }
 
 fn marks(messages: &[Value]) -> Vec<Mark> {
     let (mut marks, mut before) = (Vec::new(), 0);
     for (index, message) in messages.iter().enumerate() {
-        let content = Pointer::root().member("messages").element(index).member("content");
+        let content = Pointer::root()
+            .member("messages")
+            .element(index)
+            .member("content");
         for (block, value) in blocks(message).iter().enumerate() {
             if let Some(pointer) = mark_of(value, &content.element(block)) {
-                marks.push(Mark { at: before + block, pointer });
+                marks.push(Mark {
+                    at: before + block,
+                    pointer,
+                });
             }
         }
         before += blocks(message).len().max(1);
@@ -76,7 +98,10 @@ fn marks(messages: &[Value]) -> Vec<Mark> {
 
 /// The breakpoint of a block, or of one of those in it.
 fn mark_of(block: &Value, at: &Pointer) -> Option<Pointer> {
-    if block.get("cache_control").is_some_and(|mark| !mark.is_null()) {
+    if block
+        .get("cache_control")
+        .is_some_and(|mark| !mark.is_null())
+    {
         return Some(at.member("cache_control"));
     }
     let inner = blocks(block).iter().enumerate();

@@ -42,20 +42,29 @@ struct Spot<'v> {
 /// The first place at which `older` is no beginning of `newer`.
 pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<Difference<'v>> {
     for (at, part) in older.iter().enumerate() {
-        let Some(other) = newer.get(at) else { return Some(Difference::whole(*part, true)) };
+        let Some(other) = newer.get(at) else {
+            return Some(Difference::whole(*part, true));
+        };
         if (part.member, part.index.is_some()) != (other.member, other.index.is_some()) {
             return Some(Difference::apart(*part, *other));
         }
-        let Some(mut spot) = first(part.value, other.value) else { continue };
+        let Some(mut spot) = first(part.value, other.value) else {
+            continue;
+        };
         spot.path.reverse();
         let is_last = at + 1 == older.len() && part.grows();
         if !(is_last && spot.is_growth()) {
             let is_tail = is_last
-                && (spot.is_tail() || sort(part.value) != sort(other.value) || spot.ends_alike(part.value, newer));
+                && (spot.is_tail()
+                    || sort(part.value) != sort(other.value)
+                    || spot.ends_alike(part.value, newer));
             return Some(Difference::within(*part, spot, is_tail));
         }
     }
-    newer.get(older.len()).filter(|part| !part.grows()).map(|part| Difference::whole(*part, false))
+    newer
+        .get(older.len())
+        .filter(|part| !part.grows())
+        .map(|part| Difference::whole(*part, false))
 }
 
 /// Returns what kind of message it is.
@@ -66,15 +75,34 @@ fn sort(message: &Value) -> [Option<&Value>; 2] {
 impl<'v> Difference<'v> {
     /// A part that one of the two lacks.
     fn whole(part: Part<'v>, is_older: bool) -> Difference<'v> {
-        let (older, newer) = if is_older { (Some(part.value), None) } else { (None, Some(part.value)) };
-        Difference::new(part, Spot { path: Vec::new(), older, newer }, false)
+        let (older, newer) = if is_older {
+            (Some(part.value), None)
+        } else {
+            (None, Some(part.value))
+        };
+        Difference::new(
+            part,
+            Spot {
+                path: Vec::new(),
+                older,
+                newer,
+            },
+            false,
+        )
     }
 
     /// Parts of different members: one of the two has one more of what servers read first.
     fn apart(older: Part<'v>, newer: Part<'v>) -> Difference<'v> {
         if older.member == newer.member {
-            let part = Part { index: None, ..older };
-            let spot = Spot { path: Vec::new(), older: Some(older.value), newer: Some(newer.value) };
+            let part = Part {
+                index: None,
+                ..older
+            };
+            let spot = Spot {
+                path: Vec::new(),
+                older: Some(older.value),
+                newer: Some(newer.value),
+            };
             return Difference::new(part, spot, false);
         }
         let is_older = rank(&older) < rank(&newer);
@@ -91,12 +119,24 @@ impl<'v> Difference<'v> {
             Step::Member(name) => at.member(name),
             Step::Element(index) => at.element(*index),
         });
-        let texts = older.and_then(Value::as_str).zip(newer.and_then(Value::as_str));
+        let texts = older
+            .and_then(Value::as_str)
+            .zip(newer.and_then(Value::as_str));
         let from = texts.map(|(older, newer)| common(older, newer));
         let role = part.value.get("role").and_then(Value::as_str);
         let is_instruction = part.index == Some(0) && matches!(role, Some("system" | "developer"));
         let (member, index) = (part.member, part.index);
-        Difference { pointer, older, newer, from, is_tail, member, index, path, is_instruction }
+        Difference {
+            pointer,
+            older,
+            newer,
+            from,
+            is_tail,
+            member,
+            index,
+            path,
+            is_instruction,
+        }
     }
 
     /// Returns `true` if it stands in the messages, and not in what comes before them.
@@ -104,7 +144,8 @@ impl<'v> Difference<'v> {
         matches!(self.member, "messages" | "input" | "contents")
     }
 
-    /// Returns `true` if it is the message that holds the system prompt, where that is the first of the messages.
+    /// Returns `true` if it is the message that holds the system prompt, where that is the first of
+    /// the messages.
     pub(crate) fn is_instruction(&self) -> bool {
         self.is_instruction
     }
@@ -123,22 +164,38 @@ impl<'v> Difference<'v> {
             .any(|part| has_mark(part.value))
     }
 
-    /// Returns `true` if the later request carries thinking of Anthropic's behind the place, in one of its first `end` messages.
+    /// Returns `true` if the later request carries thinking of Anthropic's behind the place, in one
+    /// of its first `end` messages.
     pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
         let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
         let block = match self.path.as_slice() {
             [Step::Member("content"), Step::Element(block), ..] => *block,
             _ => 0,
         };
-        let messages =
-            newer.iter().filter(|part| part.member == "messages").filter_map(|part| Some((part.index?, part)));
-        messages.filter(|(index, _)| (message..end).contains(index)).any(|(index, part)| {
-            let from = if index == message && self.is_in_history() { block } else { 0 };
-            let blocks = part.value.get("content").and_then(Value::as_array).into_iter().flatten();
-            blocks
-                .skip(from)
-                .any(|block| block.get("type").is_some_and(|kind| kind == "thinking" || kind == "redacted_thinking"))
-        })
+        let messages = newer
+            .iter()
+            .filter(|part| part.member == "messages")
+            .filter_map(|part| Some((part.index?, part)));
+        messages
+            .filter(|(index, _)| (message..end).contains(index))
+            .any(|(index, part)| {
+                let from = if index == message && self.is_in_history() {
+                    block
+                } else {
+                    0
+                };
+                let blocks = part
+                    .value
+                    .get("content")
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten();
+                blocks.skip(from).any(|block| {
+                    block
+                        .get("type")
+                        .is_some_and(|kind| kind == "thinking" || kind == "redacted_thinking")
+                })
+            })
     }
 }
 
@@ -157,20 +214,28 @@ impl Spot<'_> {
         self.is_block() && self.newer.is_none()
     }
 
-    /// Returns `true` if the later request ends with what the earlier one ended with: something that is put behind any conversation.
+    /// Returns `true` if the later request ends with what the earlier one ended with: something
+    /// that is put behind any conversation.
     fn ends_alike(&self, older: &Value, newer: &[Part<'_>]) -> bool {
-        let Some(end) = newer.last().map(|part| part.value) else { return false };
+        let Some(end) = newer.last().map(|part| part.value) else {
+            return false;
+        };
         match self.path.as_slice() {
-            [Step::Member(name), Step::Element(at), ..] => match (blocks(older, name), blocks(end, name)) {
-                (Some(older), Some(end)) => at + 1 == older.len() && older.last() == end.last(),
-                _ => older == end,
-            },
+            [Step::Member(name), Step::Element(at), ..] => {
+                match (blocks(older, name), blocks(end, name)) {
+                    (Some(older), Some(end)) => at + 1 == older.len() && older.last() == end.last(),
+                    _ => older == end,
+                }
+            }
             _ => older == end,
         }
     }
 
     fn is_block(&self) -> bool {
-        matches!(self.path.as_slice(), [Step::Member("content" | "parts"), Step::Element(_)])
+        matches!(
+            self.path.as_slice(),
+            [Step::Member("content" | "parts"), Step::Element(_)]
+        )
     }
 }
 
@@ -180,7 +245,12 @@ fn blocks(message: &'_ Value, name: &str) -> Option<Vec<Value>> {
 
 /// How many bytes two texts have in common at their beginning, in whole characters.
 fn common(older: &str, newer: &str) -> usize {
-    older.chars().zip(newer.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+    older
+        .chars()
+        .zip(newer.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum()
 }
 
 /// The first place at which two values differ, breakpoints of the cache aside.
@@ -188,8 +258,14 @@ fn first<'v>(older: &'v Value, newer: &'v Value) -> Option<Spot<'v>> {
     match (older, newer) {
         (Value::Object(a), Value::Object(b)) => in_objects(a, b),
         (Value::Array(a), Value::Array(b)) => in_arrays(a, b),
-        _ if older == newer || text_of(older).is_some_and(|text| text_of(newer) == Some(text)) => None,
-        _ => Some(Spot { path: Vec::new(), older: Some(older), newer: Some(newer) }),
+        _ if older == newer || text_of(older).is_some_and(|text| text_of(newer) == Some(text)) => {
+            None
+        }
+        _ => Some(Spot {
+            path: Vec::new(),
+            older: Some(older),
+            newer: Some(newer),
+        }),
     }
 }
 
@@ -208,21 +284,41 @@ fn text_of(value: &Value) -> Option<&str> {
 /// Returns `true` if a block, or one of those in it, has a breakpoint.
 pub(super) fn has_mark(value: &Value) -> bool {
     let is_set = value.get(MARK).is_some_and(|mark| !mark.is_null());
-    let inner = value.get("content").and_then(Value::as_array).into_iter().flatten();
+    let inner = value
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     is_set || inner.into_iter().any(has_mark)
 }
 
 /// A breakpoint of the cache.
 pub(super) const MARK: &str = "cache_control";
 
-fn in_objects<'v>(older: &'v Map<String, Value>, newer: &'v Map<String, Value>) -> Option<Spot<'v>> {
-    let of_older = older.iter().filter(|(name, _)| *name != MARK).find_map(|(name, value)| match newer.get(name) {
-        Some(other) => first(value, other).map(|spot| spot.in_step(Step::Member(name))),
-        None => Some(Spot { path: vec![Step::Member(name)], older: Some(value), newer: None }),
-    });
+fn in_objects<'v>(
+    older: &'v Map<String, Value>,
+    newer: &'v Map<String, Value>,
+) -> Option<Spot<'v>> {
+    let of_older = older
+        .iter()
+        .filter(|(name, _)| *name != MARK)
+        .find_map(|(name, value)| match newer.get(name) {
+            Some(other) => first(value, other).map(|spot| spot.in_step(Step::Member(name))),
+            None => Some(Spot {
+                path: vec![Step::Member(name)],
+                older: Some(value),
+                newer: None,
+            }),
+        });
     of_older.or_else(|| {
-        let (name, value) = newer.iter().find(|(name, _)| *name != MARK && !older.contains_key(*name))?;
-        Some(Spot { path: vec![Step::Member(name)], older: None, newer: Some(value) })
+        let (name, value) = newer
+            .iter()
+            .find(|(name, _)| *name != MARK && !older.contains_key(*name))?;
+        Some(Spot {
+            path: vec![Step::Member(name)],
+            older: None,
+            newer: Some(value),
+        })
     })
 }
 
@@ -233,7 +329,11 @@ fn in_arrays<'v>(older: &'v [Value], newer: &'v [Value]) -> Option<Spot<'v>> {
         let at = older.len().min(newer.len());
         let (older, newer) = (older.get(at), newer.get(at));
         older.or(newer)?;
-        Some(Spot { path: vec![Step::Element(at)], older, newer })
+        Some(Spot {
+            path: vec![Step::Element(at)],
+            older,
+            newer,
+        })
     })
 }
 

@@ -89,20 +89,30 @@ const BEFORE: usize = 20;
 pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {
     let what = match (found.older, found.newer) {
         (Some(older), Some(newer)) => {
-            format!("`{}` was {} and becomes {}", found.pointer, shown(older, found.from), shown(newer, found.from))
+            format!(
+                "`{}` was {} and becomes {}",
+                found.pointer,
+                shown(older, found.from),
+                shown(newer, found.from)
+            )
         }
-        (Some(older), None) => format!("`{}` was {} and is gone", found.pointer, shown(older, None)),
+        (Some(older), None) => {
+            format!("`{}` was {} and is gone", found.pointer, shown(older, None))
+        }
         (None, newer) => {
             let newer = newer.map(|newer| shown(newer, None)).unwrap_or_default();
             format!("`{}` was not there and becomes {newer}", found.pointer)
         }
     };
-    let why = if is_bound { ", to which later thinking is bound" } else { "" };
+    let why = if is_bound {
+        ", to which later thinking is bound"
+    } else {
+        ""
+    };
     format!("as the conversation grows, {what}{why}")
 }
 
-pub(super) const LOOKBACK_HELP: &str =
-    "put a breakpoint also where the request before had its last one: at most 20 blocks are looked at before one";
+pub(super) const LOOKBACK_HELP: &str = "put a breakpoint also where the request before had its last one: at most 20 blocks are looked at before one";
 
 pub(super) fn lookback_message(distance: usize) -> String {
     format!(
@@ -120,10 +130,18 @@ fn shown(value: &Value, from: Option<usize>) -> String {
     };
     // A part of a key would not be known as one.
     let text = masked(text);
-    let start = text[..from].char_indices().rev().nth(BEFORE).map_or(0, |(at, _)| at);
+    let start = text[..from]
+        .char_indices()
+        .rev()
+        .nth(BEFORE)
+        .map_or(0, |(at, _)| at);
     let dots = if start > 0 { "…" } else { "" };
     let text = text[start..].replace('\n', " ");
-    if text.is_empty() { "empty".to_owned() } else { format!("`{dots}{}`", cut(&text, SHOWN)) }
+    if text.is_empty() {
+        "empty".to_owned()
+    } else {
+        format!("`{dots}{}`", cut(&text, SHOWN))
+    }
 }
 
 pub(super) fn help(found: &Difference<'_>, is_bound: bool) -> &'static str {
@@ -131,11 +149,15 @@ pub(super) fn help(found: &Difference<'_>, is_bound: bool) -> &'static str {
         (false, "tools" | "tool_config" | "toolConfig", true) => {
             "send the tools that the conversation began with; if they must change, let the host renew them (`renew`) so that earlier thinking is left out"
         }
-        (false, "tools" | "tool_config" | "toolConfig", false) => "send the tools that the conversation began with",
+        (false, "tools" | "tool_config" | "toolConfig", false) => {
+            "send the tools that the conversation began with"
+        }
         _ if !found.is_in_history() || found.is_instruction() => {
             "keep it as it was first sent: what changes between turns belongs in `surroundings`, which enter the conversation as a message of their turn"
         }
-        (_, _, true) => "render each message identically, no matter how many messages follow it, or leave thinking out",
+        (_, _, true) => {
+            "render each message identically, no matter how many messages follow it, or leave thinking out"
+        }
         (_, _, false) => "render each message identically, no matter how many messages follow it",
     }
 }

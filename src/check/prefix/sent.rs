@@ -13,26 +13,36 @@ use crate::unit::Body;
 /// Returns what a request says, in short.
 pub(crate) fn sent(body: &Body) -> Sent {
     let parts = texts(body);
-    Sent { parts: parts.len(), digest: digest(&parts).into() }
+    Sent {
+        parts: parts.len(),
+        digest: digest(&parts).into(),
+    }
 }
 
 /// Returns `true` if a request begins with all that an earlier one said.
 pub(crate) fn begins_with(body: &Body, sent: &Sent) -> bool {
-    texts(body).get(..sent.parts).is_some_and(|parts| digest(parts) == *sent.digest)
+    texts(body)
+        .get(..sent.parts)
+        .is_some_and(|parts| digest(parts) == *sent.digest)
 }
 
 /// 128 bits are enough: nobody gains by two requests that look alike.
 fn digest(parts: &[String]) -> String {
     let mut hasher = Sha256::new();
     // No text has a line end: they are JSON.
-    parts.iter().for_each(|part| hasher.update(format!("{part}\n")));
+    parts
+        .iter()
+        .for_each(|part| hasher.update(format!("{part}\n")));
     hex(&hasher.finalize()[..16])
 }
 
-/// Returns what a request says, piece by piece, in the order in which servers read it: neighbours of one role may become one message, and a text
-/// may become a list of one block.
+/// Returns what a request says, piece by piece, in the order in which servers read it: neighbours
+/// of one role may become one message, and a text may become a list of one block.
 fn texts(body: &Body) -> Vec<String> {
-    own(body).into_iter().flat_map(|part| of_part(part.member, part.grows(), part.value)).collect()
+    own(body)
+        .into_iter()
+        .flat_map(|part| of_part(part.member, part.grows(), part.value))
+        .collect()
 }
 
 fn of_part(member: &str, is_message: bool, value: &Value) -> Vec<String> {
@@ -46,9 +56,15 @@ fn of_part(member: &str, is_message: bool, value: &Value) -> Vec<String> {
             let mut beside = message.clone();
             let content = beside.shift_remove("content").unwrap_or_default();
             let beside = text(member, &Value::Object(beside));
-            blocks(&content).iter().map(|block| text(&beside, block)).collect()
+            blocks(&content)
+                .iter()
+                .map(|block| text(&beside, block))
+                .collect()
         }
-        (None, Value::String(_)) => blocks(value).iter().map(|block| text(member, block)).collect(),
+        (None, Value::String(_)) => blocks(value)
+            .iter()
+            .map(|block| text(member, block))
+            .collect(),
         (None, value) => vec![text(member, value)],
     }
 }
@@ -59,7 +75,10 @@ fn blocks(content: &Value) -> Vec<Value> {
         Value::Array(blocks) => blocks.clone(),
         Value::String(_) => {
             let kind = ("type".to_owned(), Value::from("text"));
-            vec![Value::Object(Map::from_iter([kind, ("text".to_owned(), content.clone())]))]
+            vec![Value::Object(Map::from_iter([
+                kind,
+                ("text".to_owned(), content.clone()),
+            ]))]
         }
         other => vec![other.clone()],
     }
@@ -69,13 +88,18 @@ fn blocks(content: &Value) -> Vec<Value> {
 fn write(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().filter(|(name, _)| *name != super::place::MARK).collect();
+            let mut members: Vec<_> = members
+                .iter()
+                .filter(|(name, _)| *name != super::place::MARK)
+                .collect();
             members.sort_unstable_by_key(|(name, _)| *name);
             text.push('{');
             for (name, value) in members {
                 let _ = write!(text, "{}:", Value::from(name.as_str()));
                 match value {
-                    Value::String(_) if name == "content" => write(&Value::Array(blocks(value)), text),
+                    Value::String(_) if name == "content" => {
+                        write(&Value::Array(blocks(value)), text);
+                    }
                     value => write(value, text),
                 }
                 text.push(',');
@@ -104,7 +128,10 @@ mod tests {
     /// The pieces of messages.
     fn pieces(messages: &Value) -> Vec<String> {
         let messages = messages.as_array().expect("a list");
-        messages.iter().flat_map(|message| of_part("messages", true, message)).collect()
+        messages
+            .iter()
+            .flat_map(|message| of_part("messages", true, message))
+            .collect()
     }
 
     #[test]
@@ -115,7 +142,10 @@ mod tests {
         ], "role": "user"}, {"role": "assistant", "content": "three"}]);
         assert_eq!(pieces(&earlier), pieces(&later)[..1]);
         assert_eq!(pieces(&later).len(), 3);
-        for other in [json!([{"role": "assistant", "content": "one"}]), json!([{"role": "user", "content": "One"}])] {
+        for other in [
+            json!([{"role": "assistant", "content": "one"}]),
+            json!([{"role": "user", "content": "One"}]),
+        ] {
             assert_ne!(digest(&pieces(&earlier)), digest(&pieces(&other)));
         }
     }
@@ -123,7 +153,13 @@ mod tests {
     #[test]
     fn a_system_prompt_may_become_a_list() {
         let block = json!({"type": "text", "text": "Be brief."});
-        assert_eq!(of_part("system", false, &json!("Be brief.")), of_part("system", false, &block));
-        assert_ne!(of_part("system", false, &block), of_part("tools", false, &block));
+        assert_eq!(
+            of_part("system", false, &json!("Be brief.")),
+            of_part("system", false, &block)
+        );
+        assert_ne!(
+            of_part("system", false, &block),
+            of_part("tools", false, &block)
+        );
     }
 }

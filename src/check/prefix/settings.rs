@@ -1,4 +1,5 @@
-//! Settings beside the conversation on which a server's cache depends: with another value, what was kept is not found.
+//! Settings beside the conversation on which a server's cache depends: with another value, what was
+//! kept is not found.
 
 use super::place::{Difference, difference, has_mark};
 use super::{Broken, Checks, Part, problem, rules};
@@ -9,13 +10,16 @@ use crate::unit::Body;
 /// Anthropic keeps messages for one value of each.
 const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"];
 
-/// At OpenAI the schema of an answer stands before the first message, and each key has a cache of its own.
+/// At OpenAI the schema of an answer stands before the first message, and each key has a cache of
+/// its own.
 const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
 const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
 
 /// Returns `true` if a member is such a setting in some format.
 pub(super) fn is_setting(name: &str) -> bool {
-    [ANTHROPIC, CHAT, RESPONSES].iter().any(|settings| settings.contains(&name))
+    [ANTHROPIC, CHAT, RESPONSES]
+        .iter()
+        .any(|settings| settings.contains(&name))
 }
 
 /// Returns the settings on which a server's cache depends.
@@ -29,7 +33,8 @@ pub(crate) fn cache_settings(wire: WireFormat, server: Server) -> &'static [&'st
 }
 
 impl Checks {
-    /// A setting that a later request of a conversation changes, if the server keeps something for the one it had.
+    /// A setting that a later request of a conversation changes, if the server keeps something for
+    /// the one it had.
     pub(super) fn setting_problem(&self, earlier: &Body, later: &Body) -> Option<Broken> {
         let settings = cache_settings(self.wire, self.server);
         let rule: &'static Rule = match self.wire {
@@ -48,21 +53,48 @@ impl Checks {
 }
 
 fn broken(rule: &'static Rule, found: Difference<'_>) -> Broken {
-    let (is_in_later, is_in_both) = (found.newer.is_some(), found.older.is_some() && found.newer.is_some());
+    let (is_in_later, is_in_both) = (
+        found.newer.is_some(),
+        found.older.is_some() && found.newer.is_some(),
+    );
     let from = found.from;
-    let problem = problem(rule, (rules::message(&found, false), rules::SETTING_HELP), found.pointer);
-    Broken { problem, is_in_later, is_in_both, from }
+    let problem = problem(
+        rule,
+        (rules::message(&found, false), rules::SETTING_HELP),
+        found.pointer,
+    );
+    Broken {
+        problem,
+        is_in_later,
+        is_in_both,
+        from,
+    }
 }
 
 /// A setting, if the body has it.
 fn setting<'v>(body: &'v Body, name: &'static str) -> Vec<Part<'v>> {
-    let value = body.members().find(|member| member.name == name).map(|member| member.value());
+    let value = body
+        .members()
+        .find(|member| member.name == name)
+        .map(|member| member.value());
     let value = value.filter(|value| !value.is_null());
-    value.map(|value| Part { member: name, index: None, value }).into_iter().collect()
+    value
+        .map(|value| Part {
+            member: name,
+            index: None,
+            value,
+        })
+        .into_iter()
+        .collect()
 }
 
 /// Returns `true` if the body asks the server to keep messages.
 fn keeps_messages(body: &Body) -> bool {
-    let messages = body.members().find(|member| member.name == "messages").map(|member| member.value());
-    messages.and_then(|messages| messages.as_array()).is_some_and(|messages| messages.iter().any(has_mark))
+    let messages = body
+        .members()
+        .find(|member| member.name == "messages")
+        .map(|member| member.value());
+    messages
+        .and_then(|messages| messages.as_array())
+        .is_some_and(|messages| messages.iter().any(has_mark))
 }

@@ -50,8 +50,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     };
     match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, &tools, found),
-        (WireFormat::OpenAiResponses, Server::OpenAi) => tools.iter().for_each(|tool| responses(tool, found)),
-        (WireFormat::OpenAiResponses, Server::LlamaCpp) => tools.iter().for_each(|tool| llamacpp(tool, found)),
+        (WireFormat::OpenAiResponses, Server::OpenAi) => {
+            tools.iter().for_each(|tool| responses(tool, found));
+        }
+        (WireFormat::OpenAiResponses, Server::LlamaCpp) => {
+            tools.iter().for_each(|tool| llamacpp(tool, found));
+        }
         (WireFormat::GoogleGenerateContent, server) => {
             tools.iter().for_each(|tool| google(tool, server, found));
             if server != Server::Vertex {
@@ -62,8 +66,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The name that tools of Anthropic have, by the beginning of their type. A name that no tool has is told by the schema, and so
-/// are those of searches and fetches.
+/// The name that tools of Anthropic have, by the beginning of their type. A name that no tool has
+/// is told by the schema, and so are those of searches and fetches.
 const FIXED_NAMES: [(&str, &str); 9] = [
     ("bash_", "bash"),
     ("text_editor_202504", "str_replace_based_edit_tool"),
@@ -83,10 +87,14 @@ fn anthropic<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut 
             of_server(tool, found);
         }
     }
-    let is_deferred = |tool: &DeclaredTool<'_>| tool.object.get("defer_loading") == Some(&Value::Bool(true));
+    let is_deferred =
+        |tool: &DeclaredTool<'_>| tool.object.get("defer_loading") == Some(&Value::Bool(true));
     if let Some(first) = tools.first().filter(|_| tools.iter().all(is_deferred)) {
-        let note =
-            found.at_member(first.object, "defer_loading", "all tools are deferred: the model sees none of them");
+        let note = found.at_member(
+            first.object,
+            "defer_loading",
+            "all tools are deferred: the model sees none of them",
+        );
         note.help("add a tool search tool, which is not deferred itself");
     }
     mcp_servers(subject, tools, found);
@@ -94,15 +102,28 @@ fn anthropic<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut 
 
 fn deferred<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let is_deferred = tool.object.get("defer_loading") == Some(&Value::Bool(true));
-    if is_deferred && tool.object.get("cache_control").is_some_and(|mark| !mark.is_null()) {
-        let note = found.at_member(tool.object, "cache_control", "a deferred tool cannot have `cache_control`");
+    if is_deferred
+        && tool
+            .object
+            .get("cache_control")
+            .is_some_and(|mark| !mark.is_null())
+    {
+        let note = found.at_member(
+            tool.object,
+            "cache_control",
+            "a deferred tool cannot have `cache_control`",
+        );
         note.help("mark a tool that is not deferred");
     }
 }
 
 fn of_server<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if lists("allowed_domains", tool.object) && lists("blocked_domains", tool.object) {
-        let note = found.at_member(tool.object, "blocked_domains", "`allowed_domains` excludes `blocked_domains`");
+        let note = found.at_member(
+            tool.object,
+            "blocked_domains",
+            "`allowed_domains` excludes `blocked_domains`",
+        );
         note.help("keep one of the two lists");
     }
     if tool.kind.starts_with("computer_2") {
@@ -111,48 +132,77 @@ fn of_server<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if tool.kind.starts_with("advisor_") {
         needs(tool, &["model"], found);
     }
-    let fixed = FIXED_NAMES.iter().find(|(kind, _)| tool.kind.starts_with(kind));
+    let fixed = FIXED_NAMES
+        .iter()
+        .find(|(kind, _)| tool.kind.starts_with(kind));
     if let Some((_, name)) = fixed.filter(|(_, name)| is_of_another(name, tool)) {
-        let message = format!("the name of `{}` is `{name}`", crate::text::cut(tool.kind, 60));
-        found.at_member(tool.object, "name", message).help(format!("write `{name}`"));
+        let message = format!(
+            "the name of `{}` is `{name}`",
+            crate::text::cut(tool.kind, 60)
+        );
+        found
+            .at_member(tool.object, "name", message)
+            .help(format!("write `{name}`"));
     }
 }
 
 fn is_of_another(name: &str, tool: &DeclaredTool<'_>) -> bool {
-    FIXED_NAMES.iter().any(|(_, known)| tool.name == Some(known) && *known != name)
+    FIXED_NAMES
+        .iter()
+        .any(|(_, known)| tool.name == Some(known) && *known != name)
 }
 
 fn lists(name: &str, tool_object: &Value) -> bool {
-    tool_object.get(name).is_some_and(|domains| !domains.is_null())
+    tool_object
+        .get(name)
+        .is_some_and(|domains| !domains.is_null())
 }
 
 /// Members that a tool cannot do without.
 fn needs<'b>(tool: &DeclaredTool<'b>, members: &[&'static str], found: &mut Found<'b>) {
-    for name in members.iter().filter(|name| tool.object.get(**name).is_none_or(Value::is_null)) {
+    for name in members
+        .iter()
+        .filter(|name| tool.object.get(**name).is_none_or(Value::is_null))
+    {
         let message = format!("`{}` needs `{name}`", crate::text::cut(tool.kind, 60));
-        found.at_member(tool.object, name, message).help(format!("add `{name}`"));
+        found
+            .at_member(tool.object, name, message)
+            .help(format!("add `{name}`"));
     }
 }
 
 fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut Found<'b>) {
     let servers = elements(subject.member("mcp_servers"));
     let toolsets = || tools.iter().filter(|tool| tool.kind == "mcp_toolset");
-    let of_server = |name: Option<&str>| toolsets().filter(|set| text(set.object, "mcp_server_name") == name).count();
+    let of_server = |name: Option<&str>| {
+        toolsets()
+            .filter(|set| text(set.object, "mcp_server_name") == name)
+            .count()
+    };
     for set in toolsets() {
         let name = text(set.object, "mcp_server_name");
         if !servers.iter().any(|server| text(server, "name") == name) {
-            let note = found.at_member(set.object, "mcp_server_name", "no server of `mcp_servers` has this name");
+            let note = found.at_member(
+                set.object,
+                "mcp_server_name",
+                "no server of `mcp_servers` has this name",
+            );
             note.help("name one of the servers, or add it");
         }
     }
     for (at, server) in servers.iter().enumerate() {
         let name = text(server, "name");
-        if servers[..at].iter().any(|other| text(other, "name") == name) {
+        if servers[..at]
+            .iter()
+            .any(|other| text(other, "name") == name)
+        {
             found
                 .at_member(server, "name", "another MCP server has this name already")
                 .help("give it a name of its own");
         } else if of_server(name) > 1 {
-            found.at(server, "several `mcp_toolset` use this MCP server").help("keep one of them");
+            found
+                .at(server, "several `mcp_toolset` use this MCP server")
+                .help("keep one of them");
         } else if toolsets().next().is_some() && of_server(name) == 0 {
             let note = found.at(server, "no `mcp_toolset` in `tools` uses this MCP server");
             note.help("add a toolset with its name as `mcp_server_name`, or leave out the server");
@@ -164,25 +214,48 @@ fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let has = |name: &&str| tool.object.get(*name).is_some_and(|value| !value.is_null());
     match tool.kind {
         "mcp" if !["server_url", "connector_id", "tunnel_id"].iter().any(has) => {
-            let note = found.at(tool.object, "an MCP server needs `server_url`, `connector_id` or `tunnel_id`");
+            let note = found.at(
+                tool.object,
+                "an MCP server needs `server_url`, `connector_id` or `tunnel_id`",
+            );
             note.help("say where the server is");
         }
-        "file_search" if tool.object.get("vector_store_ids").and_then(Value::as_array).is_some_and(Vec::is_empty) => {
-            let note = found.at_member(tool.object, "vector_store_ids", "a file search needs at least one store");
+        "file_search"
+            if tool
+                .object
+                .get("vector_store_ids")
+                .and_then(Value::as_array)
+                .is_some_and(Vec::is_empty) =>
+        {
+            let note = found.at_member(
+                tool.object,
+                "vector_store_ids",
+                "a file search needs at least one store",
+            );
             note.help("name a store, or leave out the tool");
         }
-        "computer_use_preview" => needs(tool, &["display_width", "display_height", "environment"], found),
+        "computer_use_preview" => needs(
+            tool,
+            &["display_width", "display_height", "environment"],
+            found,
+        ),
         _ => {}
     }
 }
 
 fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     if !tool.is_function() {
-        found.at(tool.object, "llama.cpp takes tools of the type `function` only").help("leave out the tool");
+        found
+            .at(
+                tool.object,
+                "llama.cpp takes tools of the type `function` only",
+            )
+            .help("leave out the tool");
     }
 }
 
-/// The tools that Gemini's server runs, in both spellings; those that the client runs may stand beside functions.
+/// The tools that Gemini's server runs, in both spellings; those that the client runs may stand
+/// beside functions.
 const RUN_BY_GOOGLE: [&str; 12] = [
     "googleSearch",
     "google_search",
@@ -199,37 +272,71 @@ const RUN_BY_GOOGLE: [&str; 12] = [
 ];
 
 /// Tools of the server beside functions.
-fn google_beside_functions<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mut Found<'b>) {
+fn google_beside_functions<'b>(
+    subject: &Subject<'b>,
+    tools: &[DeclaredTool<'b>],
+    found: &mut Found<'b>,
+) {
     // Models before Gemini 3 take no such request at all, which is told by what is known of them.
-    let is_older = subject.model.is_some_and(|model| model.contains("gemini-2") || model.contains("gemini-1"));
+    let is_older = subject
+        .model
+        .is_some_and(|model| model.contains("gemini-2") || model.contains("gemini-1"));
     if is_older || !tools.iter().any(DeclaredTool::is_function) || lets_tools_mix(subject) {
         return;
     }
     if let Some(builtin) = tools.iter().find(|tool| RUN_BY_GOOGLE.contains(&tool.kind)) {
-        let message = format!("`{}` beside functions has to be asked for", crate::text::cut(builtin.kind, 60));
+        let message = format!(
+            "`{}` beside functions has to be asked for",
+            crate::text::cut(builtin.kind, 60)
+        );
         let note = found.at(builtin.object, message);
         note.help("set `includeServerSideToolInvocations = true` in `[body.toolConfig]`");
     }
 }
 
 fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
-    let either = |object: &'b Value, camel: &str, snake: &str| object.get(camel).or_else(|| object.get(snake));
+    let either = |object: &'b Value, camel: &str, snake: &str| {
+        object.get(camel).or_else(|| object.get(snake))
+    };
     if tool.kind == "googleSearch" || tool.kind == "google_search" {
-        for name in ["excludeDomains", "exclude_domains", "blockingConfidence", "blocking_confidence"] {
+        for name in [
+            "excludeDomains",
+            "exclude_domains",
+            "blockingConfidence",
+            "blocking_confidence",
+        ] {
             if server != Server::Vertex && tool.object.get(name).is_some() {
                 found
-                    .at_member(tool.object, name, format!("the Gemini API knows no `{name}`: it exists on Vertex only"))
+                    .at_member(
+                        tool.object,
+                        name,
+                        format!("the Gemini API knows no `{name}`: it exists on Vertex only"),
+                    )
                     .help("leave it out");
             }
         }
-        let Some(range) = either(tool.object, "timeRangeFilter", "time_range_filter") else { return };
-        if either(range, "startTime", "start_time").is_none() || either(range, "endTime", "end_time").is_none() {
-            found.at(range, "a time range needs both `startTime` and `endTime`").help("add the other end");
+        let Some(range) = either(tool.object, "timeRangeFilter", "time_range_filter") else {
+            return;
+        };
+        if either(range, "startTime", "start_time").is_none()
+            || either(range, "endTime", "end_time").is_none()
+        {
+            found
+                .at(range, "a time range needs both `startTime` and `endTime`")
+                .help("add the other end");
         }
     } else if tool.kind == "fileSearch" || tool.kind == "file_search" {
-        let stores = either(tool.object, "fileSearchStoreNames", "file_search_store_names");
+        let stores = either(
+            tool.object,
+            "fileSearchStoreNames",
+            "file_search_store_names",
+        );
         if elements(stores).is_empty() {
-            let note = found.at_member(tool.object, "fileSearchStoreNames", "a file search needs at least one store");
+            let note = found.at_member(
+                tool.object,
+                "fileSearchStoreNames",
+                "a file search needs at least one store",
+            );
             note.help("name a store, or leave out the tool");
         }
     }

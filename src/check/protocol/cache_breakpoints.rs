@@ -34,12 +34,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::AnthropicMessages {
         return;
     }
-    let mut seen = Seen { count: usize::from(subject.member("cache_control").is_some()), short: false };
-    for block in ["tools", "system"].into_iter().flat_map(|name| elements(subject.member(name))) {
+    let mut seen = Seen {
+        count: usize::from(subject.member("cache_control").is_some()),
+        short: false,
+    };
+    for block in ["tools", "system"]
+        .into_iter()
+        .flat_map(|name| elements(subject.member(name)))
+    {
         seen.block(block, found);
     }
-    for block in elements(subject.member("messages")).iter().flat_map(|message| elements(message.get("content"))) {
-        elements(block.get("content")).iter().for_each(|inner| seen.block(inner, found));
+    for block in elements(subject.member("messages"))
+        .iter()
+        .flat_map(|message| elements(message.get("content")))
+    {
+        elements(block.get("content"))
+            .iter()
+            .for_each(|inner| seen.block(inner, found));
         seen.block(block, found);
     }
 }
@@ -52,20 +63,32 @@ struct Seen {
 
 impl Seen {
     fn block<'b>(&mut self, block: &'b Value, found: &mut Found<'b>) {
-        let Some(mark) = block.get("cache_control").filter(|mark| !mark.is_null()) else { return };
+        let Some(mark) = block.get("cache_control").filter(|mark| !mark.is_null()) else {
+            return;
+        };
         self.count += 1;
         if self.count > MOST {
-            let message =
-                format!("this is breakpoint {} of the prompt cache, and a request has at most {MOST}", self.count);
-            found.at(mark, message).help("keep those whose prefix changes least: tools, system, the last turns");
+            let message = format!(
+                "this is breakpoint {} of the prompt cache, and a request has at most {MOST}",
+                self.count
+            );
+            found
+                .at(mark, message)
+                .help("keep those whose prefix changes least: tools, system, the last turns");
         }
         self.in_order(mark, found);
         let text = block.get("text").and_then(Value::as_str);
         if is_type(block, "thinking") || is_type(block, "redacted_thinking") {
-            let note = found.at(mark, "a block of thinking cannot have a breakpoint of the prompt cache");
+            let note = found.at(
+                mark,
+                "a block of thinking cannot have a breakpoint of the prompt cache",
+            );
             note.help("put it at the block after it");
         } else if is_type(block, "text") && text.is_some_and(|text| text.trim().is_empty()) {
-            let note = found.at(mark, "an empty text cannot have a breakpoint of the prompt cache");
+            let note = found.at(
+                mark,
+                "an empty text cannot have a breakpoint of the prompt cache",
+            );
             note.help("leave the empty block out, and put the breakpoint at the one before it");
         }
     }

@@ -32,15 +32,22 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::AnthropicMessages {
         return;
     }
-    let Some((minimum, _)) = subject.facts.value(|family| family.cache_minimum) else { return };
-    let Some((mark, tokens)) = last_mark(subject) else { return };
+    let Some((minimum, _)) = subject.facts.value(|family| family.cache_minimum) else {
+        return;
+    };
+    let Some((mark, tokens)) = last_mark(subject) else {
+        return;
+    };
     let has_more = subject.member("cache_control").is_some() || is_marked_in_messages(subject);
     // In the first request of a conversation there is no message that a breakpoint could stand in.
     let is_grown = elements(subject.member("messages")).len() > 1;
     if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
-        let message =
-            format!("nothing is cached here: the model keeps {minimum} tokens or more, and this has at most {tokens}");
-        found.at(mark, message).help("put a breakpoint into the messages too, or leave this one out");
+        let message = format!(
+            "nothing is cached here: the model keeps {minimum} tokens or more, and this has at most {tokens}"
+        );
+        found
+            .at(mark, message)
+            .help("put a breakpoint into the messages too, or leave this one out");
     }
 }
 
@@ -65,7 +72,12 @@ fn mark_of(block: &Value) -> Option<&Value> {
 /// Returns `true` if a block of a message has a breakpoint.
 pub(super) fn is_marked_in_messages(subject: &Subject<'_>) -> bool {
     let messages = elements(subject.member("messages")).iter();
-    messages.flat_map(|message| elements(message.get("content"))).any(|block| {
-        mark_of(block).is_some() || elements(block.get("content")).iter().any(|inner| mark_of(inner).is_some())
-    })
+    messages
+        .flat_map(|message| elements(message.get("content")))
+        .any(|block| {
+            mark_of(block).is_some()
+                || elements(block.get("content"))
+                    .iter()
+                    .any(|inner| mark_of(inner).is_some())
+        })
 }

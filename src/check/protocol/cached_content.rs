@@ -21,18 +21,27 @@ body_rule! {
 }
 
 /// The members that a request with a cache must not have, in both spellings.
-const HELD: [(&str, &str); 3] =
-    [("systemInstruction", "system_instruction"), ("tools", "tools"), ("toolConfig", "tool_config")];
+const HELD: [(&str, &str); 3] = [
+    ("systemInstruction", "system_instruction"),
+    ("tools", "tools"),
+    ("toolConfig", "tool_config"),
+];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::GoogleGenerateContent || subject.either("cachedContent", "cached_content").is_none()
+    if subject.wire != WireFormat::GoogleGenerateContent
+        || subject.either("cachedContent", "cached_content").is_none()
     {
         return;
     }
     for (camel, snake) in HELD {
         if let Some(value) = subject.either(camel, snake) {
-            let note = found.at(value, format!("`{camel}` is refused beside `cachedContent`, which holds it"));
-            note.help("leave it out, and give it when the cache is made; or send no `cachedContent`");
+            let note = found.at(
+                value,
+                format!("`{camel}` is refused beside `cachedContent`, which holds it"),
+            );
+            note.help(
+                "leave it out, and give it when the cache is made; or send no `cachedContent`",
+            );
         }
     }
 }

@@ -26,12 +26,19 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if !matches!(subject.wire, WireFormat::OpenAiChat | WireFormat::OpenAiResponses | WireFormat::MistralChat) {
+    if !matches!(
+        subject.wire,
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses | WireFormat::MistralChat
+    ) {
         return;
     }
     for (_, _, call) in subject.history().calls() {
-        let Some(value) = call.arguments else { continue };
-        let Some((fault, refusing)) = value.as_str().and_then(fault) else { continue };
+        let Some(value) = call.arguments else {
+            continue;
+        };
+        let Some((fault, refusing)) = value.as_str().and_then(fault) else {
+            continue;
+        };
         let is_refused = refusing.contains(&subject.server);
         if is_refused || !value.as_str().is_some_and(|text| text.trim().is_empty()) {
             let note = found.at(value, fault);
@@ -46,10 +53,19 @@ fn fault(text: &str) -> Option<(&'static str, &'static [Server])> {
     let text = text.trim();
     if text.is_empty() {
         let refusing = &[Server::LlamaCpp, Server::Ollama];
-        return Some(("the arguments are empty: without arguments, they are `{}`", refusing));
+        return Some((
+            "the arguments are empty: without arguments, they are `{}`",
+            refusing,
+        ));
     }
     if serde_json::from_str::<IgnoredAny>(text).is_err() {
-        return Some(("the arguments are not JSON", &[Server::LlamaCpp, Server::Ollama, Server::Qwen]));
+        return Some((
+            "the arguments are not JSON",
+            &[Server::LlamaCpp, Server::Ollama, Server::Qwen],
+        ));
     }
-    (!text.starts_with('{')).then_some(("the arguments are JSON, but not an object", &[Server::Ollama]))
+    (!text.starts_with('{')).then_some((
+        "the arguments are JSON, but not an object",
+        &[Server::Ollama],
+    ))
 }

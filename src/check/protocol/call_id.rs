@@ -44,10 +44,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     };
     let mut seen = HashSet::new();
     for (_, part) in subject.history().parts() {
-        let named = part.call().map(|call| (call.id, call.identified, call.id_key));
-        let named = named.or_else(|| part.outcome().map(|result| (result.id, result.identified, result.id_key)));
-        let Some((Some(id), object, key)) = named else { continue };
-        let Some(fault) = fault(subject, id).filter(|_| seen.insert(id)) else { continue };
+        let named = part
+            .call()
+            .map(|call| (call.id, call.identified, call.id_key));
+        let named = named.or_else(|| {
+            part.outcome()
+                .map(|result| (result.id, result.identified, result.id_key))
+        });
+        let Some((Some(id), object, key)) = named else {
+            continue;
+        };
+        let Some(fault) = fault(subject, id).filter(|_| seen.insert(id)) else {
+            continue;
+        };
         let note = found.at_member(object, key, fault.message);
         let note = if fault.is_sure { note } else { note.warning() };
         note.help("give the call and its result a shorter id of letters and digits, the same one each time");
@@ -61,17 +70,33 @@ fn of_openai(_: &Subject<'_>, id: &str) -> Option<Fault> {
         "the id `{}` has {length} characters; the limit was 40, and is 64 according to newer reports",
         crate::text::cut(id, 24)
     );
-    is_between.then_some(Fault { message, is_sure: false })
+    is_between.then_some(Fault {
+        message,
+        is_sure: false,
+    })
 }
 
 fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
     if id == "null" {
-        return Some(Fault { message: "the id of a call cannot be `null`".to_owned(), is_sure: true });
+        return Some(Fault {
+            message: "the id of a call cannot be `null`".to_owned(),
+            is_sure: true,
+        });
     }
     let is_nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let is_sure = matches!(subject.facts.property(Property::ShortCallIds), Some((true, Severity::Error)));
-    let models = if is_sure { "this model takes" } else { "some of Mistral's models take" };
-    let message = format!("{models} only ids of nine letters or digits, not `{}`", crate::text::cut(id, 40));
+    let is_sure = matches!(
+        subject.facts.property(Property::ShortCallIds),
+        Some((true, Severity::Error))
+    );
+    let models = if is_sure {
+        "this model takes"
+    } else {
+        "some of Mistral's models take"
+    };
+    let message = format!(
+        "{models} only ids of nine letters or digits, not `{}`",
+        crate::text::cut(id, 40)
+    );
     // An empty one is told by the schema.
     (!is_nine && !id.is_empty()).then_some(Fault { message, is_sure })
 }

@@ -34,13 +34,18 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let parallel = subject.member("parallel_tool_calls").filter(|_| subject.wire == WireFormat::OpenAiChat);
+    let parallel = subject
+        .member("parallel_tool_calls")
+        .filter(|_| subject.wire == WireFormat::OpenAiChat);
     let choice = choice(subject);
     if choice.is_none() && parallel.is_none() || has_tools(subject) {
         return;
     }
     if let Some(parallel) = parallel.filter(|_| subject.server == Server::OpenAi) {
-        let note = found.at(parallel, "`parallel_tool_calls` is only taken together with `tools`");
+        let note = found.at(
+            parallel,
+            "`parallel_tool_calls` is only taken together with `tools`",
+        );
         note.help("leave it out where there are no tools");
     }
     let Some(choice) = choice else { return };
@@ -52,7 +57,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             let refused = subject.facts.refuses(Property::BuiltinChoice);
             tools(subject).is_empty() || refused == Some(Severity::Error)
         }
-        (WireFormat::AnthropicMessages, Server::Anthropic) | (WireFormat::OpenAiResponses, Server::OpenAi)
+        (WireFormat::AnthropicMessages, Server::Anthropic)
+        | (WireFormat::OpenAiResponses, Server::OpenAi)
             if choice.is_forced() =>
         {
             true
@@ -61,7 +67,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         _ if is_free || is_none || !choice.is_forced() => return,
         _ => false,
     };
-    let note = found.at(choice.value, "this says how tools are called, and there are no tools");
+    let note = found.at(
+        choice.value,
+        "this says how tools are called, and there are no tools",
+    );
     let note = if is_sure { note } else { note.warning() };
     note.help("leave it out where there are no tools");
 }
@@ -69,7 +78,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 /// Returns `true` if there are tools that a choice can be among.
 fn has_tools(subject: &Subject<'_>) -> bool {
     if subject.wire != WireFormat::GoogleGenerateContent {
-        return subject.member("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
+        return subject
+            .member("tools")
+            .and_then(Value::as_array)
+            .is_some_and(|tools| !tools.is_empty());
     }
     lets_tools_mix(subject) || tools(subject).iter().any(DeclaredTool::is_function)
 }

@@ -28,14 +28,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     by_user(subject, found);
-    let documents = subject.history().parts().filter(|(_, part)| matches!(part.kind, Kind::Media));
-    let documents = documents.map(|(_, part)| part.value).filter(|value| value.get("type") == Some(&"document".into()));
+    let documents = subject
+        .history()
+        .parts()
+        .filter(|(_, part)| matches!(part.kind, Kind::Media));
+    let documents = documents
+        .map(|(_, part)| part.value)
+        .filter(|value| value.get("type") == Some(&"document".into()));
     let mut first = None;
     for document in documents {
         let cites = document.pointer("/citations/enabled") == Some(&Value::Bool(true));
         if *first.get_or_insert(cites) != cites {
             found
-                .at_member(document, "citations", "citations are enabled on all documents of a request or on none")
+                .at_member(
+                    document,
+                    "citations",
+                    "citations are enabled on all documents of a request or on none",
+                )
                 .help("write the same for every document");
         }
     }
@@ -43,18 +52,36 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Citations on what the user says.
 fn by_user<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some(severity) = subject.facts.refuses(Property::UserCitations) else { return };
-    let of_user = subject.history().entries.iter().filter(|entry| entry.role == Role::User);
-    let of_user = of_user.flat_map(|entry| &entry.parts).map(|part| part.value);
-    let inner = |block: &'b Value| elements(block.get("content").filter(|_| is_of_type(block, "search_result")));
+    let Some(severity) = subject.facts.refuses(Property::UserCitations) else {
+        return;
+    };
+    let of_user = subject
+        .history()
+        .entries
+        .iter()
+        .filter(|entry| entry.role == Role::User);
+    let of_user = of_user
+        .flat_map(|entry| &entry.parts)
+        .map(|part| part.value);
+    let inner = |block: &'b Value| {
+        elements(
+            block
+                .get("content")
+                .filter(|_| is_of_type(block, "search_result")),
+        )
+    };
     let texts = of_user.flat_map(|block| std::iter::once(block).chain(inner(block)));
-    for text in texts.filter(|block| is_of_type(block, "text") && !elements(block.get("citations")).is_empty()) {
+    for text in texts
+        .filter(|block| is_of_type(block, "text") && !elements(block.get("citations")).is_empty())
+    {
         let note = found.at_member(
             text,
             "citations",
             "a text of the user carries no citations from `anthropic-version` 2026-10-21 on",
         );
-        note.of_model().level(severity).help("leave them out: those of the assistant's texts stay");
+        note.of_model()
+            .level(severity)
+            .help("leave them out: those of the assistant's texts stay");
     }
 }
 

@@ -25,8 +25,10 @@ pub(super) struct Combination {
     pub(super) help: &'static str,
 }
 
-/// Makes a `TABLE` of combinations: `refused FORMATS at [Server]: ("a.b", Is) with ("c", IsNot), …; "what is wrong"; "what to do";`,
-/// where `warned` stands for what is ignored or reported differently, and servers may have a name: `among SERVERS`.
+/// Makes a `TABLE` of combinations:
+/// `refused FORMATS at [Server]: ("a.b", Is) with ("c", IsNot), …; "what is wrong"; "what to do";`,
+/// where `warned` stands for what is ignored or reported differently, and servers may have a name:
+/// `among SERVERS`.
 macro_rules! combinations {
     (@warns refused) => { false };
     (@warns warned) => { true };
@@ -87,17 +89,25 @@ impl Condition {
 
     /// Where its value stands, or would.
     fn pointer(&self) -> Pointer {
-        self.0.split('.').fold(Pointer::root(), |at, name| at.member(name))
+        self.0
+            .split('.')
+            .fold(Pointer::root(), |at, name| at.member(name))
     }
 
     fn value<'b>(&self, subject: &Subject<'b>) -> Option<&'b Value> {
         let mut names = self.0.split('.');
         let first = names.next()?;
         let is_lenient = subject.wire == WireFormat::GoogleGenerateContent;
-        let other = || is_lenient.then(|| subject.member(&in_snake_case(first))).flatten();
+        let other = || {
+            is_lenient
+                .then(|| subject.member(&in_snake_case(first)))
+                .flatten()
+        };
         let first = subject.member(first).or_else(other)?;
         let value = names.try_fold(first, |value, name| {
-            value.get(name).or_else(|| is_lenient.then(|| value.get(in_snake_case(name))).flatten())
+            value
+                .get(name)
+                .or_else(|| is_lenient.then(|| value.get(in_snake_case(name))).flatten())
         })?;
         (!value.is_null()).then_some(value)
     }
@@ -134,25 +144,36 @@ impl Test {
             },
             Test::Lists(wanted) => {
                 let elements = value.and_then(Value::as_array);
-                elements.is_some_and(|elements| elements.iter().any(|element| element.as_str() == Some(wanted)))
+                elements.is_some_and(|elements| {
+                    elements
+                        .iter()
+                        .any(|element| element.as_str() == Some(wanted))
+                })
             }
             Test::IsObject => value.is_some_and(Value::is_object),
         }
     }
 }
 
-/// Returns `true` if a word is one of several. Gemini reads those of enumerations in any case; other servers refuse other spellings, which their
-/// schemas tell.
+/// Returns `true` if a word is one of several. Gemini reads those of enumerations in any case;
+/// other servers refuse other spellings, which their schemas tell.
 fn is_among(words: &[&str], word: &str) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Finds the combinations of a table.
-pub(super) fn check<'b>(table: &'static [Combination], subject: &Subject<'b>, found: &mut Found<'b>) {
+pub(super) fn check<'b>(
+    table: &'static [Combination],
+    subject: &Subject<'b>,
+    found: &mut Found<'b>,
+) {
     for entry in table {
         let is_about = entry.wires.contains(&subject.wire)
             && (entry.servers.is_empty() || entry.servers.contains(&subject.server));
-        if !is_about || !entry.at.is_met(subject) || !entry.with.iter().all(|condition| condition.is_met(subject)) {
+        if !is_about
+            || !entry.at.is_met(subject)
+            || !entry.with.iter().all(|condition| condition.is_met(subject))
+        {
             continue;
         }
         let note = match entry.at.value(subject) {
@@ -160,7 +181,14 @@ pub(super) fn check<'b>(table: &'static [Combination], subject: &Subject<'b>, fo
             None => found.at_top(entry.says),
         };
         let note = if entry.warns { note.warning() } else { note };
-        let absent = entry.with.iter().filter(|condition| condition.value(subject).is_none());
-        absent.fold(note, |note, condition| note.for_lack_of(condition.pointer())).help(entry.help);
+        let absent = entry
+            .with
+            .iter()
+            .filter(|condition| condition.value(subject).is_none());
+        absent
+            .fold(note, |note, condition| {
+                note.for_lack_of(condition.pointer())
+            })
+            .help(entry.help);
     }
 }

@@ -34,17 +34,27 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some((window, level)) = subject.facts.value(|family| family.context_window) else { return };
+    let Some((window, level)) = subject.facts.value(|family| family.context_window) else {
+        return;
+    };
     let window = u64::try_from(window).unwrap_or(u64::MAX);
-    let answer = subject.facts.is(Property::AnswerCounts).then(|| longest_answer(subject)).flatten();
-    let members = || tokens::members(subject.wire).filter_map(|name| Some((name, subject.member(name)?)));
+    let answer = subject
+        .facts
+        .is(Property::AnswerCounts)
+        .then(|| longest_answer(subject))
+        .flatten();
+    let members =
+        || tokens::members(subject.wire).filter_map(|name| Some((name, subject.member(name)?)));
     let bytes: u64 = members().map(|(_, value)| size(value)).sum();
     let asked = answer.map_or(0, |(_, tokens)| tokens);
     // A token is a byte at least.
     if bytes.saturating_add(asked) <= window || is_shortened(subject) {
         return;
     }
-    let body: Value = members().map(|(name, value)| (name.to_owned(), read(value))).collect::<Map<_, _>>().into();
+    let body: Value = members()
+        .map(|(name, value)| (name.to_owned(), read(value)))
+        .collect::<Map<_, _>>()
+        .into();
     let model = subject.model.unwrap_or_default();
     let least = tokens::at_least(&body, subject.wire, model);
     let about = TokenEstimate::of(&body, subject.wire, model).total();
@@ -66,9 +76,15 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
         }
     };
-    let note = if is_sure { note.level(level) } else { note.warning() };
+    let note = if is_sure {
+        note.level(level)
+    } else {
+        note.warning()
+    };
     note.of_model().help(match answer {
-        Some(_) if least <= window && about <= window => "ask for a shorter answer, or leave the member out",
+        Some(_) if least <= window && about <= window => {
+            "ask for a shorter answer, or leave the member out"
+        }
         _ => "shorten or summarise the history, or choose a model with a longer window",
     });
 }
@@ -77,14 +93,19 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn longest_answer<'b>(subject: &Subject<'b>) -> Option<(&'b Value, u64)> {
     let names: &[&str] = match subject.wire {
         WireFormat::OpenAiChat => &["max_completion_tokens", "max_tokens"],
-        WireFormat::AnthropicMessages | WireFormat::MistralChat | WireFormat::MistralFim => &["max_tokens"],
+        WireFormat::AnthropicMessages | WireFormat::MistralChat | WireFormat::MistralFim => {
+            &["max_tokens"]
+        }
         WireFormat::OpenAiResponses => &["max_output_tokens"],
         WireFormat::GoogleGenerateContent
         | WireFormat::OllamaChat
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => &[],
     };
-    names.iter().find_map(|name| subject.member(name)).and_then(|value| Some((value, value.as_u64()?)))
+    names
+        .iter()
+        .find_map(|name| subject.member(name))
+        .and_then(|value| Some((value, value.as_u64()?)))
 }
 
 /// Returns `true` if the server makes a request shorter that is too long.
@@ -95,7 +116,9 @@ fn is_shortened(subject: &Subject<'_>) -> bool {
 
 /// The longest member that counts.
 fn longest<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
-    tokens::members(subject.wire).filter_map(|name| subject.member(name)).max_by_key(|value| size(value))
+    tokens::members(subject.wire)
+        .filter_map(|name| subject.member(name))
+        .max_by_key(|value| size(value))
 }
 
 /// The bytes of all texts of a value.
@@ -103,28 +126,49 @@ fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64,
         Value::Array(elements) => elements.iter().map(size).sum(),
-        Value::Object(members) => members.iter().map(|(name, value)| name.len() as u64 + size(value)).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| name.len() as u64 + size(value))
+            .sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }
 
-/// Returns what a server surely reads of a value: reasoning of earlier turns is dropped by most, and a tool that is loaded later is not there yet.
+/// Returns what a server surely reads of a value: reasoning of earlier turns is dropped by most,
+/// and a tool that is loaded later is not there yet.
 fn read(value: &Value) -> Value {
     match value {
-        Value::Array(elements) => elements.iter().filter(|element| !is_unread(element)).map(read).collect(),
+        Value::Array(elements) => elements
+            .iter()
+            .filter(|element| !is_unread(element))
+            .map(read)
+            .collect(),
         Value::Object(members) => {
-            let counted = members.iter().filter(|(name, _)| !REASONING.contains(&name.as_str()));
-            counted.map(|(name, value)| (name.clone(), read(value))).collect()
+            let counted = members
+                .iter()
+                .filter(|(name, _)| !REASONING.contains(&name.as_str()));
+            counted
+                .map(|(name, value)| (name.clone(), read(value)))
+                .collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
 
 /// Members of messages, and types of blocks and items, that hold reasoning.
-const REASONING: [&str; 5] = ["reasoning_content", "reasoning", "reasoning_details", "thinking", "redacted_thinking"];
+const REASONING: [&str; 5] = [
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "thinking",
+    "redacted_thinking",
+];
 
 fn is_unread(element: &Value) -> bool {
-    element.get("type").and_then(Value::as_str).is_some_and(|kind| REASONING.contains(&kind))
+    element
+        .get("type")
+        .and_then(Value::as_str)
+        .is_some_and(|kind| REASONING.contains(&kind))
         || is_true("thought", element)
         || is_true("defer_loading", element)
 }

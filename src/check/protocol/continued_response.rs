@@ -21,10 +21,16 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::OpenAiResponses {
         return;
     }
-    let Some(previous) = subject.member("previous_response_id") else { return };
+    let Some(previous) = subject.member("previous_response_id") else {
+        return;
+    };
     if subject.server == Server::LlamaCpp {
-        found.at(previous, "llama.cpp keeps no responses").help("send the whole history in `input`");
+        found
+            .at(previous, "llama.cpp keeps no responses")
+            .help("send the whole history in `input`");
     } else if subject.server == Server::OpenAi && subject.member("conversation").is_some() {
-        found.at(previous, "`conversation` excludes `previous_response_id`").help("keep one of the two");
+        found
+            .at(previous, "`conversation` excludes `previous_response_id`")
+            .help("keep one of the two");
     }
 }

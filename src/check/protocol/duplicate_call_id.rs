@@ -29,8 +29,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = &subject.history().entries;
     for (at, _, call) in subject.history().calls() {
         let Some(id) = call.id else { continue };
-        let Some(before) = seen.insert(id, at) else { continue };
-        let message = format!("another call has the id `{}` already", crate::text::cut(id, 60));
+        let Some(before) = seen.insert(id, at) else {
+            continue;
+        };
+        let message = format!(
+            "another call has the id `{}` already",
+            crate::text::cut(id, 60)
+        );
         let note = found.at_member(call.identified, call.id_key, message);
         let is_same_turn = at < answers.start(entries, before);
         let is_refused = subject.wire == WireFormat::AnthropicMessages && is_same_turn;

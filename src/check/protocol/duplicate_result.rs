@@ -31,7 +31,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             | (WireFormat::MistralChat, Server::Mistral)
             | (WireFormat::GoogleGenerateContent, _)
     );
-    for stray in Pairs::of(subject.history(), answers).strays.iter().filter(|stray| stray.is_second) {
+    for stray in Pairs::of(subject.history(), answers)
+        .strays
+        .iter()
+        .filter(|stray| stray.is_second)
+    {
         let note = found.at(stray.value, message(&stray.result));
         let note = if is_refused { note } else { note.warning() };
         note.help("render one result for each call");
@@ -40,7 +44,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn message(result: &Outcome<'_>) -> String {
     match result.id.or(result.name) {
-        Some(id) => format!("the call `{}` is answered already", crate::text::cut(id, 60)),
+        Some(id) => format!(
+            "the call `{}` is answered already",
+            crate::text::cut(id, 60)
+        ),
         None => "the call is answered already".to_owned(),
     }
 }

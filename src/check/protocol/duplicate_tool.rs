@@ -29,8 +29,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     );
     let mut seen = HashSet::new();
     for tool in tools(subject).iter().filter(|tool| !tool.is_nested) {
-        let Some(name) = tool.name.filter(|name| !seen.insert(*name)) else { continue };
-        let message = format!("another tool is called `{}` already", crate::text::cut(name, 60));
+        let Some(name) = tool.name.filter(|name| !seen.insert(*name)) else {
+            continue;
+        };
+        let message = format!(
+            "another tool is called `{}` already",
+            crate::text::cut(name, 60)
+        );
         let note = found.at_member(tool.object, "name", message);
         let note = if is_refused { note } else { note.warning() };
         note.help("give every tool a name of its own, or declare it once");

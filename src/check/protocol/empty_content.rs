@@ -1,4 +1,5 @@
-//! `protocol/empty-content`: texts and messages that say nothing, where the schema has no word on it.
+//! `protocol/empty-content`: texts and messages that say nothing, where the schema has no word on
+//! it.
 
 use serde_json::Value;
 
@@ -54,9 +55,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     match subject.wire {
         WireFormat::GoogleGenerateContent => {
-            subject.history().parts().for_each(|(_, part)| empty_part(part.value, found));
+            subject
+                .history()
+                .parts()
+                .for_each(|(_, part)| empty_part(part.value, found));
         }
-        WireFormat::OpenAiResponses if subject.server == Server::OpenAi => empty_messages(subject, found),
+        WireFormat::OpenAiResponses if subject.server == Server::OpenAi => {
+            empty_messages(subject, found);
+        }
         WireFormat::OpenAiChat => {
             empty_prompt(subject, found);
             if matches!(subject.server, Server::XAi | Server::Moonshot) {
@@ -70,23 +76,36 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn empty_part<'b>(part: &'b Value, found: &mut Found<'b>) {
     if part.get("text").is_some_and(|text| text == "") && !is_signed(part) {
-        let note = found.at_member(part, "text", "an empty text: some reports say that the API refuses it");
+        let note = found.at_member(
+            part,
+            "text",
+            "an empty text: some reports say that the API refuses it",
+        );
         note.help("leave out parts without text");
     }
 }
 
 fn is_signed(part: &Value) -> bool {
-    ["thoughtSignature", "thought_signature"].iter().any(|name| part.get(*name).is_some())
+    ["thoughtSignature", "thought_signature"]
+        .iter()
+        .any(|name| part.get(*name).is_some())
 }
 
 /// Instructions that are an empty list.
 fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    for entry in subject.history().entries.iter().filter(|entry| entry.role == Role::System) {
+    for entry in subject
+        .history()
+        .entries
+        .iter()
+        .filter(|entry| entry.role == Role::System)
+    {
         let content = entry.value.get("content").and_then(Value::as_array);
         if content.is_some_and(Vec::is_empty) {
-            let message =
-                "the prompt is an empty list: the specification asks for one part, the API was seen to take none";
-            found.at_member(entry.value, "content", message).warning().help("leave the message out");
+            let message = "the prompt is an empty list: the specification asks for one part, the API was seen to take none";
+            found
+                .at_member(entry.value, "content", message)
+                .warning()
+                .help("leave the message out");
         }
     }
 }
@@ -98,12 +117,18 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         is_asked(entry.role) || entry.role == Role::Assistant && subject.server == Server::Moonshot
     };
     for entry in subject.history().entries.iter().filter(is_told) {
-        let is_empty = entry.parts.iter().all(|part| matches!(part.kind, Kind::Text("")));
+        let is_empty = entry
+            .parts
+            .iter()
+            .all(|part| matches!(part.kind, Kind::Text("")));
         if is_empty && entry.value.get("content").is_some() {
             let note = found.at_member(
                 entry.value,
                 "content",
-                format!("a report says that {} refuses a message without text", subject.server.name()),
+                format!(
+                    "a report says that {} refuses a message without text",
+                    subject.server.name()
+                ),
             );
             note.warning().help("leave the message out");
         }
@@ -112,9 +137,23 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Instructions without text, at Mistral.
 fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    for entry in subject.history().entries.iter().filter(|entry| entry.role == Role::System) {
-        if entry.value.get("content").and_then(Value::as_str).is_some_and(str::is_empty) {
-            let note = found.at_member(entry.value, "content", "the system prompt is empty, which the API refuses");
+    for entry in subject
+        .history()
+        .entries
+        .iter()
+        .filter(|entry| entry.role == Role::System)
+    {
+        if entry
+            .value
+            .get("content")
+            .and_then(Value::as_str)
+            .is_some_and(str::is_empty)
+        {
+            let note = found.at_member(
+                entry.value,
+                "content",
+                "the system prompt is empty, which the API refuses",
+            );
             note.help("leave the message out");
         }
     }
@@ -123,9 +162,15 @@ fn mistral_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn empty_messages<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for pair in subject.history().entries.windows(2) {
         let is_reasoning = pair[0].parts.iter().any(Part::is_thinking);
-        let is_empty = pair[1].parts.iter().all(|part| matches!(part.kind, Kind::Text("")));
+        let is_empty = pair[1]
+            .parts
+            .iter()
+            .all(|part| matches!(part.kind, Kind::Text("")));
         if is_reasoning && pair[1].role == Role::Assistant && is_empty {
-            let note = found.at(pair[1].value, "an empty message parts the reasoning from the item that belongs to it");
+            let note = found.at(
+                pair[1].value,
+                "an empty message parts the reasoning from the item that belongs to it",
+            );
             note.help("leave out messages without text");
         }
     }

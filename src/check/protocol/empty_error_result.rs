@@ -22,7 +22,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for (_, part, result) in subject.history().results() {
         if result.is_error && result.is_empty {
             let note = found.at_member(part.value, "content", "an error result needs content");
-            let note = if subject.server == Server::Anthropic { note } else { note.warning() };
+            let note = if subject.server == Server::Anthropic {
+                note
+            } else {
+                note.warning()
+            };
             note.help("say what failed, or leave out `is_error`");
         }
     }

@@ -42,17 +42,28 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire == WireFormat::GoogleGenerateContent {
         return;
     }
-    let Some(choice) = choice(subject).filter(super::tools::Choice::is_forced) else { return };
+    let Some(choice) = choice(subject).filter(super::tools::Choice::is_forced) else {
+        return;
+    };
     if let Some(reasoning) = dropped_reasoning(subject) {
-        let note = found.at(reasoning, "OpenRouter drops the reasoning of this model: `tool_choice` asks for a call");
-        note.warning().help("let the model choose, or leave out `reasoning`");
+        let note = found.at(
+            reasoning,
+            "OpenRouter drops the reasoning of this model: `tool_choice` asks for a call",
+        );
+        note.warning()
+            .help("let the model choose, or leave out `reasoning`");
         return;
     }
-    let Some(level) = refused(subject) else { return };
+    let Some(level) = refused(subject) else {
+        return;
+    };
     let is_of_claude = subject.wire == WireFormat::AnthropicMessages;
     let always = is_of_claude && subject.facts.refuses(Property::ForcedCalls).is_some();
     let (message, help) = match always {
-        true => ("this asks for a call of a tool, which the model refuses", LET_CHOOSE),
+        true => (
+            "this asks for a call of a tool, which the model refuses",
+            LET_CHOOSE,
+        ),
         false => (
             "this asks for a call of a tool, which the server refuses while the model thinks",
             "let the model choose and say in the prompt which tool to call, or turn thinking off",
@@ -65,21 +76,36 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// How bad a forced call is, if the model is to think.
 fn refused(subject: &Subject<'_>) -> Option<Severity> {
-    let thinking = subject.member("thinking").and_then(|thinking| text(thinking, "type"));
+    let thinking = subject
+        .member("thinking")
+        .and_then(|thinking| text(thinking, "type"));
     let of_model = || {
-        let thinks = thinking == Some("enabled") || thinking.is_none() && subject.facts.is(Property::ThinksByDefault);
-        subject.facts.refuses(Property::ForcedCalls).filter(|_| thinks)
+        let thinks = thinking == Some("enabled")
+            || thinking.is_none() && subject.facts.is(Property::ThinksByDefault);
+        subject
+            .facts
+            .refuses(Property::ForcedCalls)
+            .filter(|_| thinks)
     };
     match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, server) => {
-            let level = if server == Server::Anthropic { Severity::Error } else { Severity::Warning };
+            let level = if server == Server::Anthropic {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
             let is_manual = thinking == Some("enabled");
-            subject.facts.refuses(Property::ForcedCalls).or(is_manual.then_some(level))
+            subject
+                .facts
+                .refuses(Property::ForcedCalls)
+                .or(is_manual.then_some(level))
         }
-        (WireFormat::OpenAiChat, Server::DeepSeek) if thinking == Some("enabled") => Some(Severity::Error),
-        (WireFormat::OpenAiChat, Server::Qwen) => {
-            (subject.member("enable_thinking") == Some(&Value::Bool(true))).then_some(Severity::Error)
+        (WireFormat::OpenAiChat, Server::DeepSeek) if thinking == Some("enabled") => {
+            Some(Severity::Error)
         }
+        (WireFormat::OpenAiChat, Server::Qwen) => (subject.member("enable_thinking")
+            == Some(&Value::Bool(true)))
+        .then_some(Severity::Error),
         (WireFormat::OpenAiChat, _) => of_model(),
         _ => None,
     }
@@ -87,6 +113,10 @@ fn refused(subject: &Subject<'_>) -> Option<Severity> {
 
 /// The wish to reason that OpenRouter drops.
 fn dropped_reasoning<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
-    let is_dropped = subject.model.is_some_and(|model| model.starts_with("anthropic/"));
-    subject.member("reasoning").filter(|_| subject.server == Server::OpenRouter && is_dropped)
+    let is_dropped = subject
+        .model
+        .is_some_and(|model| model.starts_with("anthropic/"));
+    subject
+        .member("reasoning")
+        .filter(|_| subject.server == Server::OpenRouter && is_dropped)
 }

@@ -40,19 +40,38 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_resumed = subject.member("previous_response_id").is_some();
     let mut seen = HashSet::new();
     for item in elements(subject.member("input")) {
-        let Some(id) = item.get("id").and_then(Value::as_str) else { continue };
-        if !is_stored && item.get("type").is_some_and(|kind| kind == "item_reference") {
-            let note = found.at(item, "this refers to an item, but `store` is false: the server keeps none");
+        let Some(id) = item.get("id").and_then(Value::as_str) else {
+            continue;
+        };
+        if !is_stored
+            && item
+                .get("type")
+                .is_some_and(|kind| kind == "item_reference")
+        {
+            let note = found.at(
+                item,
+                "this refers to an item, but `store` is false: the server keeps none",
+            );
             note.help("send the item itself, or leave out `\"store\": false`");
         } else if !seen.insert(id) {
-            let note = found
-                .at(item, format!("an item with the id `{}` stands in the input already", crate::text::cut(id, 60)));
+            let note = found.at(
+                item,
+                format!(
+                    "an item with the id `{}` stands in the input already",
+                    crate::text::cut(id, 60)
+                ),
+            );
             note.help("send each item once, or leave out the ids");
         } else if is_resumed && prefix(item).is_some() {
-            let note = found.at(item, "with `previous_response_id` the server knows this item already");
+            let note = found.at(
+                item,
+                "with `previous_response_id` the server knows this item already",
+            );
             note.help("send only what is new since that response");
         } else if let Some(fault) = fault(item, id) {
-            found.at_member(item, "id", fault).help("leave out the id, or send the one that the API gave");
+            found
+                .at_member(item, "id", fault)
+                .help("leave out the id, or send the one that the API gave");
         }
     }
 }
@@ -63,7 +82,9 @@ fn prefix(item: &Value) -> Option<&'static str> {
         Some("function_call") => Some("fc"),
         Some("reasoning") => Some("rs"),
         Some("custom_tool_call") => Some("ctc"),
-        None | Some("message") if item.get("role").is_some_and(|role| role == "assistant") => Some("msg"),
+        None | Some("message") if item.get("role").is_some_and(|role| role == "assistant") => {
+            Some("msg")
+        }
         _ => None,
     }
 }
@@ -71,8 +92,13 @@ fn prefix(item: &Value) -> Option<&'static str> {
 fn fault(item: &Value, id: &str) -> Option<String> {
     let length = id.chars().count();
     if length > MOST_CHARACTERS {
-        return Some(format!("the id has {length} characters; at most {MOST_CHARACTERS} are taken"));
+        return Some(format!(
+            "the id has {length} characters; at most {MOST_CHARACTERS} are taken"
+        ));
     }
     let begins = prefix(item).filter(|prefix| !id.starts_with(prefix))?;
-    Some(format!("the id of this kind of item begins with `{begins}`, not as `{}`", crate::text::cut(id, 60)))
+    Some(format!(
+        "the id of this kind of item begins with `{begins}`, not as `{}`",
+        crate::text::cut(id, 60)
+    ))
 }

@@ -32,23 +32,39 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let Some(format) = format else { return };
     match (format.get("type").and_then(Value::as_str), subject.server) {
         (Some("json_object"), Server::LmStudio) => found
-            .at_member(format, "type", "LM Studio takes `json_schema` or `text` here")
+            .at_member(
+                format,
+                "type",
+                "LM Studio takes `json_schema` or `text` here",
+            )
             .help("use `json_schema` with a schema"),
         (Some("json_object"), server) if wants_word(server) && !says_json(subject) => found
-            .at(format, "JSON mode is refused unless the word *json* stands in the messages")
+            .at(
+                format,
+                "JSON mode is refused unless the word *json* stands in the messages",
+            )
             .help(match subject.wire {
-                WireFormat::OpenAiResponses => "ask for JSON in an item of `input`: `instructions` do not count",
+                WireFormat::OpenAiResponses => {
+                    "ask for JSON in an item of `input`: `instructions` do not count"
+                }
                 _ => "ask for JSON in the system prompt, for instance",
             }),
-        (Some("json_schema"), Server::Mistral) if format.get("json_schema").is_none_or(Value::is_null) => {
-            found.at(format, "`json_schema` needs the schema").help("add `json_schema` with `name` and `schema`");
+        (Some("json_schema"), Server::Mistral)
+            if format.get("json_schema").is_none_or(Value::is_null) =>
+        {
+            found
+                .at(format, "`json_schema` needs the schema")
+                .help("add `json_schema` with `name` and `schema`");
         }
         _ => {}
     }
 }
 
 fn wants_word(server: Server) -> bool {
-    matches!(server, Server::OpenAi | Server::DeepSeek | Server::Qwen | Server::Groq)
+    matches!(
+        server,
+        Server::OpenAi | Server::DeepSeek | Server::Qwen | Server::Groq
+    )
 }
 
 /// Returns `true` if some message has the word; what cannot be seen here counts as having it.
@@ -57,11 +73,19 @@ fn says_json(subject: &Subject<'_>) -> bool {
     let said = history.entries.iter().any(|entry| {
         let texts = entry.parts.iter().filter_map(|part| match part.kind {
             super::super::history::Kind::Text(text) => Some(text),
-            super::super::history::Kind::Result(_) => part.value.get("content").and_then(Value::as_str),
+            super::super::history::Kind::Result(_) => {
+                part.value.get("content").and_then(Value::as_str)
+            }
             _ => None,
         });
-        texts.into_iter().any(|text| text.to_ascii_lowercase().contains("json"))
+        texts
+            .into_iter()
+            .any(|text| text.to_ascii_lowercase().contains("json"))
     });
     let is_hidden = subject.is_continued() || subject.member("prompt").is_some();
-    said || is_hidden || history.entries.iter().all(|entry| entry.role == Role::Other)
+    said || is_hidden
+        || history
+            .entries
+            .iter()
+            .all(|entry| entry.role == Role::Other)
 }

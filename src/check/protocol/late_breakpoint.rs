@@ -32,18 +32,41 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::AnthropicMessages || !is_marked_in_messages(subject) {
         return;
     }
-    let Some(last) = ["system", "tools"].into_iter().find_map(|name| subject.member(name)) else { return };
-    let blocks = || ["tools", "system"].into_iter().flat_map(|name| elements(subject.member(name)));
-    if blocks().any(|block| block.get("cache_control").is_some_and(|mark| !mark.is_null())) {
+    let Some(last) = ["system", "tools"]
+        .into_iter()
+        .find_map(|name| subject.member(name))
+    else {
+        return;
+    };
+    let blocks = || {
+        ["tools", "system"]
+            .into_iter()
+            .flat_map(|name| elements(subject.member(name)))
+    };
+    if blocks().any(|block| {
+        block
+            .get("cache_control")
+            .is_some_and(|mark| !mark.is_null())
+    }) {
         return;
     }
-    let minimum = subject.facts.value(|family| family.cache_minimum).and_then(|(it, _)| usize::try_from(it).ok());
+    let minimum = subject
+        .facts
+        .value(|family| family.cache_minimum)
+        .and_then(|(it, _)| usize::try_from(it).ok());
     let worth = minimum.map_or(LONG, |minimum| minimum * BYTES_OF_TOKEN);
-    let bytes: usize = ["tools", "system"].into_iter().filter_map(|name| subject.member(name)).map(length).sum();
+    let bytes: usize = ["tools", "system"]
+        .into_iter()
+        .filter_map(|name| subject.member(name))
+        .map(length)
+        .sum();
     if bytes >= worth {
-        let message =
-            format!("{bytes} bytes of tools and instructions have no breakpoint at their end, messages have one");
-        found.at(last, message).help("put one at the last block of `system`, so that other conversations find it too");
+        let message = format!(
+            "{bytes} bytes of tools and instructions have no breakpoint at their end, messages have one"
+        );
+        found
+            .at(last, message)
+            .help("put one at the last block of `system`, so that other conversations find it too");
     }
 }
 

@@ -68,7 +68,13 @@ static BOUNDS: &[Bound] = &[
     },
     Bound {
         wires: &[WireFormat::OpenAiChat],
-        servers: &[Server::OpenAi, Server::OpenRouter, Server::Qwen, Server::Groq, Server::XAi],
+        servers: &[
+            Server::OpenAi,
+            Server::OpenRouter,
+            Server::Qwen,
+            Server::Groq,
+            Server::XAi,
+        ],
         member: "stop",
         most: 4,
         surely: 4,
@@ -85,8 +91,14 @@ static BOUNDS: &[Bound] = &[
 ];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    for bound in BOUNDS.iter().filter(|bound| bound.wires.contains(&subject.wire)) {
-        let Some(value) = subject.member(bound.member).filter(|_| bound.servers.contains(&subject.server)) else {
+    for bound in BOUNDS
+        .iter()
+        .filter(|bound| bound.wires.contains(&subject.wire))
+    {
+        let Some(value) = subject
+            .member(bound.member)
+            .filter(|_| bound.servers.contains(&subject.server))
+        else {
             continue;
         };
         let len = match value {
@@ -96,9 +108,18 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             _ => continue,
         };
         if len > bound.most {
-            let message = format!("{len} {} are too many: {} takes {}", bound.what, subject.server.name(), bound.most);
+            let message = format!(
+                "{len} {} are too many: {} takes {}",
+                bound.what,
+                subject.server.name(),
+                bound.most
+            );
             let note = found.at(value, message).about(About::Form);
-            let note = if len > bound.surely { note } else { note.warning() };
+            let note = if len > bound.surely {
+                note
+            } else {
+                note.warning()
+            };
             note.help(format!("leave {} or fewer", bound.most));
         }
     }
@@ -108,8 +129,17 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn blank_stops<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let stops = subject.member("stop_sequences").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    for stop in stops.iter().filter(|stop| stop.as_str().is_some_and(|text| text.trim().is_empty())) {
-        found.at(stop, "a stop sequence holds more than white space").help("leave it out");
+    let stops = subject
+        .member("stop_sequences")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    for stop in stops
+        .iter()
+        .filter(|stop| stop.as_str().is_some_and(|text| text.trim().is_empty()))
+    {
+        found
+            .at(stop, "a stop sequence holds more than white space")
+            .help("leave it out");
     }
 }

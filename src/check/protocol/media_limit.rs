@@ -45,7 +45,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let media = media(subject);
-    let images: Vec<&Value> = media.iter().copied().filter(|block| is_type(block, "image")).collect();
+    let images: Vec<&Value> = media
+        .iter()
+        .copied()
+        .filter(|block| is_type(block, "image"))
+        .collect();
     for image in &images {
         if let Some(data) = base64(image) {
             bytes(subject.server, data, found);
@@ -76,7 +80,9 @@ fn media<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
 
 /// The member that holds the Base64 of a block.
 fn base64(block: &Value) -> Option<&Value> {
-    let source = block.get("source").filter(|source| is_type(source, "base64"))?;
+    let source = block
+        .get("source")
+        .filter(|source| is_type(source, "base64"))?;
     source.get("data").filter(|data| data.is_string())
 }
 
@@ -85,7 +91,10 @@ fn bytes<'b>(server: Server, data: &'b Value, found: &mut Found<'b>) {
     let most = if server == Server::Anthropic { 10 } else { 5 };
     let help = "scale the picture down to 1,568 pixels, or save it as JPEG";
     if length > most * MEGABYTE {
-        let message = format!("an image of {length} bytes in Base64 is too large: {} takes {most} MB", server.name());
+        let message = format!(
+            "an image of {length} bytes in Base64 is too large: {} takes {most} MB",
+            server.name()
+        );
         found.at(data, message).help(help);
     } else if length > 5 * MEGABYTE {
         let message = format!(
@@ -96,17 +105,26 @@ fn bytes<'b>(server: Server, data: &'b Value, found: &mut Found<'b>) {
 }
 
 fn pixels<'b>(data: &'b Value, images: usize, found: &mut Found<'b>) {
-    let Some(side) = data.as_str().and_then(tokens::longest_side) else { return };
-    let (most, why) =
-        if images > MANY_IMAGES { (2_000, " in a request with more than 20 images") } else { (8_000, "") };
+    let Some(side) = data.as_str().and_then(tokens::longest_side) else {
+        return;
+    };
+    let (most, why) = if images > MANY_IMAGES {
+        (2_000, " in a request with more than 20 images")
+    } else {
+        (8_000, "")
+    };
     if side > most {
         found
-            .at(data, format!("an image of {side} pixels is too large: Anthropic takes {most}{why}"))
+            .at(
+                data,
+                format!("an image of {side} pixels is too large: Anthropic takes {most}{why}"),
+            )
             .help("scale the picture down to 1,568 pixels: the model sees no more");
     }
 }
 
-/// The most images, and the most pages of PDFs, that a request may hold, as far as it is known of the model.
+/// The most images, and the most pages of PDFs, that a request may hold, as far as it is known of
+/// the model.
 fn most(subject: &Subject<'_>) -> usize {
     match subject.facts.value(|family| family.context_window) {
         Some((window, _)) if window < LONG_WINDOW => 100,
@@ -117,8 +135,13 @@ fn most(subject: &Subject<'_>) -> usize {
 fn too_many_images<'b>(subject: &Subject<'b>, images: &[&'b Value], found: &mut Found<'b>) {
     let most = most(subject);
     if let Some(further) = images.get(most) {
-        let message = format!("{} images are too many: a request to this model takes {most}", images.len());
-        found.at(further, message).help("leave out the oldest images, or say in words what they show");
+        let message = format!(
+            "{} images are too many: a request to this model takes {most}",
+            images.len()
+        );
+        found
+            .at(further, message)
+            .help("leave out the oldest images, or say in words what they show");
     }
 }
 
@@ -127,9 +150,16 @@ const LEAST_PAGE: usize = 64;
 
 fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) {
     let most = most(subject);
-    let documents = media.iter().copied().filter(|block| is_type(block, "document"));
+    let documents = media
+        .iter()
+        .copied()
+        .filter(|block| is_type(block, "document"));
     let data: Vec<&Value> = documents.filter_map(base64).collect();
-    let length: usize = data.iter().filter_map(|data| data.as_str()).map(str::len).sum();
+    let length: usize = data
+        .iter()
+        .filter_map(|data| data.as_str())
+        .map(str::len)
+        .sum();
     if length < most * LEAST_PAGE {
         return;
     }
@@ -137,19 +167,31 @@ fn pages<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) 
     for document in data {
         all += document.as_str().map_or(0, pages_of);
         if all > most {
-            let message = format!("{all} pages of PDFs are too many: a request to this model takes {most}");
-            found.at(document, message).help("send the pages that matter, or their text");
+            let message =
+                format!("{all} pages of PDFs are too many: a request to this model takes {most}");
+            found
+                .at(document, message)
+                .help("send the pages that matter, or their text");
             return;
         }
     }
 }
 
-/// The pages that a PDF says it has: the greatest count of a node of its tree of pages. 0 if that is compressed.
+/// The pages that a PDF says it has: the greatest count of a node of its tree of pages. 0 if that
+/// is compressed.
 fn pages_of(base64: &str) -> usize {
-    let Ok(bytes) = STANDARD.decode(base64) else { return 0 };
+    let Ok(bytes) = STANDARD.decode(base64) else {
+        return 0;
+    };
     let text = String::from_utf8_lossy(&bytes);
-    let nodes = text.split("<<").filter_map(|dictionary| dictionary.split(">>").next());
-    nodes.filter(|node| is_node(node)).filter_map(count_of).max().unwrap_or(0)
+    let nodes = text
+        .split("<<")
+        .filter_map(|dictionary| dictionary.split(">>").next());
+    nodes
+        .filter(|node| is_node(node))
+        .filter_map(count_of)
+        .max()
+        .unwrap_or(0)
 }
 
 fn is_node(dictionary: &str) -> bool {
@@ -158,7 +200,10 @@ fn is_node(dictionary: &str) -> bool {
 
 fn count_of(dictionary: &str) -> Option<usize> {
     let rest = dictionary.split("/Count").nth(1)?.trim_start();
-    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    rest.split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Everything together, as far as it stands in Base64.
@@ -171,7 +216,10 @@ fn whole<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) 
         all += data.as_str().map_or(0, str::len);
         if all > 32 * MEGABYTE {
             found
-                .at(data, "images and documents are more than 32 MB, which no request may be")
+                .at(
+                    data,
+                    "images and documents are more than 32 MB, which no request may be",
+                )
                 .help("upload them with the Files API, or send fewer");
             return;
         }

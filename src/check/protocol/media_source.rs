@@ -68,34 +68,65 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
 fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) {
     match subject.wire {
         WireFormat::OpenAiChat => {
-            let parts = message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            for image in parts.iter().filter(|part| text_of(part, "type") == Some("image_url")) {
-                if matches!(subject.server, Server::OpenAi | Server::LmStudio | Server::DeepSeek | Server::Groq) {
-                    let message = format!("{} takes no images in tool messages", subject.server.name());
-                    found.at(image, message).help("put them into a user message behind all results of the turn");
+            let parts = message
+                .get("content")
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            for image in parts
+                .iter()
+                .filter(|part| text_of(part, "type") == Some("image_url"))
+            {
+                if matches!(
+                    subject.server,
+                    Server::OpenAi | Server::LmStudio | Server::DeepSeek | Server::Groq
+                ) {
+                    let message =
+                        format!("{} takes no images in tool messages", subject.server.name());
+                    found
+                        .at(image, message)
+                        .help("put them into a user message behind all results of the turn");
                 } else {
                     chat(subject, found, image);
                 }
             }
         }
         WireFormat::AnthropicMessages => {
-            let blocks = message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let blocks = message
+                .get("content")
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
             blocks.iter().for_each(|block| anthropic(found, block));
         }
         WireFormat::OpenAiResponses => {
-            let parts = message.get("output").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            parts.iter().for_each(|part| responses(subject, found, part));
+            let parts = message
+                .get("output")
+                .and_then(Value::as_array)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            parts
+                .iter()
+                .for_each(|part| responses(subject, found, part));
         }
         WireFormat::GoogleGenerateContent => {
-            let response = message.get("functionResponse").or_else(|| message.get("function_response"));
-            let parts = response.and_then(|response| response.get("parts")).and_then(Value::as_array);
+            let response = message
+                .get("functionResponse")
+                .or_else(|| message.get("function_response"));
+            let parts = response
+                .and_then(|response| response.get("parts"))
+                .and_then(Value::as_array);
             for part in parts.into_iter().flatten() {
                 google(found, part);
                 let file = part.get("fileData").or_else(|| part.get("file_data"));
                 let file = file.filter(|_| subject.server == Server::Google);
                 if let Some((file, name)) = file.and_then(|file| Some((file, web_address(file)?))) {
                     found
-                        .at_member(file, name, "Gemini reads no web addresses in results of functions")
+                        .at_member(
+                            file,
+                            name,
+                            "Gemini reads no web addresses in results of functions",
+                        )
                         .help("give the bytes as `inlineData`");
                 }
             }
@@ -104,10 +135,12 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
     }
 }
 
-/// The name of the member that holds a web address of others, if it does: files that were uploaded have addresses too.
+/// The name of the member that holds a web address of others, if it does: files that were uploaded
+/// have addresses too.
 fn web_address(file: &Value) -> Option<&'static str> {
     ["fileUri", "file_uri"].into_iter().find(|name| {
-        file.get(*name).is_some_and(|value| value.as_str().is_some_and(is_web) && !is_known_to_google(value))
+        file.get(*name)
+            .is_some_and(|value| value.as_str().is_some_and(is_web) && !is_known_to_google(value))
     })
 }
 
@@ -119,9 +152,13 @@ fn chat<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     let kind = text_of(part, "type").unwrap_or_default();
     match subject.server {
         Server::LlamaCpp if kind == "file" => {
-            found.at(part, "llama.cpp takes no files").help("send text, or an image");
+            found
+                .at(part, "llama.cpp takes no files")
+                .help("send text, or an image");
         }
-        Server::LmStudio | Server::Ollama if kind == "image_url" => local_image(subject, found, part),
+        Server::LmStudio | Server::Ollama if kind == "image_url" => {
+            local_image(subject, found, part);
+        }
         Server::OpenAi if kind == "file" => openai_file(found, part.get("file").unwrap_or(part)),
         _ => {}
     }
@@ -135,51 +172,89 @@ const OPENAI_IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image
 
 /// An image in a `data:` URL whose bytes are none.
 fn openai_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, url: &'b Value) {
-    let Some((_, data)) = url.as_str().and_then(of_data_url) else { return };
+    let Some((_, data)) = url.as_str().and_then(of_data_url) else {
+        return;
+    };
     if let Some(real) = media_type::media_type(data).filter(|real| !OPENAI_IMAGES.contains(real)) {
-        let note = found.at(url, format!("the bytes are of the type `{real}`, and images are PNG, JPEG, GIF or WebP"));
-        let note = if subject.server == Server::OpenAi { note } else { note.warning() };
+        let note = found.at(
+            url,
+            format!("the bytes are of the type `{real}`, and images are PNG, JPEG, GIF or WebP"),
+        );
+        let note = if subject.server == Server::OpenAi {
+            note
+        } else {
+            note.warning()
+        };
         note.help("send the picture that was meant");
     }
 }
 
-/// The media types that OpenAI does not take as files, by their beginnings. Of pictures a single report says so.
+/// The media types that OpenAI does not take as files, by their beginnings. Of pictures a single
+/// report says so.
 const FILES_REFUSED: [&str; 3] = ["audio/", "video/", "image/"];
 
 /// How addresses of audio and video end.
-const SOUND_AND_VIDEO: [&str; 10] = [".mp3", ".wav", ".ogg", ".flac", ".m4a", ".aac", ".mp4", ".webm", ".mov", ".avi"];
+const SOUND_AND_VIDEO: [&str; 10] = [
+    ".mp3", ".wav", ".ogg", ".flac", ".m4a", ".aac", ".mp4", ".webm", ".mov", ".avi",
+];
 
 /// A file that is no document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     let help = "OpenAI takes documents and texts as files: send a transcript, or pictures";
-    let said = text_of(file, "file_data").and_then(of_data_url).map(|(said, _)| said);
-    if let Some(said) = said.filter(|said| FILES_REFUSED.iter().any(|kind| said.starts_with(kind))) {
-        let message = format!("OpenAI takes no files of the type `{}`", crate::text::cut(said, 60));
+    let said = text_of(file, "file_data")
+        .and_then(of_data_url)
+        .map(|(said, _)| said);
+    if let Some(said) = said.filter(|said| FILES_REFUSED.iter().any(|kind| said.starts_with(kind)))
+    {
+        let message = format!(
+            "OpenAI takes no files of the type `{}`",
+            crate::text::cut(said, 60)
+        );
         let note = found.at_member(file, "file_data", message);
         match said.starts_with("image/") {
-            true => note.warning().help("send it as a picture: `input_image`, or `image_url` in chat"),
+            true => note
+                .warning()
+                .help("send it as a picture: `input_image`, or `image_url` in chat"),
             false => note.help(help),
         }
     }
-    if text_of(file, "file_data").is_some_and(|data| of_data_url(data).is_none() && !data.is_empty()) {
+    if text_of(file, "file_data")
+        .is_some_and(|data| of_data_url(data).is_none() && !data.is_empty())
+    {
         let message = "the file is no data URL: OpenAI wants its type before the Base64";
-        found.at_member(file, "file_data", message).help("write `data:application/pdf;base64,…`");
+        found
+            .at_member(file, "file_data", message)
+            .help("write `data:application/pdf;base64,…`");
     }
-    let path = text_of(file, "file_url").and_then(|url| url.split(['?', '#']).next()).map(str::to_lowercase);
-    if let Some(end) = SOUND_AND_VIDEO.iter().find(|end| path.as_ref().is_some_and(|path| path.ends_with(*end))) {
-        let message = format!("this file looks like audio or video (`{end}`), which OpenAI refuses");
-        found.at_member(file, "file_url", message).warning().help(help);
+    let path = text_of(file, "file_url")
+        .and_then(|url| url.split(['?', '#']).next())
+        .map(str::to_lowercase);
+    if let Some(end) = SOUND_AND_VIDEO
+        .iter()
+        .find(|end| path.as_ref().is_some_and(|path| path.ends_with(*end)))
+    {
+        let message =
+            format!("this file looks like audio or video (`{end}`), which OpenAI refuses");
+        found
+            .at_member(file, "file_url", message)
+            .warning()
+            .help(help);
     }
 }
 
 /// Local servers fetch nothing.
 fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
-    let Some(holder) = part.get("image_url") else { return };
+    let Some(holder) = part.get("image_url") else {
+        return;
+    };
     let (url, object) = match holder {
         Value::String(url) => (url.as_str(), None),
         object => (text_of(object, "url").unwrap_or_default(), Some(object)),
     };
-    let (server, help) = (subject.server.name(), "send it as `data:image/png;base64,…`");
+    let (server, help) = (
+        subject.server.name(),
+        "send it as `data:image/png;base64,…`",
+    );
     let message = if is_web(url) {
         format!("{server} fetches no images")
     } else if subject.server == Server::LmStudio && url.starts_with("data:image/webp") {
@@ -195,7 +270,9 @@ fn local_image<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value
 
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>, part: &'b Value) {
     if subject.server == Server::LlamaCpp && text_of(part, "type") == Some("input_file") {
-        found.at(part, "llama.cpp takes no files").help("send text, or an image");
+        found
+            .at(part, "llama.cpp takes no files")
+            .help("send text, or an image");
     } else if subject.server == Server::OpenAi && text_of(part, "type") == Some("input_file") {
         openai_file(found, part);
     }
@@ -222,26 +299,49 @@ const GEMINI_TYPES: [&str; 13] = [
 ];
 
 fn google<'b>(found: &mut Found<'b>, part: &'b Value) {
-    let Some(data) = part.get("inlineData").or_else(|| part.get("inline_data")) else { return };
-    let name = if data.get("mime_type").is_some() { "mime_type" } else { "mimeType" };
-    let Some(media_type) = text_of(data, name) else { return };
-    if !GEMINI_TYPES.iter().any(|known| media_type.starts_with(known)) {
-        let message = format!("Gemini does not take `{}` as inline data", crate::text::cut(media_type, 60));
+    let Some(data) = part.get("inlineData").or_else(|| part.get("inline_data")) else {
+        return;
+    };
+    let name = if data.get("mime_type").is_some() {
+        "mime_type"
+    } else {
+        "mimeType"
+    };
+    let Some(media_type) = text_of(data, name) else {
+        return;
+    };
+    if !GEMINI_TYPES
+        .iter()
+        .any(|known| media_type.starts_with(known))
+    {
+        let message = format!(
+            "Gemini does not take `{}` as inline data",
+            crate::text::cut(media_type, 60)
+        );
         let help = match media_type {
             "image/jpg" => "the name is `image/jpeg`",
             _ => "images are PNG, JPEG, WebP, HEIC or HEIF; documents PDF or text",
         };
         found.at_member(data, name, message).help(help);
-    } else if let Some(real) =
-        text_of(data, "data").and_then(media_type::media_type).filter(|real| is_other(media_type, real))
+    } else if let Some(real) = text_of(data, "data")
+        .and_then(media_type::media_type)
+        .filter(|real| is_other(media_type, real))
     {
         mismatch(found, data, name, real);
     }
 }
 
 fn anthropic<'b>(found: &mut Found<'b>, block: &'b Value) {
-    let Some(source) = block.get("source").filter(|source| text_of(source, "type") == Some("base64")) else { return };
-    let (Some(media_type), Some(data)) = (text_of(source, "media_type"), text_of(source, "data")) else { return };
+    let Some(source) = block
+        .get("source")
+        .filter(|source| text_of(source, "type") == Some("base64"))
+    else {
+        return;
+    };
+    let (Some(media_type), Some(data)) = (text_of(source, "media_type"), text_of(source, "data"))
+    else {
+        return;
+    };
     if let Some(real) = media_type::media_type(data).filter(|real| is_other(media_type, real)) {
         mismatch(found, source, "media_type", real);
     }
@@ -258,5 +358,7 @@ fn is_heif(name: &str) -> bool {
 
 fn mismatch<'b>(found: &mut Found<'b>, holder: &'b Value, name: &'static str, real: &str) {
     let message = format!("the bytes are of the type `{real}`");
-    found.at_member(holder, name, message).help(format!("write `{real}`, or send the picture that was meant"));
+    found.at_member(holder, name, message).help(format!(
+        "write `{real}`, or send the picture that was meant"
+    ));
 }

@@ -47,8 +47,12 @@ const SIGNATURES: [(usize, &[u8], &str); 23] = [
 pub(super) fn media_type(base64: &str) -> Option<&'static str> {
     let start = base64.get(..LOOKED_AT.min(base64.len() / 4 * 4))?;
     let bytes = LENIENT.decode(start).ok()?;
-    let known = SIGNATURES.iter().find(|(at, known, _)| begins(&bytes, *at, known));
-    known.map(|(_, _, media_type)| *media_type).or_else(|| is_text(&bytes).then_some("text/plain"))
+    let known = SIGNATURES
+        .iter()
+        .find(|(at, known, _)| begins(&bytes, *at, known));
+    known
+        .map(|(_, _, media_type)| *media_type)
+        .or_else(|| is_text(&bytes).then_some("text/plain"))
 }
 
 fn begins(bytes: &[u8], at: usize, known: &[u8]) -> bool {
@@ -61,7 +65,9 @@ const LEAST_TEXT: usize = 12;
 /// Returns `true` if bytes are printable ASCII. No format of images begins so.
 fn is_text(bytes: &[u8]) -> bool {
     bytes.len() >= LEAST_TEXT
-        && bytes.iter().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))
 }
 
 /// The media type and the Base64 of a `data:` URL.
@@ -97,8 +103,14 @@ mod tests {
 
     #[test]
     fn data_urls_are_taken_apart() {
-        assert_eq!(of_data_url("data:image/png;base64,AAAA"), Some(("image/png", "AAAA")));
-        assert_eq!(of_data_url("data:audio/mpeg;name=a.mp3;base64,AAAA"), Some(("audio/mpeg", "AAAA")));
+        assert_eq!(
+            of_data_url("data:image/png;base64,AAAA"),
+            Some(("image/png", "AAAA"))
+        );
+        assert_eq!(
+            of_data_url("data:audio/mpeg;name=a.mp3;base64,AAAA"),
+            Some(("audio/mpeg", "AAAA"))
+        );
         assert_eq!(of_data_url("data:text/plain,hello"), None);
         assert_eq!(of_data_url("https://example.org/a,b"), None);
     }

@@ -48,21 +48,32 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         in_results: of(Property::ResultImages, subject.facts),
         urls: of(Property::MediaUrls, subject.facts),
     };
-    if let Refused { images: None, audio: None, in_results: None, urls: None } = refused {
+    if let Refused {
+        images: None,
+        audio: None,
+        in_results: None,
+        urls: None,
+    } = refused
+    {
         return;
     }
     for (_, part) in subject.history().parts() {
         match part.kind {
             Kind::Media => media(subject, &refused, part.value, found),
-            Kind::Result(_) => images_of_result(subject.wire, part).for_each(|image| match refused.in_results {
-                Some(level) if refused.images.is_none() => {
-                    let note = found.at(image, format!("{} takes no images in results of tools", model(subject)));
-                    note.of_model()
-                        .level(level)
-                        .help("put them into a message of the user behind all results of the turn");
-                }
-                _ => media(subject, &refused, image, found),
-            }),
+            Kind::Result(_) => {
+                images_of_result(subject.wire, part).for_each(|image| match refused.in_results {
+                    Some(level) if refused.images.is_none() => {
+                        let note = found.at(
+                            image,
+                            format!("{} takes no images in results of tools", model(subject)),
+                        );
+                        note.of_model().level(level).help(
+                            "put them into a message of the user behind all results of the turn",
+                        );
+                    }
+                    _ => media(subject, &refused, image, found),
+                });
+            }
             _ => {}
         }
     }
@@ -80,10 +91,20 @@ fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &
             .help("leave it out, say in words what it shows, or choose a model that takes images");
     } else if let Some(level) = refused.audio.filter(|_| is_audio(subject.wire, part)) {
         let note = found.at(part, format!("{} takes no audio", model(subject)));
-        note.of_model().level(level).help("send a transcript, or choose a model that takes audio");
-    } else if let Some((level, address)) = refused.urls.and_then(|level| Some((level, address(subject.wire, part)?))) {
-        let note = found.at(address, format!("{} fetches nothing from the web", model(subject)));
-        note.of_model().level(level).help("send the bytes in Base64, or upload the file first");
+        note.of_model()
+            .level(level)
+            .help("send a transcript, or choose a model that takes audio");
+    } else if let Some((level, address)) = refused
+        .urls
+        .and_then(|level| Some((level, address(subject.wire, part)?)))
+    {
+        let note = found.at(
+            address,
+            format!("{} fetches nothing from the web", model(subject)),
+        );
+        note.of_model()
+            .level(level)
+            .help("send the bytes in Base64, or upload the file first");
     }
 }
 
@@ -95,33 +116,41 @@ fn model<'b>(subject: &Subject<'b>) -> std::borrow::Cow<'b, str> {
 fn images_of_result<'b>(wire: WireFormat, part: &Part<'b>) -> impl Iterator<Item = &'b Value> {
     let holder = match wire {
         WireFormat::GoogleGenerateContent => {
-            either(part.value, "functionResponse", "function_response").and_then(|response| response.get("parts"))
+            either(part.value, "functionResponse", "function_response")
+                .and_then(|response| response.get("parts"))
         }
         WireFormat::OpenAiResponses => part.value.get("output"),
         _ => part.value.get("content"),
     };
-    elements(holder).iter().filter(move |part| is_image(wire, part))
+    elements(holder)
+        .iter()
+        .filter(move |part| is_image(wire, part))
 }
 
 fn is_image(wire: WireFormat, part: &Value) -> bool {
     match wire {
         WireFormat::AnthropicMessages => is_type(part, "image"),
         WireFormat::OpenAiResponses => is_type(part, "input_image"),
-        WireFormat::GoogleGenerateContent => media_type(part).is_some_and(|known| known.starts_with("image/")),
+        WireFormat::GoogleGenerateContent => {
+            media_type(part).is_some_and(|known| known.starts_with("image/"))
+        }
         _ => is_type(part, "image_url"),
     }
 }
 
 fn is_audio(wire: WireFormat, part: &Value) -> bool {
     match wire {
-        WireFormat::GoogleGenerateContent => media_type(part).is_some_and(|known| known.starts_with("audio/")),
+        WireFormat::GoogleGenerateContent => {
+            media_type(part).is_some_and(|known| known.starts_with("audio/"))
+        }
         _ => is_type(part, "input_audio"),
     }
 }
 
 /// The media type that a part of Gemini's says.
 fn media_type(part: &Value) -> Option<&str> {
-    let holder = either(part, "inlineData", "inline_data").or_else(|| either(part, "fileData", "file_data"))?;
+    let holder = either(part, "inlineData", "inline_data")
+        .or_else(|| either(part, "fileData", "file_data"))?;
     either(holder, "mimeType", "mime_type")?.as_str()
 }
 
@@ -129,19 +158,37 @@ fn media_type(part: &Value) -> Option<&str> {
 fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
     let address = match wire {
         WireFormat::AnthropicMessages => part.get("source")?.get("url")?,
-        WireFormat::GoogleGenerateContent => either(either(part, "fileData", "file_data")?, "fileUri", "file_uri")
-            .filter(|uri| !is_known_to_google(uri))?,
+        WireFormat::GoogleGenerateContent => either(
+            either(part, "fileData", "file_data")?,
+            "fileUri",
+            "file_uri",
+        )
+        .filter(|uri| !is_known_to_google(uri))?,
         _ => {
             let image = part.get("image_url")?;
             image.get("url").unwrap_or(image)
         }
     };
-    address.as_str().is_some_and(|url| url.starts_with("http://") || url.starts_with("https://")).then_some(address)
+    address
+        .as_str()
+        .is_some_and(|url| url.starts_with("http://") || url.starts_with("https://"))
+        .then_some(address)
 }
 
-/// Returns `true` if an address is one of Google's own: a file that was uploaded, or a video of `YouTube`.
+/// Returns `true` if an address is one of Google's own: a file that was uploaded, or a video of
+/// `YouTube`.
 pub(super) fn is_known_to_google(uri: &Value) -> bool {
-    let own = ["generativelanguage.googleapis.com", "youtube.com", "youtu.be"];
-    let host = uri.as_str().and_then(|uri| uri.split("://").nth(1)).and_then(|rest| rest.split(['/', '?']).next());
-    host.is_some_and(|host| own.iter().any(|known| host == *known || host.ends_with(&format!(".{known}"))))
+    let own = [
+        "generativelanguage.googleapis.com",
+        "youtube.com",
+        "youtu.be",
+    ];
+    let host = uri
+        .as_str()
+        .and_then(|uri| uri.split("://").nth(1))
+        .and_then(|rest| rest.split(['/', '?']).next());
+    host.is_some_and(|host| {
+        own.iter()
+            .any(|known| host == *known || host.ends_with(&format!(".{known}")))
+    })
 }

@@ -1,4 +1,5 @@
-//! `protocol/model-parameter`: a member that the model refuses or ignores, or a value that it does not take.
+//! `protocol/model-parameter`: a member that the model refuses or ignores, or a value that it does
+//! not take.
 
 use serde_json::Value;
 
@@ -43,7 +44,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             Demand::Absent { values, .. } if values.is_empty() => note.about(About::Presence),
             Demand::Absent { .. } | Demand::Value { .. } => note.about(About::Form),
         };
-        let note = if breach.family.of_server { note } else { note.of_model() };
+        let note = if breach.family.of_server {
+            note
+        } else {
+            note.of_model()
+        };
         note.level(breach.severity).help(help(&breach, &taken));
     }
 }
@@ -51,7 +56,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> String {
     let (fact, name) = (breach.fact, breach.place.name());
     let who = match breach.family.of_server {
-        true => breach.family.servers.first().map_or("this server", |server| &server.value),
+        true => breach
+            .family
+            .servers
+            .first()
+            .map_or("this server", |server| &server.value),
         false => model.unwrap_or("this model"),
     };
     let (who, when) = (cut(who, 60), condition(breach));
@@ -61,21 +70,39 @@ fn message(breach: &Breach<'_, '_>, taken: &Taken, model: Option<&str>) -> Strin
     let conditions = fact.conditions();
     let value = cut(&shown(breach.value), 60).into_owned();
     match &fact.demand {
-        Demand::Absent { values, .. } if values.is_empty() => format!("{who} refuses `{name}`{conditions}{when}"),
-        Demand::Absent { .. } => format!("`{name}` is {value}, which {who} refuses{conditions}{when}"),
-        Demand::Value { .. } => format!("`{name}` is {value}, and {who} takes {}{conditions}{when}", taken.told()),
+        Demand::Absent { values, .. } if values.is_empty() => {
+            format!("{who} refuses `{name}`{conditions}{when}")
+        }
+        Demand::Absent { .. } => {
+            format!("`{name}` is {value}, which {who} refuses{conditions}{when}")
+        }
+        Demand::Value { .. } => format!(
+            "`{name}` is {value}, and {who} takes {}{conditions}{when}",
+            taken.told()
+        ),
     }
 }
 
 /// The version of the API from which on it is so, or the beta feature without which.
 fn condition(breach: &Breach<'_, '_>) -> String {
-    let version = breach.family.from_version.as_ref().map(|from| format!(" from `anthropic-version` {from} on"));
-    let beta = breach.family.without_beta.as_ref().map(|beta| format!(" without the beta header `{beta}`"));
+    let version = breach
+        .family
+        .from_version
+        .as_ref()
+        .map(|from| format!(" from `anthropic-version` {from} on"));
+    let beta = breach
+        .family
+        .without_beta
+        .as_ref()
+        .map(|beta| format!(" without the beta header `{beta}`"));
     let conditions: Vec<String> = version.into_iter().chain(beta).collect();
     match (conditions.is_empty(), breach.is_conditional) {
         (true, _) => String::new(),
         (false, false) => conditions.concat(),
-        (false, true) => format!("{} (the headers of this request are not known)", conditions.concat()),
+        (false, true) => format!(
+            "{} (the headers of this request are not known)",
+            conditions.concat()
+        ),
     }
 }
 
@@ -84,8 +111,14 @@ fn help(breach: &Breach<'_, '_>, taken: &Taken) -> String {
         return help.to_string();
     }
     match &breach.fact.demand {
-        Demand::Absent { instead: Some(other), .. } => format!("write `{other}` for it"),
-        Demand::Absent { instead: None, values } if values.is_empty() => "leave it out".to_owned(),
+        Demand::Absent {
+            instead: Some(other),
+            ..
+        } => format!("write `{other}` for it"),
+        Demand::Absent {
+            instead: None,
+            values,
+        } if values.is_empty() => "leave it out".to_owned(),
         Demand::Absent { .. } => "leave it out, or write another value".to_owned(),
         Demand::Value { .. } if taken.is_nothing() => "leave it out".to_owned(),
         Demand::Value { one_of, .. } if one_of.is_empty() => format!("write {}", taken.told()),

@@ -1,4 +1,5 @@
-//! `protocol/model-prefill`: the last turn is the assistant's, and the model takes no beginning of its answer.
+//! `protocol/model-prefill`: the last turn is the assistant's, and the model takes no beginning of
+//! its answer.
 
 use serde_json::Value;
 
@@ -27,18 +28,32 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some(severity) = subject.facts.refuses(Property::Prefill) else { return };
-    let messages = member_of(subject.wire).and_then(|name| subject.member(name)).and_then(Value::as_array);
-    let Some(last) = messages.and_then(|messages| messages.last()) else { return };
-    let is_assistant = last.get("role").is_some_and(|role| role == "assistant" || role == "model");
-    // A turn that the server paused goes on from its own tools; a summary is asked for behind any turn.
+    let Some(severity) = subject.facts.refuses(Property::Prefill) else {
+        return;
+    };
+    let messages = member_of(subject.wire)
+        .and_then(|name| subject.member(name))
+        .and_then(Value::as_array);
+    let Some(last) = messages.and_then(|messages| messages.last()) else {
+        return;
+    };
+    let is_assistant = last
+        .get("role")
+        .is_some_and(|role| role == "assistant" || role == "model");
+    // A turn that the server paused goes on from its own tools; a summary is asked for behind any
+    // turn.
     let goes_on = is_paused(last) || last.get("prefix") == Some(&Value::Bool(true));
     if !is_assistant || goes_on || subject.member("compaction").is_some() {
         return;
     }
     let model = cut(subject.model.unwrap_or("this model"), 60);
-    let note = found.at(last, format!("the last turn is the assistant's, and {model} does not go on with it"));
-    note.of_model().level(severity).help("end with the user's turn; ask for the form of the answer there");
+    let note = found.at(
+        last,
+        format!("the last turn is the assistant's, and {model} does not go on with it"),
+    );
+    note.of_model()
+        .level(severity)
+        .help("end with the user's turn; ask for the form of the answer there");
 }
 
 /// Returns `true` if a turn holds calls of tools that the server runs.
@@ -46,5 +61,7 @@ fn is_paused(message: &Value) -> bool {
     elements(message.get("content"))
         .iter()
         .filter_map(|block| block.get("type")?.as_str())
-        .any(|kind| kind == "server_tool_use" || kind == "mcp_tool_use" || kind.ends_with("_tool_result"))
+        .any(|kind| {
+            kind == "server_tool_use" || kind == "mcp_tool_use" || kind.ends_with("_tool_result")
+        })
 }

@@ -42,24 +42,42 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         (result.id.is_some() || !has_ids(subject.wire)) && !answers_other_item(subject, result.id)
     };
     let pairs = Pairs::of(subject.history(), answers);
-    for stray in pairs.strays.iter().filter(|stray| !stray.is_second && is_told(&stray.result)) {
+    for stray in pairs
+        .strays
+        .iter()
+        .filter(|stray| !stray.is_second && is_told(&stray.result))
+    {
         let note = found.at(stray.value, message(&stray.result));
-        let note = if is_refused(subject) { note } else { note.warning() };
-        note.help("keep the message that calls the tool whenever its result is kept, with the same id");
+        let note = if is_refused(subject) {
+            note
+        } else {
+            note.warning()
+        };
+        note.help(
+            "keep the message that calls the tool whenever its result is kept, with the same id",
+        );
     }
 }
 
-/// Results of tools that the server runs: each stands behind its call, which is in the same message or, if the turn paused, in one before.
+/// Results of tools that the server runs: each stands behind its call, which is in the same message
+/// or, if the turn paused, in one before.
 fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let mut calls: Vec<&str> = Vec::new();
     for (_, part) in subject.history().parts() {
         match part.kind {
-            Kind::Other("server_tool_use" | "mcp_tool_use") => calls.extend(text_of(part.value, "id")),
+            Kind::Other("server_tool_use" | "mcp_tool_use") => {
+                calls.extend(text_of(part.value, "id"));
+            }
             Kind::Other(kind) if kind.ends_with("_tool_result") => {
                 let stray = text_of(part.value, "tool_use_id").filter(|id| !calls.contains(id));
                 if let Some(id) = stray {
-                    let message = format!("the result of `{}` has no `server_tool_use` before it", cut(id, 60));
-                    found.at(part.value, message).help("send the call back before its result, or leave both out");
+                    let message = format!(
+                        "the result of `{}` has no `server_tool_use` before it",
+                        cut(id, 60)
+                    );
+                    found
+                        .at(part.value, message)
+                        .help("send the call back before its result, or leave both out");
                 }
             }
             _ => {}
@@ -67,11 +85,15 @@ fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if an item of another kind has the id: the Responses API takes a `function_call_output` for a `tool_search_call`, too.
+/// Returns `true` if an item of another kind has the id: the Responses API takes a
+/// `function_call_output` for a `tool_search_call`, too.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
     subject.wire == WireFormat::OpenAiResponses
         && id.is_some()
-        && subject.history().parts().any(|(_, part)| is_other_with_id(part, id))
+        && subject
+            .history()
+            .parts()
+            .any(|(_, part)| is_other_with_id(part, id))
 }
 
 fn is_other_with_id(part: &Part<'_>, id: Option<&str>) -> bool {

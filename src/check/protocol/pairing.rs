@@ -1,4 +1,5 @@
-//! Which result answers which call, by wire format and server: what the rules about calls and results share.
+//! Which result answers which call, by wire format and server: what the rules about calls and
+//! results share.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,8 @@ use super::super::history::{Call, Entry, History, Outcome, Role};
 use super::super::subject::Subject;
 use crate::provider::{Server, WireFormat};
 
-/// How many calls of one id or name a result is compared with, from the newest: more than a conversation has.
+/// How many calls of one id or name a result is compared with, from the newest: more than a
+/// conversation has.
 const MOST_CANDIDATES: usize = 32;
 
 /// Where a server looks for the results of an entry's calls.
@@ -27,9 +29,10 @@ pub(super) enum Answers {
 }
 
 impl Answers {
-    /// Anthropic: the next message. Chat Completions and Mistral: tool messages before anything else. Responses: by `call_id`;
-    /// but `DeepSeek` makes messages of the items, and a call begins a new one behind anything but a call. Gemini: the next
-    /// content. Ollama renders whatever comes.
+    /// Anthropic: the next message. Chat Completions and Mistral: tool messages before anything
+    /// else. Responses: by `call_id`; but `DeepSeek` makes messages of the items, and a call begins
+    /// a new one behind anything but a call. Gemini: the next content. Ollama renders whatever
+    /// comes.
     pub(super) fn of(subject: &Subject<'_>) -> Answers {
         match (subject.wire, subject.server) {
             (WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent, _) => Answers::Next,
@@ -46,12 +49,19 @@ impl Answers {
         }
     }
 
-    /// The first entry behind an entry's calls: Anthropic and Gemini put together what one side says in a row.
+    /// The first entry behind an entry's calls: Anthropic and Gemini put together what one side
+    /// says in a row.
     pub(super) fn start(self, entries: &[Entry<'_>], at: usize) -> usize {
         let later = entries.get(at + 1..).unwrap_or_default();
         let same_turn = match self {
-            Answers::Next => later.iter().take_while(|entry| entry.role == Role::Assistant).count(),
-            Answers::BehindCalls => later.iter().take_while(|entry| is_call_or_thinking(entry)).count(),
+            Answers::Next => later
+                .iter()
+                .take_while(|entry| entry.role == Role::Assistant)
+                .count(),
+            Answers::BehindCalls => later
+                .iter()
+                .take_while(|entry| is_call_or_thinking(entry))
+                .count(),
             Answers::Following | Answers::Later | Answers::Anywhere => 0,
         };
         at + 1 + same_turn
@@ -63,9 +73,10 @@ impl Answers {
         let later = entries.get(start..).unwrap_or_default();
         let reach = match self {
             Answers::Next => later.len().min(1),
-            Answers::Following | Answers::BehindCalls => {
-                later.iter().take_while(|entry| entry.role == Role::Tool).count()
-            }
+            Answers::Following | Answers::BehindCalls => later
+                .iter()
+                .take_while(|entry| entry.role == Role::Tool)
+                .count(),
             Answers::Later | Answers::Anywhere => later.len(),
         };
         start + reach
@@ -122,7 +133,10 @@ impl MatchedCall<'_> {
 impl<'b> Pairs<'b> {
     /// Puts calls and results together: by id, and in formats without ids by name and order.
     pub(super) fn of(history: &History<'b>, answers: Answers) -> Pairs<'b> {
-        let mut pairs = Pairs { calls: Vec::new(), strays: Vec::new() };
+        let mut pairs = Pairs {
+            calls: Vec::new(),
+            strays: Vec::new(),
+        };
         let mut index = Index::default();
         let mut turn = Turn::default();
         for (at, part) in history.parts() {
@@ -131,7 +145,12 @@ impl<'b> Pairs<'b> {
                     turn = Turn::of(answers, &history.entries, at);
                 }
                 index.add(&call, pairs.calls.len());
-                pairs.calls.push(MatchedCall { entry: at, value: part.value, call, answer: None });
+                pairs.calls.push(MatchedCall {
+                    entry: at,
+                    value: part.value,
+                    call,
+                    answer: None,
+                });
             } else if let Some(result) = part.outcome() {
                 pairs.answer(at, part.value, result, &index, |call| match answers {
                     Answers::Later | Answers::Anywhere => true,
@@ -156,14 +175,23 @@ impl<'b> Pairs<'b> {
         let calls = &mut self.calls;
         let open = |calls: &[MatchedCall<'_>], index: &usize| calls[*index].answer.is_none();
         // Calls of one name are answered in their order.
-        let in_place = candidates.iter().rev().find(|index| open(calls, index) && is_in_reach(&calls[**index]));
+        let in_place = candidates
+            .iter()
+            .rev()
+            .find(|index| open(calls, index) && is_in_reach(&calls[**index]));
         let late = candidates.iter().find(|index| open(calls, index));
         match (in_place, late) {
             (Some(index), _) => calls[*index].answer = Some((at, true)),
             (None, Some(index)) => calls[*index].answer = Some((at, false)),
             (None, None) => {
-                let is_second = candidates.iter().any(|index| result.id.is_some() || is_in_reach(&calls[*index]));
-                self.strays.push(Stray { value, result, is_second });
+                let is_second = candidates
+                    .iter()
+                    .any(|index| result.id.is_some() || is_in_reach(&calls[*index]));
+                self.strays.push(Stray {
+                    value,
+                    result,
+                    is_second,
+                });
             }
         }
     }
@@ -183,13 +211,21 @@ struct Turn {
 impl Turn {
     /// The turn that begins with an entry.
     fn of(answers: Answers, entries: &[Entry<'_>], first: usize) -> Turn {
-        Turn { first, start: answers.start(entries, first), end: answers.end(entries, first) }
+        Turn {
+            first,
+            start: answers.start(entries, first),
+            end: answers.end(entries, first),
+        }
     }
 }
 
 /// Returns `true` if an item is a call, or the reasoning before one.
 fn is_call_or_thinking(entry: &Entry<'_>) -> bool {
-    entry.role == Role::Assistant && entry.parts.iter().all(|part| part.call().is_some() || part.is_thinking())
+    entry.role == Role::Assistant
+        && entry
+            .parts
+            .iter()
+            .all(|part| part.call().is_some() || part.is_thinking())
 }
 
 /// Calls by what results name.
@@ -225,18 +261,29 @@ impl<'b> Index<'b> {
 }
 
 fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
-    indices.into_iter().flatten().rev().take(MOST_CANDIDATES).copied().collect()
+    indices
+        .into_iter()
+        .flatten()
+        .rev()
+        .take(MOST_CANDIDATES)
+        .copied()
+        .collect()
 }
 
-/// Returns `true` if calls and results of a format have ids: one that lacks it is told by the schema.
+/// Returns `true` if calls and results of a format have ids: one that lacks it is told by the
+/// schema.
 pub(super) fn has_ids(wire: WireFormat) -> bool {
     matches!(
         wire,
-        WireFormat::AnthropicMessages | WireFormat::OpenAiChat | WireFormat::OpenAiResponses | WireFormat::MistralChat
+        WireFormat::AnthropicMessages
+            | WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::MistralChat
     )
 }
 
-/// Returns `true` if the server refuses what does not pair. Local servers and unknown ones render it, and the model has to cope.
+/// Returns `true` if the server refuses what does not pair. Local servers and unknown ones render
+/// it, and the model has to cope.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
     match subject.server {
         Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown => {

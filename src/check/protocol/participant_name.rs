@@ -22,21 +22,40 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     // OpenAI does not read the name of a result.
-    for entry in subject.history().entries.iter().filter(|entry| entry.role != Role::Tool) {
-        let Some(name) = text_of(entry.value, "name") else { continue };
+    for entry in subject
+        .history()
+        .entries
+        .iter()
+        .filter(|entry| entry.role != Role::Tool)
+    {
+        let Some(name) = text_of(entry.value, "name") else {
+            continue;
+        };
         let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        let Some(odd) = name.chars().find(|c| !is_plain(c)) else { continue };
-        let refused = name.chars().find(|c| c.is_whitespace() || "<|\\/>".contains(*c));
+        let Some(odd) = name.chars().find(|c| !is_plain(c)) else {
+            continue;
+        };
+        let refused = name
+            .chars()
+            .find(|c| c.is_whitespace() || "<|\\/>".contains(*c));
         let message = match refused {
             Some(wrong) => format!("a name cannot hold {}", shown(wrong)),
             None => format!("some reports say that a name cannot hold {}", shown(odd)),
         };
         let note = found.at_member(entry.value, "name", message);
-        let note = if refused.is_some() { note } else { note.warning() };
+        let note = if refused.is_some() {
+            note
+        } else {
+            note.warning()
+        };
         note.help("write letters, digits, `_` and `-`");
     }
 }
 
 fn shown(wrong: char) -> String {
-    if wrong.is_whitespace() { "white space".to_owned() } else { format!("`{wrong}`") }
+    if wrong.is_whitespace() {
+        "white space".to_owned()
+    } else {
+        format!("`{wrong}`")
+    }
 }

@@ -34,7 +34,9 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let [before @ .., last] = elements(subject.member("messages")) else { return };
+    let [before @ .., last] = elements(subject.member("messages")) else {
+        return;
+    };
     match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, last, found),
         (WireFormat::MistralChat, _) => mistral(before, last, found),
@@ -57,15 +59,25 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
         return;
     }
     let content = last.get("content");
-    let end = elements(content).last().map_or(content, |block| block.get("text"));
+    let end = elements(content)
+        .last()
+        .map_or(content, |block| block.get("text"));
     if let Some(value) = end
-        && value.as_str().is_some_and(|text| text.ends_with(char::is_whitespace) && !text.trim().is_empty())
+        && value
+            .as_str()
+            .is_some_and(|text| text.ends_with(char::is_whitespace) && !text.trim().is_empty())
     {
         found
-            .at(value, "the text of the last assistant message ends with white space")
+            .at(
+                value,
+                "the text of the last assistant message ends with white space",
+            )
             .help("trim the text at its end");
     }
-    let is_thinking = subject.member("thinking").and_then(|thinking| thinking.get("type")) == Some(&"enabled".into());
+    let is_thinking = subject
+        .member("thinking")
+        .and_then(|thinking| thinking.get("type"))
+        == Some(&"enabled".into());
     let kinds: Vec<String> = elements(content).iter().map(kind).collect();
     let begins_with_thinking = kinds.first().is_some_and(|kind| kind.ends_with("thinking"));
     if is_thinking && !begins_with_thinking && !kinds.iter().any(|kind| kind == "tool_use") {
@@ -76,18 +88,28 @@ fn anthropic<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) 
 }
 
 fn kind(block: &Value) -> String {
-    block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned()
+    block
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
-    for message in before.iter().filter(|message| is_true(message.get("prefix"))) {
+    for message in before
+        .iter()
+        .filter(|message| is_true(message.get("prefix")))
+    {
         let note = found.at_member(message, "prefix", "only the last message can be a prefix");
         note.help("leave out `prefix` in all messages but the last");
     }
     let is_alone = before.is_empty();
     let has_calls = !elements(last.get("tool_calls")).is_empty();
     if is_assistant(last) && !is_true(last.get("prefix")) && !has_calls && !is_alone {
-        let note = found.at(last, "the last message is the assistant's, and does not say that it is a prefix");
+        let note = found.at(
+            last,
+            "the last message is the assistant's, and does not say that it is a prefix",
+        );
         note.help("end with a message of the user or of a tool, or write `\"prefix\": true`");
     }
 }
@@ -99,23 +121,37 @@ fn deepseek<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     if !is_assistant(last) || is_true(last.get("prefix")) || has_calls || is_told {
         return;
     }
-    let note =
-        found.at(last, "the last message is the assistant's: without `prefix`, the model does not go on from it");
-    note.warning().help("end with a message of the user, or write `\"prefix\": true` and use the beta endpoint");
+    let note = found.at(
+        last,
+        "the last message is the assistant's: without `prefix`, the model does not go on from it",
+    );
+    note.warning().help(
+        "end with a message of the user, or write `\"prefix\": true` and use the beta endpoint",
+    );
 }
 
 fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     if !is_assistant(last) {
         return;
     }
-    if let Some(calls) = last.get("tool_calls").filter(|calls| !elements(Some(*calls)).is_empty()) {
-        let note =
-            found.at(calls, "the last message is the assistant's and holds calls: the server cannot go on from it");
+    if let Some(calls) = last
+        .get("tool_calls")
+        .filter(|calls| !elements(Some(*calls)).is_empty())
+    {
+        let note = found.at(
+            calls,
+            "the last message is the assistant's and holds calls: the server cannot go on from it",
+        );
         note.help("render the results of the calls behind it");
     }
-    let thinks = subject.member("chat_template_kwargs").and_then(|arguments| arguments.get("enable_thinking"));
+    let thinks = subject
+        .member("chat_template_kwargs")
+        .and_then(|arguments| arguments.get("enable_thinking"));
     if is_true(thinks) {
-        let note = found.at(last, "the last message is the assistant's, which excludes `enable_thinking`");
+        let note = found.at(
+            last,
+            "the last message is the assistant's, which excludes `enable_thinking`",
+        );
         note.help("end with a message of the user, or turn thinking off");
     }
 }

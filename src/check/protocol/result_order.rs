@@ -32,7 +32,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let entries = &subject.history().entries;
-    for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.role != Role::Assistant) {
+    for (at, entry) in entries
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| entry.role != Role::Assistant)
+    {
         match is_anthropic {
             true => before_results(subject, entry, found),
             false => after_responses(subject, entry, at + 1 == entries.len(), found),
@@ -41,17 +45,55 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn before_results<'b>(subject: &Subject<'b>, entry: &Entry<'b>, found: &mut Found<'b>) {
-    let Some(last) = entry.parts.iter().rposition(|part| part.outcome().is_some()) else { return };
-    let Some(early) = entry.parts[..last].iter().find(|part| part.outcome().is_none()) else { return };
-    let note = found.at(early.value, "this stands before a `tool_result` of the same message");
-    let note = if subject.server == Server::Anthropic { note } else { note.warning() };
+    let Some(last) = entry
+        .parts
+        .iter()
+        .rposition(|part| part.outcome().is_some())
+    else {
+        return;
+    };
+    let Some(early) = entry.parts[..last]
+        .iter()
+        .find(|part| part.outcome().is_none())
+    else {
+        return;
+    };
+    let note = found.at(
+        early.value,
+        "this stands before a `tool_result` of the same message",
+    );
+    let note = if subject.server == Server::Anthropic {
+        note
+    } else {
+        note.warning()
+    };
     note.help("put all results first, and what else there is after them");
 }
 
-fn after_responses<'b>(subject: &Subject<'b>, entry: &Entry<'b>, is_last: bool, found: &mut Found<'b>) {
-    let Some(last) = entry.parts.iter().rposition(|part| part.outcome().is_some()) else { return };
-    let Some(late) = entry.parts.get(last + 1) else { return };
-    let refused = subject.facts.refuses(Property::MixedResults).filter(|_| is_last);
-    let note = found.at(late.value, "this stands behind the function responses of the same content");
-    note.level(refused.unwrap_or(Severity::Warning)).help("put it into a content of its own behind the responses");
+fn after_responses<'b>(
+    subject: &Subject<'b>,
+    entry: &Entry<'b>,
+    is_last: bool,
+    found: &mut Found<'b>,
+) {
+    let Some(last) = entry
+        .parts
+        .iter()
+        .rposition(|part| part.outcome().is_some())
+    else {
+        return;
+    };
+    let Some(late) = entry.parts.get(last + 1) else {
+        return;
+    };
+    let refused = subject
+        .facts
+        .refuses(Property::MixedResults)
+        .filter(|_| is_last);
+    let note = found.at(
+        late.value,
+        "this stands behind the function responses of the same content",
+    );
+    note.level(refused.unwrap_or(Severity::Warning))
+        .help("put it into a content of its own behind the responses");
 }

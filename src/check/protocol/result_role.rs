@@ -23,15 +23,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let entries = &subject.history().entries;
-    for entry in entries.iter().filter(|entry| entry.parts.iter().any(|part| part.outcome().is_some())) {
+    for entry in entries
+        .iter()
+        .filter(|entry| entry.parts.iter().any(|part| part.outcome().is_some()))
+    {
         if entry.role == Role::Assistant {
-            let response =
-                entry.parts.iter().find(|part| part.outcome().is_some()).map_or(entry.value, |part| part.value);
+            let response = entry
+                .parts
+                .iter()
+                .find(|part| part.outcome().is_some())
+                .map_or(entry.value, |part| part.value);
             let note = found.at(response, "function responses stand under the role `model`");
             note.help("write `\"role\": \"user\"`");
         } else if entry.value.get("role").is_none() && entries.len() > 1 {
-            let note =
-                found.at(entry.value, "a content with function responses has no role; reports say that it is refused");
+            let note = found.at(
+                entry.value,
+                "a content with function responses has no role; reports say that it is refused",
+            );
             note.warning().help("write `\"role\": \"user\"`");
         }
     }

@@ -17,16 +17,30 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_mistral = matches!(subject.wire, WireFormat::MistralChat | WireFormat::MistralFim);
+    let is_mistral = matches!(
+        subject.wire,
+        WireFormat::MistralChat | WireFormat::MistralFim
+    );
     if !is_mistral && subject.server != Server::Mistral {
         return;
     }
-    let is_greedy = subject.member("temperature").is_some_and(|temperature| is(temperature, 0.0));
-    let Some(top_p) = subject.member("top_p").filter(|top_p| is_greedy && !is(top_p, 1.0)) else { return };
+    let is_greedy = subject
+        .member("temperature")
+        .is_some_and(|temperature| is(temperature, 0.0));
+    let Some(top_p) = subject
+        .member("top_p")
+        .filter(|top_p| is_greedy && !is(top_p, 1.0))
+    else {
+        return;
+    };
     let message = format!("`top_p` is {top_p}, and must be 1 while `temperature` is 0");
-    found.at(top_p, message).help("leave `top_p` out, or raise `temperature`");
+    found
+        .at(top_p, message)
+        .help("leave `top_p` out, or raise `temperature`");
 }
 
 fn is(value: &Value, number: f64) -> bool {
-    value.as_f64().is_some_and(|found| (found - number).abs() < f64::EPSILON)
+    value
+        .as_f64()
+        .is_some_and(|found| (found - number).abs() < f64::EPSILON)
 }

@@ -38,40 +38,72 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let tools = tools(subject);
     let functions = tools.iter().filter(|tool| tool.is_function());
-    let of_tools = functions.flat_map(|tool| [tool.object.get("parameters"), tool.object.get("response")]);
+    let of_tools =
+        functions.flat_map(|tool| [tool.object.get("parameters"), tool.object.get("response")]);
     let config = subject.either("generationConfig", "generation_config");
-    let answer = config.and_then(|config| config.get("responseSchema").or_else(|| config.get("response_schema")));
+    let answer = config.and_then(|config| {
+        config
+            .get("responseSchema")
+            .or_else(|| config.get("response_schema"))
+    });
     for schema in of_tools.chain([answer]).flatten() {
-        let is_parameters =
-            tools.iter().any(|tool| tool.object.get("parameters").is_some_and(|it| std::ptr::eq(it, schema)));
-        visit(schema, &mut |inner| check_node(inner, is_parameters && std::ptr::eq(inner, schema), found));
+        let is_parameters = tools.iter().any(|tool| {
+            tool.object
+                .get("parameters")
+                .is_some_and(|it| std::ptr::eq(it, schema))
+        });
+        visit(schema, &mut |inner| {
+            check_node(inner, is_parameters && std::ptr::eq(inner, schema), found);
+        });
     }
 }
 
 /// Looks at one schema; `is_whole` says that it describes all parameters of a function.
 fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
     let (is_object, is_array) = (is_of_type(inner, "object"), is_of_type(inner, "array"));
-    let is_empty = inner.get("properties").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
+    let is_empty = inner
+        .get("properties")
+        .and_then(Value::as_object)
+        .is_none_or(serde_json::Map::is_empty);
     if !has("type", inner) && !has("anyOf", inner) {
-        found.at(inner, "this schema has no `type`").help("give every schema a `type`, or use `parametersJsonSchema`");
+        found
+            .at(inner, "this schema has no `type`")
+            .help("give every schema a `type`, or use `parametersJsonSchema`");
     }
     if is_array && !has("items", inner) {
-        found.at_member(inner, "items", "an array needs `items`").help("say what the array holds");
+        found
+            .at_member(inner, "items", "an array needs `items`")
+            .help("say what the array holds");
     }
     if is_object && is_empty {
         let what = match is_whole {
-            true => "reports disagree whether a function without parameters may have an object without properties",
+            true => {
+                "reports disagree whether a function without parameters may have an object without properties"
+            }
             false => "an object needs at least one property",
         };
         let note = found.at_member(inner, "properties", what);
         let note = if is_whole { note.warning() } else { note };
-        note.help("name its properties, leave out `parameters` altogether, or use `parametersJsonSchema`");
+        note.help(
+            "name its properties, leave out `parameters` altogether, or use `parametersJsonSchema`",
+        );
     }
-    for name in ["additionalProperties", "additional_properties"].into_iter().filter(|name| has(name, inner)) {
-        let note = found.at_member(inner, name, "reports say that the API does not know `additionalProperties`");
-        note.warning().help("leave it out, or use `parametersJsonSchema` or `responseJsonSchema`");
+    for name in ["additionalProperties", "additional_properties"]
+        .into_iter()
+        .filter(|name| has(name, inner))
+    {
+        let note = found.at_member(
+            inner,
+            name,
+            "reports say that the API does not know `additionalProperties`",
+        );
+        note.warning()
+            .help("leave it out, or use `parametersJsonSchema` or `responseJsonSchema`");
     }
-    for (name, belongs, kind) in [("properties", is_object, "objects"), ("items", is_array, "arrays")] {
+    for (name, belongs, kind) in [
+        ("properties", is_object, "objects"),
+        ("items", is_array, "arrays"),
+    ] {
         if has(name, inner) && has("type", inner) && !belongs {
             found
                 .at_member(inner, name, format!("`{name}` belongs to {kind} only"))
@@ -89,21 +121,38 @@ fn has(name: &str, inner: &Value) -> bool {
 fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let properties = inner.get("properties");
     for required in elements(inner.get("required")) {
-        let Some(name) = required.as_str() else { continue };
+        let Some(name) = required.as_str() else {
+            continue;
+        };
         if properties.is_none_or(|properties| properties.get(name).is_none()) {
-            let message = format!("`{}` is required, but is no property here", crate::text::cut(name, 60));
-            found.at(required, message).help("declare the property, or leave it out of `required`");
+            let message = format!(
+                "`{}` is required, but is no property here",
+                crate::text::cut(name, 60)
+            );
+            found
+                .at(required, message)
+                .help("declare the property, or leave it out of `required`");
         }
     }
 }
 
 fn check_values<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    if let Some(empty) = elements(inner.get("enum")).iter().find(|value| *value == "") {
-        found.at(empty, "a value of `enum` cannot be empty").help("leave it out, or write a word for it");
+    if let Some(empty) = elements(inner.get("enum"))
+        .iter()
+        .find(|value| *value == "")
+    {
+        found
+            .at(empty, "a value of `enum` cannot be empty")
+            .help("leave it out, or write a word for it");
     }
     let format = text(inner, "format").filter(|_| is_of_type(inner, "string"));
     if let Some(format) = format.filter(|format| !["enum", "date-time"].contains(format)) {
-        let message = format!("the format of a text is `enum` or `date-time`, not `{}`", crate::text::cut(format, 40));
-        found.at_member(inner, "format", message).help("leave it out and say it in the description");
+        let message = format!(
+            "the format of a text is `enum` or `date-time`, not `{}`",
+            crate::text::cut(format, 40)
+        );
+        found
+            .at_member(inner, "format", message)
+            .help("leave it out and say it in the description");
     }
 }

@@ -22,16 +22,26 @@ const ONE: [&str; 10] = [
 /// Members of a schema that hold a list of schemas.
 const LISTS: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
 /// Members of a schema that hold schemas by name.
-const MAPS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const MAPS: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
 
 /// Visits a schema and all schemas in it, outermost first.
 pub(super) fn visit<'b>(schema: &'b Value, see: &mut impl FnMut(&'b Value)) {
-    let Some(members) = schema.as_object() else { return };
+    let Some(members) = schema.as_object() else {
+        return;
+    };
     see(schema);
     for (name, value) in members {
         match (name.as_str(), value) {
             (name, Value::Object(_)) if ONE.contains(&name) => visit(value, see),
-            (name, Value::Object(named)) if MAPS.contains(&name) => named.values().for_each(|inner| visit(inner, see)),
+            (name, Value::Object(named)) if MAPS.contains(&name) => {
+                named.values().for_each(|inner| visit(inner, see));
+            }
             (name, Value::Array(list)) if LISTS.contains(&name) || name == "items" => {
                 list.iter().for_each(|inner| visit(inner, see));
             }
@@ -46,7 +56,9 @@ pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
     for (name, value) in schema.as_object().into_iter().flatten() {
         match (name.as_str(), value) {
             (name, Value::Object(named)) if MAPS.contains(&name) => found.extend(named.values()),
-            (name, Value::Array(list)) if LISTS.contains(&name) || name == "items" => found.extend(list),
+            (name, Value::Array(list)) if LISTS.contains(&name) || name == "items" => {
+                found.extend(list);
+            }
             (name, other) if ONE.contains(&name) => found.push(other),
             _ => {}
         }
@@ -64,7 +76,8 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// The schema of an answer that a body asks for, if its format holds the answer to it in every respect.
+/// The schema of an answer that a body asks for, if its format holds the answer to it in every
+/// respect.
 pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     let is_strict = |format: &&Value| format.get("strict") == Some(&Value::Bool(true));
     match subject.wire {
@@ -72,8 +85,15 @@ pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
             let format = subject.member("response_format")?.get("json_schema");
             format.filter(is_strict)?.get("schema")
         }
-        WireFormat::OpenAiResponses => subject.member("text")?.get("format").filter(is_strict)?.get("schema"),
-        WireFormat::AnthropicMessages => subject.member("output_config")?.get("format")?.get("schema"),
+        WireFormat::OpenAiResponses => subject
+            .member("text")?
+            .get("format")
+            .filter(is_strict)?
+            .get("schema"),
+        WireFormat::AnthropicMessages => subject
+            .member("output_config")?
+            .get("format")?
+            .get("schema"),
         _ => None,
     }
 }
@@ -81,6 +101,9 @@ pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
 /// The schemas of arguments and answers that a body wants strictly kept.
 pub(super) fn strict<'b>(subject: &Subject<'b>) -> Vec<&'b Value> {
     let tools = tools(subject);
-    let of_tools = tools.iter().filter(|tool| tool.is_strict()).filter_map(super::tools::DeclaredTool::schema);
+    let of_tools = tools
+        .iter()
+        .filter(|tool| tool.is_strict())
+        .filter_map(super::tools::DeclaredTool::schema);
     of_tools.chain(strict_format(subject)).collect()
 }

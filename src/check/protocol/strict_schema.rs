@@ -70,7 +70,9 @@ const ANTHROPIC_REFUSES: [&str; 12] = [
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_openai = match (subject.wire, subject.server) {
         (WireFormat::AnthropicMessages, Server::Anthropic) => false,
-        (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, Server::OpenAi | Server::Groq) => true,
+        (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, Server::OpenAi | Server::Groq) => {
+            true
+        }
         _ => return,
     };
     for schema in strict(subject) {
@@ -83,29 +85,53 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn check_root<'b>(schema: &'b Value, found: &mut Found<'b>) {
     if schema.get("anyOf").is_some() {
-        let note = found.at_member(schema, "anyOf", "the root of a strict schema cannot be `anyOf`");
+        let note = found.at_member(
+            schema,
+            "anyOf",
+            "the root of a strict schema cannot be `anyOf`",
+        );
         note.help("wrap the alternatives in an object with one property");
     } else if !is_of_type(schema, "object") && schema.get("$ref").is_none() {
-        let note = found.at_member(schema, "type", "the root of a strict schema must be an object");
+        let note = found.at_member(
+            schema,
+            "type",
+            "the root of a strict schema must be an object",
+        );
         note.help("wrap it in an object with one property");
     }
 }
 
 fn check_node<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
-    let Some(members) = inner.as_object() else { return };
+    let Some(members) = inner.as_object() else {
+        return;
+    };
     if is_of_type(inner, "object") || members.contains_key("properties") {
         check_object(inner, is_openai, found);
     }
-    let refused: &[&str] = if is_openai { &OPENAI_REFUSES } else { &ANTHROPIC_REFUSES };
-    for (name, value) in members.iter().filter(|(name, value)| is_refused(name, value, refused, is_openai)) {
+    let refused: &[&str] = if is_openai {
+        &OPENAI_REFUSES
+    } else {
+        &ANTHROPIC_REFUSES
+    };
+    for (name, value) in members
+        .iter()
+        .filter(|(name, value)| is_refused(name, value, refused, is_openai))
+    {
         let note = found.at(value, format!("strict schemas cannot hold `{name}`"));
         note.help("leave it out and say it in the description, or leave out `strict`");
     }
     for value in no_schemas(inner) {
-        let note = found.at(value, format!("a schema stands here, not {}", kind_of(value)));
+        let note = found.at(
+            value,
+            format!("a schema stands here, not {}", kind_of(value)),
+        );
         note.help("write an object: `{ \"type\": … }`");
     }
-    if is_openai && members.len() > 1 && members.contains_key("$ref") && !members.contains_key("$defs") {
+    if is_openai
+        && members.len() > 1
+        && members.contains_key("$ref")
+        && !members.contains_key("$defs")
+    {
         let note = found.at_member(inner, "$ref", "strict schemas hold nothing beside `$ref`");
         note.help("move what stands beside it into the schema that it refers to");
     }
@@ -127,10 +153,15 @@ fn check_object<'b>(inner: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
     let required = elements(inner.get("required"));
     let properties = inner.get("properties").and_then(Value::as_object);
-    let optional = properties.into_iter().flat_map(Map::keys).find(|name| !is_listed(name, required));
+    let optional = properties
+        .into_iter()
+        .flat_map(Map::keys)
+        .find(|name| !is_listed(name, required));
     if let Some(name) = optional.filter(|_| is_openai) {
-        let message =
-            format!("`required` of a strict schema lists all properties: `{}` is missing", crate::text::cut(name, 60));
+        let message = format!(
+            "`required` of a strict schema lists all properties: `{}` is missing",
+            crate::text::cut(name, 60)
+        );
         let note = found.at_member(inner, "required", message);
         note.help("list it; what may be absent is `null`: `\"type\": [\"string\", \"null\"]`");
     }

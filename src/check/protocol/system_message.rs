@@ -38,24 +38,37 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let refused = subject.facts.refuses(Property::SystemMessages);
     let entries = &subject.history().entries;
-    for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| is_instruction(entry)) {
+    for (at, entry) in entries
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| is_instruction(entry))
+    {
         if let Some(level) = refused {
-            let note = found.at_member(entry.value, "role", "this model takes no messages with the role `system`");
+            let note = found.at_member(
+                entry.value,
+                "role",
+                "this model takes no messages with the role `system`",
+            );
             note.of_model().level(level).help(HELP);
             continue;
         }
         match subject.server {
             Server::Anthropic => {
                 let before = at.checked_sub(1).map(|before| &entries[before]);
-                let Some((message, help)) = fault(before, entries.get(at + 1)) else { continue };
+                let Some((message, help)) = fault(before, entries.get(at + 1)) else {
+                    continue;
+                };
                 let is_disputed = before.is_some_and(|before| before.role == Role::System);
                 let note = found.at(entry.value, message);
                 let note = if is_disputed { note.warning() } else { note };
                 note.help(help);
             }
             Server::DeepSeek => {
-                let note =
-                    found.at_member(entry.value, "role", "this server knows the roles `user` and `assistant` only");
+                let note = found.at_member(
+                    entry.value,
+                    "role",
+                    "this server knows the roles `user` and `assistant` only",
+                );
                 note.help(HELP);
             }
             _ => {}
@@ -63,16 +76,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if a message gives instructions. Those that change settings or tools instead stand where they like.
+/// Returns `true` if a message gives instructions. Those that change settings or tools instead
+/// stand where they like.
 fn is_instruction(entry: &Entry<'_>) -> bool {
     let is_text = !entry.parts.is_empty() && entry.parts.iter().all(Part::is_text);
     entry.role == Role::System && is_text && entry.value.get("output_config").is_none()
 }
 
 /// Returns what is wrong with the neighbours of a system message, and what helps.
-fn fault(before: Option<&Entry<'_>>, after: Option<&Entry<'_>>) -> Option<(&'static str, &'static str)> {
+fn fault(
+    before: Option<&Entry<'_>>,
+    after: Option<&Entry<'_>>,
+) -> Option<(&'static str, &'static str)> {
     let Some(before) = before else {
-        return Some(("the first message is a system message", "put the prompt into the member `system`"));
+        return Some((
+            "the first message is a system message",
+            "put the prompt into the member `system`",
+        ));
     };
     match (before.role, after.map(|after| after.role)) {
         (Role::System, _) => Some((
@@ -81,9 +101,10 @@ fn fault(before: Option<&Entry<'_>>, after: Option<&Entry<'_>>) -> Option<(&'sta
         )),
         // Between a call and its result: told with the call.
         (Role::Assistant, _) if before.parts.iter().any(|part| part.call().is_some()) => None,
-        (Role::Assistant, _) if !ends_with_server_tool(before) => {
-            Some(("a system message follows an assistant message", "put it behind the next message of the user"))
-        }
+        (Role::Assistant, _) if !ends_with_server_tool(before) => Some((
+            "a system message follows an assistant message",
+            "put it behind the next message of the user",
+        )),
         (_, Some(Role::User)) => Some((
             "a system message is followed by a message of the user",
             "put it behind that message: it is the last one, or the assistant comes next",
@@ -93,6 +114,12 @@ fn fault(before: Option<&Entry<'_>>, after: Option<&Entry<'_>>) -> Option<(&'sta
 }
 
 fn ends_with_server_tool(entry: &Entry<'_>) -> bool {
-    let last = entry.parts.last().and_then(|part| part.value.get("type")).and_then(serde_json::Value::as_str);
-    last.is_some_and(|kind| kind != "tool_use" && (kind.ends_with("_tool_use") || kind.ends_with("_tool_result")))
+    let last = entry
+        .parts
+        .last()
+        .and_then(|part| part.value.get("type"))
+        .and_then(serde_json::Value::as_str);
+    last.is_some_and(|kind| {
+        kind != "tool_use" && (kind.ends_with("_tool_use") || kind.ends_with("_tool_result"))
+    })
 }

@@ -26,15 +26,24 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::AnthropicMessages {
         return;
     }
-    let thinking = subject.member("thinking").filter(|thinking| is_type(thinking, "enabled"));
-    let (Some(budget), Some(most)) = (thinking.and_then(|it| it.get("budget_tokens")), subject.member("max_tokens"))
-    else {
+    let thinking = subject
+        .member("thinking")
+        .filter(|thinking| is_type(thinking, "enabled"));
+    let (Some(budget), Some(most)) = (
+        thinking.and_then(|it| it.get("budget_tokens")),
+        subject.member("max_tokens"),
+    ) else {
         return;
     };
-    if !budget.as_f64().zip(most.as_f64()).is_some_and(|(budget, most)| budget >= most) {
+    if !budget
+        .as_f64()
+        .zip(most.as_f64())
+        .is_some_and(|(budget, most)| budget >= most)
+    {
         return;
     }
-    let message = format!("`budget_tokens` is {budget}, and must be less than `max_tokens`, which is {most}");
+    let message =
+        format!("`budget_tokens` is {budget}, and must be less than `max_tokens`, which is {most}");
     let note = found.at(budget, message);
     let has_tools = !elements(subject.member("tools")).is_empty();
     let note = if has_tools { note.warning() } else { note };

@@ -22,9 +22,13 @@ body_rule! {
     }
 }
 
-/// The values that are taken while the model thinks: from the least to the most, and in words. No `top_k` is.
-const TAKEN: [(&str, f64, f64, &str); 3] =
-    [("temperature", 1.0, 1.0, "1"), ("top_p", 0.95, 1.0, "0.95 to 1"), ("top_k", f64::INFINITY, 0.0, "none")];
+/// The values that are taken while the model thinks: from the least to the most, and in words. No
+/// `top_k` is.
+const TAKEN: [(&str, f64, f64, &str); 3] = [
+    ("temperature", 1.0, 1.0, "1"),
+    ("top_p", 0.95, 1.0, "0.95 to 1"),
+    ("top_k", f64::INFINITY, 0.0, "none"),
+];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.wire != WireFormat::AnthropicMessages {
@@ -38,16 +42,24 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     for (name, least, most, takes) in TAKEN {
         let Some(value) = subject
             .member(name)
-            .filter(|value| value.as_f64().is_some_and(|number| number < least || number > most))
+            .filter(|value| {
+                value
+                    .as_f64()
+                    .is_some_and(|number| number < least || number > most)
+            })
             .filter(|value| !is_refused(value, &refused))
         else {
             continue;
         };
         let message = format!("`{name}` is {value}, and with thinking on the API takes {takes}");
-        found.at(value, message).help("leave it out, or turn thinking off");
+        found
+            .at(value, message)
+            .help("leave it out, or turn thinking off");
     }
 }
 
 fn is_refused(value: &Value, refused: &[crate::check::families::Breach<'_, '_>]) -> bool {
-    refused.iter().any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))
+    refused
+        .iter()
+        .any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))
 }

@@ -42,18 +42,30 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let blocks = elements(subject.member("messages")).iter().flat_map(|message| elements(message.get("content")));
+    let blocks = elements(subject.member("messages"))
+        .iter()
+        .flat_map(|message| elements(message.get("content")));
     for block in blocks.filter(|block| is_type(block, "thinking")) {
         // That there is one, and that it is not empty, the schema says.
-        if block.get("signature").and_then(Value::as_str).is_some_and(is_foreign) {
-            let note = found.at_member(block, "signature", "the signature of this thinking is not one of Anthropic's");
-            note.help("send back blocks of thinking as the API gave them, and leave out those of others");
+        if block
+            .get("signature")
+            .and_then(Value::as_str)
+            .is_some_and(is_foreign)
+        {
+            let note = found.at_member(
+                block,
+                "signature",
+                "the signature of this thinking is not one of Anthropic's",
+            );
+            note.help(
+                "send back blocks of thinking as the API gave them, and leave out those of others",
+            );
         }
     }
 }
 
-/// Returns `true` if a signature cannot be Anthropic's, which are plain base64: what Gemini takes for none, and OpenAI's encrypted content, are
-/// not.
+/// Returns `true` if a signature cannot be Anthropic's, which are plain base64: what Gemini takes
+/// for none, and OpenAI's encrypted content, are not.
 fn is_foreign(signature: &str) -> bool {
     signature == SKIP || signature.starts_with("gAAAAA")
 }
@@ -63,13 +75,24 @@ const SKIP: &str = "skip_thought_signature_validator";
 
 fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let contents = elements(subject.member("contents"));
-    for part in contents.iter().flat_map(|content| elements(content.get("parts"))) {
-        let Some(name) = ["thoughtSignature", "thought_signature"].into_iter().find(|name| part.get(name).is_some())
+    for part in contents
+        .iter()
+        .flat_map(|content| elements(content.get("parts")))
+    {
+        let Some(name) = ["thoughtSignature", "thought_signature"]
+            .into_iter()
+            .find(|name| part.get(name).is_some())
         else {
             continue;
         };
-        if part.get(name).and_then(Value::as_str).is_some_and(|signature| !is_base64(signature)) {
-            found.at_member(part, name, "this signature is not base64").help("send it back as the API gave it");
+        if part
+            .get(name)
+            .and_then(Value::as_str)
+            .is_some_and(|signature| !is_base64(signature))
+        {
+            found
+                .at_member(part, name, "this signature is not base64")
+                .help("send it back as the API gave it");
         }
     }
     if let Some((true, severity)) = subject.facts.property(Property::SignedCalls) {
@@ -78,16 +101,31 @@ fn google<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// The first call of each model content in the current turn must carry its signature.
-fn unsigned_steps<'b>(subject: &Subject<'b>, contents: &'b [Value], severity: Severity, found: &mut Found<'b>) {
+fn unsigned_steps<'b>(
+    subject: &Subject<'b>,
+    contents: &'b [Value],
+    severity: Severity,
+    found: &mut Found<'b>,
+) {
     let start = contents
         .iter()
         .rposition(|content| {
-            !is_model(content) && elements(content.get("parts")).iter().any(|part| response(part).is_none())
+            !is_model(content)
+                && elements(content.get("parts"))
+                    .iter()
+                    .any(|part| response(part).is_none())
         })
         .unwrap_or(0);
     for content in contents[start..].iter().filter(|content| is_model(content)) {
-        let Some(first) = elements(content.get("parts")).iter().find(|part| call(part).is_some()) else { continue };
-        if either(first, "thoughtSignature", "thought_signature").is_some_and(|signature| signature != "") {
+        let Some(first) = elements(content.get("parts"))
+            .iter()
+            .find(|part| call(part).is_some())
+        else {
+            continue;
+        };
+        if either(first, "thoughtSignature", "thought_signature")
+            .is_some_and(|signature| signature != "")
+        {
             continue;
         }
         let model = cut(subject.model.unwrap_or("this model"), 60);
@@ -112,8 +150,12 @@ fn response(part: &Value) -> Option<&Value> {
     either(part, "functionResponse", "function_response")
 }
 
-/// Returns `true` if a text is base64 in either alphabet, as proto3 JSON reads bytes; `=` at the end may be missing.
+/// Returns `true` if a text is base64 in either alphabet, as proto3 JSON reads bytes; `=` at the
+/// end may be missing.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
-    digits.len() % 4 != 1 && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte))
+    digits.len() % 4 != 1
+        && digits
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte))
 }

@@ -55,12 +55,21 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let messages = elements(subject.member("messages"));
     for message in messages.iter().filter(|message| is_assistant(message)) {
-        if let Some(last) = elements(message.get("content")).last().filter(|block| is_thinking(block)) {
-            let note = found.at(last, "the last block of an assistant message cannot be thinking");
+        if let Some(last) = elements(message.get("content"))
+            .last()
+            .filter(|block| is_thinking(block))
+        {
+            let note = found.at(
+                last,
+                "the last block of an assistant message cannot be thinking",
+            );
             note.help("send the answer or call that followed it, or leave the thinking out");
         }
     }
-    if subject.member("thinking").is_some_and(|thinking| is_type(thinking, "enabled")) {
+    if subject
+        .member("thinking")
+        .is_some_and(|thinking| is_type(thinking, "enabled"))
+    {
         answered_turn(messages, found);
         late_thinking(messages, found);
     }
@@ -69,10 +78,16 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 /// Messages with thinking begin with it. That of the turn being answered has a finding of its own.
 fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let last = messages.iter().rposition(is_assistant);
-    for (at, message) in messages.iter().enumerate().filter(|(_, message)| is_assistant(message)) {
+    for (at, message) in messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| is_assistant(message))
+    {
         let blocks = elements(message.get("content"));
         let is_told = Some(at) == last && blocks.iter().any(|block| is_type(block, "tool_use"));
-        let first = blocks.first().filter(|block| !is_thinking(block) && !is_told);
+        let first = blocks
+            .first()
+            .filter(|block| !is_thinking(block) && !is_told);
         if let Some(first) = first.filter(|_| blocks.iter().any(is_thinking)) {
             let note = found.at(first, "a message with thinking must begin with it");
             note.help("keep the order in which the blocks came, and join no messages of the model");
@@ -86,14 +101,22 @@ fn answered_turn<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     if !is_assistant(turn) || !has(turn, "tool_use") || !has(answer, "tool_result") {
         return;
     }
-    if let Some(first) = elements(turn.get("content")).first().filter(|block| !is_thinking(block)) {
-        let note = found.at(first, "with thinking on, a turn whose calls are answered must start with its thinking");
+    if let Some(first) = elements(turn.get("content"))
+        .first()
+        .filter(|block| !is_thinking(block))
+    {
+        let note = found.at(
+            first,
+            "with thinking on, a turn whose calls are answered must start with its thinking",
+        );
         note.help("send back the thinking that came before the call; \"adaptive\" thinking, or none, does without");
     }
 }
 
 fn has(message: &Value, kind: &str) -> bool {
-    elements(message.get("content")).iter().any(|block| is_type(block, kind))
+    elements(message.get("content"))
+        .iter()
+        .any(|block| is_type(block, kind))
 }
 
 fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
@@ -104,20 +127,29 @@ fn responses<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             reasoning_item(item, items.get(at + 1), is_stored, found);
         } else if is_type(item, "function_call") && !is_stored {
             // Calls of one turn share the reasoning before them.
-            let before = items[..at].iter().rev().find(|other| !is_type(other, "function_call"));
+            let before = items[..at]
+                .iter()
+                .rev()
+                .find(|other| !is_type(other, "function_call"));
             if item.get("id").is_some() && !before.is_some_and(is_of_assistant) {
                 let note = found.at_member(
                     item,
                     "id",
                     "a call with an `id` goes without its reasoning, which some reports say is refused",
                 );
-                note.warning().help("leave `id` out, or send the reasoning item before it");
+                note.warning()
+                    .help("leave `id` out, or send the reasoning item before it");
             }
         }
     }
 }
 
-fn reasoning_item<'b>(item: &'b Value, next: Option<&'b Value>, is_stored: bool, found: &mut Found<'b>) {
+fn reasoning_item<'b>(
+    item: &'b Value,
+    next: Option<&'b Value>,
+    is_stored: bool,
+    found: &mut Found<'b>,
+) {
     if !next.is_some_and(is_of_assistant) {
         let note = found.at(item, "nothing that the model said follows this reasoning");
         note.help("send the message or call that came after it, or leave the reasoning out");
@@ -130,20 +162,29 @@ fn reasoning_item<'b>(item: &'b Value, next: Option<&'b Value>, is_stored: bool,
         lost_id(item, next, found);
     }
     if !elements(item.get("content")).is_empty() {
-        let note =
-            found.at_member(item, "content", "`content` of a reasoning item is reported as an unknown parameter");
-        note.warning().help("leave it out: `encrypted_content` holds it");
+        let note = found.at_member(
+            item,
+            "content",
+            "`content` of a reasoning item is reported as an unknown parameter",
+        );
+        note.warning()
+            .help("leave it out: `encrypted_content` holds it");
     }
 }
 
-/// The item behind reasoning with an id has its own, by which the server knows that they belong together.
+/// The item behind reasoning with an id has its own, by which the server knows that they belong
+/// together.
 fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {
         return;
     }
     let message = "this reasoning has an `id`, and the item that follows it lost its own: the server does not find it";
     let note = found.at(item, message);
-    let note = if is_assistant(next) { note } else { note.warning() };
+    let note = if is_assistant(next) {
+        note
+    } else {
+        note.warning()
+    };
     note.help("send both with their ids as they came, both without, or leave the reasoning out");
 }
 
@@ -162,8 +203,13 @@ fn is_of_assistant(item: &Value) -> bool {
 
 /// Calls without the reasoning that led to them, where the model wants it back.
 fn reasoned_calls<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some((level, likely)) = subject.facts.value(|family| family.reasoned_calls) else { return };
-    if subject.member("thinking").is_some_and(|thinking| !is_type(thinking, "enabled")) {
+    let Some((level, likely)) = subject.facts.value(|family| family.reasoned_calls) else {
+        return;
+    };
+    if subject
+        .member("thinking")
+        .is_some_and(|thinking| !is_type(thinking, "enabled"))
+    {
         return;
     }
     for message in elements(subject.member("messages")) {

@@ -44,8 +44,12 @@ fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let length = tool.name.map_or(0, |name| name.chars().count());
     // Names over 128 are told by the schema.
     if (GEMINI_NAME + 1..=128).contains(&length) {
-        let message = format!("the name has {length} characters; reports say that more than {GEMINI_NAME} are refused");
-        found.at_member(tool.object, "name", message).help(format!("use at most {GEMINI_NAME} characters"));
+        let message = format!(
+            "the name has {length} characters; reports say that more than {GEMINI_NAME} are refused"
+        );
+        found
+            .at_member(tool.object, "name", message)
+            .help(format!("use at most {GEMINI_NAME} characters"));
     }
 }
 
@@ -55,6 +59,8 @@ fn long_description<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
         let message = format!(
             "the description has {length} characters; a report says that more than {OPENAI_DESCRIPTION} are refused"
         );
-        found.at_member(tool.object, "description", message).help("put details into the system prompt");
+        found
+            .at_member(tool.object, "description", message)
+            .help("put details into the system prompt");
     }
 }

@@ -43,20 +43,29 @@ body_rule! {
 }
 
 /// The types of JSON Schema.
-const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+const TYPES: [&str; 7] = [
+    "string", "number", "integer", "boolean", "object", "array", "null",
+];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.member("tools").is_none() || subject.wire == WireFormat::GoogleGenerateContent {
         return;
     }
-    let (is_openai, is_anthropic) = (subject.server == Server::OpenAi, subject.server == Server::Anthropic);
+    let (is_openai, is_anthropic) = (
+        subject.server == Server::OpenAi,
+        subject.server == Server::Anthropic,
+    );
     let is_sure = is_openai || is_anthropic || subject.server == Server::Mistral;
     for tool in tools(subject) {
-        let Some(schema) = tool.schema() else { continue };
+        let Some(schema) = tool.schema() else {
+            continue;
+        };
         if is_openai || is_anthropic {
             check_root(schema, is_openai, found);
         }
-        visit(schema, &mut |inner| check_node(inner, is_openai, is_sure, found));
+        visit(schema, &mut |inner| {
+            check_node(inner, is_openai, is_sure, found);
+        });
         if subject.server == Server::Moonshot {
             visit(schema, &mut |inner| check_moonshot(inner, found));
         }
@@ -70,11 +79,20 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
-    let refused: &[&str] =
-        if is_openai { &["anyOf", "oneOf", "allOf", "enum", "not"] } else { &["anyOf", "oneOf", "allOf"] };
+    let refused: &[&str] = if is_openai {
+        &["anyOf", "oneOf", "allOf", "enum", "not"]
+    } else {
+        &["anyOf", "oneOf", "allOf"]
+    };
     for name in refused.iter().filter(|name| schema.get(**name).is_some()) {
-        let note = found.at_member(schema, name, format!("the schema of arguments cannot hold `{name}` at its root"));
-        note.help("describe an object with all properties, and say in the description which go together");
+        let note = found.at_member(
+            schema,
+            name,
+            format!("the schema of arguments cannot hold `{name}` at its root"),
+        );
+        note.help(
+            "describe an object with all properties, and say in the description which go together",
+        );
     }
 }
 
@@ -87,22 +105,41 @@ const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 /// Finds the keywords that Moonshot's own dialect does not take.
 fn check_moonshot<'b>(inner: &'b Value, found: &mut Found<'b>) {
     let members = inner.as_object().into_iter().flatten();
-    let beside = members.map(|(name, _)| name.as_str()).find(|name| !matches!(*name, "$ref" | "$defs" | "definitions"));
+    let beside = members
+        .map(|(name, _)| name.as_str())
+        .find(|name| !matches!(*name, "$ref" | "$defs" | "definitions"));
     if let Some(name) = beside.filter(|_| inner.get("$ref").is_some()) {
-        let message = format!("Moonshot takes nothing beside `$ref`: it may refuse `{}`", cut(name, 40));
-        found.at_member(inner, name, message).warning().help("write the schema out in place of the reference");
+        let message = format!(
+            "Moonshot takes nothing beside `$ref`: it may refuse `{}`",
+            cut(name, 40)
+        );
+        found
+            .at_member(inner, name, message)
+            .warning()
+            .help("write the schema out in place of the reference");
     }
     if inner.get("anyOf").is_some() && inner.get("type").is_some() {
         found
-            .at_member(inner, "type", "Moonshot wants `type` in the schemas of `anyOf`, not beside it")
+            .at_member(
+                inner,
+                "type",
+                "Moonshot wants `type` in the schemas of `anyOf`, not beside it",
+            )
             .warning()
             .help("move it into each of them");
     }
 }
 
 fn check_ollama<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    for name in OLLAMA_DROPS.iter().filter(|name| inner.get(**name).is_some()) {
-        let note = found.at_member(inner, name, format!("Ollama drops `{name}` before the model sees the schema"));
+    for name in OLLAMA_DROPS
+        .iter()
+        .filter(|name| inner.get(**name).is_some())
+    {
+        let note = found.at_member(
+            inner,
+            name,
+            format!("Ollama drops `{name}` before the model sees the schema"),
+        );
         note.warning().help("say it in the description");
     }
 }
@@ -113,10 +150,20 @@ fn check_object<'b>(tool: &DeclaredTool<'b>, schema: &'b Value, found: &mut Foun
         return;
     }
     if schema.get("type") != Some(&"object".into()) {
-        let note = found.at(schema, "the schema of arguments must have `\"type\": \"object\"`");
-        note.help(format!("a tool without arguments has no `{}`", tool.schema_key));
+        let note = found.at(
+            schema,
+            "the schema of arguments must have `\"type\": \"object\"`",
+        );
+        note.help(format!(
+            "a tool without arguments has no `{}`",
+            tool.schema_key
+        ));
     } else if schema.get("properties").is_none() {
-        let note = found.at_member(schema, "properties", "the schema of arguments has no `properties`");
+        let note = found.at_member(
+            schema,
+            "properties",
+            "the schema of arguments has no `properties`",
+        );
         note.help("write `\"properties\": {}` if there are none");
     }
 }
@@ -138,7 +185,12 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
     let rules: [(&str, IsRight<'_>, &str); 5] = [
         (
             "type",
-            &|value| is_name(value) || value.as_array().is_some_and(|names| names.iter().all(is_name)),
+            &|value| {
+                is_name(value)
+                    || value
+                        .as_array()
+                        .is_some_and(|names| names.iter().all(is_name))
+            },
             "one of the types of JSON Schema, or a list of them",
         ),
         ("required", &is_list, "a list of names"),
@@ -148,14 +200,20 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
     ];
     for value in super::schemas::no_schemas(inner) {
         let kind = crate::json::kind_of(value);
-        let note =
-            found.at(value, format!("this is no JSON Schema: a schema stands here, not {kind}")).about(About::Form);
+        let note = found
+            .at(
+                value,
+                format!("this is no JSON Schema: a schema stands here, not {kind}"),
+            )
+            .about(About::Form);
         let note = if is_sure { note } else { note.warning() };
         note.help("write an object: `{ \"type\": … }`");
     }
     for (name, is_right, says) in rules {
         if inner.get(name).is_some_and(|value| !is_right(value)) {
-            let note = found.at_member(inner, name, not_a_schema(name, &inner[name], says)).about(About::Form);
+            let note = found
+                .at_member(inner, name, not_a_schema(name, &inner[name], says))
+                .about(About::Form);
             let note = if is_sure { note } else { note.warning() };
             note.help("write valid JSON Schema");
         }

@@ -1,4 +1,5 @@
-//! The tools of a body and the choice among them, in one form for all wire formats: what the rules about tools share.
+//! The tools of a body and the choice among them, in one form for all wire formats: what the rules
+//! about tools share.
 
 use serde_json::Value;
 
@@ -9,7 +10,8 @@ use crate::provider::WireFormat;
 /// A tool that a body declares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DeclaredTool<'b> {
-    /// `function` or `custom` of tools that the client runs, else the kind of tool that the server brings.
+    /// `function` or `custom` of tools that the client runs, else the kind of tool that the server
+    /// brings.
     pub(super) kind: &'b str,
     /// The object that holds name, description and schema.
     pub(super) object: &'b Value,
@@ -23,7 +25,13 @@ pub(super) struct DeclaredTool<'b> {
 
 impl<'b> DeclaredTool<'b> {
     fn new(kind: &'b str, object: &'b Value, schema_key: &'static str) -> DeclaredTool<'b> {
-        DeclaredTool { kind, object, name: text(object, "name"), schema_key, is_nested: false }
+        DeclaredTool {
+            kind,
+            object,
+            name: text(object, "name"),
+            schema_key,
+            is_nested: false,
+        }
     }
 
     /// Returns `true` if the client runs it, with arguments of a schema.
@@ -33,7 +41,9 @@ impl<'b> DeclaredTool<'b> {
 
     /// The schema of its arguments.
     pub(super) fn schema(&self) -> Option<&'b Value> {
-        self.object.get(self.schema_key).filter(|schema| self.is_function() && !schema.is_null())
+        self.object
+            .get(self.schema_key)
+            .filter(|schema| self.is_function() && !schema.is_null())
     }
 
     /// Returns `true` if its arguments are to be held to the schema.
@@ -52,15 +62,21 @@ pub(super) fn tools<'b>(subject: &Subject<'b>) -> Vec<DeclaredTool<'b>> {
     let list = elements(subject.member("tools"));
     match subject.wire {
         WireFormat::AnthropicMessages => list.iter().map(anthropic).collect(),
-        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => list.iter().map(chat).collect(),
+        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => {
+            list.iter().map(chat).collect()
+        }
         WireFormat::OpenAiResponses => list.iter().flat_map(responses).collect(),
         WireFormat::GoogleGenerateContent => list.iter().flat_map(google).collect(),
-        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => Vec::new(),
+        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => {
+            Vec::new()
+        }
     }
 }
 
 fn anthropic(tool: &Value) -> DeclaredTool<'_> {
-    let kind = text(tool, "type").filter(|kind| *kind != "custom").unwrap_or("function");
+    let kind = text(tool, "type")
+        .filter(|kind| *kind != "custom")
+        .unwrap_or("function");
     DeclaredTool::new(kind, tool, "input_schema")
 }
 
@@ -72,26 +88,41 @@ fn chat(tool: &Value) -> DeclaredTool<'_> {
 fn responses(tool: &Value) -> Vec<DeclaredTool<'_>> {
     let own = DeclaredTool::new(text(tool, "type").unwrap_or_default(), tool, "parameters");
     let nested = elements(tool.get("tools").filter(|_| own.kind == "namespace"));
-    let nested = nested.iter().flat_map(responses).map(|tool| DeclaredTool { is_nested: true, ..tool });
+    let nested = nested.iter().flat_map(responses).map(|tool| DeclaredTool {
+        is_nested: true,
+        ..tool
+    });
     std::iter::once(own).chain(nested).collect()
 }
 
 fn google(tool: &Value) -> Vec<DeclaredTool<'_>> {
     let members = tool.as_object().into_iter().flatten();
     let of_member = |(name, value)| match str::as_ref(name) {
-        "functionDeclarations" | "function_declarations" => {
-            elements(Some(value)).iter().map(|function| DeclaredTool::new("function", function, "parameters")).collect()
-        }
+        "functionDeclarations" | "function_declarations" => elements(Some(value))
+            .iter()
+            .map(|function| DeclaredTool::new("function", function, "parameters"))
+            .collect(),
         kind => vec![DeclaredTool::new(kind, value, "parameters")],
     };
-    members.flat_map(|(name, value): (&String, &Value)| -> Vec<DeclaredTool<'_>> { of_member((name, value)) }).collect()
+    members
+        .flat_map(
+            |(name, value): (&String, &Value)| -> Vec<DeclaredTool<'_>> {
+                of_member((name, value))
+            },
+        )
+        .collect()
 }
 
 /// Returns `true` if a request to Gemini asks for tools of the server beside functions.
 pub(super) fn lets_tools_mix(subject: &Subject<'_>) -> bool {
     let config = subject.either("toolConfig", "tool_config");
-    let names = ["includeServerSideToolInvocations", "include_server_side_tool_invocations"];
-    names.iter().any(|name| config.and_then(|config| config.get(*name)) == Some(&Value::Bool(true)))
+    let names = [
+        "includeServerSideToolInvocations",
+        "include_server_side_tool_invocations",
+    ];
+    names
+        .iter()
+        .any(|name| config.and_then(|config| config.get(*name)) == Some(&Value::Bool(true)))
 }
 
 /// Which tools the model is to call.
@@ -163,24 +194,47 @@ fn by_word<'b>(word: &str) -> Which<'b> {
 
 fn allowed(value: &Value) -> Which<'_> {
     let is_forced = text(value, "mode") == Some("required");
-    Which::These(elements(value.get("tools")).iter().map(chosen).collect(), is_forced)
+    Which::These(
+        elements(value.get("tools")).iter().map(chosen).collect(),
+        is_forced,
+    )
 }
 
 /// A tool by type and name, flat or with an inner object.
 fn chosen(value: &Value) -> Chosen<'_> {
     let kind = text(value, "type").unwrap_or("function");
-    let object = value.get(kind).filter(|inner| inner.is_object()).unwrap_or(value);
-    let name = object.get(if kind == "mcp" { "server_label" } else { "name" });
-    Chosen { value: name.unwrap_or(value), kind, name: name.and_then(Value::as_str) }
+    let object = value
+        .get(kind)
+        .filter(|inner| inner.is_object())
+        .unwrap_or(value);
+    let name = object.get(if kind == "mcp" {
+        "server_label"
+    } else {
+        "name"
+    });
+    Chosen {
+        value: name.unwrap_or(value),
+        kind,
+        name: name.and_then(Value::as_str),
+    }
 }
 
 fn google_choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     let config = subject.either("toolConfig", "tool_config")?;
-    let value = config.get("functionCallingConfig").or_else(|| config.get("function_calling_config"))?;
-    let names = value.get("allowedFunctionNames").or_else(|| value.get("allowed_function_names"));
-    let is_mode = |name: &str| text(value, "mode").is_some_and(|mode| mode.eq_ignore_ascii_case(name));
+    let value = config
+        .get("functionCallingConfig")
+        .or_else(|| config.get("function_calling_config"))?;
+    let names = value
+        .get("allowedFunctionNames")
+        .or_else(|| value.get("allowed_function_names"));
+    let is_mode =
+        |name: &str| text(value, "mode").is_some_and(|mode| mode.eq_ignore_ascii_case(name));
     let is_forced = is_mode("ANY");
-    let function = |name: &'b Value| Chosen { value: name, kind: "function", name: name.as_str() };
+    let function = |name: &'b Value| Chosen {
+        value: name,
+        kind: "function",
+        name: name.as_str(),
+    };
     let which = match elements(names) {
         [] if is_forced => Which::Some,
         [] if is_mode("NONE") => Which::None,

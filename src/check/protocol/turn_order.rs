@@ -56,9 +56,15 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     // What a compaction left of the conversation stands in an assistant message.
-    let is_compaction =
-        |entry: &Entry<'_>| matches!(entry.parts.first().map(|part| part.kind), Some(Kind::Other("compaction")));
-    let first = entries.first().filter(|entry| entry.role == Role::Assistant && !is_compaction(entry));
+    let is_compaction = |entry: &Entry<'_>| {
+        matches!(
+            entry.parts.first().map(|part| part.kind),
+            Some(Kind::Other("compaction"))
+        )
+    };
+    let first = entries
+        .first()
+        .filter(|entry| entry.role == Role::Assistant && !is_compaction(entry));
     if let Some(first) = first {
         let note = found.at_member(
             first.value,
@@ -70,10 +76,16 @@ fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
 }
 
 fn qwen<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {
-    if let Some(messages) = subject.member("messages").filter(|_| entries.iter().all(|entry| entry.role != Role::User))
+    if let Some(messages) = subject
+        .member("messages")
+        .filter(|_| entries.iter().all(|entry| entry.role != Role::User))
     {
-        let note = found.at(messages, "no message is the user's: a report says that the API wants one");
-        note.warning().help("put the question into a message of the user");
+        let note = found.at(
+            messages,
+            "no message is the user's: a report says that the API wants one",
+        );
+        note.warning()
+            .help("put the question into a message of the user");
     }
 }
 
@@ -81,20 +93,27 @@ fn google<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     if let [alone] = entries
         && alone.role == Role::Assistant
     {
-        let note =
-            found.at_member(alone.value, "role", "the only content is the model's: the API wants one of the user");
+        let note = found.at_member(
+            alone.value,
+            "role",
+            "the only content is the model's: the API wants one of the user",
+        );
         note.help("begin with a content of the user");
         return;
     }
     let before = std::iter::once(None).chain(entries.iter().map(Some));
     for (entry, before) in entries.iter().zip(before) {
-        let calls = entry.role == Role::Assistant && entry.parts.iter().any(|part| part.call().is_some());
+        let calls =
+            entry.role == Role::Assistant && entry.parts.iter().any(|part| part.call().is_some());
         let message = match before.map(|before| before.role) {
             None => "the first content calls a function: a call follows a content of the user",
-            Some(Role::Assistant) => "this content calls a function, and the one before it is the model's too",
+            Some(Role::Assistant) => {
+                "this content calls a function, and the one before it is the model's too"
+            }
             Some(_) => continue,
         };
-        let goes_on = before.is_some_and(|before| before.parts.iter().any(|part| part.call().is_some()));
+        let goes_on =
+            before.is_some_and(|before| before.parts.iter().any(|part| part.call().is_some()));
         if calls && !goes_on {
             found
                 .at(entry.value, message)
@@ -107,14 +126,20 @@ fn mistral<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'
     if let [alone] = entries
         && alone.role == Role::Assistant
     {
-        let note = found.at(alone.value, "the only message is the assistant's: the API wants one of the user");
+        let note = found.at(
+            alone.value,
+            "the only message is the assistant's: the API wants one of the user",
+        );
         note.help("begin with a message of the user");
     }
     for pair in entries.windows(2) {
         let entry = pair[1].value;
         match (pair[0].role, pair[1].role) {
             (Role::Assistant, Role::System) => {
-                let note = found.at(entry, "a `system` message cannot follow an assistant message");
+                let note = found.at(
+                    entry,
+                    "a `system` message cannot follow an assistant message",
+                );
                 note.help("put instructions into the first message, or into one of the user");
             }
             (Role::Tool, Role::System) => {
@@ -136,7 +161,10 @@ fn llamacpp<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         && before.role == Role::Assistant
         && last.role == Role::Assistant
     {
-        let note = found.at(last.value, "two assistant messages stand at the end: the server refuses that");
+        let note = found.at(
+            last.value,
+            "two assistant messages stand at the end: the server refuses that",
+        );
         note.help("end with a message of the user, or put both into one");
     }
 }

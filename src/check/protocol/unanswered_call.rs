@@ -51,7 +51,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let pairs = Pairs::of(history, answers);
     let mut told = BTreeSet::new();
     let is_told = |asked: &&MatchedCall<'_>| asked.call.id.is_some() || !has_ids(subject.wire);
-    for asked in pairs.calls.iter().filter(|asked| !asked.is_answered()).filter(is_told) {
+    for asked in pairs
+        .calls
+        .iter()
+        .filter(|asked| !asked.is_answered())
+        .filter(is_told)
+    {
         let at = place(subject, history, answers, asked);
         if at.is_some_and(|at| !told.insert(at)) {
             continue;
@@ -59,40 +64,77 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         let entry = at.map(|at| &history.entries[at]);
         let value = entry.map_or(asked.value, |entry| entry.value);
         let note = found.at(value, message(&pairs, answers, asked, entry));
-        let note = if is_refused(subject) { note } else { note.warning() };
-        note.help("render every result directly behind its call, and what else there is after them");
+        let note = if is_refused(subject) {
+            note
+        } else {
+            note.warning()
+        };
+        note.help(
+            "render every result directly behind its call, and what else there is after them",
+        );
     }
 }
 
-/// The entry that is at fault, if it is not the call: the only one before the result, or responses that are too few.
-fn place(subject: &Subject<'_>, history: &History<'_>, answers: Answers, asked: &MatchedCall<'_>) -> Option<usize> {
+/// The entry that is at fault, if it is not the call: the only one before the result, or responses
+/// that are too few.
+fn place(
+    subject: &Subject<'_>,
+    history: &History<'_>,
+    answers: Answers,
+    asked: &MatchedCall<'_>,
+) -> Option<usize> {
     let next = answers.start(&history.entries, asked.entry);
     let is_gemini = subject.wire == WireFormat::GoogleGenerateContent;
-    if is_gemini && history.entries.get(next).is_some_and(|entry| responses(entry) > 0) {
+    if is_gemini
+        && history
+            .entries
+            .get(next)
+            .is_some_and(|entry| responses(entry) > 0)
+    {
         return Some(next);
     }
     let (late, _) = asked.answer?;
-    let mut between = (answers.end(&history.entries, asked.entry).max(next)..late).collect::<Vec<_>>();
+    let mut between =
+        (answers.end(&history.entries, asked.entry).max(next)..late).collect::<Vec<_>>();
     if answers == Answers::Next {
-        between = (next..late).filter(|at| responses(&history.entries[*at]) == 0).collect();
+        between = (next..late)
+            .filter(|at| responses(&history.entries[*at]) == 0)
+            .collect();
     }
     match between.as_slice() {
-        [at] if late == at + 1 || matches!(answers, Answers::Following | Answers::BehindCalls) => Some(*at),
+        [at] if late == at + 1 || matches!(answers, Answers::Following | Answers::BehindCalls) => {
+            Some(*at)
+        }
         _ => None,
     }
 }
 
 fn responses(entry: &Entry<'_>) -> usize {
-    entry.parts.iter().filter(|part| part.outcome().is_some()).count()
+    entry
+        .parts
+        .iter()
+        .filter(|part| part.outcome().is_some())
+        .count()
 }
 
-fn message(pairs: &Pairs<'_>, answers: Answers, asked: &MatchedCall<'_>, entry: Option<&Entry<'_>>) -> String {
+fn message(
+    pairs: &Pairs<'_>,
+    answers: Answers,
+    asked: &MatchedCall<'_>,
+    entry: Option<&Entry<'_>>,
+) -> String {
     let name = crate::text::cut(asked.call.name.unwrap_or("a tool"), 60);
     match entry.map(responses) {
         Some(0) => format!("this stands between the call of `{name}` and its result"),
         Some(given) => {
-            let calls = pairs.calls.iter().filter(|other| other.entry == asked.entry).count();
-            format!("{given} of {calls} calls are answered here: the response of `{name}` is missing")
+            let calls = pairs
+                .calls
+                .iter()
+                .filter(|other| other.entry == asked.entry)
+                .count();
+            format!(
+                "{given} of {calls} calls are answered here: the response of `{name}` is missing"
+            )
         }
         None => format!("the call of `{name}` has no result {}", answers.place()),
     }

@@ -22,8 +22,12 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some(choice) = choice(subject) else { return };
-    let Which::These(chosen, _) = choice.which else { return };
+    let Some(choice) = choice(subject) else {
+        return;
+    };
+    let Which::These(chosen, _) = choice.which else {
+        return;
+    };
     let tools = tools(subject);
     // Without tools, the choice as a whole is wrong: a rule of its own.
     if tools.is_empty() {
@@ -43,16 +47,21 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn is_declared(chosen: &Chosen<'_>, tools: &[DeclaredTool<'_>]) -> bool {
-    tools
-        .iter()
-        .any(|tool| is_meant(tool, chosen) || chosen.kind != "mcp" && chosen.name.is_some() && brings_more(tool))
+    tools.iter().any(|tool| {
+        is_meant(tool, chosen) || chosen.kind != "mcp" && chosen.name.is_some() && brings_more(tool)
+    })
 }
 
 fn is_meant(tool: &DeclaredTool<'_>, chosen: &Chosen<'_>) -> bool {
     match (chosen.kind, chosen.name) {
-        ("mcp", Some(label)) => tool.kind == "mcp" && super::tools::text(tool.object, "server_label") == Some(label),
+        ("mcp", Some(label)) => {
+            tool.kind == "mcp" && super::tools::text(tool.object, "server_label") == Some(label)
+        }
         (_, Some(name)) => tool.name == Some(name),
-        (kind, None) => tool.kind == kind || tool.kind.starts_with("web_search") && kind.starts_with("web_search"),
+        (kind, None) => {
+            tool.kind == kind
+                || tool.kind.starts_with("web_search") && kind.starts_with("web_search")
+        }
     }
 }
 

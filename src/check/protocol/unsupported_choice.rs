@@ -30,30 +30,65 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
     let is_ollama = subject.server == Server::Ollama;
     let concerns = is_ollama || matches!(subject.server, Server::LmStudio | Server::LlamaCpp);
-    if !concerns || !matches!(subject.wire, WireFormat::OpenAiChat | WireFormat::OpenAiResponses) {
+    if !concerns
+        || !matches!(
+            subject.wire,
+            WireFormat::OpenAiChat | WireFormat::OpenAiResponses
+        )
+    {
         return;
     }
-    let Some(choice) = choice(subject) else { return };
+    let Some(choice) = choice(subject) else {
+        return;
+    };
     if is_ollama && !matches!(choice.which, Which::Free) {
-        let note = found.at(choice.value, "Ollama does not read `tool_choice`: the model calls what it likes");
-        note.warning().help("leave it out, and say in the prompt which tool to call");
+        let note = found.at(
+            choice.value,
+            "Ollama does not read `tool_choice`: the model calls what it likes",
+        );
+        note.warning()
+            .help("leave it out, and say in the prompt which tool to call");
     } else if subject.server == Server::LmStudio && choice.value.is_object() {
-        let note = found.at(choice.value, "LM Studio takes `none`, `auto` and `required` only");
+        let note = found.at(
+            choice.value,
+            "LM Studio takes `none`, `auto` and `required` only",
+        );
         note.help("write `required`, and declare only the tool that is to be called");
     } else if subject.server == Server::LlamaCpp && choice.value.is_object() {
-        let note = found.at(choice.value, "llama.cpp reads a choice that is an object as `auto`");
-        note.warning().help("write `required`, and declare only the tool that is to be called");
+        let note = found.at(
+            choice.value,
+            "llama.cpp reads a choice that is an object as `auto`",
+        );
+        note.warning()
+            .help("write `required`, and declare only the tool that is to be called");
     }
 }
 
 fn names_without_mode<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let Some(Choice { value, which: Which::These(..) }) = choice(subject) else { return };
-    let takes_names = |mode: &str| ["ANY", "VALIDATED"].iter().any(|known| mode.eq_ignore_ascii_case(known));
+    let Some(Choice {
+        value,
+        which: Which::These(..),
+    }) = choice(subject)
+    else {
+        return;
+    };
+    let takes_names = |mode: &str| {
+        ["ANY", "VALIDATED"]
+            .iter()
+            .any(|known| mode.eq_ignore_ascii_case(known))
+    };
     if !text(value, "mode").is_some_and(takes_names) {
         let camel = value.get("allowedFunctionNames").is_some();
-        let name = if camel { "allowedFunctionNames" } else { "allowed_function_names" };
-        let note =
-            found.at_member(value, name, "names of functions are taken with the modes `ANY` and `VALIDATED` only");
+        let name = if camel {
+            "allowedFunctionNames"
+        } else {
+            "allowed_function_names"
+        };
+        let note = found.at_member(
+            value,
+            name,
+            "names of functions are taken with the modes `ANY` and `VALIDATED` only",
+        );
         note.help("write `\"mode\": \"ANY\"`, or leave out the names");
     }
 }

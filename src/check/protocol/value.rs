@@ -4,7 +4,10 @@ use serde_json::Value;
 
 /// The elements of a list; none of anything else.
 pub(super) fn elements(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    value
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 /// A member under either of the two names that Gemini reads.

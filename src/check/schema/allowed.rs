@@ -25,12 +25,21 @@ pub(super) struct Allowed {
 
 impl Allowed {
     pub(super) fn new(entry: &Extension) -> Allowed {
-        let places =
-            |patterns: &[_]| patterns.iter().map(|pattern: &Arc<str>| PointerPattern::parse(pattern)).collect();
-        let values = entry.values.iter().filter_map(|value| value.split_once('='));
+        let places = |patterns: &[_]| {
+            patterns
+                .iter()
+                .map(|pattern: &Arc<str>| PointerPattern::parse(pattern))
+                .collect()
+        };
+        let values = entry
+            .values
+            .iter()
+            .filter_map(|value| value.split_once('='));
         Allowed {
             fields: places(&entry.fields),
-            values: values.map(|(place, value)| (PointerPattern::parse(place), value.to_owned())).collect(),
+            values: values
+                .map(|(place, value)| (PointerPattern::parse(place), value.to_owned()))
+                .collect(),
             optional: places(&entry.optional),
             entry: entry.clone(),
             used: AtomicBool::new(false),
@@ -47,7 +56,8 @@ impl Allowed {
         (!self.used.load(Ordering::Relaxed)).then_some(self.entry.span)
     }
 
-    /// Returns `true` if a mistake is let pass; of fields that are missing, those that are let pass are left out.
+    /// Returns `true` if a mistake is let pass; of fields that are missing, those that are let pass
+    /// are left out.
     pub(super) fn lets_pass(&self, mistake: &mut Mistake, body: &Value) -> bool {
         let at: Vec<String> = mistake.pointer.tokens().collect();
         let (used, passes) = match &mut mistake.what {
@@ -78,15 +88,22 @@ impl Allowed {
     /// Returns `true` if a member of an object is let pass.
     fn takes_member(&self, at: &[String], object: &Pointer, body: &Value) -> bool {
         let object = body.pointer(object.as_str()).and_then(Value::as_object);
-        object
-            .is_some_and(|members| members.keys().any(|name| self.fields.iter().any(|place| place.is_member(at, name))))
+        object.is_some_and(|members| {
+            members
+                .keys()
+                .any(|name| self.fields.iter().any(|place| place.is_member(at, name)))
+        })
     }
 
     fn takes_value(&self, at: &[String], pointer: &Pointer, body: &Value) -> bool {
         let listed = self.values.iter().filter(|(place, _)| place.is(at));
         let mut listed = listed.map(|(_, value)| value).peekable();
-        let Some(found) = listed.peek().and_then(|_| body.pointer(pointer.as_str())) else { return false };
-        let found = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+        let Some(found) = listed.peek().and_then(|_| body.pointer(pointer.as_str())) else {
+            return false;
+        };
+        let found = found
+            .as_str()
+            .map_or_else(|| found.to_string(), str::to_owned);
         listed.any(|value| *value == found)
     }
 }
@@ -99,19 +116,31 @@ struct PointerPattern {
 
 impl PointerPattern {
     fn parse(pattern: &str) -> PointerPattern {
-        PointerPattern { tokens: Pointer::parse(pattern).tokens().collect() }
+        PointerPattern {
+            tokens: Pointer::parse(pattern).tokens().collect(),
+        }
     }
 
     fn is(&self, tokens: &[String]) -> bool {
-        tokens.len() == self.tokens.len() && self.tokens.iter().zip(tokens).all(|(pattern, token)| fits(pattern, token))
+        tokens.len() == self.tokens.len()
+            && self
+                .tokens
+                .iter()
+                .zip(tokens)
+                .all(|(pattern, token)| fits(pattern, token))
     }
 
     /// Returns `true` if it is a member of the value at `tokens`.
     fn is_member(&self, tokens: &[String], name: &str) -> bool {
-        let Some((last, object)) = self.tokens.split_last() else { return false };
+        let Some((last, object)) = self.tokens.split_last() else {
+            return false;
+        };
         fits(last, name)
             && object.len() == tokens.len()
-            && object.iter().zip(tokens).all(|(pattern, token)| fits(pattern, token))
+            && object
+                .iter()
+                .zip(tokens)
+                .all(|(pattern, token)| fits(pattern, token))
     }
 }
 
@@ -133,7 +162,11 @@ mod tests {
             span: Span::file_start(file),
             instance: "Mine".into(),
             fields: list(&["/top_k", "/messages/*/tag"]),
-            values: list(&["/service_tier=batch", "/tools/*/type=search", "/max_tokens=-1"]),
+            values: list(&[
+                "/service_tier=batch",
+                "/tools/*/type=search",
+                "/max_tokens=-1",
+            ]),
             optional: list(&["/model", "/messages/*/content"]),
             reason: None,
         })
@@ -141,8 +174,10 @@ mod tests {
 
     #[test]
     fn values_pass_where_they_are_listed() {
-        let (allowed, body) =
-            (allowed(), json!({"service_tier": "batch", "max_tokens": -1, "tools": [{"type": "fetch"}]}));
+        let (allowed, body) = (
+            allowed(),
+            json!({"service_tier": "batch", "max_tokens": -1, "tools": [{"type": "fetch"}]}),
+        );
         let passes = |at: &str| {
             let mut mistake = Mistake::value(Pointer::parse(at), String::new(), Hint::None);
             allowed.lets_pass(&mut mistake, &body)
@@ -160,7 +195,8 @@ mod tests {
         let allowed = allowed();
         let mut mistake = Mistake::missing(Pointer::parse("/messages/3"), "content", Hint::None);
         assert!(allowed.lets_pass(&mut mistake, &json!({})));
-        let missing = |names: &[&str]| What::Missing(names.iter().map(|name| (*name).to_owned()).collect());
+        let missing =
+            |names: &[&str]| What::Missing(names.iter().map(|name| (*name).to_owned()).collect());
         let mut mistake = Mistake::missing(Pointer::root(), "model", Hint::None);
         mistake.what = missing(&["messages", "model"]);
         assert!(!allowed.lets_pass(&mut mistake, &json!({})));
@@ -172,11 +208,17 @@ mod tests {
         let body = json!({"messages": [{"tag": "x"}, {"other": "x"}]});
         let none_of = |at: &str| {
             let mut mistake = Mistake::value(Pointer::parse(at), String::new(), Hint::None);
-            mistake.what = What::NoneOf { names: vec!["text".to_owned()], message: "it holds a text".to_owned() };
+            mistake.what = What::NoneOf {
+                names: vec!["text".to_owned()],
+                message: "it holds a text".to_owned(),
+            };
             mistake
         };
         let allowed = allowed();
-        assert!(!allowed.lets_pass(&mut none_of("/messages/1"), &body), "another field stands there");
+        assert!(
+            !allowed.lets_pass(&mut none_of("/messages/1"), &body),
+            "another field stands there"
+        );
         assert!(allowed.unused().is_some());
         assert!(allowed.lets_pass(&mut none_of("/messages/0"), &body));
         assert!(allowed.unused().is_none());

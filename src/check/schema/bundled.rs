@@ -1,7 +1,7 @@
 //! Validators of the bundled schemas, made when the program is built (`build/validators.rs`).
 //!
-//! A repository's own schemas, and extensions that no bundled file lists, have none: [`Document`](super::document::Document)
-//! compiles those when they are first needed.
+//! A repository's own schemas, and extensions that no bundled file lists, have none:
+//! [`Document`](super::document::Document) compiles those when they are first needed.
 
 use serde_json::Value;
 
@@ -37,12 +37,16 @@ struct Together {
 impl Bundled {
     /// The validators of a schema file with an extension, if it is a bundled one.
     pub(super) fn find(schema: &str, extension: Option<Extension<'_>>) -> Option<&'static Bundled> {
-        ALL.iter().find(|known| known.extension == extension && known.schema == schema)
+        ALL.iter()
+            .find(|known| known.extension == extension && known.schema == schema)
     }
 
     /// The names that a file of extensions lists, if it is a bundled one.
     pub(super) fn names_in(file: &str) -> Option<Vec<&'static str>> {
-        let listed = ALL.iter().filter_map(|known| known.extension).filter(|extension| extension.file == file);
+        let listed = ALL
+            .iter()
+            .filter_map(|known| known.extension)
+            .filter(|extension| extension.file == file);
         let names: Vec<&str> = listed.map(|extension| extension.name).collect();
         (!names.is_empty()).then_some(names)
     }
@@ -50,8 +54,14 @@ impl Bundled {
     /// Returns `true` if the schema takes a body with these members.
     pub(super) fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
         members.iter().all(|member| self.takes(member))
-            && self.required.iter().all(|name| members.iter().any(|member| member.name == *name))
-            && self.together.as_ref().is_none_or(|together| together.accepts(members))
+            && self
+                .required
+                .iter()
+                .all(|name| members.iter().any(|member| member.name == *name))
+            && self
+                .together
+                .as_ref()
+                .is_none_or(|together| together.accepts(members))
     }
 
     /// The first member that the schema does not take.
@@ -59,10 +69,15 @@ impl Bundled {
         self.all_refused(members).next().map(|member| member.name)
     }
 
-    /// The members that are wrong with a body; `None` if what is wrong may have to do with other members too.
-    pub(super) fn refused_alone<'b>(&self, members: &[MemberRef<'b>]) -> Option<Vec<MemberRef<'b>>> {
+    /// The members that are wrong with a body; `None` if what is wrong may have to do with other
+    /// members too.
+    pub(super) fn refused_alone<'b>(
+        &self,
+        members: &[MemberRef<'b>],
+    ) -> Option<Vec<MemberRef<'b>>> {
         let is_there = |name: &&&str| members.iter().any(|member| member.name == **name);
-        let is_apart = self.together.is_none() && self.required.iter().filter(|name| !is_there(name)).count() == 0;
+        let is_apart = self.together.is_none()
+            && self.required.iter().filter(|name| !is_there(name)).count() == 0;
         is_apart.then(|| self.all_refused(members).collect())
     }
 
@@ -71,24 +86,32 @@ impl Bundled {
     }
 
     fn takes(&self, member: &MemberRef<'_>) -> bool {
-        self.check(member).is_some_and(|check| member.is_accepted(check))
+        self.check(member)
+            .is_some_and(|check| member.is_accepted(check))
     }
 
     fn check(&self, member: &MemberRef<'_>) -> Option<&'static Check> {
         let key = (member.name.len(), member.name);
-        let index = self.members.binary_search_by_key(&key, |(name, _)| (name.len(), name)).ok()?;
+        let index = self
+            .members
+            .binary_search_by_key(&key, |(name, _)| (name.len(), name))
+            .ok()?;
         Some(&self.members[index].1)
     }
 }
 
 impl Together {
     fn accepts(&self, members: &[MemberRef<'_>]) -> bool {
-        let named = members.iter().filter(|member| self.names.contains(&member.name));
+        let named = members
+            .iter()
+            .filter(|member| self.names.contains(&member.name));
         let value = |member: &MemberRef<'_>| match self.looked_at.contains(&member.name) {
             true => member.value().clone(),
             false => Value::Null,
         };
-        let named: Value = named.map(|member| (member.name.to_owned(), value(member))).collect();
+        let named: Value = named
+            .map(|member| (member.name.to_owned(), value(member)))
+            .collect();
         (self.check.accepts)(&named)
     }
 }

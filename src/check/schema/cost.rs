@@ -1,8 +1,8 @@
 //! How much work a schema is for one value, told before the work is done.
 //!
-//! A bound, in schemas that look at values, text and comparisons included: a validator that stops at the first mistake does
-//! less. Schemas that are reached on several ways are measured once, so the measure itself is small where the work would be
-//! exponential.
+//! A bound, in schemas that look at values, text and comparisons included: a validator that stops
+//! at the first mistake does less. Schemas that are reached on several ways are measured once, so
+//! the measure itself is small where the work would be exponential.
 
 use std::ops::Range;
 
@@ -25,7 +25,12 @@ pub(super) fn cost(graph: &Graph, value: &Value) -> Option<u64> {
 
 /// The same of one of its schemas.
 pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<u64> {
-    let mut meter = Meter { graph, nodes: nodes(value), known: HashMap::new(), left: MAX_PAIRS };
+    let mut meter = Meter {
+        graph,
+        nodes: nodes(value),
+        known: HashMap::new(),
+        left: MAX_PAIRS,
+    };
     meter.cost(schema, 0)
 }
 
@@ -53,19 +58,27 @@ fn nodes(value: &Value) -> Vec<Node<'_>> {
         next += 1;
     }
     for at in (0..nodes.len()).rev() {
-        nodes[at].size += nodes[nodes[at].parts.clone()].iter().map(|part| part.size).sum::<u64>();
+        nodes[at].size += nodes[nodes[at].parts.clone()]
+            .iter()
+            .map(|part| part.size)
+            .sum::<u64>();
     }
     nodes
 }
 
 fn node(value: &Value) -> Node<'_> {
-    Node { value, size: 1, parts: 0..0 }
+    Node {
+        value,
+        size: 1,
+        parts: 0..0,
+    }
 }
 
 struct Meter<'g, 'v> {
     graph: &'g Graph,
     nodes: Vec<Node<'v>>,
-    /// The costs that were measured of schemas that are reached on several ways, by the number of the value.
+    /// The costs that were measured of schemas that are reached on several ways, by the number of
+    /// the value.
     known: HashMap<(SchemaId, usize), u64>,
     left: u64,
 }
@@ -100,7 +113,11 @@ impl<'g> Meter<'g, '_> {
             }
             Value::Array(_) => {
                 for (index, part) in parts.enumerate() {
-                    let described = schema.first_elements.get(index).copied().or(schema.elements);
+                    let described = schema
+                        .first_elements
+                        .get(index)
+                        .copied()
+                        .or(schema.elements);
                     for id in described.into_iter().chain(schema.contains) {
                         cost = cost.saturating_add(self.cost(id, part)?);
                     }
@@ -113,15 +130,29 @@ impl<'g> Meter<'g, '_> {
 
     fn member(&mut self, schema: &'g Schema, name: &str, at: usize) -> Option<u64> {
         let length = name.len() as u64;
-        let named = schema.names.map_or(0, |id| self.graph.schemas[id].expansion.saturating_mul(1 + length / BYTES));
+        let named = schema.names.map_or(0, |id| {
+            self.graph.schemas[id]
+                .expansion
+                .saturating_mul(1 + length / BYTES)
+        });
         let mut cost = 1_u64.saturating_add(named);
-        let others = schema.other_properties.filter(|_| !schema.properties.contains_key(name));
-        for id in schema.properties.get(name).copied().into_iter().chain(others) {
+        let others = schema
+            .other_properties
+            .filter(|_| !schema.properties.contains_key(name));
+        for id in schema
+            .properties
+            .get(name)
+            .copied()
+            .into_iter()
+            .chain(others)
+        {
             cost = cost.saturating_add(self.cost(id, at)?);
         }
         for (pattern, id) in &schema.by_pattern {
             let matched = 1 + pattern.saturating_mul(length) / BYTES;
-            cost = cost.saturating_add(matched).saturating_add(self.cost(*id, at)?);
+            cost = cost
+                .saturating_add(matched)
+                .saturating_add(self.cost(*id, at)?);
         }
         Some(cost)
     }
@@ -133,7 +164,11 @@ fn own(schema: &Schema, node: &Node<'_>) -> u64 {
     let of_text = (text / BYTES).saturating_add(schema.pattern.saturating_mul(text) / BYTES);
     let compared = if schema.is_unique { node.size } else { 0 };
     let copied = schema.alternatives.saturating_mul(node.size) / COPIED;
-    schema.weight.saturating_add(of_text).saturating_add(compared).saturating_add(copied)
+    schema
+        .weight
+        .saturating_add(of_text)
+        .saturating_add(compared)
+        .saturating_add(copied)
 }
 
 #[cfg(test)]
@@ -146,7 +181,8 @@ mod tests {
         cost(&Graph::of(&schema).expect("usable"), &value)
     }
 
-    /// Two ways into each level: the work doubles with each level of the value, the measure does not.
+    /// Two ways into each level: the work doubles with each level of the value, the measure does
+    /// not.
     #[test]
     fn exponential_work_is_measured_in_linear_time() {
         let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
@@ -159,14 +195,24 @@ mod tests {
         let schema = json!({"properties": {"a": {"items": {"oneOf": [{"type": "string"}, {"type": "number"}]}}}});
         let value = |len: usize| json!({"a": vec![1; len]});
         let (once, twice) = (of(schema.clone(), value(1000)), of(schema, value(2000)));
-        assert!(once.zip(twice).is_some_and(|(once, twice)| twice <= once * 2 && once < 10_000), "{once:?} {twice:?}");
+        assert!(
+            once.zip(twice)
+                .is_some_and(|(once, twice)| twice <= once * 2 && once < 10_000),
+            "{once:?} {twice:?}"
+        );
     }
 
     #[test]
     fn long_texts_count_by_their_pattern() {
         let schema = |pattern: &str| json!({"pattern": pattern});
         let text = json!("a".repeat(1_000_000));
-        let (simple, large) = (of(schema("^[a-z]+$"), text.clone()), of(schema("(a{50}){50}"), text));
-        assert!(simple < Some(200_000) && large > Some(30_000_000), "{simple:?} {large:?}");
+        let (simple, large) = (
+            of(schema("^[a-z]+$"), text.clone()),
+            of(schema("(a{50}){50}"), text),
+        );
+        assert!(
+            simple < Some(200_000) && large > Some(30_000_000),
+            "{simple:?} {large:?}"
+        );
     }
 }

@@ -22,8 +22,9 @@ const MAX_COST: u64 = 20_000_000;
 /// The most work of telling what is wrong: every mistake is kept, with the value that it is about.
 pub(super) const MAX_COST_EXPLAINED: u64 = 1_000_000;
 
-/// A schema file with extensions. A bundled one has validators that were compiled with the program, and is compiled once more
-/// when a body breaks it, to tell how. Any other was compiled: there is no document that cannot be used.
+/// A schema file with extensions. A bundled one has validators that were compiled with the program,
+/// and is compiled once more when a body breaks it, to tell how. Any other was compiled: there is
+/// no document that cannot be used.
 pub(super) struct Document {
     id: Identity,
     text: Arc<SourceText>,
@@ -37,7 +38,8 @@ pub(super) struct Document {
     memory: Weak<Memory>,
 }
 
-/// Asks what is wrong with a member that several bodies hold; `None` if it cannot be told of it alone.
+/// Asks what is wrong with a member that several bodies hold; `None` if it cannot be told of it
+/// alone.
 #[derive(PartialEq, Eq, Hash)]
 struct MistakesOf {
     schema: Identity,
@@ -97,14 +99,22 @@ pub(super) enum Input<'b> {
     /// A value that no plan made.
     Value(&'b Value),
     /// A body in the spelling of its schema, and as it was written.
-    Respelt { value: &'b Value, original: &'b Value },
+    Respelt {
+        value: &'b Value,
+        original: &'b Value,
+    },
 }
 
 impl Extensions {
     /// A file of extensions that has the [form](check_extensions) of one.
     pub(super) fn new(file: FileId, text: &Arc<SourceText>) -> Extensions {
         let names = Bundled::names_in(text.as_str());
-        Extensions { file, text: Arc::clone(text), names, value: OnceLock::new() }
+        Extensions {
+            file,
+            text: Arc::clone(text),
+            names,
+            value: OnceLock::new(),
+        }
     }
 
     /// Returns `true` if fields are listed under a name.
@@ -117,7 +127,11 @@ impl Extensions {
 
     /// The names that fields are listed under.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
-        self.value().as_object().into_iter().flat_map(|names| names.keys()).filter(|name| !name.starts_with('$'))
+        self.value()
+            .as_object()
+            .into_iter()
+            .flat_map(|names| names.keys())
+            .filter(|name| !name.starts_with('$'))
     }
 
     /// Where a name stands.
@@ -135,16 +149,25 @@ impl Extensions {
 /// The most names that a file of extensions may list.
 const MAX_NAMES: usize = 64;
 
-/// Returns whether a value has the form of a file of extensions: names, places, fields and their schemas.
+/// Returns whether a value has the form of a file of extensions: names, places, fields and their
+/// schemas.
 ///
 /// # Errors
 ///
 /// The first place that has not.
 pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     const FORM: &str = "write `{\"<provider instance>\": {\"<place>\": {\"<field>\": {…}}}}`";
-    fn members<'v>(value: &'v Value, at: &Pointer) -> Result<&'v serde_json::Map<String, Value>, Refusal> {
-        let message = format!("extensions have an object here, not {}", json::kind_of(value));
-        value.as_object().ok_or_else(|| Refusal::new(at.as_str(), message, FORM))
+    fn members<'v>(
+        value: &'v Value,
+        at: &Pointer,
+    ) -> Result<&'v serde_json::Map<String, Value>, Refusal> {
+        let message = format!(
+            "extensions have an object here, not {}",
+            json::kind_of(value)
+        );
+        value
+            .as_object()
+            .ok_or_else(|| Refusal::new(at.as_str(), message, FORM))
     }
     let root = Pointer::root();
     let names = members(value, &root)?;
@@ -157,7 +180,8 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     }
     let fields_of = |fields: &Value, at: &Pointer| {
         members(fields, at)?.iter().try_for_each(|(field, value)| {
-            check_field(field, value).map_err(|message| Refusal::new(at.member(field).as_str(), message, FORM))
+            check_field(field, value)
+                .map_err(|message| Refusal::new(at.member(field).as_str(), message, FORM))
         })
     };
     if let Some(definitions) = names.get(extend::DEFINITIONS) {
@@ -165,21 +189,29 @@ pub(super) fn check_extensions(value: &Value) -> Result<(), Refusal> {
     }
     for (name, places) in names.iter().filter(|(name, _)| !name.starts_with('$')) {
         let at = root.member(name);
-        members(places, &at)?.iter().try_for_each(|(place, fields)| fields_of(fields, &at.member(place)))?;
+        members(places, &at)?
+            .iter()
+            .try_for_each(|(place, fields)| fields_of(fields, &at.member(place)))?;
     }
     Ok(())
 }
 
-/// Returns whether a member of a place has the form of one: a field's schema, or a list beside the fields.
+/// Returns whether a member of a place has the form of one: a field's schema, or a list beside the
+/// fields.
 fn check_field(name: &str, value: &Value) -> Result<(), String> {
-    let is_list =
-        |is_element: &dyn Fn(&Value) -> bool| value.as_array().is_some_and(|list| list.iter().all(is_element));
+    let is_list = |is_element: &dyn Fn(&Value) -> bool| {
+        value
+            .as_array()
+            .is_some_and(|list| list.iter().all(is_element))
+    };
     let (is_right, wanted) = match name {
         extend::OPTIONAL => (is_list(&Value::is_string), "a list of names stands here"),
         extend::ALTERNATIVES => (is_list(&is_schema), "a list of schemas stands here"),
         _ => (is_schema(value), "a field's schema is an object"),
     };
-    is_right.then_some(()).ok_or_else(|| format!("{wanted}, not {}", json::kind_of(value)))
+    is_right
+        .then_some(())
+        .ok_or_else(|| format!("{wanted}, not {}", json::kind_of(value)))
 }
 
 fn is_schema(value: &Value) -> bool {
@@ -199,29 +231,54 @@ impl Document {
         names: &[String],
         memory: &Weak<Memory>,
     ) -> Result<Document, Unusable> {
-        let extensions: Vec<_> =
-            extensions.iter().filter(|file| names.iter().any(|name| file.list(name))).cloned().collect();
+        let extensions: Vec<_> = extensions
+            .iter()
+            .filter(|file| names.iter().any(|name| file.list(name)))
+            .cloned()
+            .collect();
         let of_format = Bundled::find(text.as_str(), None);
         let bundled = match (&extensions[..], names) {
             ([], _) => of_format,
-            ([file], [name]) => Bundled::find(text.as_str(), Some(Extension { file: file.text.as_str(), name })),
+            ([file], [name]) => Bundled::find(
+                text.as_str(),
+                Some(Extension {
+                    file: file.text.as_str(),
+                    name,
+                }),
+            ),
             _ => None,
         };
         let names = names.to_vec();
         let (is_of_format, compiled) = (of_format.is_some(), OnceLock::new());
         let (id, text) = (Identity::new(), Arc::clone(text));
         let memory = Weak::clone(memory);
-        let document = Document { id, text, extensions, names, bundled, is_of_format, compiled, memory };
+        let document = Document {
+            id,
+            text,
+            extensions,
+            names,
+            bundled,
+            is_of_format,
+            compiled,
+            memory,
+        };
         if document.bundled.is_none() {
-            let compiled = document.compile().map_err(|refusal| document.unusable(file, refusal))?;
+            let compiled = document
+                .compile()
+                .map_err(|refusal| document.unusable(file, refusal))?;
             document.compiled.get_or_init(|| compiled);
         }
         Ok(document)
     }
 
-    /// Returns about how many bytes it holds. One that was compiled with the program holds little until a body breaks it.
+    /// Returns about how many bytes it holds. One that was compiled with the program holds little
+    /// until a body breaks it.
     pub(super) fn weight(&self) -> usize {
-        let compiled = if self.bundled.is_some() { 0 } else { 16 * self.text.as_str().len() };
+        let compiled = if self.bundled.is_some() {
+            0
+        } else {
+            16 * self.text.as_str().len()
+        };
         1024 + compiled
     }
 
@@ -240,7 +297,8 @@ impl Document {
         &self.compiled().value
     }
 
-    /// Returns what is wrong with a body, in the order of the schema: nothing only if the schema takes it.
+    /// Returns what is wrong with a body, in the order of the schema: nothing only if the schema
+    /// takes it.
     pub(super) fn mistakes(&self, subject: Input<'_>) -> Vec<Mistake> {
         if let (Some(bundled), Some(members)) = (self.bundled, subject.members())
             && bundled.accepts(&members)
@@ -255,18 +313,24 @@ impl Document {
         let mistakes = match cost {
             // A bundled schema has said what it takes.
             None if self.bundled.is_none() => return vec![unchecked()],
-            Some(_) if self.bundled.is_none() && compiled.validator().is_valid(value) => return Vec::new(),
+            Some(_) if self.bundled.is_none() && compiled.validator().is_valid(value) => {
+                return Vec::new();
+            }
             Some(cost) if cost <= MAX_COST_EXPLAINED => {
                 let schema = (&compiled.value, &compiled.known);
                 explain::mistakes(schema, compiled.validator(), value, subject.original())
             }
             _ => Vec::new(),
         };
-        if mistakes.is_empty() { vec![self.unexplained(subject)] } else { mistakes }
+        if mistakes.is_empty() {
+            vec![self.unexplained(subject)]
+        } else {
+            mistakes
+        }
     }
 
-    /// Returns what is wrong with the members of a body, if nothing else is: those that are right are not looked at, and a wrong one that other
-    /// bodies hold too is looked at once.
+    /// Returns what is wrong with the members of a body, if nothing else is: those that are right
+    /// are not looked at, and a wrong one that other bodies hold too is looked at once.
     fn mistakes_of_members(&self, subject: Input<'_>) -> Option<Vec<Mistake>> {
         let (bundled, members) = (self.bundled?, subject.members()?);
         if matches!(subject, Input::Respelt { .. }) {
@@ -277,8 +341,14 @@ impl Document {
             [] => None,
             [only] => match only.shared() {
                 Some((value, memory)) => {
-                    let asked = MistakesOf { schema: self.id, value, name: only.name.into() };
-                    memory.ask(asked, || self.told_of_one(only).map(Into::into)).map(|told| told.to_vec())
+                    let asked = MistakesOf {
+                        schema: self.id,
+                        value,
+                        name: only.name.into(),
+                    };
+                    memory
+                        .ask(asked, || self.told_of_one(only).map(Into::into))
+                        .map(|told| told.to_vec())
                 }
                 None => self.told_of_one(only),
             },
@@ -291,38 +361,52 @@ impl Document {
         let of_elements = compiled.elements(member.name).and_then(|elements| {
             let schema = (&compiled.value, &compiled.graph, &compiled.known);
             let at = Pointer::root().member(member.name);
-            let mut mistakes = elements.mistakes(schema, (&at, member.value()), MAX_COST_EXPLAINED)?;
+            let mut mistakes =
+                elements.mistakes(schema, (&at, member.value()), MAX_COST_EXPLAINED)?;
             fold(&mut mistakes);
             Some(mistakes)
         });
-        of_elements.filter(|mistakes| !mistakes.is_empty()).or_else(|| self.told_of(&[*member]))
+        of_elements
+            .filter(|mistakes| !mistakes.is_empty())
+            .or_else(|| self.told_of(&[*member]))
     }
 
     fn told_of(&self, refused: &[MemberRef<'_>]) -> Option<Vec<Mistake>> {
         let compiled = self.compiled();
-        let value: Value = refused.iter().map(|member| (member.name.to_owned(), member.value().clone())).collect();
+        let value: Value = refused
+            .iter()
+            .map(|member| (member.name.to_owned(), member.value().clone()))
+            .collect();
         cost(&compiled.graph, &value).filter(|cost| *cost <= MAX_COST_EXPLAINED)?;
         let schema = (&compiled.value, &compiled.known);
         let mut mistakes = explain::mistakes(schema, compiled.validator(), &value, &value);
         // The other members are there.
-        let places: Vec<Pointer> = refused.iter().map(|member| Pointer::root().member(member.name)).collect();
+        let places: Vec<Pointer> = refused
+            .iter()
+            .map(|member| Pointer::root().member(member.name))
+            .collect();
         mistakes.retain(|mistake| places.iter().any(|at| mistake.pointer.below(at).is_some()));
         (!mistakes.is_empty()).then_some(mistakes)
     }
 
-    /// The mistake of a body whose mistakes are too much work to find, at its first member that is wrong if that is known.
+    /// The mistake of a body whose mistakes are too much work to find, at its first member that is
+    /// wrong if that is known.
     fn unexplained(&self, subject: Input<'_>) -> Mistake {
         let members = subject.members().unwrap_or_default();
         let refused = self.bundled.and_then(|bundled| bundled.refused(&members));
         let pointer = refused.map_or(Pointer::root(), |name| Pointer::root().member(name));
         let pointer = spelling::original(pointer.as_str(), subject.original());
-        let message = format!("`{pointer}` is not what the API takes, and it is too large to say where");
+        let message =
+            format!("`{pointer}` is not what the API takes, and it is too large to say where");
         let help = "check it with a smaller conversation: what is wrong is told there".to_owned();
         Mistake::value(pointer, message, Hint::Other(help))
     }
 
     fn compiled(&self) -> &Compiled {
-        self.compiled.get_or_init(|| self.compile().unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}")))
+        self.compiled.get_or_init(|| {
+            self.compile()
+                .unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}"))
+        })
     }
 
     fn compile(&self) -> Result<Compiled, Refusal> {
@@ -348,9 +432,16 @@ impl Document {
     /// The finding stands at the extension, if there is one: the file alone was found usable.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();
-        let named =
-            extension.and_then(|file| self.names.iter().find(|name| file.list(name)).map(|name| file.place(name)));
-        Unusable { refusal, place: named.unwrap_or_else(|| Span::file_start(file)) }
+        let named = extension.and_then(|file| {
+            self.names
+                .iter()
+                .find(|name| file.list(name))
+                .map(|name| file.place(name))
+        });
+        Unusable {
+            refusal,
+            place: named.unwrap_or_else(|| Span::file_start(file)),
+        }
     }
 }
 
@@ -362,13 +453,22 @@ impl Compiled {
     /// If it is no JSON Schema, or one whose work has no bound.
     pub(super) fn new(mut value: Value, memory: &Weak<Memory>) -> Result<Compiled, Refusal> {
         if let Some(members) = value.as_object_mut() {
-            // What a document calls itself, and the draft that it names, would change where references lead.
+            // What a document calls itself, and the draft that it names, would change where
+            // references lead.
             members.shift_remove("$id");
             members.shift_remove("$schema");
             members.shift_remove("$vocabulary");
         }
-        let known = explain::Known { schema: Identity::new(), memory: Weak::clone(memory) };
-        Ok(Compiled { graph: Graph::of(&value)?, value, validator: OnceLock::new(), known })
+        let known = explain::Known {
+            schema: Identity::new(),
+            memory: Weak::clone(memory),
+        };
+        Ok(Compiled {
+            graph: Graph::of(&value)?,
+            value,
+            validator: OnceLock::new(),
+            known,
+        })
     }
 
     /// Makes the validator.
@@ -383,15 +483,17 @@ impl Compiled {
     }
 
     fn validator(&self) -> &Validator {
-        self.validator
-            .get_or_init(|| validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}")))
+        self.validator.get_or_init(|| {
+            validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}"))
+        })
     }
 
     /// A member whose elements are told apart by one of theirs.
     fn elements(&self, name: &str) -> Option<Arc<Elements>> {
-        self.known.ask(ElementsOf(self.known.schema, name.into()), || {
-            Elements::of(&self.value, &self.graph, name).map(Arc::new)
-        })
+        self.known
+            .ask(ElementsOf(self.known.schema, name.into()), || {
+                Elements::of(&self.value, &self.graph, name).map(Arc::new)
+            })
     }
 
     #[cfg(test)]
@@ -406,12 +508,17 @@ impl Compiled {
 ///
 /// If it is no JSON Schema.
 pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
-    let patterns = PatternOptions::regex().size_limit(pattern::COMPILED_BYTES).dfa_size_limit(pattern::COMPILED_BYTES);
-    let options = jsonschema::draft202012::options().offline().with_pattern_options(patterns);
+    let patterns = PatternOptions::regex()
+        .size_limit(pattern::COMPILED_BYTES)
+        .dfa_size_limit(pattern::COMPILED_BYTES);
+    let options = jsonschema::draft202012::options()
+        .offline()
+        .with_pattern_options(patterns);
     options.build(schema).map_err(|error| {
         let at = error.instance_path().as_str().to_owned();
         let mut keywords = at.rsplit('/');
-        let is_pattern = keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
+        let is_pattern =
+            keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
         let message = match is_pattern {
             _ if at.is_empty() => "this schema cannot be used".to_owned(),
             true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
@@ -421,7 +528,11 @@ pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
             true => PATTERN_HELP.to_owned(),
             false => error.to_string().chars().take(LONGEST_HELP).collect(),
         };
-        Refusal { at, message, help: Some(help) }
+        Refusal {
+            at,
+            message,
+            help: Some(help),
+        }
     })
 }
 
@@ -431,7 +542,9 @@ const PATTERN_HELP: &str = "patterns are regular expressions without look-around
 
 /// The mistake of a body that a schema of the repository cannot be asked about.
 fn unchecked() -> Mistake {
-    let message = "this body takes too much work to be checked against the schema of the repository".to_owned();
+    let message =
+        "this body takes too much work to be checked against the schema of the repository"
+            .to_owned();
     let help =
         "the work grows with the alternatives of the schema and the size of the body: simplify the schema".to_owned();
     Mistake {
@@ -459,7 +572,11 @@ impl<'b> Input<'b> {
             Input::Body(body) => Some(body.members().collect()),
             Input::Value(value) | Input::Respelt { value, .. } => {
                 let members = value.as_object()?.iter();
-                Some(members.map(|(name, value)| MemberRef::new(name, value)).collect())
+                Some(
+                    members
+                        .map(|(name, value)| MemberRef::new(name, value))
+                        .collect(),
+                )
             }
         }
     }

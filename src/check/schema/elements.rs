@@ -1,5 +1,5 @@
-//! Lists whose elements are told apart by a member, such as the role of a message: each element is asked about by the alternative
-//! that its member picks, and by no other.
+//! Lists whose elements are told apart by a member, such as the role of a message: each element is
+//! asked about by the alternative that its member picks, and by no other.
 
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
@@ -31,12 +31,14 @@ struct Alternative {
 }
 
 impl Elements {
-    /// The list that a schema wants as a member; `None` if the elements may be asked about by more than one alternative, or anything
-    /// else is asked of them.
+    /// The list that a schema wants as a member; `None` if the elements may be asked about by more
+    /// than one alternative, or anything else is asked of them.
     pub(super) fn of(schema: &Value, graph: &Graph, name: &str) -> Option<Elements> {
         let list = schema.get("properties")?.get(name)?;
         let items = list.get("items")?;
-        if !asks_only(list, &["type", "items", "minItems", "maxItems"]) || !asks_only(items, &["oneOf"]) {
+        if !asks_only(list, &["type", "items", "minItems", "maxItems"])
+            || !asks_only(items, &["oneOf"])
+        {
             return None;
         }
         let choice = Choice::of(schema, Some(items), "oneOf");
@@ -45,23 +47,33 @@ impl Elements {
             branch.get("required")?.as_array()
         });
         Some(Elements {
-            place: Pointer::root().member("properties").member(name).member("items").member("oneOf").to_string(),
-            alternatives: branches(Some(items), "oneOf").map(|it| Alternative::of(graph, it)).collect::<Option<_>>()?,
-            lengths: length("minItems", list).unwrap_or(0)..=length("maxItems", list).unwrap_or(u64::MAX),
+            place: Pointer::root()
+                .member("properties")
+                .member(name)
+                .member("items")
+                .member("oneOf")
+                .to_string(),
+            alternatives: branches(Some(items), "oneOf")
+                .map(|it| Alternative::of(graph, it))
+                .collect::<Option<_>>()?,
+            lengths: length("minItems", list).unwrap_or(0)
+                ..=length("maxItems", list).unwrap_or(u64::MAX),
             choice,
         })
         .filter(|_| is_apart)
     }
 
-    /// Returns what is wrong with a list at a place of a body; `None` if that cannot be told of its elements one by one, or is more work
-    /// than `limit`.
+    /// Returns what is wrong with a list at a place of a body; `None` if that cannot be told of its
+    /// elements one by one, or is more work than `limit`.
     pub(super) fn mistakes(
         &self,
         (schema, graph, known): (&Value, &Graph, &Known),
         (at, list): (&Pointer, &Value),
         limit: u64,
     ) -> Option<Vec<Mistake>> {
-        let list = list.as_array().filter(|list| self.lengths.contains(&(list.len() as u64)))?;
+        let list = list
+            .as_array()
+            .filter(|list| self.lengths.contains(&(list.len() as u64)))?;
         let (mut mistakes, mut left) = (Vec::new(), limit);
         for (index, element) in list.iter().enumerate() {
             let at = at.element(index);
@@ -72,16 +84,22 @@ impl Elements {
                 Some(())
             };
             let mut is_told = Some(());
-            let is_picked = explaining.picked((&self.place, &self.choice), (&at, element), |explaining, index| {
-                let validator = self.alternatives[index].validator(schema);
-                if validator.is_valid(element) {
-                    return;
-                }
-                is_told = work(index);
-                if is_told.is_some() {
-                    validator.iter_errors(element).for_each(|error| explaining.error(&error));
-                }
-            });
+            let is_picked = explaining.picked(
+                (&self.place, &self.choice),
+                (&at, element),
+                |explaining, index| {
+                    let validator = self.alternatives[index].validator(schema);
+                    if validator.is_valid(element) {
+                        return;
+                    }
+                    is_told = work(index);
+                    if is_told.is_some() {
+                        validator
+                            .iter_errors(element)
+                            .for_each(|error| explaining.error(&error));
+                    }
+                },
+            );
             is_told.filter(|()| is_picked)?;
             mistakes = explaining.mistakes;
             if mistakes.len() > MAX_PROBLEMS {
@@ -97,7 +115,8 @@ fn length(keyword: &str, list: &Value) -> Option<u64> {
 }
 
 fn asks_only(node: &Value, keywords: &[&str]) -> bool {
-    let is_note = |keyword: &str| keyword.starts_with("x-reqc-discriminator") || keyword == "description";
+    let is_note =
+        |keyword: &str| keyword.starts_with("x-reqc-discriminator") || keyword == "description";
     let mut asked = node.as_object().into_iter().flat_map(Map::keys);
     asked.all(|keyword| keywords.contains(&keyword.as_str()) || is_note(keyword))
 }
@@ -106,9 +125,16 @@ impl Alternative {
     /// One that is a reference to a definition.
     fn of(graph: &Graph, branch: &Value) -> Option<Alternative> {
         let keywords = branch.as_object().filter(|keywords| keywords.len() == 1)?;
-        let reference = keywords.get("$ref")?.as_str().filter(|reference| reference.starts_with("#/$defs/"))?;
+        let reference = keywords
+            .get("$ref")?
+            .as_str()
+            .filter(|reference| reference.starts_with("#/$defs/"))?;
         let id = graph.find(reference.strip_prefix('#')?)?;
-        Some(Alternative { reference: reference.to_owned(), id, validator: OnceLock::new() })
+        Some(Alternative {
+            reference: reference.to_owned(),
+            id,
+            validator: OnceLock::new(),
+        })
     }
 
     fn validator(&self, schema: &Value) -> &Validator {
@@ -128,16 +154,27 @@ mod tests {
 
     /// Returns what the elements are said to lack, and what the whole schema says.
     fn both(file: &str, name: &str, list: &Value) -> (Option<Vec<Found>>, Vec<Found>) {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/wire").join(file);
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("schemas/wire")
+            .join(file);
         #[expect(clippy::disallowed_methods, reason = "a test reads the bundled schema")]
-        let schema: Value = std::fs::read_to_string(path).expect("a file").parse().expect("JSON");
+        let schema: Value = std::fs::read_to_string(path)
+            .expect("a file")
+            .parse()
+            .expect("JSON");
         let schema = json!({"properties": schema["properties"], "$defs": schema["$defs"]});
         let (graph, known) = (Graph::of(&schema).expect("usable"), Known::default());
         let at = Pointer::root().member(name);
         let elements = Elements::of(&schema, &graph, name).expect("a list of alternatives");
         let of_elements = elements.mistakes((&schema, &graph, &known), (&at, list), 1_000_000);
-        let (validator, body) = (document::validator(&schema).expect("usable"), json!({name: list}));
-        (of_elements, explain::mistakes((&schema, &known), &validator, &body, &body))
+        let (validator, body) = (
+            document::validator(&schema).expect("usable"),
+            json!({name: list}),
+        );
+        (
+            of_elements,
+            explain::mistakes((&schema, &known), &validator, &body, &body),
+        )
     }
 
     #[test]
@@ -151,7 +188,12 @@ mod tests {
             {"role": "tool", "content": 7, "tool_call_id": 8, "name": {}},
             {"role": "assistant", "content": null, "tool_calls": [{"id": "", "type": "function", "function": {}}]},
         ]);
-        for file in ["openai-chat", "mistral-chat", "ollama-chat", "anthropic-messages"] {
+        for file in [
+            "openai-chat",
+            "mistral-chat",
+            "ollama-chat",
+            "anthropic-messages",
+        ] {
             let (of_elements, of_all) = both(&format!("{file}.schema.json"), "messages", &messages);
             assert!(of_all.len() > 4, "{file}: {of_all:?}");
             assert_eq!(of_elements.as_ref(), Some(&of_all), "{file}");
@@ -170,7 +212,11 @@ mod tests {
     #[test]
     fn what_is_no_list_of_objects_is_told_by_the_whole_schema() {
         for list in [json!([]), json!("x"), json!([7])] {
-            assert_eq!(both("openai-chat.schema.json", "messages", &list).0, None, "{list}");
+            assert_eq!(
+                both("openai-chat.schema.json", "messages", &list).0,
+                None,
+                "{list}"
+            );
         }
     }
 }

@@ -21,11 +21,12 @@ const DEFAULT: &str = "x-reqc-discriminator-default";
 /// The keyword with the message for a part of a schema that fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
-/// The most problems of one body that are told. One more is looked for, so that it can be said that there are more.
+/// The most problems of one body that are told. One more is looked for, so that it can be said that
+/// there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
-/// Returns what is wrong with a body, in the order of the schema, until there are more than [`MAX_PROBLEMS`]. `original` is the body as
-/// it was written, if that is another spelling.
+/// Returns what is wrong with a body, in the order of the schema, until there are more than
+/// [`MAX_PROBLEMS`]. `original` is the body as it was written, if that is another spelling.
 pub(super) fn mistakes(
     (schema, known): (&Value, &Known),
     validator: &Validator,
@@ -46,8 +47,8 @@ pub(super) fn mistakes(
     explaining.mistakes
 }
 
-/// A schema that was worked on, and the memory that knows what was found: the same mistakes are made again and again, in all bodies
-/// of an agent at least.
+/// A schema that was worked on, and the memory that knows what was found: the same mistakes are
+/// made again and again, in all bodies of an agent at least.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) schema: Identity,
@@ -56,7 +57,11 @@ pub(super) struct Known {
 
 impl Known {
     /// Returns the answer that is remembered, or else the one that `work_out` gives.
-    pub(super) fn ask<Q: Question>(&self, question: Q, work_out: impl FnOnce() -> Q::Answer) -> Q::Answer {
+    pub(super) fn ask<Q: Question>(
+        &self,
+        question: Q,
+        work_out: impl FnOnce() -> Q::Answer,
+    ) -> Q::Answer {
         match self.memory.upgrade() {
             Some(memory) => memory.ask(question, work_out),
             None => work_out(),
@@ -80,7 +85,8 @@ impl Question for ValueAt {
     type Answer = Hint;
 }
 
-/// Asks what is meant by a field that a keyword refuses, and whether the keyword describes the whole body.
+/// Asks what is meant by a field that a keyword refuses, and whether the keyword describes the
+/// whole body.
 #[derive(PartialEq, Eq, Hash)]
 struct FieldAt(Identity, Box<str>, bool, Box<str>);
 
@@ -108,26 +114,41 @@ impl<'s> Explaining<'s> {
         (at, part): (Pointer, &'s Value),
         mistakes: Vec<Mistake>,
     ) -> Explaining<'s> {
-        Explaining { schema, known, at, part, is_respelt: false, mistakes }
+        Explaining {
+            schema,
+            known,
+            at,
+            part,
+            is_respelt: false,
+            mistakes,
+        }
     }
 
     /// Tells what an error says of the part.
     pub(super) fn error(&mut self, error: &ValidationError<'_>) {
         let inner = error.instance_path().as_str();
-        let inner = if self.is_respelt { spelling::original(inner, self.part) } else { Pointer::parse(inner) };
-        let Some(found) = self.part.pointer(inner.as_str()) else { return };
+        let inner = if self.is_respelt {
+            spelling::original(inner, self.part)
+        } else {
+            Pointer::parse(inner)
+        };
+        let Some(found) = self.part.pointer(inner.as_str()) else {
+            return;
+        };
         let at = self.at.join(&inner);
         let (schema, path) = (self.schema, error.schema_path().as_str());
         match error.kind() {
             kind @ (Kind::OneOfNotValid { context } | Kind::AnyOf { context }) => {
                 self.alternatives(error, kind.keyword(), context, (at, found));
             }
-            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => {
                 let node = keyword_owner(schema, path);
                 let room = (MAX_PROBLEMS + 1).saturating_sub(self.mistakes.len());
                 let unknown = |name: &String| {
                     let mistake = twice(schema, node, &at, name);
-                    let mistake = mistake.unwrap_or_else(|| self.unknown_field((path, node), &at, name));
+                    let mistake =
+                        mistake.unwrap_or_else(|| self.unknown_field((path, node), &at, name));
                     too_deep(schema, node, found.get(name), mistake)
                 };
                 let unknown: Vec<Mistake> = unexpected.iter().take(room).map(unknown).collect();
@@ -148,15 +169,19 @@ impl<'s> Explaining<'s> {
     ) {
         let (schema, path) = (self.schema, error.schema_path().as_str());
         let choice = || Arc::new(Choice::of(schema, keyword_owner(schema, path), keyword));
-        let choice = self.known.ask(ChoiceAt(self.known.schema, path.into()), choice);
-        let of_branch = |told: &mut Self, index: usize| context[index].iter().for_each(|inner| told.error(inner));
+        let choice = self
+            .known
+            .ask(ChoiceAt(self.known.schema, path.into()), choice);
+        let of_branch = |told: &mut Self, index: usize| {
+            context[index].iter().for_each(|inner| told.error(inner));
+        };
         if !self.picked((path, &choice), (&at, found), of_branch) {
             self.nearest(error, context, at);
         }
     }
 
-    /// Tells what is wrong with a value of which one alternative was meant, in the words of that one; `false` if nothing says which.
-    /// `path` is the place of the alternatives.
+    /// Tells what is wrong with a value of which one alternative was meant, in the words of that
+    /// one; `false` if nothing says which. `path` is the place of the alternatives.
     pub(super) fn picked(
         &mut self,
         (path, choice): (&str, &Choice),
@@ -168,36 +193,55 @@ impl<'s> Explaining<'s> {
             Pick::Branch(index) => {
                 of_branch(self, index);
                 let told = &mut self.mistakes[before..];
-                told.iter_mut().for_each(|mistake| choice.point_elsewhere((self.schema, path), at, mistake));
+                told.iter_mut()
+                    .for_each(|mistake| choice.point_elsewhere((self.schema, path), at, mistake));
             }
             Pick::Nearest => return false,
             Pick::Unknown { member, value } => {
                 let place = at.member(member);
                 let message = format!("`{place}` cannot be `{value}`");
                 let by_shape = || choice.of_shape((self.schema, path), member, found);
-                let by_shape = meant(&value, &choice.known()).is_none().then(by_shape).flatten();
+                let by_shape = meant(&value, &choice.known())
+                    .is_none()
+                    .then(by_shape)
+                    .flatten();
                 let hint = by_shape.map(|meant| Hint::Meant(vec![meant]));
                 let hint = hint.unwrap_or_else(|| self.value_hint(path, &value, || choice.known()));
                 let found = found.get(member).map_or("", kind_of);
                 let what = What::Unfit { message, found };
-                self.mistakes.push(Mistake { what, ..Mistake::value(place, String::new(), hint) });
+                self.mistakes.push(Mistake {
+                    what,
+                    ..Mistake::value(place, String::new(), hint)
+                });
             }
             Pick::Missing { member } => {
                 let hint = match choice.of_shape((self.schema, path), member, found) {
-                    Some(meant) => Hint::Other(format!("it says what this is: `{meant}`, by its other fields")),
+                    Some(meant) => Hint::Other(format!(
+                        "it says what this is: `{meant}`, by its other fields"
+                    )),
                     None => {
                         let (words, names) = ("it says what this is: ", choice.known());
-                        Hint::Known { words, member: Some(member.to_owned()), names }
+                        Hint::Known {
+                            words,
+                            member: Some(member.to_owned()),
+                            names,
+                        }
                     }
                 };
-                self.mistakes.push(Mistake::missing(at.clone(), member, hint));
+                self.mistakes
+                    .push(Mistake::missing(at.clone(), member, hint));
             }
         }
         true
     }
 
     /// The errors of the branch that was most likely meant, or what the schema says of the whole.
-    fn nearest(&mut self, error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>], at: Pointer) {
+    fn nearest(
+        &mut self,
+        error: &ValidationError<'_>,
+        context: &[Vec<ValidationError<'static>>],
+        at: Pointer,
+    ) {
         let own = said(self.schema, error.schema_path().as_str());
         match nearest_branch(context).filter(|_| own.is_none()) {
             Some(index) => context[index].iter().for_each(|inner| self.error(inner)),
@@ -208,18 +252,29 @@ impl<'s> Explaining<'s> {
                 );
                 let mistake = Mistake::value(at, message.clone(), Hint::None);
                 self.mistakes.push(match asked_for(context) {
-                    Some(names) => Mistake { what: What::NoneOf { names, message }, ..mistake },
+                    Some(names) => Mistake {
+                        what: What::NoneOf { names, message },
+                        ..mistake
+                    },
                     None => mistake,
                 });
             }
         }
     }
 
-    fn unknown_field(&self, (path, node): (&str, Option<&Value>), at: &Pointer, name: &str) -> Mistake {
+    fn unknown_field(
+        &self,
+        (path, node): (&str, Option<&Value>),
+        at: &Pointer,
+        name: &str,
+    ) -> Mistake {
         let is_top = at.parent().is_none();
         let make = || FieldHint::of(self.schema, node, is_top, name);
         let hint = match name.len() <= LONGEST_KEPT {
-            true => self.known.ask(FieldAt(self.known.schema, path.into(), is_top, name.into()), make),
+            true => self.known.ask(
+                FieldAt(self.known.schema, path.into(), is_top, name.into()),
+                make,
+            ),
             false => make(),
         };
         unknown_field(at, name, hint)
@@ -229,7 +284,9 @@ impl<'s> Explaining<'s> {
     fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
         let make = || meant_or_known(value, &known());
         match value.len() <= LONGEST_KEPT {
-            true => self.known.ask(ValueAt(self.known.schema, path.into(), value.into()), make),
+            true => self
+                .known
+                .ask(ValueAt(self.known.schema, path.into(), value.into()), make),
             false => make(),
         }
     }
@@ -256,19 +313,37 @@ const LONGEST_KEPT: usize = 64;
 fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Mistake> {
     let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
     known_fields(schema, node).contains(&camel).then(|| {
-        let message = format!("`{}` and `{}` are one field", at.member(&camel), at.member(name));
+        let message = format!(
+            "`{}` and `{}` are one field",
+            at.member(&camel),
+            at.member(name)
+        );
         let hint = FieldHint::Is(Hint::Other("remove one of them".to_owned()));
-        Mistake { what: What::Other(message), ..unknown_field(at, name, hint) }
+        Mistake {
+            what: What::Other(message),
+            ..unknown_field(at, name, hint)
+        }
     })
 }
 
 /// The same for an unknown field that holds what belongs where it stands.
-fn too_deep(schema: &Value, node: Option<&Value>, held: Option<&Value>, mistake: Mistake) -> Mistake {
+fn too_deep(
+    schema: &Value,
+    node: Option<&Value>,
+    held: Option<&Value>,
+    mistake: Mistake,
+) -> Mistake {
     let known = known_fields(schema, node);
-    let held = held.and_then(Value::as_object).into_iter().flat_map(|members| members.keys());
+    let held = held
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(|members| members.keys());
     let names: Vec<String> = held.filter(|name| known.contains(name)).cloned().collect();
     match &mistake.hint {
-        Hint::None | Hint::Fields(_) if !names.is_empty() => Mistake { hint: Hint::Unwrap(names), ..mistake },
+        Hint::None | Hint::Fields(_) if !names.is_empty() => Mistake {
+            hint: Hint::Unwrap(names),
+            ..mistake
+        },
         _ => mistake,
     }
 }
@@ -289,9 +364,17 @@ impl FieldHint {
         if let Some(near) = meant(name, &known) {
             return FieldHint::Is(near);
         }
-        let has = |node: &Value| known_fields(schema, Some(node)).iter().any(|known| known == name);
-        let members = node.and_then(|node| node.get("properties")).and_then(Value::as_object);
-        if let Some((member, _)) = members.and_then(|members| members.iter().find(|(_, member)| has(member))) {
+        let has = |node: &Value| {
+            known_fields(schema, Some(node))
+                .iter()
+                .any(|known| known == name)
+        };
+        let members = node
+            .and_then(|node| node.get("properties"))
+            .and_then(Value::as_object);
+        if let Some((member, _)) =
+            members.and_then(|members| members.iter().find(|(_, member)| has(member)))
+        {
             return FieldHint::Below(member.clone());
         }
         match members.is_some() && !is_top && has(schema) {
@@ -331,7 +414,11 @@ fn by_nearness(name: &str, mut known: Vec<String>) -> Vec<String> {
     if known.len() > FEW && name.len() <= LONGEST_NAME {
         let holds = |known: &str| known.contains(name) || known.len() > 2 && name.contains(known);
         let likeness = |known: &str| (!holds(known), 1.0 - strsim::jaro_winkler(name, known));
-        known.sort_by(|a, b| likeness(a).partial_cmp(&likeness(b)).unwrap_or(std::cmp::Ordering::Equal));
+        known.sort_by(|a, b| {
+            likeness(a)
+                .partial_cmp(&likeness(b))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
     }
     known
 }
@@ -353,7 +440,11 @@ fn meant_or_known(value: &str, known: &[String]) -> Hint {
 
 /// `null` is another way to leave a field out.
 fn written(known: &[String]) -> Vec<String> {
-    known.iter().filter(|known| *known != "null").cloned().collect()
+    known
+        .iter()
+        .filter(|known| *known != "null")
+        .cloned()
+        .collect()
 }
 
 impl Explaining<'_> {
@@ -366,7 +457,10 @@ impl Explaining<'_> {
                 let name = property.as_str().unwrap_or_default();
                 let property = property_schema(node, name);
                 let missing = Mistake::missing(at, name, form(schema, property).into());
-                return Mistake { asks: describe(property), ..missing };
+                return Mistake {
+                    asks: describe(property),
+                    ..missing
+                };
             }
             Kind::FalseSchema => {
                 let message = said().unwrap_or_else(|| format!("`{at}` is not allowed here"));
@@ -378,13 +472,20 @@ impl Explaining<'_> {
             }
             Kind::Type { kind } => {
                 // A fraction is a number, too: that it is none that is wanted shows by itself.
-                let is_fraction = found.is_number() && type_names(kind).iter().any(|name| name == "integer");
-                let what = if is_fraction { shown(found) } else { kind_of(found).to_owned() };
+                let is_fraction =
+                    found.is_number() && type_names(kind).iter().any(|name| name == "integer");
+                let what = if is_fraction {
+                    shown(found)
+                } else {
+                    kind_of(found).to_owned()
+                };
                 let message = format!("`{at}` must be {}, not {what}", wanted(kind));
                 (
                     &rules::WRONG_TYPE,
                     message,
-                    json_in_string(kind, found).or_else(|| form_of_type(schema, node, kind, found)).into(),
+                    json_in_string(kind, found)
+                        .or_else(|| form_of_type(schema, node, kind, found))
+                        .into(),
                 )
             }
             Kind::Enum { options } => {
@@ -393,27 +494,56 @@ impl Explaining<'_> {
                     &rules::INVALID_VALUE,
                     message,
                     self.value_hint(path, &plain(found), || {
-                        options.as_array().into_iter().flatten().map(plain).collect()
+                        options
+                            .as_array()
+                            .into_iter()
+                            .flatten()
+                            .map(plain)
+                            .collect()
                     }),
                 )
             }
             Kind::Constant { expected_value } => {
-                let message = format!("`{at}` must be `{}`, not `{}`", plain(expected_value), shown(found));
+                let message = format!(
+                    "`{at}` must be `{}`, not `{}`",
+                    plain(expected_value),
+                    shown(found)
+                );
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
             // Nobody reads a regular expression: the description says its form.
-            kind @ Kind::Pattern { .. } => {
-                (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), describe(node).into())
-            }
-            kind => (&rules::INVALID_VALUE, format!("`{at}` {}", limit(kind, found)), Hint::None),
+            kind @ Kind::Pattern { .. } => (
+                &rules::INVALID_VALUE,
+                format!("`{at}` {}", limit(kind, found)),
+                describe(node).into(),
+            ),
+            kind => (
+                &rules::INVALID_VALUE,
+                format!("`{at}` {}", limit(kind, found)),
+                Hint::None,
+            ),
         };
         let asks = describe(node).filter(|_| rule == &rules::INVALID_VALUE);
-        let is_choice = matches!(kind, Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. });
+        let is_choice = matches!(
+            kind,
+            Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. }
+        );
         let what = match is_choice {
-            true => What::Unfit { message, found: kind_of(found) },
+            true => What::Unfit {
+                message,
+                found: kind_of(found),
+            },
             false => What::Other(message),
         };
-        Mistake { rule, pointer: at, what, hint, passed_over_by: None, asks, place: None }
+        Mistake {
+            rule,
+            pointer: at,
+            what,
+            hint,
+            passed_over_by: None,
+            asks,
+            place: None,
+        }
     }
 }
 
@@ -444,7 +574,9 @@ fn limit(kind: &Kind, found: &Value) -> String {
         },
         Kind::Pattern { pattern } => format!("is `{value}`, which does not match `{pattern}`"),
         Kind::Not { .. } => format!("is `{value}`, which is not allowed here"),
-        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}, not {value}"),
+        Kind::MultipleOf { multiple_of } => {
+            format!("must be a multiple of {multiple_of}, not {value}")
+        }
         Kind::UniqueItems => "must not have equal elements".to_owned(),
         Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
@@ -476,36 +608,71 @@ enum Pick<'c> {
 }
 
 /// The branches of the alternatives at a place of the schema.
-pub(super) fn branches<'s>(node: Option<&'s Value>, keyword: &str) -> impl Iterator<Item = &'s Value> {
-    node.and_then(|node| node.get(keyword)).and_then(Value::as_array).into_iter().flatten()
+pub(super) fn branches<'s>(
+    node: Option<&'s Value>,
+    keyword: &str,
+) -> impl Iterator<Item = &'s Value> {
+    node.and_then(|node| node.get(keyword))
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
 }
 
 impl Choice {
     pub(super) fn of(schema: &Value, node: Option<&Value>, keyword: &str) -> Choice {
-        let text = |key: &str| node.and_then(|node| node.get(key)).and_then(Value::as_str).map(str::to_owned);
+        let text = |key: &str| {
+            node.and_then(|node| node.get(key))
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
         let member = text(DISCRIMINATOR);
         let branches = branches(node, keyword)
             .map(|branch: &Value| -> Vec<String> {
-                let Some(member) = member.as_deref() else { return Vec::new() };
-                let property =
-                    property_schema(Some(follow(schema, branch)), member).map(|property| follow(schema, property));
-                let constant = property.and_then(|property| property.get("const")).into_iter();
-                let listed =
-                    property.and_then(|property| property.get("enum")).and_then(Value::as_array).into_iter().flatten();
+                let Some(member) = member.as_deref() else {
+                    return Vec::new();
+                };
+                let property = property_schema(Some(follow(schema, branch)), member)
+                    .map(|property| follow(schema, property));
+                let constant = property
+                    .and_then(|property| property.get("const"))
+                    .into_iter();
+                let listed = property
+                    .and_then(|property| property.get("enum"))
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten();
                 constant.chain(listed).map(plain).collect()
             })
             .collect();
-        Choice { default: text(DEFAULT), member, branches }
+        Choice {
+            default: text(DEFAULT),
+            member,
+            branches,
+        }
     }
 
     fn pick(&self, found: &Value) -> Pick<'_> {
-        let (Some(member), Value::Object(members)) = (self.member.as_deref(), found) else { return Pick::Nearest };
-        let branch = |value: &str| self.branches.iter().position(|values| values.iter().any(|known| known == value));
+        let (Some(member), Value::Object(members)) = (self.member.as_deref(), found) else {
+            return Pick::Nearest;
+        };
+        let branch = |value: &str| {
+            self.branches
+                .iter()
+                .position(|values| values.iter().any(|known| known == value))
+        };
         match members.get(member) {
-            Some(value) => {
-                branch(&plain(value)).map_or_else(|| Pick::Unknown { member, value: shown(value) }, Pick::Branch)
-            }
-            None => self.default.as_deref().and_then(branch).map_or(Pick::Missing { member }, Pick::Branch),
+            Some(value) => branch(&plain(value)).map_or_else(
+                || Pick::Unknown {
+                    member,
+                    value: shown(value),
+                },
+                Pick::Branch,
+            ),
+            None => self
+                .default
+                .as_deref()
+                .and_then(branch)
+                .map_or(Pick::Missing { member }, Pick::Branch),
         }
     }
 
@@ -513,57 +680,108 @@ impl Choice {
         self.branches.iter().flatten().cloned().collect()
     }
 
-    /// Returns whether no object is taken by another branch than the one that its member picks. `required` gives the names of the members
-    /// that a branch needs.
-    pub(super) fn is_exclusive<'s>(&self, required: impl Fn(usize) -> Option<&'s Vec<Value>>) -> bool {
-        let Some(member) = &self.member else { return false };
+    /// Returns whether no object is taken by another branch than the one that its member picks.
+    /// `required` gives the names of the members that a branch needs.
+    pub(super) fn is_exclusive<'s>(
+        &self,
+        required: impl Fn(usize) -> Option<&'s Vec<Value>>,
+    ) -> bool {
+        let Some(member) = &self.member else {
+            return false;
+        };
         let mut values: Vec<&String> = self.branches.iter().flatten().collect();
         values.sort_unstable();
-        let is_default = |values: &[String]| self.default.as_ref().is_some_and(|default| values.contains(default));
-        let needs_member = |index: usize| required(index).is_some_and(|names| names.iter().any(|name| name == member));
+        let is_default = |values: &[String]| {
+            self.default
+                .as_ref()
+                .is_some_and(|default| values.contains(default))
+        };
+        let needs_member = |index: usize| {
+            required(index).is_some_and(|names| names.iter().any(|name| name == member))
+        };
         values.windows(2).all(|pair| pair[0] != pair[1])
-            && self
-                .branches
-                .iter()
-                .enumerate()
-                .all(|(index, values)| !values.is_empty() && (is_default(values) || needs_member(index)))
+            && self.branches.iter().enumerate().all(|(index, values)| {
+                !values.is_empty() && (is_default(values) || needs_member(index))
+            })
     }
 
     /// The one alternative that has all other members of an object.
-    fn of_shape(&self, (schema, path): (&Value, &str), member: &str, found: &Value) -> Option<String> {
-        let others: Vec<&String> = found.as_object()?.keys().filter(|name| *name != member).collect();
+    fn of_shape(
+        &self,
+        (schema, path): (&Value, &str),
+        member: &str,
+        found: &Value,
+    ) -> Option<String> {
+        let others: Vec<&String> = found
+            .as_object()?
+            .keys()
+            .filter(|name| *name != member)
+            .collect();
         let has_all = |branch: &Value| {
             let known = known_fields(schema, Some(branch));
             others.iter().all(|name| known.contains(name))
         };
-        let branches = branches(keyword_owner(schema, path), path.rsplit('/').next().unwrap_or_default());
-        let mut fitting = branches.zip(&self.branches).filter(|(branch, _)| has_all(branch)).map(|(_, values)| values);
+        let branches = branches(
+            keyword_owner(schema, path),
+            path.rsplit('/').next().unwrap_or_default(),
+        );
+        let mut fitting = branches
+            .zip(&self.branches)
+            .filter(|(branch, _)| has_all(branch))
+            .map(|(_, values)| values);
         let value = fitting.next()?.first().filter(|_| !others.is_empty())?;
-        fitting.all(|values| values.contains(value)).then(|| value.clone())
+        fitting
+            .all(|values| values.contains(value))
+            .then(|| value.clone())
     }
 
     /// Tells of an unknown field which alternatives have it, unless a similar name was found.
     fn point_elsewhere(&self, (schema, path): (&Value, &str), at: &Pointer, mistake: &mut Mistake) {
-        if !matches!((&mistake.what, &mistake.hint), (What::Unknown, Hint::Fields(_))) {
+        if !matches!(
+            (&mistake.what, &mistake.hint),
+            (What::Unknown, Hint::Fields(_))
+        ) {
             return;
         }
-        let name = mistake.pointer.tokens().last().filter(|_| mistake.pointer.parent().as_ref() == Some(at));
-        let (Some(member), Some(name)) = (&self.member, name) else { return };
+        let name = mistake
+            .pointer
+            .tokens()
+            .last()
+            .filter(|_| mistake.pointer.parent().as_ref() == Some(at));
+        let (Some(member), Some(name)) = (&self.member, name) else {
+            return;
+        };
         let has = |branch: &Value| known_fields(schema, Some(branch)).contains(&name);
-        let branches = branches(keyword_owner(schema, path), path.rsplit('/').next().unwrap_or_default());
-        let having = branches.zip(&self.branches).filter(|(branch, _)| has(branch)).flat_map(|(_, values)| values);
+        let branches = branches(
+            keyword_owner(schema, path),
+            path.rsplit('/').next().unwrap_or_default(),
+        );
+        let having = branches
+            .zip(&self.branches)
+            .filter(|(branch, _)| has(branch))
+            .flat_map(|(_, values)| values);
         let values: Vec<String> = having.map(|value| format!("`{value}`")).collect();
         if !values.is_empty() {
-            mistake.hint = Hint::Other(format!("`{name}` goes with the {member} {}", values.join(" or ")));
+            mistake.hint = Hint::Other(format!(
+                "`{name}` goes with the {member} {}",
+                values.join(" or ")
+            ));
         }
     }
 }
 
-/// The branch whose errors lie deepest: the one that was most likely meant. Type errors at the top rule a branch out.
+/// The branch whose errors lie deepest: the one that was most likely meant. Type errors at the top
+/// rule a branch out.
 fn nearest_branch(context: &[Vec<ValidationError<'_>>]) -> Option<usize> {
     let depth = |errors: &Vec<ValidationError<'_>>| {
-        let deepest = errors.iter().map(|error| error.instance_path().as_str().matches('/').count()).min().unwrap_or(0);
-        let is_type = errors.iter().any(|error| matches!(error.kind(), Kind::Type { .. }));
+        let deepest = errors
+            .iter()
+            .map(|error| error.instance_path().as_str().matches('/').count())
+            .min()
+            .unwrap_or(0);
+        let is_type = errors
+            .iter()
+            .any(|error| matches!(error.kind(), Kind::Type { .. }));
         (deepest, !is_type, std::cmp::Reverse(errors.len()))
     };
     (0..context.len()).max_by_key(|&index| (depth(&context[index]), std::cmp::Reverse(index)))
@@ -581,10 +799,22 @@ fn property_schema<'s>(node: Option<&'s Value>, name: &str) -> Option<&'s Value>
 
 /// The fields that a schema object lists, also through `allOf` and `$ref`.
 fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
-    let Some(node) = node.map(|node| follow(schema, node)) else { return Vec::new() };
-    let own = node.get("properties").and_then(Value::as_object).into_iter().flat_map(|fields| fields.keys().cloned());
-    let parts = node.get("allOf").and_then(Value::as_array).into_iter().flatten();
-    let mut known: Vec<String> = own.chain(parts.flat_map(|part| known_fields(schema, Some(part)))).collect();
+    let Some(node) = node.map(|node| follow(schema, node)) else {
+        return Vec::new();
+    };
+    let own = node
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(|fields| fields.keys().cloned());
+    let parts = node
+        .get("allOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let mut known: Vec<String> = own
+        .chain(parts.flat_map(|part| known_fields(schema, Some(part))))
+        .collect();
     known.sort();
     known.dedup();
     known
@@ -593,25 +823,47 @@ fn known_fields(schema: &Value, node: Option<&Value>) -> Vec<String> {
 /// Returns what a missing value looks like: the values that there are, or what an object needs.
 fn form(schema: &Value, node: Option<&Value>) -> Option<String> {
     let node = follow(schema, node?);
-    let constant = node.get("const").map(|value| format!("it is `{}`", plain(value)));
-    let values =
-        || node.get("enum").and_then(Value::as_array).map(|values| values.iter().map(plain).collect::<Vec<_>>());
-    constant.or_else(|| values().map(|values| format!("it is one of: {}", few(&values)))).or_else(|| needs(node))
+    let constant = node
+        .get("const")
+        .map(|value| format!("it is `{}`", plain(value)));
+    let values = || {
+        node.get("enum")
+            .and_then(Value::as_array)
+            .map(|values| values.iter().map(plain).collect::<Vec<_>>())
+    };
+    constant
+        .or_else(|| values().map(|values| format!("it is one of: {}", few(&values))))
+        .or_else(|| needs(node))
 }
 
 /// Returns what an object needs.
 fn needs(node: &Value) -> Option<String> {
-    let required: Vec<String> = node.get("required")?.as_array()?.iter().map(plain).collect();
+    let required: Vec<String> = node
+        .get("required")?
+        .as_array()?
+        .iter()
+        .map(plain)
+        .collect();
     (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
 }
 
-/// Returns what a value of the wrong type should be: an element stands in a list, an object has what it needs.
-fn form_of_type(schema: &Value, node: Option<&Value>, kind: &TypeKind, found: &Value) -> Option<String> {
+/// Returns what a value of the wrong type should be: an element stands in a list, an object has
+/// what it needs.
+fn form_of_type(
+    schema: &Value,
+    node: Option<&Value>,
+    kind: &TypeKind,
+    found: &Value,
+) -> Option<String> {
     let wanted = type_names(kind);
     let node = follow(schema, node?);
     match found {
-        Value::Object(_) if wants("string", &wanted) => as_string(node, found, wants("array", &wanted)),
-        Value::Object(_) | Value::String(_) if wants("array", &wanted) => Some("put it into a list: `[…]`".to_owned()),
+        Value::Object(_) if wants("string", &wanted) => {
+            as_string(node, found, wants("array", &wanted))
+        }
+        Value::Object(_) | Value::String(_) if wants("array", &wanted) => {
+            Some("put it into a list: `[…]`".to_owned())
+        }
         Value::Number(_) | Value::Bool(_) if wants("string", &wanted) => {
             Some(format!("put it into quotes: `\"{found}\"`"))
         }
@@ -630,12 +882,17 @@ fn wants(name: &str, wanted: &[String]) -> bool {
     wanted.iter().any(|wanted| wanted == name)
 }
 
-/// How an object becomes the string that is wanted: as the one text in it, as an element of a list, or as JSON, if the schema speaks
-/// of that.
+/// How an object becomes the string that is wanted: as the one text in it, as an element of a list,
+/// or as JSON, if the schema speaks of that.
 fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     let is_element = takes_list && found.get("type").is_some();
-    let is_json = node.get("description").and_then(Value::as_str).is_some_and(|text| text.contains("JSON"));
-    let alone = ["url", "text", "name"].into_iter().find(|name| found.get(name).is_some_and(Value::is_string));
+    let is_json = node
+        .get("description")
+        .and_then(Value::as_str)
+        .is_some_and(|text| text.contains("JSON"));
+    let alone = ["url", "text", "name"]
+        .into_iter()
+        .find(|name| found.get(name).is_some_and(Value::is_string));
     match alone {
         _ if is_element => Some("put it into a list: `[…]`".to_owned()),
         Some(name) if !is_json => Some(format!("write the text of its `{name}` alone")),
@@ -659,16 +916,30 @@ fn fits(held: &Value, wanted: &[String]) -> bool {
 fn describe(node: Option<&Value>) -> Option<String> {
     let text = |key: &str| node?.get(key)?.as_str().map(str::to_owned);
     text("description").or_else(|| {
-        let required: Vec<String> = node?.get("required")?.as_array()?.iter().map(plain).collect();
-        Some(format!("{}, an object with `{}`", text("title")?, required.join("` and `")))
+        let required: Vec<String> = node?
+            .get("required")?
+            .as_array()?
+            .iter()
+            .map(plain)
+            .collect();
+        Some(format!(
+            "{}, an object with `{}`",
+            text("title")?,
+            required.join("` and `")
+        ))
     })
 }
 
 fn wanted(kind: &TypeKind) -> String {
     let types = type_names(kind);
     // `null` is another way to leave a field out: nobody means it who writes something else.
-    let meant = types.iter().filter(|name| *name != "null" || types.len() == 1);
-    meant.map(|name| with_article(name)).collect::<Vec<_>>().join(" or ")
+    let meant = types
+        .iter()
+        .filter(|name| *name != "null" || types.len() == 1);
+    meant
+        .map(|name| with_article(name))
+        .collect::<Vec<_>>()
+        .join(" or ")
 }
 
 fn type_names(kind: &TypeKind) -> Vec<String> {
@@ -678,7 +949,8 @@ fn type_names(kind: &TypeKind) -> Vec<String> {
     }
 }
 
-/// Returns what to do about a string that holds what is wanted as JSON: it was encoded twice, or was meant as a template.
+/// Returns what to do about a string that holds what is wanted as JSON: it was encoded twice, or
+/// was meant as a template.
 fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
     let held: Value = serde_json::from_str(found.as_str()?).ok()?;
     let name = match held {
@@ -686,9 +958,15 @@ fn json_in_string(kind: &TypeKind, found: &Value) -> Option<String> {
         Value::Array(_) => "array",
         _ => return None,
     };
-    type_names(kind).iter().any(|wanted| wanted == name).then(|| {
-        format!("the string holds {}: encoded twice, or a template without `{{{{` and `{{%`", with_article(name))
-    })
+    type_names(kind)
+        .iter()
+        .any(|wanted| wanted == name)
+        .then(|| {
+            format!(
+                "the string holds {}: encoded twice, or a template without `{{{{` and `{{%`",
+                with_article(name)
+            )
+        })
 }
 
 fn with_article(name: &str) -> &'static str {
@@ -705,7 +983,9 @@ fn with_article(name: &str) -> &'static str {
 
 /// A value as it reads in a sentence: strings without quotes.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The same, cut to 40 characters.
@@ -723,7 +1003,10 @@ mod tests {
 
     /// Messages and helps of what is wrong with a body, one a line.
     fn told(schema: &Value, body: &Value) -> Vec<String> {
-        let validator = jsonschema::draft202012::options().offline().build(schema).expect("a schema");
+        let validator = jsonschema::draft202012::options()
+            .offline()
+            .build(schema)
+            .expect("a schema");
         mistakes((schema, &Known::default()), &validator, body, body)
             .into_iter()
             .map(|it| it.told(""))
@@ -740,12 +1023,23 @@ mod tests {
 
     /// Items of a list: messages (also without `type`), whose content is parts, and calls.
     fn items() -> Value {
-        let text = object(&json!({"type": {"const": "text"}, "text": {"type": "string"}}), &["type", "text"]);
-        let image =
-            object(&json!({"type": {"const": "image"}, "url": {"type": "string", "minLength": 1}}), &["type", "url"]);
+        let text = object(
+            &json!({"type": {"const": "text"}, "text": {"type": "string"}}),
+            &["type", "text"],
+        );
+        let image = object(
+            &json!({"type": {"const": "image"}, "url": {"type": "string", "minLength": 1}}),
+            &["type", "url"],
+        );
         let parts = json!({"x-reqc-discriminator": "type", "oneOf": [text, image]});
-        let message = object(&json!({"type": {"const": "message"}, "content": {"items": parts}}), &["content"]);
-        let call = object(&json!({"type": {"enum": ["call"]}, "call_id": {"type": "string"}}), &["type", "call_id"]);
+        let message = object(
+            &json!({"type": {"const": "message"}, "content": {"items": parts}}),
+            &["content"],
+        );
+        let call = object(
+            &json!({"type": {"enum": ["call"]}, "call_id": {"type": "string"}}),
+            &["type", "call_id"],
+        );
         let items = json!({
             "x-reqc-discriminator": "type", "x-reqc-discriminator-default": "message",
             "oneOf": [{"$ref": "#/$defs/message"}, {"$ref": "#/$defs/call"}]
@@ -759,14 +1053,19 @@ mod tests {
             told(&items(), &json!({"input": [{"content": [], "kontent": 1}]})),
             ["the API knows no field `/input/0/kontent` (did you mean `content`?)"]
         );
-        assert_eq!(told(&items(), &json!({"input": [{}]})), ["`/input/0/content` is missing"]);
+        assert_eq!(
+            told(&items(), &json!({"input": [{}]})),
+            ["`/input/0/content` is missing"]
+        );
     }
 
     #[test]
     fn without_a_default_the_discriminator_is_missing() {
         assert_eq!(
             told(&items(), &json!({"input": [{"content": [{"text": "a"}]}]})),
-            ["`/input/0/content/0/type` is missing (it says what this is: `text`, by its other fields)"]
+            [
+                "`/input/0/content/0/type` is missing (it says what this is: `text`, by its other fields)"
+            ]
         );
     }
 
@@ -806,12 +1105,18 @@ mod tests {
             "x-reqc-message": "a file needs data or id",
             "anyOf": [{"required": ["data"]}, {"required": ["id"]}]
         });
-        assert_eq!(told(&needs, &json!({})), ["`(the whole body)`: a file needs data or id"]);
+        assert_eq!(
+            told(&needs, &json!({})),
+            ["`(the whole body)`: a file needs data or id"]
+        );
         let excludes = json!({"properties": {"file": {
             "x-reqc-message": "data and id exclude each other", "not": {"required": ["data", "id"]}
         }}});
         let body = json!({"file": {"data": "", "id": ""}});
-        assert_eq!(told(&excludes, &body), ["`/file`: data and id exclude each other"]);
+        assert_eq!(
+            told(&excludes, &body),
+            ["`/file`: data and id exclude each other"]
+        );
     }
 
     #[test]
@@ -824,41 +1129,78 @@ mod tests {
         );
         assert_eq!(
             told(&schema, &json!({"options": {"keep_alive": 1}})),
-            ["the API knows no field `/options/keep_alive` (`keep_alive` belongs at the top of the body)"]
+            [
+                "the API knows no field `/options/keep_alive` (`keep_alive` belongs at the top of the body)"
+            ]
         );
     }
 
     #[test]
     fn types_are_named_without_null_and_strings_that_hold_json_say_so() {
         let schema = json!({"properties": {"stop": {"type": ["null", "array"]}}});
-        assert_eq!(told(&schema, &json!({"stop": 1})), ["`/stop` must be a list, not a number"]);
+        assert_eq!(
+            told(&schema, &json!({"stop": 1})),
+            ["`/stop` must be a list, not a number"]
+        );
         assert_eq!(
             told(&schema, &json!({"stop": "[1]"})),
-            ["`/stop` must be a list, not a string (the string holds a list: encoded twice, or a template without \
-             `{{` and `{%`)"]
+            [
+                "`/stop` must be a list, not a string (the string holds a list: encoded twice, or a template without \
+             `{{` and `{%`)"
+            ]
         );
     }
 
     #[test]
     fn what_one_object_lacks_is_one_problem() {
-        let schema = object(&json!({"a": {}, "b": {}, "c": {"required": ["d"]}}), &["a", "b"]);
-        let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut mistakes = mistakes((&schema, &Known::default()), &validator, &json!({"c": {}}), &json!({"c": {}}));
+        let schema = object(
+            &json!({"a": {}, "b": {}, "c": {"required": ["d"]}}),
+            &["a", "b"],
+        );
+        let validator = jsonschema::draft202012::options()
+            .offline()
+            .build(&schema)
+            .expect("a schema");
+        let mut mistakes = mistakes(
+            (&schema, &Known::default()),
+            &validator,
+            &json!({"c": {}}),
+            &json!({"c": {}}),
+        );
         mistakes.dedup_by(|next, kept| absorb(kept, next));
-        let mut messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told("").message).collect();
+        let mut messages: Vec<String> = mistakes
+            .into_iter()
+            .map(|mistake| mistake.told("").message)
+            .collect();
         messages.sort_unstable();
         assert_eq!(messages, ["`/a` and `/b` are missing", "`/c/d` is missing"]);
     }
 
     #[test]
     fn only_what_is_misspelt_is_told_instead_of_what_is_missing() {
-        let schema = object(&json!({"max_tokens": {}, "model": {}}), &["max_tokens", "model"]);
-        let validator = jsonschema::draft202012::options().offline().build(&schema).expect("a schema");
-        let mut mistakes =
-            mistakes((&schema, &Known::default()), &validator, &json!({"max_token": 1}), &json!({"max_token": 1}));
+        let schema = object(
+            &json!({"max_tokens": {}, "model": {}}),
+            &["max_tokens", "model"],
+        );
+        let validator = jsonschema::draft202012::options()
+            .offline()
+            .build(&schema)
+            .expect("a schema");
+        let mut mistakes = mistakes(
+            (&schema, &Known::default()),
+            &validator,
+            &json!({"max_token": 1}),
+            &json!({"max_token": 1}),
+        );
         drop_misspelt(&mut mistakes);
-        let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.told("").message).collect();
-        assert_eq!(messages, ["`/model` is missing", "the API knows no field `/max_token`"]);
+        let messages: Vec<String> = mistakes
+            .into_iter()
+            .map(|mistake| mistake.told("").message)
+            .collect();
+        assert_eq!(
+            messages,
+            ["`/model` is missing", "the API knows no field `/max_token`"]
+        );
     }
 
     #[test]
@@ -868,7 +1210,10 @@ mod tests {
         let nested = json!({"properties": {"type": {"const": "function"}, "function": function},
                             "required": ["type", "function"], "additionalProperties": false});
         let flat = json!({"type": "function", "name": "a", "parameters": {}});
-        assert_eq!(told(&nested, &flat), ["`/function` is missing (put `name` and `parameters` into it)"]);
+        assert_eq!(
+            told(&nested, &flat),
+            ["`/function` is missing (put `name` and `parameters` into it)"]
+        );
         let deep = json!({"function": {"name": "a"}});
         assert_eq!(
             told(&function, &deep),

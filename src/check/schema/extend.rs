@@ -1,7 +1,7 @@
 //! Extensions: what compatible servers take beyond the schema of a wire format.
 //!
-//! They are written into the schema before it is compiled, so that a misspelt extension is found like any other field.
-//! The form of the file is described in `schemas/README.md`.
+//! They are written into the schema before it is compiled, so that a misspelt extension is found
+//! like any other field. The form of the file is described in `schemas/README.md`.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,10 @@ pub(crate) const ALTERNATIVES: &str = "x-reqc-alternatives";
 ///
 /// If that is more than any wire format needs.
 pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -> Result<(), ()> {
-    let listed: Vec<&Map<String, Value>> = names.iter().filter_map(|name| extensions.get(name)?.as_object()).collect();
+    let listed: Vec<&Map<String, Value>> = names
+        .iter()
+        .filter_map(|name| extensions.get(name)?.as_object())
+        .collect();
     let (mut steps, mut added) = (0, 0);
     if let Some(definitions) = extensions.get(DEFINITIONS).filter(|_| !listed.is_empty()) {
         added += count(definitions);
@@ -41,8 +44,12 @@ pub(crate) fn extend(schema: &mut Value, extensions: &Value, names: &[String]) -
         if added > MAX_ADDED {
             return Err(());
         }
-        unions.iter().for_each(|union| add_alternatives(schema, union, fields));
-        targets.iter().for_each(|target| add(schema, target, fields));
+        unions
+            .iter()
+            .for_each(|union| add_alternatives(schema, union, fields));
+        targets
+            .iter()
+            .for_each(|target| add(schema, target, fields));
     }
     Ok(())
 }
@@ -52,8 +59,12 @@ pub(crate) const DEFINITIONS: &str = "$defs";
 
 /// Adds definitions, except those that the schema has.
 fn define(schema: &mut Value, definitions: &Value) {
-    let (Value::Object(schema), Value::Object(definitions)) = (schema, definitions) else { return };
-    let known = schema.entry(DEFINITIONS).or_insert_with(|| Value::Object(Map::new()));
+    let (Value::Object(schema), Value::Object(definitions)) = (schema, definitions) else {
+        return;
+    };
+    let known = schema
+        .entry(DEFINITIONS)
+        .or_insert_with(|| Value::Object(Map::new()));
     for (name, definition) in definitions {
         if let Some(known) = known.as_object_mut() {
             known.entry(name).or_insert_with(|| definition.clone());
@@ -71,19 +82,27 @@ pub(crate) fn count(value: &Value) -> usize {
 }
 
 fn add(schema: &mut Value, target: &str, fields: &Value) {
-    let properties = schema.pointer_mut(&format!("{target}/properties")).and_then(Value::as_object_mut);
+    let properties = schema
+        .pointer_mut(&format!("{target}/properties"))
+        .and_then(Value::as_object_mut);
     if let (Some(properties), Value::Object(fields)) = (properties, fields) {
-        let fields = fields.iter().filter(|(name, _)| ![OPTIONAL, ALTERNATIVES].contains(&name.as_str()));
+        let fields = fields
+            .iter()
+            .filter(|(name, _)| ![OPTIONAL, ALTERNATIVES].contains(&name.as_str()));
         properties.extend(fields.map(|(name, fragment)| (name.clone(), fragment.clone())));
     }
-    let required = schema.pointer_mut(&format!("{target}/required")).and_then(Value::as_array_mut);
+    let required = schema
+        .pointer_mut(&format!("{target}/required"))
+        .and_then(Value::as_array_mut);
     if let (Some(required), Some(Value::Array(optional))) = (required, fields.get(OPTIONAL)) {
         required.retain(|name| !optional.contains(name));
     }
 }
 
 fn add_alternatives(schema: &mut Value, union: &str, fields: &Value) {
-    let branches = schema.pointer_mut(&format!("{union}/oneOf")).and_then(Value::as_array_mut);
+    let branches = schema
+        .pointer_mut(&format!("{union}/oneOf"))
+        .and_then(Value::as_array_mut);
     if let (Some(branches), Some(Value::Array(added))) = (branches, fields.get(ALTERNATIVES)) {
         branches.extend(added.iter().cloned());
     }
@@ -91,7 +110,9 @@ fn add_alternatives(schema: &mut Value, union: &str, fields: &Value) {
 
 /// JSON pointers of the schemas with alternatives that a place names: each once.
 fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>, ()> {
-    let Some((parent, last)) = place.rsplit_once('/') else { return Ok(Vec::new()) };
+    let Some((parent, last)) = place.rsplit_once('/') else {
+        return Ok(Vec::new());
+    };
     let mut found = Vec::new();
     for parent in targets(schema, parent, steps)? {
         let parent = resolve(schema, &parent);
@@ -100,7 +121,9 @@ fn unions(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>,
             name => format!("{parent}/properties/{}", name.replace('~', "~0")),
         };
         let at = resolve(schema, &at);
-        let is_union = schema.pointer(&at).is_some_and(|node| node.get("oneOf").is_some_and(Value::is_array));
+        let is_union = schema
+            .pointer(&at)
+            .is_some_and(|node| node.get("oneOf").is_some_and(Value::is_array));
         if is_union && !found.contains(&at) {
             found.push(at);
         }
@@ -114,7 +137,16 @@ fn targets(schema: &Value, place: &str, steps: &mut usize) -> Result<Vec<String>
     for segment in place.split('/').filter(|segment| !segment.is_empty()) {
         let (mut seen, mut next) = (HashSet::new(), Vec::new());
         for at in &found {
-            step(schema, at, segment, &mut Search { seen: &mut seen, found: &mut next, steps })?;
+            step(
+                schema,
+                at,
+                segment,
+                &mut Search {
+                    seen: &mut seen,
+                    found: &mut next,
+                    steps,
+                },
+            )?;
         }
         found = next;
     }
@@ -128,32 +160,49 @@ struct Search<'s> {
     steps: &'s mut usize,
 }
 
-/// The schemas of a member: a property, `*` for every element, `key=value` for the elements that the value picks; where there
-/// are none, the schema itself if the value picks it.
+/// The schemas of a member: a property, `*` for every element, `key=value` for the elements that
+/// the value picks; where there are none, the schema itself if the value picks it.
 fn step(schema: &Value, at: &str, segment: &str, search: &mut Search<'_>) -> Result<(), ()> {
     let at = resolve(schema, at);
-    let Some(node) = schema.pointer(&at) else { return Ok(()) };
+    let Some(node) = schema.pointer(&at) else {
+        return Ok(());
+    };
     let picked = segment.split_once('=');
     if segment != "*" && picked.is_none() {
         let name = segment.replace('~', "~0");
-        let is_there = node.get("properties").is_some_and(|properties| properties.get(segment).is_some());
-        return if is_there { options(schema, format!("{at}/properties/{name}"), search, |_| true) } else { Ok(()) };
+        let is_there = node
+            .get("properties")
+            .is_some_and(|properties| properties.get(segment).is_some());
+        return if is_there {
+            options(schema, format!("{at}/properties/{name}"), search, |_| true)
+        } else {
+            Ok(())
+        };
     }
     if node.get("items").is_none() {
-        if picked.is_some_and(|(key, value)| picks(schema, node, key, value)) && search.seen.insert(at.clone()) {
+        if picked.is_some_and(|(key, value)| picks(schema, node, key, value))
+            && search.seen.insert(at.clone())
+        {
             search.found.push(at);
         }
         return Ok(());
     }
     options(schema, format!("{at}/items"), search, |element| {
         picked.is_none_or(|(key, value)| {
-            schema.pointer(element).is_some_and(|element| picks(schema, element, key, value))
+            schema
+                .pointer(element)
+                .is_some_and(|element| picks(schema, element, key, value))
         })
     })
 }
 
 /// Finds a schema's alternatives, or itself.
-fn options(schema: &Value, at: String, search: &mut Search<'_>, is_meant: impl Fn(&str) -> bool) -> Result<(), ()> {
+fn options(
+    schema: &Value,
+    at: String,
+    search: &mut Search<'_>,
+    is_meant: impl Fn(&str) -> bool,
+) -> Result<(), ()> {
     let mut pending = vec![at];
     while let Some(at) = pending.pop() {
         *search.steps += 1;
@@ -164,9 +213,15 @@ fn options(schema: &Value, at: String, search: &mut Search<'_>, is_meant: impl F
         if !search.seen.insert(at.clone()) {
             continue;
         }
-        let branches = schema.pointer(&at).and_then(|node| node.get("oneOf")).and_then(Value::as_array).map(Vec::len);
+        let branches = schema
+            .pointer(&at)
+            .and_then(|node| node.get("oneOf"))
+            .and_then(Value::as_array)
+            .map(Vec::len);
         match branches {
-            Some(count) => pending.extend((0..count).rev().map(|index| format!("{at}/oneOf/{index}"))),
+            Some(count) => {
+                pending.extend((0..count).rev().map(|index| format!("{at}/oneOf/{index}")));
+            }
             None if is_meant(&at) => search.found.push(at),
             None => {}
         }
@@ -178,7 +233,10 @@ fn options(schema: &Value, at: String, search: &mut Search<'_>, is_meant: impl F
 fn resolve(schema: &Value, at: &str) -> String {
     let mut at = at.to_owned();
     for _ in 0..16 {
-        let target = schema.pointer(&at).and_then(|node| node.get("$ref")).and_then(Value::as_str);
+        let target = schema
+            .pointer(&at)
+            .and_then(|node| node.get("$ref"))
+            .and_then(Value::as_str);
         match target.and_then(|target| target.strip_prefix('#')) {
             Some(target) => target.clone_into(&mut at),
             None => break,
@@ -188,12 +246,20 @@ fn resolve(schema: &Value, at: &str) -> String {
 }
 
 fn picks(document: &Value, schema: &Value, key: &str, value: &str) -> bool {
-    let Some(property) = follow(document, schema).get("properties").and_then(|properties| properties.get(key)) else {
+    let Some(property) = follow(document, schema)
+        .get("properties")
+        .and_then(|properties| properties.get(key))
+    else {
         return false;
     };
-    let listed =
-        property.get("enum").and_then(Value::as_array).is_some_and(|values| values.iter().any(|it| it == value));
-    listed || property.get("const").is_some_and(|constant| constant == value)
+    let listed = property
+        .get("enum")
+        .and_then(Value::as_array)
+        .is_some_and(|values| values.iter().any(|it| it == value));
+    listed
+        || property
+            .get("const")
+            .is_some_and(|constant| constant == value)
 }
 
 #[cfg(test)]
@@ -217,10 +283,23 @@ mod tests {
         let before = schema.clone();
         extend(&mut schema, &extensions, &["Other".to_owned()]).expect("small");
         assert_eq!(schema, before);
-        extend(&mut schema, &extensions, &["Other".to_owned(), "Mine".to_owned()]).expect("small");
+        extend(
+            &mut schema,
+            &extensions,
+            &["Other".to_owned(), "Mine".to_owned()],
+        )
+        .expect("small");
         assert_eq!(schema["properties"]["top"]["type"], "integer");
-        assert!(schema["$defs"]["assistant"]["properties"].get("reasoning").is_some());
-        assert!(schema["$defs"]["user"]["properties"].get("reasoning").is_none());
+        assert!(
+            schema["$defs"]["assistant"]["properties"]
+                .get("reasoning")
+                .is_some()
+        );
+        assert!(
+            schema["$defs"]["user"]["properties"]
+                .get("reasoning")
+                .is_none()
+        );
         assert!(schema["$defs"]["user"]["properties"].get("tag").is_some());
     }
 
@@ -245,23 +324,40 @@ mod tests {
         extend(&mut schema, &extensions, &["Mine".to_owned()]).expect("small");
         assert_eq!(schema["required"], json!(["tools"]));
         assert!(schema["properties"].get("x-reqc-optional").is_none());
-        assert_eq!(schema["$defs"]["tool"]["oneOf"], json!([{"$ref": "#/$defs/search"}]));
-        assert_eq!(schema["$defs"]["text"], json!({"minLength": 1}), "the schema's own definition stays");
+        assert_eq!(
+            schema["$defs"]["tool"]["oneOf"],
+            json!([{"$ref": "#/$defs/search"}])
+        );
+        assert_eq!(
+            schema["$defs"]["text"],
+            json!({"minLength": 1}),
+            "the schema's own definition stays"
+        );
         assert_eq!(schema["$defs"]["search"], json!({"type": "object"}));
-        let branches = schema["properties"]["format"]["oneOf"].as_array().expect("a list");
+        let branches = schema["properties"]["format"]["oneOf"]
+            .as_array()
+            .expect("a list");
         assert_eq!(branches.len(), 2);
         assert!(branches[0]["properties"].get("schema").is_some());
         assert!(branches[1]["properties"].get("schema").is_none());
     }
 
-    /// Compatible servers take what OpenAI takes, and more: a bundled extension adds fields that were refused before, or has a
-    /// field take at least what it took.
+    /// Compatible servers take what OpenAI takes, and more: a bundled extension adds fields that
+    /// were refused before, or has a field take at least what it took.
     #[test]
     fn the_bundled_extensions_only_widen() {
         let parse = |text| -> Value { serde_json::from_str(text).expect("JSON") };
-        let plain = parse(include_str!("../../../schemas/wire/openai-chat.schema.json"));
-        let extensions = parse(include_str!("../../../schemas/wire/openai-chat.extensions.json"));
-        let listed = extensions.as_object().expect("an object").iter().filter(|(name, _)| !name.starts_with('$'));
+        let plain = parse(include_str!(
+            "../../../schemas/wire/openai-chat.schema.json"
+        ));
+        let extensions = parse(include_str!(
+            "../../../schemas/wire/openai-chat.extensions.json"
+        ));
+        let listed = extensions
+            .as_object()
+            .expect("an object")
+            .iter()
+            .filter(|(name, _)| !name.starts_with('$'));
         for (name, places) in listed {
             let mut extended = plain.clone();
             extend(&mut extended, &extensions, std::slice::from_ref(name)).expect("small");
@@ -270,9 +366,21 @@ mod tests {
                 assert_ne!(found, [""; 0], "{name} {place} names something");
                 for target in found {
                     let object = plain.pointer(&target).expect("a schema");
-                    assert_eq!(object["additionalProperties"], false, "{name} {place}: other fields are refused");
-                    for field in fields.as_object().expect("an object").keys().filter(|name| !name.starts_with("x-")) {
-                        takes_what_it_took(&plain, &extended, &format!("{target}/properties/{field}"));
+                    assert_eq!(
+                        object["additionalProperties"], false,
+                        "{name} {place}: other fields are refused"
+                    );
+                    for field in fields
+                        .as_object()
+                        .expect("an object")
+                        .keys()
+                        .filter(|name| !name.starts_with("x-"))
+                    {
+                        takes_what_it_took(
+                            &plain,
+                            &extended,
+                            &format!("{target}/properties/{field}"),
+                        );
                     }
                 }
             }
@@ -294,9 +402,14 @@ mod tests {
         ];
         let takes = |document: &Value, value: &Value| {
             let schema = json!({"$ref": format!("#/whole{field}"), "whole": document, "$defs": document["$defs"]});
-            super::super::document::Compiled::new(schema, &std::sync::Weak::default()).expect("a schema").accepts(value)
+            super::super::document::Compiled::new(schema, &std::sync::Weak::default())
+                .expect("a schema")
+                .accepts(value)
         };
-        for value in values.iter().filter(|value| plain.pointer(field).is_some() && takes(plain, value)) {
+        for value in values
+            .iter()
+            .filter(|value| plain.pointer(field).is_some() && takes(plain, value))
+        {
             assert!(takes(extended, value), "{field} still takes {value}");
         }
     }

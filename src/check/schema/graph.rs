@@ -1,7 +1,8 @@
 //! A schema document as a graph: which schemas look at the same value, and which at parts of it.
 //!
-//! It is made before a schema of a repository is compiled, and refuses what could take forever: circles of schemas that look at
-//! the same value, schemas that repeat each other exponentially, keywords whose work cannot be foreseen. What is left can be
+//! It is made before a schema of a repository is compiled, and refuses what could take forever:
+//! circles of schemas that look at the same value, schemas that repeat each other exponentially,
+//! keywords whose work cannot be foreseen. What is left can be
 //! [measured](super::cost) for each body.
 
 use std::collections::HashMap;
@@ -15,7 +16,8 @@ use crate::text::cut;
 pub(super) const MAX_VALUES: usize = 50_000;
 /// The most schemas that may look at one value in turn, one inside of the other.
 const MAX_HEIGHT: u32 = 32;
-/// The most schemas that may look at one value because of one schema, and values that it is compared with.
+/// The most schemas that may look at one value because of one schema, and values that it is
+/// compared with.
 const MAX_EXPANSION: u64 = 100_000;
 
 /// The keywords whose schemas look at the same value.
@@ -25,16 +27,39 @@ const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// The same for schemas by name.
 const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 /// Keywords that compare a value with others.
-const COMPARED: [&str; 6] = ["enum", "const", "required", "dependentRequired", "dependencies", "type"];
-/// Keywords that look elsewhere than a reader expects, or do work that no measure foresees, and what to write instead.
+const COMPARED: [&str; 6] = [
+    "enum",
+    "const",
+    "required",
+    "dependentRequired",
+    "dependencies",
+    "type",
+];
+/// Keywords that look elsewhere than a reader expects, or do work that no measure foresees, and
+/// what to write instead.
 const REFUSED: [(&str, &str); 7] = [
     ("$dynamicRef", "write `$ref`"),
-    ("$dynamicAnchor", "write `$ref` with a JSON pointer to the schema"),
+    (
+        "$dynamicAnchor",
+        "write `$ref` with a JSON pointer to the schema",
+    ),
     ("$recursiveRef", "write `$ref`"),
-    ("$recursiveAnchor", "write `$ref` with a JSON pointer to the schema"),
-    ("$anchor", "write `$ref` with a JSON pointer to the schema: `#/$defs/name`"),
-    ("unevaluatedProperties", "list the fields in `properties` and write `additionalProperties`"),
-    ("unevaluatedItems", "describe the elements by `prefixItems` and `items`"),
+    (
+        "$recursiveAnchor",
+        "write `$ref` with a JSON pointer to the schema",
+    ),
+    (
+        "$anchor",
+        "write `$ref` with a JSON pointer to the schema: `#/$defs/name`",
+    ),
+    (
+        "unevaluatedProperties",
+        "list the fields in `properties` and write `additionalProperties`",
+    ),
+    (
+        "unevaluatedItems",
+        "describe the elements by `prefixItems` and `items`",
+    ),
 ];
 /// Keywords that belong to a whole document.
 const ROOT_ONLY: [&str; 3] = ["$id", "$schema", "$vocabulary"];
@@ -89,7 +114,11 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new(at: &str, message: impl Into<String>, help: impl Into<String>) -> Refusal {
-        Refusal { at: at.to_owned(), message: message.into(), help: Some(help.into()) }
+        Refusal {
+            at: at.to_owned(),
+            message: message.into(),
+            help: Some(help.into()),
+        }
     }
 }
 
@@ -104,7 +133,12 @@ impl Graph {
             let message = format!("the schema holds more than {MAX_VALUES} values");
             return Err(Refusal::new("", message, "keep what the wire format needs"));
         }
-        let mut builder = Builder { document, known: HashMap::new(), schemas: Vec::new(), places: Vec::new() };
+        let mut builder = Builder {
+            document,
+            known: HashMap::new(),
+            schemas: Vec::new(),
+            places: Vec::new(),
+        };
         builder.schema(document, String::new());
         let mut next = 0;
         while next < builder.places.len() {
@@ -112,8 +146,14 @@ impl Graph {
             next += 1;
         }
         let places = builder.places.into_iter().map(|(_, place)| place).collect();
-        let graph = Graph { schemas: builder.schemas, places };
-        let mut heights = Heights { graph, known: vec![None; next] };
+        let graph = Graph {
+            schemas: builder.schemas,
+            places,
+        };
+        let mut heights = Heights {
+            graph,
+            known: vec![None; next],
+        };
         (0..next).try_for_each(|id| heights.find(id, 0).map(drop))?;
         Ok(heights.graph)
     }
@@ -152,10 +192,17 @@ impl<'s> Builder<'s> {
 
     fn read(&mut self, id: SchemaId) -> Result<(), Refusal> {
         let (value, at) = self.places[id].clone();
-        let Value::Object(keywords) = value else { return Ok(()) };
+        let Value::Object(keywords) = value else {
+            return Ok(());
+        };
         refused(keywords, &at)?;
-        let mut schema = Schema { weight: weight(keywords), ..Schema::default() };
-        schema.pattern = keywords.get("pattern").map_or(Ok(0), |it| pattern::work(it, &format!("{at}/pattern")))?;
+        let mut schema = Schema {
+            weight: weight(keywords),
+            ..Schema::default()
+        };
+        schema.pattern = keywords
+            .get("pattern")
+            .map_or(Ok(0), |it| pattern::work(it, &format!("{at}/pattern")))?;
         schema.is_unique = keywords.get("uniqueItems") == Some(&Value::Bool(true));
         self.read_same(keywords, &at, &mut schema)?;
         self.read_parts(keywords, &at, &mut schema)?;
@@ -164,23 +211,45 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    fn read_same(&mut self, keywords: &'s Map<String, Value>, at: &str, schema: &mut Schema) -> Result<(), Refusal> {
+    fn read_same(
+        &mut self,
+        keywords: &'s Map<String, Value>,
+        at: &str,
+        schema: &mut Schema,
+    ) -> Result<(), Refusal> {
         if let Some(target) = keywords.get("$ref") {
             schema.same.push(self.target(target, at)?);
         }
-        schema.same.extend(SAME_VALUE.iter().filter_map(|keyword| self.one(keywords, at, keyword)));
+        schema.same.extend(
+            SAME_VALUE
+                .iter()
+                .filter_map(|keyword| self.one(keywords, at, keyword)),
+        );
         for keyword in SAME_VALUE_LISTS {
             let list = self.list(keywords, at, keyword);
-            schema.alternatives += if keyword == "allOf" { 0 } else { list.len() as u64 };
+            schema.alternatives += if keyword == "allOf" {
+                0
+            } else {
+                list.len() as u64
+            };
             schema.same.extend(list);
         }
         for keyword in SAME_VALUE_MAPS {
-            schema.same.extend(self.map(keywords, at, keyword).into_iter().map(|(_, id)| id));
+            schema.same.extend(
+                self.map(keywords, at, keyword)
+                    .into_iter()
+                    .map(|(_, id)| id),
+            );
         }
         Ok(())
     }
 
-    fn read_parts(&mut self, keywords: &'s Map<String, Value>, at: &str, schema: &mut Schema) -> Result<(), Refusal> {
+    fn read_parts(
+        &mut self,
+        keywords: &'s Map<String, Value>,
+        at: &str,
+        schema: &mut Schema,
+    ) -> Result<(), Refusal> {
         schema.properties = self.map(keywords, at, "properties").into_iter().collect();
         for (name, id) in self.map(keywords, at, "patternProperties") {
             let work = pattern::work(&Value::String(name), &format!("{at}/patternProperties"))?;
@@ -194,49 +263,102 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    fn one(&mut self, keywords: &'s Map<String, Value>, at: &str, keyword: &str) -> Option<SchemaId> {
+    fn one(
+        &mut self,
+        keywords: &'s Map<String, Value>,
+        at: &str,
+        keyword: &str,
+    ) -> Option<SchemaId> {
         let value = keywords.get(keyword)?;
         Some(self.schema(value, format!("{at}/{keyword}")))
     }
 
     fn list(&mut self, keywords: &'s Map<String, Value>, at: &str, keyword: &str) -> Vec<SchemaId> {
-        let elements = keywords.get(keyword).and_then(Value::as_array).into_iter().flatten().enumerate();
-        elements.map(|(index, value)| self.schema(value, format!("{at}/{keyword}/{index}"))).collect()
+        let elements = keywords
+            .get(keyword)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .enumerate();
+        elements
+            .map(|(index, value)| self.schema(value, format!("{at}/{keyword}/{index}")))
+            .collect()
     }
 
-    fn map(&mut self, keywords: &'s Map<String, Value>, at: &str, keyword: &str) -> Vec<(String, SchemaId)> {
-        let members = keywords.get(keyword).and_then(Value::as_object).into_iter().flatten();
-        members.map(|(name, value)| (name.clone(), self.schema(value, place(name, &at, &keyword)))).collect()
+    fn map(
+        &mut self,
+        keywords: &'s Map<String, Value>,
+        at: &str,
+        keyword: &str,
+    ) -> Vec<(String, SchemaId)> {
+        let members = keywords
+            .get(keyword)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
+        members
+            .map(|(name, value)| (name.clone(), self.schema(value, place(name, &at, &keyword))))
+            .collect()
     }
 
     fn target(&mut self, target: &Value, at: &str) -> Result<SchemaId, Refusal> {
         let at = format!("{at}/$ref");
         let text = target.as_str().unwrap_or_default();
-        let pointer = text.strip_prefix('#').filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
-        let help = "write `#` and a JSON pointer to a schema of this file, for instance `#/$defs/name`";
+        let pointer = text
+            .strip_prefix('#')
+            .filter(|pointer| pointer.is_empty() || pointer.starts_with('/'));
+        let help =
+            "write `#` and a JSON pointer to a schema of this file, for instance `#/$defs/name`";
         let Some(pointer) = pointer.filter(|pointer| !pointer.contains('%')) else {
-            return Err(Refusal::new(&at, "a schema refers to nothing outside of its file", help));
+            return Err(Refusal::new(
+                &at,
+                "a schema refers to nothing outside of its file",
+                help,
+            ));
         };
         match self.document.pointer(pointer) {
-            Some(found @ (Value::Object(_) | Value::Bool(_))) => Ok(self.schema(found, pointer.to_owned())),
-            _ => Err(Refusal::new(&at, format!("there is no schema at `{}`", cut(text, QUOTED)), help)),
+            Some(found @ (Value::Object(_) | Value::Bool(_))) => {
+                Ok(self.schema(found, pointer.to_owned()))
+            }
+            _ => Err(Refusal::new(
+                &at,
+                format!("there is no schema at `{}`", cut(text, QUOTED)),
+                help,
+            )),
         }
     }
 }
 
 fn place(name: &str, at: &&str, keyword: &&str) -> String {
-    format!("{at}/{keyword}/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!(
+        "{at}/{keyword}/{}",
+        name.replace('~', "~0").replace('/', "~1")
+    )
 }
 
 fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {
     let place = |keyword: &str| format!("{at}/{keyword}");
-    if let Some((keyword, help)) = REFUSED.iter().find(|(keyword, _)| keywords.contains_key(*keyword)) {
-        return Err(Refusal::new(&place(keyword), format!("`{keyword}` is not supported here"), *help));
+    if let Some((keyword, help)) = REFUSED
+        .iter()
+        .find(|(keyword, _)| keywords.contains_key(*keyword))
+    {
+        return Err(Refusal::new(
+            &place(keyword),
+            format!("`{keyword}` is not supported here"),
+            *help,
+        ));
     }
-    match ROOT_ONLY.iter().find(|keyword| !at.is_empty() && keywords.contains_key(**keyword)) {
+    match ROOT_ONLY
+        .iter()
+        .find(|keyword| !at.is_empty() && keywords.contains_key(**keyword))
+    {
         Some(keyword) => {
             let message = format!("`{keyword}` is not supported inside of a schema");
-            Err(Refusal::new(&place(keyword), message, "remove it: a schema file is one document"))
+            Err(Refusal::new(
+                &place(keyword),
+                message,
+                "remove it: a schema file is one document",
+            ))
         }
         None => Ok(()),
     }
@@ -244,7 +366,11 @@ fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {
 
 /// The work of keywords that compare a value with others.
 fn weight(keywords: &Map<String, Value>) -> u64 {
-    1 + COMPARED.iter().filter_map(|keyword| keywords.get(*keyword)).map(size).sum::<u64>()
+    1 + COMPARED
+        .iter()
+        .filter_map(|keyword| keywords.get(*keyword))
+        .map(size)
+        .sum::<u64>()
 }
 
 /// How much there is to compare of a value.
@@ -252,7 +378,12 @@ fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / 64,
         Value::Array(elements) => 1 + elements.iter().map(size).sum::<u64>(),
-        Value::Object(members) => 1 + members.iter().map(|(name, it)| name.len() as u64 / 64 + size(it)).sum::<u64>(),
+        Value::Object(members) => {
+            1 + members
+                .iter()
+                .map(|(name, it)| name.len() as u64 / 64 + size(it))
+                .sum::<u64>()
+        }
         _ => 1,
     }
 }
@@ -278,7 +409,8 @@ impl Heights {
         match self.known[id] {
             Some(Found::Height(height)) => return Ok(height),
             Some(Found::Open) => {
-                let message = "this schema leads back to itself without looking at a part of the value";
+                let message =
+                    "this schema leads back to itself without looking at a part of the value";
                 return Err(self.refuse(id, message, "remove one of the references of the circle"));
             }
             None => self.known[id] = Some(Found::Open),
@@ -312,7 +444,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[expect(clippy::needless_pass_by_value, reason = "tests build the schema in place")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "tests build the schema in place"
+    )]
     fn refusal(schema: Value) -> (String, String) {
         let refusal = Graph::of(&schema).err().expect("it is refused");
         (refusal.at, refusal.message)
@@ -321,10 +456,16 @@ mod tests {
     #[test]
     fn circles_that_look_at_no_part_are_refused() {
         let (at, message) = refusal(json!({"oneOf": [{"$ref": "#"}]}));
-        assert_eq!((at.as_str(), message.contains("leads back to itself")), ("", true), "{message}");
+        assert_eq!(
+            (at.as_str(), message.contains("leads back to itself")),
+            ("", true),
+            "{message}"
+        );
         let circle = json!({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}});
         assert_eq!(refusal(circle).0, "/$defs/a");
-        assert!(Graph::of(&json!({"properties": {"a": {"$ref": "#"}}, "items": {"$ref": "#"}})).is_ok());
+        assert!(
+            Graph::of(&json!({"properties": {"a": {"$ref": "#"}}, "items": {"$ref": "#"}})).is_ok()
+        );
     }
 
     #[test]
@@ -336,19 +477,38 @@ mod tests {
             })
             .collect();
         levels.insert("12".to_owned(), json!({"type": "string"}));
-        assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("repeats others too often"));
+        assert!(
+            refusal(json!({"$ref": "#/$defs/0", "$defs": levels}))
+                .1
+                .contains("repeats others too often")
+        );
     }
 
     #[test]
     fn long_chains_are_refused() {
-        let mut levels: Map<String, Value> =
-            (0..1000).map(|level| (level.to_string(), json!({"$ref": format!("#/$defs/{}", level + 1)}))).collect();
+        let mut levels: Map<String, Value> = (0..1000)
+            .map(|level| {
+                (
+                    level.to_string(),
+                    json!({"$ref": format!("#/$defs/{}", level + 1)}),
+                )
+            })
+            .collect();
         levels.insert("1000".to_owned(), json!(true));
-        assert!(refusal(json!({"$ref": "#/$defs/0", "$defs": levels})).1.contains("in turn"));
+        assert!(
+            refusal(json!({"$ref": "#/$defs/0", "$defs": levels}))
+                .1
+                .contains("in turn")
+        );
         // Also if the chain is met from its end.
         let levels: Map<String, Value> = (0..1000)
             .rev()
-            .map(|at| (format!("k{at}"), json!({"$ref": format!("#/properties/k{}", at + 1)})))
+            .map(|at| {
+                (
+                    format!("k{at}"),
+                    json!({"$ref": format!("#/properties/k{}", at + 1)}),
+                )
+            })
             .collect();
         let mut properties = levels;
         properties.insert("k1000".to_owned(), json!({}));
@@ -357,11 +517,21 @@ mod tests {
 
     #[test]
     fn references_stay_in_the_file() {
-        for target in ["https://example.org", "#name", "other.json", "#/a%20b", "#/$defs/nowhere", "#/type"] {
+        for target in [
+            "https://example.org",
+            "#name",
+            "other.json",
+            "#/a%20b",
+            "#/$defs/nowhere",
+            "#/type",
+        ] {
             let (at, _) = refusal(json!({"type": "object", "properties": {"a": {"$ref": target}}}));
             assert_eq!(at, "/properties/a/$ref", "{target}");
         }
-        assert_eq!(refusal(json!({"items": {"unevaluatedProperties": false}})).0, "/items/unevaluatedProperties");
+        assert_eq!(
+            refusal(json!({"items": {"unevaluatedProperties": false}})).0,
+            "/items/unevaluatedProperties"
+        );
         assert_eq!(refusal(json!({"items": {"$id": "x"}})).0, "/items/$id");
         assert!(Graph::of(&json!({"$id": "x", "$schema": "y"})).is_ok());
     }

@@ -1,4 +1,5 @@
-//! The mistakes of a body, before it is put into words: mistakes are compared, put together and dropped by what they are.
+//! The mistakes of a body, before it is put into words: mistakes are compared, put together and
+//! dropped by what they are.
 
 use std::collections::HashSet;
 
@@ -33,9 +34,12 @@ pub(super) enum What {
     Missing(Vec<String>),
     /// None of several fields is there, of which an object needs one; in the schema's own words.
     NoneOf { names: Vec<String>, message: String },
-    /// A value that is none of those that the schema takes, as it is told; and what it is, of which alternatives of the schema may ask
-    /// different things.
-    Unfit { message: String, found: &'static str },
+    /// A value that is none of those that the schema takes, as it is told; and what it is, of which
+    /// alternatives of the schema may ask different things.
+    Unfit {
+        message: String,
+        found: &'static str,
+    },
     /// Anything else, as it is told.
     Other(String),
 }
@@ -86,22 +90,31 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// One cause, one mistake: fields that stand beside the member that they belong in are told with it, and what is missing is
-/// not told if it stands one level too deep.
+/// One cause, one mistake: fields that stand beside the member that they belong in are told with
+/// it, and what is missing is not told if it stands one level too deep.
 pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
-    let holders: Vec<Pointer> = mistakes.iter().filter_map(|mistake| mistake.missing_holder(mistakes)).collect();
+    let holders: Vec<Pointer> = mistakes
+        .iter()
+        .filter_map(|mistake| mistake.missing_holder(mistakes))
+        .collect();
     for holder in holders {
         let (object, name) = (holder.parent(), holder.tokens().last().unwrap_or_default());
-        let is_inside = |mistake: &Mistake| matches!(&mistake.hint, Hint::Within(within) if *within == holder);
+        let is_inside =
+            |mistake: &Mistake| matches!(&mistake.hint, Hint::Within(within) if *within == holder);
         let inside = mistakes.iter().filter(|mistake| is_inside(mistake));
-        let names: Vec<String> = inside.filter_map(|mistake| mistake.pointer.tokens().last()).collect();
+        let names: Vec<String> = inside
+            .filter_map(|mistake| mistake.pointer.tokens().last())
+            .collect();
         mistakes.retain(|mistake| !is_inside(mistake));
-        let is_it = |mistake: &&mut Mistake| mistake.lacks(&name) && Some(&mistake.pointer) == object.as_ref();
+        let is_it = |mistake: &&mut Mistake| {
+            mistake.lacks(&name) && Some(&mistake.pointer) == object.as_ref()
+        };
         if let Some(missing) = mistakes.iter_mut().find(is_it) {
             missing.hint = Hint::Other(format!("put {} into it", listed(&names)));
         }
     }
-    let unwrapped: Vec<(Option<Pointer>, Vec<String>)> = mistakes.iter().filter_map(Mistake::unwrapped).collect();
+    let unwrapped: Vec<(Option<Pointer>, Vec<String>)> =
+        mistakes.iter().filter_map(Mistake::unwrapped).collect();
     for (object, names) in unwrapped {
         mistakes.retain(|mistake| match &mistake.what {
             What::Missing(missing) if Some(&mistake.pointer) == object.as_ref() => {
@@ -113,27 +126,62 @@ pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
 }
 
 impl Mistake {
-    /// The same without what `is_taken` says no to, of what its advice proposes: models of one API differ in what they take.
+    /// The same without what `is_taken` says no to, of what its advice proposes: models of one API
+    /// differ in what they take.
     #[must_use]
     pub(super) fn proposing(self, is_taken: impl Fn(&Proposal<'_>) -> bool) -> Mistake {
         let at = self.pointer.clone();
-        let takes_value = |at: &Pointer, name: &String| is_taken(&Proposal::Value { at, text: name });
-        let takes_field =
-            |name: &String| at.parent().is_none_or(|object| is_taken(&Proposal::Field { at: &object.member(name) }));
+        let takes_value =
+            |at: &Pointer, name: &String| is_taken(&Proposal::Value { at, text: name });
+        let takes_field = |name: &String| {
+            at.parent().is_none_or(|object| {
+                is_taken(&Proposal::Field {
+                    at: &object.member(name),
+                })
+            })
+        };
         let is_field = self.what == What::Unknown;
         let hint = match self.hint {
             Hint::Meant(mut names) => {
-                names.retain(|name| if is_field { takes_field(name) } else { takes_value(&at, name) });
-                if names.is_empty() { Hint::None } else { Hint::Meant(names) }
+                names.retain(|name| {
+                    if is_field {
+                        takes_field(name)
+                    } else {
+                        takes_value(&at, name)
+                    }
+                });
+                if names.is_empty() {
+                    Hint::None
+                } else {
+                    Hint::Meant(names)
+                }
             }
             Hint::Fields(mut names) => {
                 names.retain(takes_field);
-                if names.is_empty() { Hint::None } else { Hint::Fields(names) }
+                if names.is_empty() {
+                    Hint::None
+                } else {
+                    Hint::Fields(names)
+                }
             }
-            Hint::Known { words, member, mut names } => {
-                let place = member.as_ref().map_or_else(|| at.clone(), |member| at.member(member));
+            Hint::Known {
+                words,
+                member,
+                mut names,
+            } => {
+                let place = member
+                    .as_ref()
+                    .map_or_else(|| at.clone(), |member| at.member(member));
                 names.retain(|name| takes_value(&place, name));
-                if names.is_empty() { Hint::None } else { Hint::Known { words, member, names } }
+                if names.is_empty() {
+                    Hint::None
+                } else {
+                    Hint::Known {
+                        words,
+                        member,
+                        names,
+                    }
+                }
             }
             other @ (Hint::None | Hint::Within(_) | Hint::Unwrap(_) | Hint::Other(_)) => other,
         };
@@ -146,10 +194,17 @@ impl Mistake {
 
     /// The missing member that others belong in, if this is one of them that comes first.
     fn missing_holder(&self, all: &[Mistake]) -> Option<Pointer> {
-        let Hint::Within(holder) = &self.hint else { return None };
+        let Hint::Within(holder) = &self.hint else {
+            return None;
+        };
         let (object, name) = (holder.parent()?, holder.tokens().last()?);
-        let is_missing = all.iter().any(|other| other.pointer == object && other.lacks(&name));
-        let is_first = all.iter().find(|other| other.hint == self.hint).is_some_and(|first| std::ptr::eq(first, self));
+        let is_missing = all
+            .iter()
+            .any(|other| other.pointer == object && other.lacks(&name));
+        let is_first = all
+            .iter()
+            .find(|other| other.hint == self.hint)
+            .is_some_and(|first| std::ptr::eq(first, self));
         (is_missing && is_first).then(|| holder.clone())
     }
 
@@ -188,7 +243,8 @@ impl Mistake {
         }
     }
 
-    /// The same of a repository's own schema: its descriptions are written for those who read the help.
+    /// The same of a repository's own schema: its descriptions are written for those who read the
+    /// help.
     #[must_use]
     pub(super) fn in_own_words(self) -> Mistake {
         let hint = match self.hint {
@@ -198,27 +254,41 @@ impl Mistake {
         Mistake { hint, ..self }
     }
 
-    /// In words. One value is told once for a variant of a format, whichever alternatives of the schema refuse it.
+    /// In words. One value is told once for a variant of a format, whichever alternatives of the
+    /// schema refuse it.
     pub(super) fn told(self, variant: &str) -> Problem {
         let severity = self.passed_over_by.map(|_| Severity::Warning);
         let mut lacks = Vec::new();
         let unfit = match &self.what {
-            What::Unfit { found, .. } => {
-                Some(format!("{}\n{found}\n{variant}", without_numbers(self.pointer.as_str(), '/')))
-            }
+            What::Unfit { found, .. } => Some(format!(
+                "{}\n{found}\n{variant}",
+                without_numbers(self.pointer.as_str(), '/')
+            )),
             _ => None,
         };
         let message = match self.what {
             What::Unknown if let Some(server) = self.passed_over_by => {
-                format!("`{}` is no field that {server} is known to read", self.pointer)
+                format!(
+                    "`{}` is no field that {server} is known to read",
+                    self.pointer
+                )
             }
             What::Unknown => format!("the API knows no field `{}`", self.pointer),
             What::Missing(names) => {
                 lacks = names.iter().map(|name| self.pointer.member(name)).collect();
-                let fields: Vec<String> = names.iter().map(|name| format!("`{}`", self.pointer.member(name))).collect();
-                format!("{} {} missing", fields.join(" and "), if fields.len() == 1 { "is" } else { "are" })
+                let fields: Vec<String> = names
+                    .iter()
+                    .map(|name| format!("`{}`", self.pointer.member(name)))
+                    .collect();
+                format!(
+                    "{} {} missing",
+                    fields.join(" and "),
+                    if fields.len() == 1 { "is" } else { "are" }
+                )
             }
-            What::NoneOf { message, .. } | What::Unfit { message, .. } | What::Other(message) => message,
+            What::NoneOf { message, .. } | What::Unfit { message, .. } | What::Other(message) => {
+                message
+            }
         };
         let help = match self.hint {
             Hint::None => None,
@@ -229,12 +299,18 @@ impl Mistake {
                 let name = self.pointer.tokens().last().unwrap_or_default();
                 Some(format!("`{name}` belongs in `{holder}`"))
             }
-            Hint::Unwrap(names) => Some(format!("leave it out, and write {} where it stands", listed(&names))),
+            Hint::Unwrap(names) => Some(format!(
+                "leave it out, and write {} where it stands",
+                listed(&names)
+            )),
             Hint::Other(help) => Some(help),
         };
-        let told = help.as_deref().filter(|_| self.rule == &rules::INVALID_VALUE);
-        let sense =
-            Some(unfit.unwrap_or_else(|| format!("{}\n{}", Problem::words(&message), told.unwrap_or_default())));
+        let told = help
+            .as_deref()
+            .filter(|_| self.rule == &rules::INVALID_VALUE);
+        let sense = Some(unfit.unwrap_or_else(|| {
+            format!("{}\n{}", Problem::words(&message), told.unwrap_or_default())
+        }));
         Problem {
             rule: self.rule,
             severity,
@@ -273,7 +349,8 @@ pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
     };
     let misspelt: HashSet<(String, String)> = mistakes.iter().filter_map(misspelt).collect();
     mistakes.retain(|mistake| {
-        let is_misspelt = |name: &String| misspelt.contains(&(mistake.pointer.to_string(), name.clone()));
+        let is_misspelt =
+            |name: &String| misspelt.contains(&(mistake.pointer.to_string(), name.clone()));
         match &mistake.what {
             What::Missing(names) => !names.iter().all(is_misspelt),
             What::NoneOf { names, .. } => !names.iter().any(is_misspelt),
@@ -282,12 +359,18 @@ pub(super) fn drop_misspelt(mistakes: &mut Vec<Mistake>) {
     });
 }
 
-/// Puts a mistake into the one before it, if one finding says both: fields that one object lacks, or the same again.
+/// Puts a mistake into the one before it, if one finding says both: fields that one object lacks,
+/// or the same again.
 pub(super) fn absorb(kept: &mut Mistake, next: &Mistake) -> bool {
     let is_same = kept.rule == next.rule && kept.pointer == next.pointer;
-    if let (true, What::Missing(known), What::Missing(more)) = (is_same, &mut kept.what, &next.what) {
+    if let (true, What::Missing(known), What::Missing(more)) = (is_same, &mut kept.what, &next.what)
+    {
         let before = known.len();
-        let new: Vec<String> = more.iter().filter(|name| !known.contains(name)).cloned().collect();
+        let new: Vec<String> = more
+            .iter()
+            .filter(|name| !known.contains(name))
+            .cloned()
+            .collect();
         known.extend(new);
         if known.len() > before {
             kept.hint = Hint::None;

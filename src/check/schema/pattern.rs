@@ -1,7 +1,8 @@
 //! How much work the patterns of a schema are.
 //!
-//! They are run by an engine whose time is linear in the text, times the size of the pattern. So the size is bounded, and
-//! part of the measure. What the engine cannot express, such as look-around, is refused when the schema is compiled.
+//! They are run by an engine whose time is linear in the text, times the size of the pattern. So
+//! the size is bounded, and part of the measure. What the engine cannot express, such as
+//! look-around, is refused when the schema is compiled.
 
 use serde_json::Value;
 
@@ -14,16 +15,27 @@ const MAX_STATES: u64 = 4_000;
 /// How large a compiled pattern may be, in bytes.
 pub(super) const COMPILED_BYTES: usize = 1024 * 1024;
 
-/// The states of a pattern's machine: its work for each byte of a text. Something that is no text has none.
+/// The states of a pattern's machine: its work for each byte of a text. Something that is no text
+/// has none.
 ///
 /// # Errors
 ///
 /// If it is too large.
 pub(super) fn work(pattern: &Value, at: &str) -> Result<u64, Refusal> {
-    let Some(pattern) = pattern.as_str() else { return Ok(0) };
-    let states = if pattern.len() > MAX_BYTES { u64::MAX } else { states(pattern) };
+    let Some(pattern) = pattern.as_str() else {
+        return Ok(0);
+    };
+    let states = if pattern.len() > MAX_BYTES {
+        u64::MAX
+    } else {
+        states(pattern)
+    };
     match states > MAX_STATES {
-        true => Err(Refusal::new(at, "this pattern is too large", "repeat less, or say it with `maxLength`")),
+        true => Err(Refusal::new(
+            at,
+            "this pattern is too large",
+            "repeat less, or say it with `maxLength`",
+        )),
         false => Ok(states),
     }
 }
@@ -45,7 +57,10 @@ fn states(pattern: &str) -> u64 {
             }
             '{' => {
                 let bounds: String = rest.clone().take_while(|c| *c != '}').collect();
-                let most = bounds.split(',').filter_map(|bound| bound.trim().parse::<u64>().ok()).max();
+                let most = bounds
+                    .split(',')
+                    .filter_map(|bound| bound.trim().parse::<u64>().ok())
+                    .max();
                 last = last.saturating_mul(most.unwrap_or(1).saturating_add(1));
                 if most.is_some() {
                     rest.find(|c| *c == '}');
@@ -58,7 +73,8 @@ fn states(pattern: &str) -> u64 {
             }
         }
     }
-    open.into_iter().fold(sum.saturating_add(last), u64::saturating_add)
+    open.into_iter()
+        .fold(sum.saturating_add(last), u64::saturating_add)
 }
 
 /// The states of a character, a class or an escape, which is taken from what follows.

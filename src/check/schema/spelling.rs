@@ -1,19 +1,22 @@
 //! Bodies in another spelling than their schema's.
 //!
-//! A server that reads protocol buffers takes the names of fields in `camelCase` and in `snake_case`, those of enumerations in
-//! any case, a single value for a list of one, numbers as texts, and `null` for what is left out. A schema with
-//! `"x-reqc-spelling": "protobuf"` says each name once, in `camelCase`: a body is respelt before it is asked, and what is wrong is
-//! told at the body's own places. Rules of protocols look at the respelt body, too.
+//! A server that reads protocol buffers takes the names of fields in `camelCase` and in
+//! `snake_case`, those of enumerations in any case, a single value for a list of one, numbers as
+//! texts, and `null` for what is left out. A schema with `"x-reqc-spelling": "protobuf"` says each
+//! name once, in `camelCase`: a body is respelt before it is asked, and what is wrong is told at
+//! the body's own places. Rules of protocols look at the respelt body, too.
 //!
 //! Servers that pass over unknown fields take `null` for what is left out: [`without_nulls`].
-//! Source: the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>, seen in November 2026.
+//! Source: the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>,
+//! seen in November 2026.
 
 use serde_json::{Map, Value};
 
 use super::node::follow;
 use crate::json::Pointer;
 
-/// A body in the names of its schema; `None` if it is that already, or the schema knows one spelling only.
+/// A body in the names of its schema; `None` if it is that already, or the schema knows one
+/// spelling only.
 pub(super) fn respelt<'b>(schema: &Value, body: impl FnOnce() -> &'b Value) -> Option<Value> {
     if !has_two(schema) {
         return None;
@@ -24,7 +27,9 @@ pub(super) fn respelt<'b>(schema: &Value, body: impl FnOnce() -> &'b Value) -> O
 
 /// Returns `true` if the fields of a schema have two spellings.
 pub(super) fn has_two(schema: &Value) -> bool {
-    schema.get("x-reqc-spelling").is_some_and(|spelling| spelling == "protobuf")
+    schema
+        .get("x-reqc-spelling")
+        .is_some_and(|spelling| spelling == "protobuf")
 }
 
 /// Where a place of a respelt body is in the body as it was written.
@@ -33,11 +38,18 @@ pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     let mut pointer = Pointer::root();
     for token in Pointer::parse(place).tokens() {
         // A single value stands for a list of one.
-        if token == "0" && found.is_some_and(|value| !value.is_array() && value.get("0").is_none()) {
+        if token == "0" && found.is_some_and(|value| !value.is_array() && value.get("0").is_none())
+        {
             continue;
         }
-        let members = found.and_then(Value::as_object).filter(|members| !members.contains_key(&token));
-        let written = members.and_then(|members| members.keys().find(|name| camel_case(name).as_ref() == Some(&token)));
+        let members = found
+            .and_then(Value::as_object)
+            .filter(|members| !members.contains_key(&token));
+        let written = members.and_then(|members| {
+            members
+                .keys()
+                .find(|name| camel_case(name).as_ref() == Some(&token))
+        });
         pointer = pointer.member(written.unwrap_or(&token));
         found = body.pointer(pointer.as_str());
     }
@@ -45,13 +57,20 @@ pub(crate) fn original(place: &str, body: &Value) -> Pointer {
 }
 
 /// A body without members that are `null`, those at some places; `None` if there are none.
-pub(super) fn without_nulls<'p>(body: &Value, places: impl Iterator<Item = &'p Pointer>) -> Option<Value> {
+pub(super) fn without_nulls<'p>(
+    body: &Value,
+    places: impl Iterator<Item = &'p Pointer>,
+) -> Option<Value> {
     let mut without = None;
     for place in places {
-        let (Some(object), Some(name)) = (place.parent(), place.tokens().last()) else { continue };
+        let (Some(object), Some(name)) = (place.parent(), place.tokens().last()) else {
+            continue;
+        };
         if body.pointer(place.as_str()).is_some_and(Value::is_null) {
             let copy: &mut Value = without.get_or_insert_with(|| body.clone());
-            let members = copy.pointer_mut(object.as_str()).and_then(Value::as_object_mut);
+            let members = copy
+                .pointer_mut(object.as_str())
+                .and_then(Value::as_object_mut);
             members.and_then(|members| members.shift_remove(&name));
         }
     }
@@ -79,7 +98,11 @@ fn respell(document: &Value, schema: &Value, value: &mut Value) -> bool {
         Value::Array(elements) => match schema.get("items") {
             Some(items) => {
                 // Each element is respelt, whatever became of the one before.
-                elements.iter_mut().map(|element| usize::from(respell(document, items, element))).sum::<usize>() > 0
+                elements
+                    .iter_mut()
+                    .map(|element| usize::from(respell(document, items, element)))
+                    .sum::<usize>()
+                    > 0
             }
             None => false,
         },
@@ -95,13 +118,16 @@ fn respell_members(document: &Value, schema: &Value, members: &mut Map<String, V
         members.retain(|_, member| !member.is_null());
     }
     let changed = rename(schema, members) || members.len() < before;
-    members.iter_mut().fold(changed, |changed, (name, member)| match schema_of(schema, name) {
-        Some(schema) => respell(document, schema, member) || changed,
-        None => changed,
+    members.iter_mut().fold(changed, |changed, (name, member)| {
+        match schema_of(schema, name) {
+            Some(schema) => respell(document, schema, member) || changed,
+            None => changed,
+        }
     })
 }
 
-/// Gives a value the type that its schema asks for, where another one says the same. Returns whether that changed it.
+/// Gives a value the type that its schema asks for, where another one says the same. Returns
+/// whether that changed it.
 fn reshape(schema: &Value, value: &mut Value) -> bool {
     let reshaped = match &*value {
         Value::String(text) => match listed(schema, text) {
@@ -114,7 +140,9 @@ fn reshape(schema: &Value, value: &mut Value) -> bool {
         Value::Object(_) | Value::Number(_) | Value::Bool(_) if is_type("array", schema) => {
             Some(Value::from(vec![value.clone()]))
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
     };
     let is_other = reshaped.as_ref().is_some_and(|reshaped| reshaped != value);
     if let Some(reshaped) = reshaped.filter(|_| is_other) {
@@ -128,13 +156,19 @@ fn is_type(name: &str, schema: &Value) -> bool {
 }
 
 fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
-    let property = schema.get("properties").and_then(|properties| properties.get(name));
-    property.or_else(|| schema.get("additionalProperties")).filter(|schema| schema.is_object())
+    let property = schema
+        .get("properties")
+        .and_then(|properties| properties.get(name));
+    property
+        .or_else(|| schema.get("additionalProperties"))
+        .filter(|schema| schema.is_object())
 }
 
 /// Renames members in `snake_case`, except where both spellings stand: then one is unknown.
 fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return false };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return false;
+    };
     if schema.get("x-reqc-free").is_some() {
         return false;
     }
@@ -142,7 +176,8 @@ fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
         .keys()
         .filter_map(|name| {
             let camel = camel_case(name).filter(|_| !properties.contains_key(name))?;
-            (properties.contains_key(&camel) && !members.contains_key(&camel)).then_some((name.clone(), camel))
+            (properties.contains_key(&camel) && !members.contains_key(&camel))
+                .then_some((name.clone(), camel))
         })
         .collect();
     for (name, camel) in &renamed {
@@ -158,7 +193,9 @@ fn listed<'s>(schema: &'s Value, text: &str) -> Option<&'s str> {
     let values = schema.get("enum")?.as_array()?;
     let mut values = values.iter().filter_map(Value::as_str);
     let is_exact = values.clone().any(|value| value == text);
-    values.find(|value| value.eq_ignore_ascii_case(text)).filter(|_| !is_exact)
+    values
+        .find(|value| value.eq_ignore_ascii_case(text))
+        .filter(|_| !is_exact)
 }
 
 #[cfg(test)]
@@ -180,11 +217,9 @@ mod tests {
 
     #[test]
     fn names_are_respelt_at_every_depth_and_told_as_they_were_written() {
-        let body =
-            json!({"system_instruction": {"parts": [{"text": "a"}, {"inline_data": 1}]}, "thinkingLevel": "low"});
+        let body = json!({"system_instruction": {"parts": [{"text": "a"}, {"inline_data": 1}]}, "thinkingLevel": "low"});
         let respelt = respelt(&schema(), || &body).expect("it was in snake_case");
-        let expected =
-            json!({"systemInstruction": {"parts": [{"text": "a"}, {"inlineData": 1}]}, "thinkingLevel": "LOW"});
+        let expected = json!({"systemInstruction": {"parts": [{"text": "a"}, {"inlineData": 1}]}, "thinkingLevel": "LOW"});
         assert_eq!(respelt, expected);
         let place = original("/systemInstruction/parts/1/inlineData/x", &body);
         assert_eq!(place.as_str(), "/system_instruction/parts/1/inline_data/x");
@@ -217,7 +252,10 @@ mod tests {
     fn nulls_at_some_places_are_left_out() {
         let body = json!({"a": null, "b": [{"c": null, "d": 1}]});
         let places = [Pointer::parse("/b/0/c"), Pointer::parse("/b/0/d")];
-        assert_eq!(without_nulls(&body, places.iter()), Some(json!({"a": null, "b": [{"d": 1}]})));
+        assert_eq!(
+            without_nulls(&body, places.iter()),
+            Some(json!({"a": null, "b": [{"d": 1}]}))
+        );
         assert_eq!(without_nulls(&body, places[1..].iter()), None);
     }
 
@@ -227,13 +265,23 @@ mod tests {
         assert_eq!(respelt(&schema(), || &own), None);
         let both = json!({"system_instruction": {}, "systemInstruction": {}});
         assert_eq!(respelt(&schema(), || &both), None);
-        assert_eq!(respelt(&json!({"properties": {"twoWords": {}}}), || &own), None);
+        assert_eq!(
+            respelt(&json!({"properties": {"twoWords": {}}}), || &own),
+            None
+        );
     }
 
     #[test]
     fn only_plain_snake_case_is_another_spelling() {
         assert_eq!(camel_case("inline_data").as_deref(), Some("inlineData"));
-        for other in ["inlineData", "text", "inline__data", "_data", "data_", "inline_Data"] {
+        for other in [
+            "inlineData",
+            "text",
+            "inline__data",
+            "_data",
+            "data_",
+            "inline_Data",
+        ] {
             assert_eq!(camel_case(other), None, "{other}");
         }
     }

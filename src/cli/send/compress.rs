@@ -5,22 +5,32 @@ use super::output::Printer;
 use super::{Checked, Command, Compilation, Ended, failure, signals};
 use crate::cli::Failure;
 use crate::conversation::{Conversation, Message, Task};
-use crate::runtime::{Agent, CompileError, Compression, Event, PoolOptions, Session, SessionPool, Transport};
+use crate::runtime::{
+    Agent, CompileError, Compression, Event, PoolOptions, Session, SessionPool, Transport,
+};
 
 /// The request for the summary, as far as it is known before the session is there.
 pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
-    let history = input.resumed.iter().flat_map(|resumed| resumed.log.history());
+    let history = input
+        .resumed
+        .iter()
+        .flat_map(|resumed| resumed.log.history());
     let own = match &input.base.task {
         Task::Chat(history) => history.as_slice(),
         Task::Completion { .. } => &[],
     };
     let history: Vec<Message> = history.chain(own).cloned().collect();
     if history.is_empty() {
-        let help = "`--resume FILE` goes on with a session, `--context NAME` begins with a conversation";
+        let help =
+            "`--resume FILE` goes on with a session, `--context NAME` begins with a conversation";
         return Err(Failure::new("there is nothing to compress").help(help));
     }
-    let conversation =
-        Conversation { bound_from: history.len(), task: Task::Chat(history), is_told: true, ..Conversation::default() };
+    let conversation = Conversation {
+        bound_from: history.len(),
+        task: Task::Chat(history),
+        is_told: true,
+        ..Conversation::default()
+    };
     match agent.compile_and_check(conversation) {
         Ok((compiled, found)) => Ok(Ok(Checked { compiled, found })),
         Err(CompileError::Findings(found)) => Ok(Err(found)),
@@ -29,12 +39,24 @@ pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failu
 }
 
 /// Returns the compression of the session: by an agent with the policy of the repository.
-pub(super) fn compression(command: &Command<'_>, agent: Agent, transport: &Transport) -> Compression {
-    let agent = if command.send.force { agent } else { agent.checked(command.opened.policy.clone()) };
-    Compression::new(SessionPool::new(transport.clone(), PoolOptions::default()), agent)
+pub(super) fn compression(
+    command: &Command<'_>,
+    agent: Agent,
+    transport: &Transport,
+) -> Compression {
+    let agent = if command.send.force {
+        agent
+    } else {
+        agent.checked(command.opened.policy.clone())
+    };
+    Compression::new(
+        SessionPool::new(transport.clone(), PoolOptions::default()),
+        agent,
+    )
 }
 
-/// Compresses the session. The summary is printed if nothing else will be; if an answer follows, only what happened is.
+/// Compresses the session. The summary is printed if nothing else will be; if an answer follows,
+/// only what happened is.
 pub(super) async fn first(
     session: &Session,
     compression: &Compression,
@@ -44,7 +66,10 @@ pub(super) async fn first(
     let mut run = session.compress(compression);
     tokio::spawn(signals::watch(session.clone(), run.cancellation()));
     while let Some(event) = run.next().await {
-        let is_shown = matches!(event, Event::Compressed { .. } | Event::Retry { .. } | Event::Warning(_));
+        let is_shown = matches!(
+            event,
+            Event::Compressed { .. } | Event::Retry { .. } | Event::Warning(_)
+        );
         match event {
             Event::Done(ended) => return ended,
             event if is_shown || !is_followed => printer.event(&event),

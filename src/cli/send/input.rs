@@ -66,8 +66,16 @@ impl Input {
             Some(context) => from_context(options, &send.agent, opened, context, terminal)?,
             None => (real_environment(options, opened)?, Conversation::default()),
         };
-        let resumed = send.resume.as_deref().map(|path| resume(options, path, send)).transpose()?;
-        let tools = send.tools.as_ref().map(|path| Tools::read(options, opened, path, terminal)).transpose()?;
+        let resumed = send
+            .resume
+            .as_deref()
+            .map(|path| resume(options, path, send))
+            .transpose()?;
+        let tools = send
+            .tools
+            .as_ref()
+            .map(|path| Tools::read(options, opened, path, terminal))
+            .transpose()?;
         if let Some(tools) = &tools {
             base.tools = tools.set.definitions();
         }
@@ -79,7 +87,13 @@ impl Input {
             let help = "give `--message TEXT`, `-` for standard input, `--context NAME` or `--resume FILE`";
             return Err(Failure::new("there is nothing to send").help(help).into());
         }
-        Ok(Input { environment, base, resumed, blocks, tools })
+        Ok(Input {
+            environment,
+            base,
+            resumed,
+            blocks,
+            tools,
+        })
     }
 
     /// Returns what the session begins with.
@@ -92,7 +106,12 @@ impl Input {
 }
 
 /// Returns what kind of task the agent is for, if it can be used. What is found about it is told.
-fn usable_agent(options: &Options, send: &Send, opened: &Opened, terminal: &Terminal) -> Result<TaskKind, Unusable> {
+fn usable_agent(
+    options: &Options,
+    send: &Send,
+    opened: &Opened,
+    terminal: &Terminal,
+) -> Result<TaskKind, Unusable> {
     let id = opened.agent(&send.agent)?;
     let Some(plan) = opened.compiler.plan(id) else {
         return Err(Unusable::Findings(opened.findings_of(id)));
@@ -103,7 +122,10 @@ fn usable_agent(options: &Options, send: &Send, opened: &Opened, terminal: &Term
     }
     tell_of_agent(options, opened, id, terminal);
     if send.tools.is_some() && !plan.profile.is_on("enable_tools") {
-        Terminal::warn(&format!("`{}` offers no tools: it needs `enable_tools = true`", send.agent));
+        Terminal::warn(&format!(
+            "`{}` offers no tools: it needs `enable_tools = true`",
+            send.agent
+        ));
     }
     Ok(plan.kind)
 }
@@ -129,21 +151,27 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
     for source in &send.images {
         let image = match image::is_url(source) {
             true => Ok(image::at_url(source)),
-            false => {
-                read_image(&to_read(&options.path(Path::new(source)), options.directory()).map_err(Failure::from)?)
-            }
+            false => read_image(
+                &to_read(&options.path(Path::new(source)), options.directory())
+                    .map_err(Failure::from)?,
+            ),
         };
         let image = image.map_err(|why| match image::is_other_url(source) {
-            true => Failure::new(format!("the image `{}` is neither a file nor at an http URL", shortened(source)))
-                .help("give a file, or a URL that begins with https:// or http://"),
+            true => Failure::new(format!(
+                "the image `{}` is neither a file nor at an http URL",
+                shortened(source)
+            ))
+            .help("give a file, or a URL that begins with https:// or http://"),
             false => Failure::new(format!("the image `{source}` {why}")),
         })?;
         blocks.push(Block::Image(image));
     }
     if !send.attached.is_empty() {
         let Some(files) = session_files(options, send)? else {
-            return Err(Failure::new("`--attach` refers to files beside a session, and there is none")
-                .help("name the session's file with `--save` or `--resume`"));
+            return Err(Failure::new(
+                "`--attach` refers to files beside a session, and there is none",
+            )
+            .help("name the session's file with `--save` or `--resume`"));
         };
         for path in &send.attached {
             blocks.push(Block::Stored(files.store(path).map_err(super::failure)?));
@@ -153,10 +181,18 @@ fn message(options: &Options, send: &Send) -> Result<Option<Vec<Block>>, Failure
 }
 
 /// The files beside the session that goes on or is saved, if one is.
-pub(super) fn session_files(options: &Options, send: &Send) -> Result<Option<FolderContent>, Failure> {
-    let Some(file) = send.resume.as_ref().or(send.save.as_ref()) else { return Ok(None) };
+pub(super) fn session_files(
+    options: &Options,
+    send: &Send,
+) -> Result<Option<FolderContent>, Failure> {
+    let Some(file) = send.resume.as_ref().or(send.save.as_ref()) else {
+        return Ok(None);
+    };
     let file = options.path(file);
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     Ok(Some(FolderContent::open(folder).map_err(Failure::from)?))
 }
 
@@ -171,11 +207,12 @@ fn text(send: &Send) -> Result<Option<String>, Failure> {
         (Some(text), _) => Ok(Some(text.clone())),
         (None, Some("-")) => {
             let text = crate::system::read_input();
-            Ok(Some(text.map_err(|why| Failure::new(format!("standard input {why}")))?))
+            Ok(Some(text.map_err(|why| {
+                Failure::new(format!("standard input {why}"))
+            })?))
         }
-        (None, Some(other)) => {
-            Err(Failure::new(format!("what is `{other}`?")).help("write `--message TEXT`, or `-` for standard input"))
-        }
+        (None, Some(other)) => Err(Failure::new(format!("what is `{other}`?"))
+            .help("write `--message TEXT`, or `-` for standard input")),
         (None, None) => Ok(None),
     }
 }
@@ -183,7 +220,10 @@ fn text(send: &Send) -> Result<Option<String>, Failure> {
 /// The gap that a completion agent fills: after the text of the message.
 fn completion(send: &Send, blocks: Option<&[Block]>) -> Result<Task, Failure> {
     match blocks {
-        Some([Block::Text(prefix)]) => Ok(Task::Completion { prefix: prefix.to_string(), suffix: String::new() }),
+        Some([Block::Text(prefix)]) => Ok(Task::Completion {
+            prefix: prefix.to_string(),
+            suffix: String::new(),
+        }),
         _ => {
             let help = "give its prefix with `--message`, or a completion context with `--context`";
             Err(Failure::new(format!("`{}` completes text", send.agent)).help(help))
@@ -210,13 +250,22 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         return Err(no_session(&shown.to_string(), &opened.bytes));
     };
     if log.agent() != send.agent {
-        Terminal::warn(&format!("`{shown}` is a session of `{}`", shortened(log.agent())));
+        Terminal::warn(&format!(
+            "`{shown}` is a session of `{}`",
+            shortened(log.agent())
+        ));
     }
     if loaded.tail_bytes > 0 {
-        let what = format!("the last {} bytes of `{shown}` are not a complete line", loaded.tail_bytes);
+        let what = format!(
+            "the last {} bytes of `{shown}` are not a complete line",
+            loaded.tail_bytes
+        );
         Terminal::warn(&format!("{what}: they do not count"));
     }
-    Ok(Resumed { log, journal: opened.journal })
+    Ok(Resumed {
+        log,
+        journal: opened.journal,
+    })
 }
 
 /// A file that has no complete line to go on with.
@@ -224,11 +273,14 @@ fn no_session(shown: &str, bytes: &[u8]) -> Failure {
     match (bytes.is_empty(), Log::is_cut_header(bytes)) {
         (true, _) => Failure::new(format!("`{shown}` is empty: it holds no session"))
             .help(format!("`--save {shown}` begins one in it")),
-        (false, true) => Failure::new(format!("`{shown}` was cut off inside its first line: it holds no session"))
-            .help(format!("nothing was said yet: `--save {shown}` begins the session anew")),
-        (false, false) => {
-            Failure::new(format!("`{shown}` holds no session")).help("`--save` begins one in a file of another name")
-        }
+        (false, true) => Failure::new(format!(
+            "`{shown}` was cut off inside its first line: it holds no session"
+        ))
+        .help(format!(
+            "nothing was said yet: `--save {shown}` begins the session anew"
+        )),
+        (false, false) => Failure::new(format!("`{shown}` holds no session"))
+            .help("`--save` begins one in a file of another name"),
     }
 }
 
@@ -241,26 +293,48 @@ fn from_context(
     terminal: &Terminal,
 ) -> Result<(PromptEnvironment, Conversation), Unusable> {
     let context = context(options, opened, wanted, terminal)?;
-    let plan = opened.compiler.plan(opened.agent(agent)?).expect("it can be used");
-    let conversation = Live::new(&opened.compiler, &plan).conversation_of(&context).map_err(Unusable::Findings)?;
+    let plan = opened
+        .compiler
+        .plan(opened.agent(agent)?)
+        .expect("it can be used");
+    let conversation = Live::new(&opened.compiler, &plan)
+        .conversation_of(&context)
+        .map_err(Unusable::Findings)?;
     Ok((PromptEnvironment::of(&context), conversation))
 }
 
-fn context(options: &Options, opened: &mut Opened, wanted: &str, terminal: &Terminal) -> Result<Context, Unusable> {
+fn context(
+    options: &Options,
+    opened: &mut Opened,
+    wanted: &str,
+    terminal: &Terminal,
+) -> Result<Context, Unusable> {
     if let Some(loaded) = opened.compiler.context(wanted) {
         return Ok(loaded.context.clone());
     }
-    let path = to_read(&options.path(Path::new(wanted)), options.directory()).map_err(Failure::from)?;
+    let path =
+        to_read(&options.path(Path::new(wanted)), options.directory()).map_err(Failure::from)?;
     let text = match crate::system::read_text(&path) {
         Ok(text) => text,
         Err(why) => {
-            let failure = Failure::new(format!("there is no context `{wanted}`, and a file of that name {why}"));
-            let known = opened.compiler.contexts().iter().map(|loaded| loaded.context.name.as_ref());
+            let failure = Failure::new(format!(
+                "there is no context `{wanted}`, and a file of that name {why}"
+            ));
+            let known = opened
+                .compiler
+                .contexts()
+                .iter()
+                .map(|loaded| loaded.context.name.as_ref());
             let help = did_you_mean(wanted, known);
-            return Err(failure.help(help.unwrap_or_else(|| "`reqc contexts` shows every context".to_owned())).into());
+            return Err(failure
+                .help(help.unwrap_or_else(|| "`reqc contexts` shows every context".to_owned()))
+                .into());
         }
     };
-    let file = opened.compiler.sources().add(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
+    let file = opened
+        .compiler
+        .sources()
+        .add(wanted.to_owned(), SourceText::salvage(text.as_bytes()));
     let text = opened.compiler.sources().get(file).text().to_owned();
     let origins = provider::origins(opened.compiler.repo().instances.values());
     let mut found = Vec::new();

@@ -31,12 +31,20 @@ pub(super) struct Ending<'e> {
 impl<'e> Ending<'e> {
     /// An error, and the findings that are its reason.
     pub(super) fn failed(error: Error, found: Option<&'e Report>) -> Ending<'e> {
-        Ending { request: Value::Null, outcome: Outcome::Failed(error).to_json(), found }
+        Ending {
+            request: Value::Null,
+            outcome: Outcome::Failed(error).to_json(),
+            found,
+        }
     }
 
     /// Nothing was to be sent.
     pub(super) fn as_asked() -> Ending<'e> {
-        Ending { request: Value::Null, outcome: json!({"state": "not_sent"}), found: None }
+        Ending {
+            request: Value::Null,
+            outcome: json!({"state": "not_sent"}),
+            found: None,
+        }
     }
 
     /// Shows the request too.
@@ -44,7 +52,8 @@ impl<'e> Ending<'e> {
         Ending { request, ..self }
     }
 
-    /// Prints it: on one line or two, or as one document. Keys in it are masked, except in the request, which is asked for as it is.
+    /// Prints it: on one line or two, or as one document. Keys in it are masked, except in the
+    /// request, which is asked for as it is.
     pub(super) fn print(mut self, format: Format, terminal: &mut Terminal) {
         mask_strings(&mut self.outcome);
         let mut found = self.found.map(|found| Value::from(findings_json(found)));
@@ -108,9 +117,11 @@ impl Held {
     /// For an answer to this task.
     pub(super) fn for_task(task: &Task) -> Held {
         match task {
-            Task::Completion { prefix, suffix } => {
-                Held { text: String::new(), prefix: prefix.clone(), suffix: suffix.clone() }
-            }
+            Task::Completion { prefix, suffix } => Held {
+                text: String::new(),
+                prefix: prefix.clone(),
+                suffix: suffix.clone(),
+            },
             Task::Chat(_) => Held::default(),
         }
     }
@@ -118,7 +129,11 @@ impl Held {
     /// The text that came since the last time, cleaned.
     fn take(&mut self) -> String {
         let text = std::mem::take(&mut self.text);
-        let place = AnswerPlace { prefix: &self.prefix, suffix: &self.suffix, ..AnswerPlace::default() };
+        let place = AnswerPlace {
+            prefix: &self.prefix,
+            suffix: &self.suffix,
+            ..AnswerPlace::default()
+        };
         clean(&text, &place).into_owned()
     }
 }
@@ -126,7 +141,15 @@ impl Held {
 impl Printer<'_> {
     pub(super) fn new(format: Format, terminal: &mut Terminal) -> Printer<'_> {
         let (calls, own) = (Vec::new(), Vec::new());
-        Printer { format, terminal, text: String::new(), mid_line: false, calls, own, held: None }
+        Printer {
+            format,
+            terminal,
+            text: String::new(),
+            mid_line: false,
+            calls,
+            own,
+            held: None,
+        }
     }
 
     /// Holds the text of each round back until it is whole, and cleans it.
@@ -178,34 +201,63 @@ impl Printer<'_> {
                 self.mid_line = !text.ends_with('\n');
             }
             Event::ToolCallEnd(call) => {
-                let input = call.input.as_ref().map_or_else(|malformed| malformed.text.clone(), Value::to_string);
+                let input = call
+                    .input
+                    .as_ref()
+                    .map_or_else(|malformed| malformed.text.clone(), Value::to_string);
                 self.note(&format!("{}({})", call.name, shortened(&input)));
             }
             Event::ToolProgress { text, .. } => self.note(&shortened(text)),
             Event::ToolResult { name, output, .. } => {
-                let what = if output.is_error { "failed" } else { "returned" };
+                let what = if output.is_error {
+                    "failed"
+                } else {
+                    "returned"
+                };
                 let said = match shortened(&output.content) {
                     said if said.is_empty() && output.images.is_empty() => "(no output)".to_owned(),
                     said => said,
                 };
                 self.note(&format!("{name} {what}: {said}"));
             }
-            Event::ProviderBlock { block, is_open_call: true } => {
-                let name = ["/name", "/custom/name"].into_iter().find_map(|at| block.data.pointer(at)?.as_str());
+            Event::ProviderBlock {
+                block,
+                is_open_call: true,
+            } => {
+                let name = ["/name", "/custom/name"]
+                    .into_iter()
+                    .find_map(|at| block.data.pointer(at)?.as_str());
                 let name = shortened(name.unwrap_or_default());
-                let called = if name.is_empty() { block.kind().to_owned() } else { format!("{} {name}", block.kind()) };
-                self.note(&format!("{called}: a call in the provider's own form, which no tool here takes"));
+                let called = if name.is_empty() {
+                    block.kind().to_owned()
+                } else {
+                    format!("{} {name}", block.kind())
+                };
+                self.note(&format!(
+                    "{called}: a call in the provider's own form, which no tool here takes"
+                ));
             }
             Event::Compressed { messages, .. } => {
-                self.note(&format!("{messages} messages were compressed: a summary stands for them"));
+                self.note(&format!(
+                    "{messages} messages were compressed: a summary stands for them"
+                ));
             }
             Event::Renewed => {
-                self.note("the system prompt and the tools are new: thinking from before may be left out");
+                self.note(
+                    "the system prompt and the tools are new: thinking from before may be left out",
+                );
             }
             Event::Warning(message) => self.note(message),
             Event::Refused(refusal) => self.note(&refused(refusal)),
-            Event::Retry { attempt, delay, error } => {
-                self.note(&format!("{error}; attempt {attempt} in {:.1} s", delay.as_secs_f64()));
+            Event::Retry {
+                attempt,
+                delay,
+                error,
+            } => {
+                self.note(&format!(
+                    "{error}; attempt {attempt} in {:.1} s",
+                    delay.as_secs_f64()
+                ));
             }
             _ => {}
         }
@@ -225,7 +277,9 @@ impl Printer<'_> {
     pub(super) fn end(mut self, session: &Session, compiled: &Compiled, ended: &Outcome) {
         self.release();
         match self.format {
-            Format::Events => self.terminal.json_line(&Event::Done(ended.clone()).to_json()),
+            Format::Events => self
+                .terminal
+                .json_line(&Event::Done(ended.clone()).to_json()),
             Format::Json => {
                 let result = json!({
                     "request": {"method": compiled.line.method, "url": compiled.line.url},
@@ -242,10 +296,13 @@ impl Printer<'_> {
                 self.end_line();
                 match ended {
                     Outcome::Finished(stop) if self.text.trim().is_empty() => {
-                        self.terminal.note(&format!("the answer has no text; stopped: {}", stop.name()));
+                        self.terminal
+                            .note(&format!("the answer has no text; stopped: {}", stop.name()));
                     }
                     Outcome::Finished(stop) if stop.name() == "end_turn" => {}
-                    Outcome::Finished(stop) => self.terminal.note(&format!("stopped: {}", stop.name())),
+                    Outcome::Finished(stop) => {
+                        self.terminal.note(&format!("stopped: {}", stop.name()));
+                    }
                     Outcome::Failed(error) => Terminal::fail(&error.to_string(), None),
                     Outcome::Cancelled => self.terminal.note("cancelled"),
                 }
@@ -258,7 +315,11 @@ impl Printer<'_> {
 fn refused(refusal: &Refusal) -> String {
     let words = [refusal.category.as_deref(), refusal.explanation.as_deref()];
     let words: Vec<String> = words.into_iter().flatten().map(shortened).collect();
-    let why = if words.is_empty() { "the provider does not say why".to_owned() } else { words.join(": ") };
+    let why = if words.is_empty() {
+        "the provider does not say why".to_owned()
+    } else {
+        words.join(": ")
+    };
     format!("refused: {why}")
 }
 

@@ -9,8 +9,9 @@ use crate::runtime::Session;
 /// How long a cancelled request may take to say its last words to somebody who does not read them.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Cancels the request at the first signal, wherever the rest of the program is. A second signal, or output that nobody takes,
-/// ends the process, once the request has ended: no tool is left running.
+/// Cancels the request at the first signal, wherever the rest of the program is. A second signal,
+/// or output that nobody takes, ends the process, once the request has ended: no tool is left
+/// running.
 pub(super) async fn watch(session: Session, cancel: CancellationToken) {
     let mut signals = Signals::new();
     signals.next().await;
@@ -31,15 +32,31 @@ struct Signals(Vec<tokio::signal::unix::Signal>);
 impl Signals {
     fn new() -> Signals {
         use tokio::signal::unix::{SignalKind, signal};
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let kinds = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ];
         // One that cannot be listened to keeps what it does by itself.
-        Signals(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
+        Signals(
+            kinds
+                .into_iter()
+                .filter_map(|kind| signal(kind).ok())
+                .collect(),
+        )
     }
 
     async fn next(&mut self) {
         std::future::poll_fn(|context| {
-            let ready = self.0.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
-            if ready { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            let ready = self
+                .0
+                .iter_mut()
+                .any(|signal| signal.poll_recv(context).is_ready());
+            if ready {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
+            }
         })
         .await;
     }

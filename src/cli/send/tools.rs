@@ -29,16 +29,30 @@ impl Tools {
     ) -> Result<Tools, Unusable> {
         let known = options.path(given);
         let place = to_read(&known, options.directory()).map_err(Failure::from)?;
-        let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = place
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let given = given.to_string_lossy();
         let shown_below = given.strip_suffix(&name).unwrap_or_default();
-        let mut tools = OpenedTools::open_as(&known, shown_below, &place).map_err(Failure::from)?.supervised();
-        let (found, sources) = (std::mem::take(&mut tools.findings), std::mem::take(&mut tools.sources));
-        if found.iter().any(|finding| finding.severity == Severity::Error) {
+        let mut tools = OpenedTools::open_as(&known, shown_below, &place)
+            .map_err(Failure::from)?
+            .supervised();
+        let (found, sources) = (
+            std::mem::take(&mut tools.findings),
+            std::mem::take(&mut tools.sources),
+        );
+        if found
+            .iter()
+            .any(|finding| finding.severity == Severity::Error)
+        {
             return Err(Unusable::FindingsIn(sources, found));
         }
         terminal.findings_aside(options.format, &opened.report_in(sources, found));
-        Ok(Tools { set: tools.programs(), opened: tools })
+        Ok(Tools {
+            set: tools.programs(),
+            opened: tools,
+        })
     }
 
     /// Returns `true` if some of the tools are known only once servers run.
@@ -47,7 +61,11 @@ impl Tools {
     }
 
     /// Returns what it asks the person for.
-    pub(super) fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, Failure> {
+    pub(super) fn grants(
+        &self,
+        root: &Path,
+        secrets: &SystemSecrets,
+    ) -> Result<Vec<Grant>, Failure> {
         self.opened.grants(root, secrets).map_err(Failure::from)
     }
 

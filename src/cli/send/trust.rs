@@ -1,4 +1,5 @@
-//! The permissions that a repository asks for, and whether the person allows it: before any key is read and any program runs.
+//! The permissions that a repository asks for, and whether the person allows it: before any key is
+//! read and any program runs.
 
 use std::path::Path;
 
@@ -6,9 +7,18 @@ use super::super::{Failure, Terminal};
 use crate::runtime::trust::{Grant, TrustStore};
 use crate::text::{Text, text};
 
-/// Goes on if everything was allowed before, is allowed by `--trust`, or is allowed now by a person at a terminal.
-pub(super) fn ask(root: &Path, wanted: &[Grant], flag: bool, store: &dyn TrustStore) -> Result<(), Failure> {
-    let missing: Vec<&Grant> = wanted.iter().filter(|grant| !store.is_trusted(&grant.fingerprint(root))).collect();
+/// Goes on if everything was allowed before, is allowed by `--trust`, or is allowed now by a person
+/// at a terminal.
+pub(super) fn ask(
+    root: &Path,
+    wanted: &[Grant],
+    flag: bool,
+    store: &dyn TrustStore,
+) -> Result<(), Failure> {
+    let missing: Vec<&Grant> = wanted
+        .iter()
+        .filter(|grant| !store.is_trusted(&grant.fingerprint(root)))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -17,7 +27,10 @@ pub(super) fn ask(root: &Path, wanted: &[Grant], flag: bool, store: &dyn TrustSt
         return Err(refusal(root, &lines));
     }
     for (grant, line) in missing.iter().zip(&lines) {
-        if let Err(why) = store.remember(&grant.fingerprint(root), &format!("{:?}: {line}\n", root.to_string_lossy())) {
+        if let Err(why) = store.remember(
+            &grant.fingerprint(root),
+            &format!("{:?}: {line}\n", root.to_string_lossy()),
+        ) {
             Terminal::warn(&format!("this is allowed once only: {why}"));
         }
     }
@@ -27,10 +40,20 @@ pub(super) fn ask(root: &Path, wanted: &[Grant], flag: bool, store: &dyn TrustSt
 fn question(root: &Path, lines: &[String]) -> Text {
     let list: Text = lines.iter().map(|line| text!("  {}\n", line)).collect();
     let root = Text::quoted(&root.to_string_lossy());
-    text!("The repository {} asks for what only you can allow:\n{}Allow it, now and later? [y/N] ", root, list)
+    text!(
+        "The repository {} asks for what only you can allow:\n{}Allow it, now and later? [y/N] ",
+        root,
+        list
+    )
 }
 
 fn refusal(root: &Path, lines: &[String]) -> Failure {
-    let message = format!("the repository {:?} is not trusted: {}", root.to_string_lossy(), lines.join("; "));
-    Failure::new(message).help("`--trust` allows this, now and later; `--dry-run` shows the request and reads no key")
+    let message = format!(
+        "the repository {:?} is not trusted: {}",
+        root.to_string_lossy(),
+        lines.join("; ")
+    );
+    Failure::new(message).help(
+        "`--trust` allows this, now and later; `--dry-run` shows the request and reads no key",
+    )
 }

@@ -21,8 +21,9 @@ pub(in crate::compile) struct Trail<'t> {
 }
 
 impl Entrance {
-    /// Returns the place of the repository to which a finding belongs, if that is in a bundled file. What is wrong because of the
-    /// model belongs to the model's name, anything else to what includes the file: a template's tag, or the profile's `extends`.
+    /// Returns the place of the repository to which a finding belongs, if that is in a bundled
+    /// file. What is wrong because of the model belongs to the model's name, anything else to what
+    /// includes the file: a template's tag, or the profile's `extends`.
     pub(in crate::compile) fn of(
         sources: &Sources,
         trail: Trail<'_>,
@@ -33,8 +34,14 @@ impl Entrance {
             return None;
         }
         let steps = trail.steps.iter().map(|(span, _)| *span);
-        let own = model.into_iter().chain(steps).find(|span| !is_bundled(sources, *span));
-        Some(Entrance { span: own.or_else(|| profile.bundled_parent())?, bundled: trail.span })
+        let own = model
+            .into_iter()
+            .chain(steps)
+            .find(|span| !is_bundled(sources, *span));
+        Some(Entrance {
+            span: own.or_else(|| profile.bundled_parent())?,
+            bundled: trail.span,
+        })
     }
 
     /// Returns what tells a problem apart from others that come in by the same place.
@@ -46,7 +53,9 @@ impl Entrance {
     /// Tells a finding of the bundled place at the place of the repository.
     pub(in crate::compile) fn tell(&self, finding: Diagnostic) -> Diagnostic {
         let sense = self.sense(finding.sense.as_deref());
-        finding.told_at(self.span, "this is taken over").in_sense(Some(sense))
+        finding
+            .told_at(self.span, "this is taken over")
+            .in_sense(Some(sense))
     }
 }
 
@@ -56,8 +65,15 @@ pub(in crate::compile) fn at_entrance(
     finding: Diagnostic,
     profile: &ResolvedProfile<'_>,
 ) -> Diagnostic {
-    let steps: Vec<(Span, &'static str)> = finding.related.iter().map(|label| (label.span, "")).collect();
-    let trail = Trail { span: finding.primary.span, steps: &steps };
+    let steps: Vec<(Span, &'static str)> = finding
+        .related
+        .iter()
+        .map(|label| (label.span, ""))
+        .collect();
+    let trail = Trail {
+        span: finding.primary.span,
+        steps: &steps,
+    };
     match Entrance::of(sources, trail, None, profile) {
         Some(entrance) => entrance.tell(finding),
         None => finding,

@@ -1,5 +1,6 @@
-//! The places of files that what stands in a body comes from: contexts, files that prompts read, and texts that templates see but
-//! no context file has, such as what an agent says of its surroundings, an attached file, several blocks in one text.
+//! The places of files that what stands in a body comes from: contexts, files that prompts read,
+//! and texts that templates see but no context file has, such as what an agent says of its
+//! surroundings, an attached file, several blocks in one text.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +14,9 @@ use crate::conversation::{AttachedFile, Block, Conversation, Item, Message};
 use crate::json::Pointer;
 use crate::memory::{Identity, Question};
 use crate::provider::ClientApi;
-use crate::render::{ComputedFrom, PromptScope, ReadFile, ReadPlace, Renderer, TemplateId, Written};
+use crate::render::{
+    ComputedFrom, PromptScope, ReadFile, ReadPlace, Renderer, TemplateId, Written,
+};
 use crate::repo::LayerKind;
 use crate::source::Span;
 use crate::unit::{KeyOrValue, Plan, Provenance};
@@ -34,7 +37,8 @@ pub(in crate::compile) struct Outside {
 }
 
 impl Outside {
-    /// Returns `true` if a value of a context is the place: what is told there is told once for all agents.
+    /// Returns `true` if a value of a context is the place: what is told there is told once for all
+    /// agents.
     pub(in crate::compile) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
     }
@@ -90,8 +94,9 @@ impl Piece {
     }
 }
 
-/// Asks where a value of a context is written: names the context, the surroundings that an agent adds to the conversation, the layer
-/// that these read from, and the client API in whose normal form the conversation is.
+/// Asks where a value of a context is written: names the context, the surroundings that an agent
+/// adds to the conversation, the layer that these read from, and the client API in whose normal
+/// form the conversation is.
 #[derive(PartialEq, Eq, Hash)]
 struct SpanOf {
     context: Identity,
@@ -106,47 +111,75 @@ impl Question for SpanOf {
 }
 
 impl<'a> Places<'a> {
-    pub(in crate::compile) fn new(compiler: &'a Compiler, plan: &'a Plan<'a>, loaded: &'a LoadedContext) -> Places<'a> {
-        Places { compiler, plan, loaded }
+    pub(in crate::compile) fn new(
+        compiler: &'a Compiler,
+        plan: &'a Plan<'a>,
+        loaded: &'a LoadedContext,
+    ) -> Places<'a> {
+        Places {
+            compiler,
+            plan,
+            loaded,
+        }
     }
 
     /// Returns the place of what a template or a step only put into the body, and how it got there.
     pub(in crate::compile) fn outside(&self, place: &Provenance) -> Option<Outside> {
-        let read = place.file.as_ref().and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone())));
+        let read = place
+            .file
+            .as_ref()
+            .and_then(|(file, bytes)| self.file_span(file, Some(bytes.clone())));
         if let Some(span) = read {
-            return Some(Outside { span, how: PutBy::Reading });
+            return Some(Outside {
+                span,
+                how: PutBy::Reading,
+            });
         }
-        Some(Outside { span: self.written_outside(place)?, how: PutBy::Writing })
+        Some(Outside {
+            span: self.written_outside(place)?,
+            how: PutBy::Writing,
+        })
     }
 
     /// Returns the place of a context that is to be edited, of a value that comes from there.
     fn written_outside(&self, place: &Provenance) -> Option<Span> {
         // Who writes an agent does not write the bundled contexts.
-        let is_own = self.loaded.context.layer != LayerKind::Bundled || self.layer() == LayerKind::Bundled;
+        let is_own =
+            self.loaded.context.layer != LayerKind::Bundled || self.layer() == LayerKind::Bundled;
         if place.is_in_data && is_own {
             return self.data_span(place.data.as_ref()?);
         }
         if place.is_in_data || !is_bundled(self.compiler.sources(), place.span) {
             return None;
         }
-        let value = place.data.as_ref().or(place.parts.first()).and_then(|path| self.data_span(path));
+        let value = place
+            .data
+            .as_ref()
+            .or(place.parts.first())
+            .and_then(|path| self.data_span(path));
         let span = value.or_else(|| self.member_span(place.member.as_ref()?))?;
-        // Nobody here can edit a bundled template: a value that it takes over as it is is mended where it is from.
+        // Nobody here can edit a bundled template: a value that it takes over as it is is mended
+        // where it is from.
         (!is_bundled(self.compiler.sources(), span)).then_some(span)
     }
 
-    /// Returns the place that wrote something, and what led there: files that prompts read are places of their own.
+    /// Returns the place that wrote something, and what led there: files that prompts read are
+    /// places of their own.
     pub(in crate::compile) fn in_files(
         &self,
         place: &Provenance,
         outside: Option<Outside>,
     ) -> (Span, Vec<(Span, &'static str)>) {
         let how = outside.map(|outside| (place.span, outside.how.phrase()));
-        let mut related: Vec<(Span, &'static str)> = how.into_iter().chain(place.steps.iter().copied()).collect();
+        let mut related: Vec<(Span, &'static str)> =
+            how.into_iter().chain(place.steps.iter().copied()).collect();
         if outside.is_none() {
             let data = place.data.as_ref().and_then(|path| self.data_span(path));
             related.extend(data.map(|span| (span, "the value comes from here")));
-            let member = place.member.as_ref().and_then(|member| self.member_span(member));
+            let member = place
+                .member
+                .as_ref()
+                .and_then(|member| self.member_span(member));
             related.extend(member.map(|span| (span, "it comes from here")));
         }
         let parts = place.parts.iter().filter_map(|path| self.data_span(path));
@@ -175,13 +208,16 @@ impl<'a> Places<'a> {
                 let repo = self.compiler.repo();
                 let layer = repo.readable_layers(self.layer()).nth(index)?;
                 let id = repo.prompt_file(layer, &file.path)?;
-                Some(Span::new(id, bytes.unwrap_or_else(|| 0..repo.sources.get(id).text().len())))
+                Some(Span::new(
+                    id,
+                    bytes.unwrap_or_else(|| 0..repo.sources.get(id).text().len()),
+                ))
             }
         }
     }
 
-    /// Returns the place in the context file of a value of the template data: it is found once for all agents that get the same
-    /// conversation.
+    /// Returns the place in the context file of a value of the template data: it is found once for
+    /// all agents that get the same conversation.
     pub(in crate::compile) fn data_span(&self, path: &Pointer) -> Option<Span> {
         let asked = SpanOf {
             context: self.loaded.id,
@@ -190,7 +226,9 @@ impl<'a> Places<'a> {
             api: self.plan.api,
             path: path.clone(),
         };
-        self.compiler.memory.ask(asked, || self.find_data_span(path))
+        self.compiler
+            .memory
+            .ask(asked, || self.find_data_span(path))
     }
 
     fn find_data_span(&self, path: &Pointer) -> Option<Span> {
@@ -217,8 +255,12 @@ impl<'a> Places<'a> {
         find: impl FnOnce(&ContextSource, &dyn Fn(&[Message]) -> Arc<[Message]>) -> Option<T>,
     ) -> Option<T> {
         let renderer = self.loaded.renderer(&self.compiler.engine);
-        let version = surroundings::version(self.compiler, self.plan, self.loaded, &renderer).result.ok()?;
-        find(self.file()?, &|history: &[Message]| version.normal(history, self.plan.api))
+        let version = surroundings::version(self.compiler, self.plan, self.loaded, &renderer)
+            .result
+            .ok()?;
+        find(self.file()?, &|history: &[Message]| {
+            version.normal(history, self.plan.api)
+        })
     }
 
     /// Returns the context's file, with the places of its values.
@@ -232,15 +274,21 @@ impl<'a> Places<'a> {
 }
 
 impl Places<'_> {
-    /// Returns what wrote some bytes of a text of the history that is not in the file as it is; `None` for any other value.
+    /// Returns what wrote some bytes of a text of the history that is not in the file as it is;
+    /// `None` for any other value.
     pub(super) fn arrived(&self, path: &Pointer, bytes: Range<usize>) -> Option<Arrived> {
         let tokens: Vec<String> = path.tokens().collect();
         let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
         let message = match tokens.as_slice() {
             ["history", _, "content_blocks", _, "content"] => {
-                return Some(Arrived::Joined(Piece::within(self.texts_of_result(path)?, &bytes)));
+                return Some(Arrived::Joined(Piece::within(
+                    self.texts_of_result(path)?,
+                    &bytes,
+                )));
             }
-            ["history", _, "content"] | ["history", _, "content_blocks", "0", "text"] => self.message(path)?,
+            ["history", _, "content"] | ["history", _, "content_blocks", "0", "text"] => {
+                self.message(path)?
+            }
             _ => return None,
         };
         if tokens.len() == 3
@@ -258,7 +306,10 @@ impl Places<'_> {
     /// Returns `true` if a value is the role of a typed item.
     pub(super) fn is_role_of_item(&self, path: &Pointer) -> bool {
         let is_role = path.tokens().nth(2).as_deref() == Some("role");
-        is_role && self.message(path).is_some_and(|message| message.item.is_some())
+        is_role
+            && self
+                .message(path)
+                .is_some_and(|message| message.item.is_some())
     }
 
     /// Returns the message of the history that a place is in, as templates see it.
@@ -275,7 +326,10 @@ impl Places<'_> {
         for (index, block) in message.blocks.iter().enumerate() {
             if let Block::Text(text) = block {
                 let at = blocks.element(index).member("text");
-                pieces.push(Piece { len: text.len(), span: self.data_span(&at) });
+                pieces.push(Piece {
+                    len: text.len(),
+                    span: self.data_span(&at),
+                });
             }
         }
         (pieces.len() > 1).then_some(pieces)
@@ -290,10 +344,14 @@ impl Places<'_> {
     /// Returns a string of the context file as a piece.
     fn literal(&self, span: Span) -> Option<Piece> {
         let text: String = serde_json::from_str(self.compiler.sources().slice(span)).ok()?;
-        Some(Piece { len: text.len(), span: Some(span) })
+        Some(Piece {
+            len: text.len(),
+            span: Some(span),
+        })
     }
 
-    /// Returns the parts of what is said of an attached file, with which the file's path and content come.
+    /// Returns the parts of what is said of an attached file, with which the file's path and
+    /// content come.
     fn attached(&self, text: &str) -> Option<Vec<Piece>> {
         let context = &self.loaded.context;
         let earlier = context.earlier.iter().map(|state| &state.conversation);
@@ -310,10 +368,16 @@ impl Places<'_> {
         None
     }
 
-    /// Returns the runs of a text that the agent's surroundings wrote, and the turn in which they did.
+    /// Returns the runs of a text that the agent's surroundings wrote, and the turn in which they
+    /// did.
     fn said_of_surroundings(&self, text: &str, bytes: &Range<usize>) -> Option<Arrived> {
         let (renderer, layer) = (self.compiler.engine.renderer(1), self.layer());
-        let scopes = self.loaded.turns.iter().chain([&self.loaded.scopes]).map(|scopes| &scopes[&layer]);
+        let scopes = self
+            .loaded
+            .turns
+            .iter()
+            .chain([&self.loaded.scopes])
+            .map(|scopes| &scopes[&layer]);
         scopes.enumerate().find_map(|(turn, scope)| {
             let runs = self.rendered(text, bytes, scope, &renderer)?;
             Some(Arrived::Rendered(turn, runs))
@@ -329,7 +393,11 @@ impl Places<'_> {
         renderer: &Renderer<'_>,
     ) -> Option<Vec<Written>> {
         let (template, sources) = (self.plan.surroundings?, self.compiler.sources());
-        let whole = renderer.prompt(sources, template, scope).text.ok().filter(|whole| whole.trim() == text)?;
+        let whole = renderer
+            .prompt(sources, template, scope)
+            .text
+            .ok()
+            .filter(|whole| whole.trim() == text)?;
         let lead = whole.len() - whole.trim_start().len();
         let recording = renderer.record_prompt(template, scope);
         let range = lead + bytes.start..lead + bytes.end.min(text.len());
@@ -338,8 +406,15 @@ impl Places<'_> {
 }
 
 /// Returns the attached file of a conversation of which a text tells, and its number.
-fn attached_as<'c>(conversation: &'c Conversation, text: &str) -> Option<(usize, &'c AttachedFile)> {
-    conversation.files.iter().enumerate().find(|(_, file)| &**Item::attached(file).text() == text)
+fn attached_as<'c>(
+    conversation: &'c Conversation,
+    text: &str,
+) -> Option<(usize, &'c AttachedFile)> {
+    conversation
+        .files
+        .iter()
+        .enumerate()
+        .find(|(_, file)| &**Item::attached(file).text() == text)
 }
 
 /// Returns the whole text of a typed item.

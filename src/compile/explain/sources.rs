@@ -42,7 +42,8 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    /// Returns `true` if the place is inferred: what stands there takes part, but is not what was written.
+    /// Returns `true` if the place is inferred: what stands there takes part, but is not what was
+    /// written.
     pub fn is_inferred(self) -> bool {
         self == SourceKind::Computed
     }
@@ -67,7 +68,10 @@ impl Places<'_> {
             _ => None,
         };
         match arrived {
-            Some(Arrived::Rendered(turn, runs)) => runs.into_iter().map(|it| self.source_in_turn(turn, it)).collect(),
+            Some(Arrived::Rendered(turn, runs)) => runs
+                .into_iter()
+                .map(|it| self.source_in_turn(turn, it))
+                .collect(),
             Some(Arrived::Joined(pieces)) => {
                 let source = self.source(written);
                 pieces.iter().map(|piece| source.piece(piece)).collect()
@@ -87,7 +91,10 @@ impl Places<'_> {
             _ => None,
         };
         let source = self.source(written);
-        ValueSource { span: span.or(source.span), ..source }
+        ValueSource {
+            span: span.or(source.span),
+            ..source
+        }
     }
 
     fn source(&self, written: Written) -> ValueSource {
@@ -146,6 +153,11 @@ impl ValueSource {
             Some(span) => (SourceKind::Data, Some(span)),
             None => (SourceKind::Tag, self.tag),
         };
-        ValueSource { kind, span, len: piece.len, ..self.clone() }
+        ValueSource {
+            kind,
+            span,
+            len: piece.len,
+            ..self.clone()
+        }
     }
 }

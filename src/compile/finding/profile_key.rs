@@ -1,4 +1,5 @@
-//! Keys of profiles that stand below `[body]`, and so are sent: the table's header takes everything that follows it.
+//! Keys of profiles that stand below `[body]`, and so are sent: the table's header takes everything
+//! that follows it.
 
 use crate::check::schema::rules::UNKNOWN_FIELD;
 use crate::diag::{Diagnostic, Edit};
@@ -6,31 +7,54 @@ use crate::profile;
 use crate::source::{Sources, Span};
 use crate::toml::{self, Kind};
 
-/// Returns what to say of a field that no API knows, and profiles do: that it belongs above the header, and the edit that moves it there.
+/// Returns what to say of a field that no API knows, and profiles do: that it belongs above the
+/// header, and the edit that moves it there.
 pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -> Diagnostic {
-    let key = pointer.strip_prefix('/').filter(|key| profile::KEYS.contains(key));
-    let Some(key) = key.filter(|_| finding.rule == &UNKNOWN_FIELD) else { return finding };
+    let key = pointer
+        .strip_prefix('/')
+        .filter(|key| profile::KEYS.contains(key));
+    let Some(key) = key.filter(|_| finding.rule == &UNKNOWN_FIELD) else {
+        return finding;
+    };
     let edit = moved(key, finding.primary.span, sources);
     match edit.is_some() {
-        true => finding.help(format!("`{key}` is a key of profiles: write it above `[body]`")).maybe_fix(edit),
+        true => finding
+            .help(format!(
+                "`{key}` is a key of profiles: write it above `[body]`"
+            ))
+            .maybe_fix(edit),
         false => finding,
     }
 }
 
-/// The edit that writes a key of `[body]` above that header; `None` if it does not stand on lines of its own, or stands above already.
+/// The edit that writes a key of `[body]` above that header; `None` if it does not stand on lines
+/// of its own, or stands above already.
 fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
     let text = sources.get(place.file).text();
     let top = toml::parse(text).ok()?;
-    let Kind::Table(body) = &top.get("body")?.kind else { return None };
+    let Kind::Table(body) = &top.get("body")?.kind else {
+        return None;
+    };
     let (name, value) = body.entry(key)?;
     if name.span.start != place.start as usize || top.get(key).is_some() {
         return None;
     }
     let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
     let start = line_start(name.span.start);
-    let end = value.span.end + text[value.span.end..].find('\n').map_or(text.len() - value.span.end, |at| at + 1);
-    let header = text[..start].match_indices("[body]").map(|(at, _)| at).find(|at| line_start(*at) == *at)?;
+    let end = value.span.end
+        + text[value.span.end..]
+            .find('\n')
+            .map_or(text.len() - value.span.end, |at| at + 1);
+    let header = text[..start]
+        .match_indices("[body]")
+        .map(|(at, _)| at)
+        .find(|at| line_start(*at) == *at)?;
     let is_alone = text[start..name.span.start].trim().is_empty();
     let moved = text[start..end].trim_end_matches('\n');
-    is_alone.then(|| Edit::new(Span::new(place.file, header..end), format!("{moved}\n{}", &text[header..start])))
+    is_alone.then(|| {
+        Edit::new(
+            Span::new(place.file, header..end),
+            format!("{moved}\n{}", &text[header..start]),
+        )
+    })
 }

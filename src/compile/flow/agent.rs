@@ -61,12 +61,25 @@ impl<'c> AgentFlow<'c> {
 
     /// Judges what a body carries of its conversation; `loaded` is the context of it.
     pub(in crate::compile) fn judge(&mut self, compiled: &Compiled<'_>, loaded: &'c LoadedContext) {
-        let Compiled { plan, request, body, prompt, .. } = *compiled;
+        let Compiled {
+            plan,
+            request,
+            body,
+            prompt,
+            ..
+        } = *compiled;
         let names = content_members(plan.wire);
-        let usual: Vec<MemberRef<'_>> = body.members().filter(|member| names.contains(&member.name)).collect();
+        let usual: Vec<MemberRef<'_>> = body
+            .members()
+            .filter(|member| names.contains(&member.name))
+            .collect();
         let mut judged = judged_members(plan, request, prompt, &usual);
         // Content may stand in members that are no usual place for it.
-        if judged.losses.iter().any(|loss| !self.is_accepted(loss, &Declarations::default())) {
+        if judged
+            .losses
+            .iter()
+            .any(|loss| !self.is_accepted(loss, &Declarations::default()))
+        {
             judged = judged_members(plan, request, prompt, &body.members().collect::<Vec<_>>());
         }
         self.add(&judged, loaded);
@@ -78,7 +91,10 @@ impl<'c> AgentFlow<'c> {
             if self.is_accepted(loss, &self.compiler.declarations) {
                 continue;
             }
-            let kind = LossKind { content: loss.kind, fate: loss.fate.name() };
+            let kind = LossKind {
+                content: loss.kind,
+                fate: loss.fate.name(),
+            };
             let lost = self.lost.entry(kind).or_insert_with(|| Lost {
                 contexts: BTreeSet::new(),
                 smallest: loss.clone(),
@@ -108,11 +124,18 @@ impl<'c> AgentFlow<'c> {
 
     /// Returns the entry of `leaves_out` that covers a loss.
     pub(super) fn declaration(&self, loss: &Loss) -> Option<&Declared> {
-        self.declared.iter().find(|declared| kinds(loss).any(|kind| declared.kind.covers(kind)))
+        self.declared
+            .iter()
+            .find(|declared| kinds(loss).any(|kind| declared.kind.covers(kind)))
     }
 
     /// Tells what the bodies of the agent lose.
-    pub(in crate::compile) fn tell(&self, plan: &Plan<'_>, model: Option<&str>, findings: &mut Findings) {
+    pub(in crate::compile) fn tell(
+        &self,
+        plan: &Plan<'_>,
+        model: Option<&str>,
+        findings: &mut Findings,
+    ) {
         for declared in &self.declared {
             self.compiler.declarations.note(declared, self.is_partial);
         }
@@ -134,8 +157,9 @@ impl<'c> AgentFlow<'c> {
     /// Returns `true` if a loss of a wider kind of content says as much.
     fn is_told_by_another(&self, kind: LossKind, lost: &Lost<'_>) -> bool {
         self.lost.iter().any(|(other, wider)| {
-            let is_wider =
-                other.content != kind.content && other.fate == kind.fate && other.content.covers(kind.content);
+            let is_wider = other.content != kind.content
+                && other.fate == kind.fate
+                && other.content.covers(kind.content);
             is_wider
                 && !self.held.has(other.content)
                 && (lost.contexts.is_subset(&wider.contexts) || !self.held.has(kind.content))
@@ -160,16 +184,29 @@ impl Fate {
 }
 
 impl Lost<'_> {
-    fn finding(&self, kind: ContentKind, is_never: bool, places: &Places<'_>, model: Option<&str>) -> Diagnostic {
-        let Lost { smallest, shown_by, .. } = self;
+    fn finding(
+        &self,
+        kind: ContentKind,
+        is_never: bool,
+        places: &Places<'_>,
+        model: Option<&str>,
+    ) -> Diagnostic {
+        let Lost {
+            smallest, shown_by, ..
+        } = self;
         let (rule, message) = told(kind, &smallest.fate, is_never);
         let Nearest { span, how } = nearest(places, smallest, model);
         // What is told of an agent must not depend on which others are compiled.
         let sense = Some(format!("{} {message}", kind.name()));
-        let mut finding = Diagnostic::new(rule, span, message).label(how).in_sense(sense);
+        let mut finding = Diagnostic::new(rule, span, message)
+            .label(how)
+            .in_sense(sense);
         if let Some(place) = places.data_span(&smallest.at) {
             let context = &shown_by.context.name;
-            finding = finding.related(place, format!("for instance this, of the context `{context}`"));
+            finding = finding.related(
+                place,
+                format!("for instance this, of the context `{context}`"),
+            );
         }
         let is_slight = match &smallest.fate {
             Fate::Altered(how) => how.contains("white space") || kind.is_optional(),
@@ -187,15 +224,29 @@ fn told(kind: ContentKind, fate: &Fate, is_never: bool) -> (&'static Rule, Strin
     let (what, is_one) = kind.phrase();
     let verb = Verb { is_one };
     match fate {
-        Fate::Dropped if is_never => {
-            (&rules::DROPPED, format!("{what} never {} the body", verb.of("reaches", "reach")))
-        }
-        Fate::Dropped => (&rules::DROPPED, format!("{what} {} not always reach the body", verb.of("does", "do"))),
-        Fate::Altered(how) => (&rules::ALTERED, format!("{what} {} altered on the way: {how}", verb.of("is", "are"))),
-        Fate::Duplicated => (&rules::DUPLICATED, format!("{what} {} in the body twice", verb.of("is", "are"))),
-        Fate::Reordered => {
-            (&rules::REORDERED, format!("{what} {} behind what was said later", verb.of("stands", "stand")))
-        }
+        Fate::Dropped if is_never => (
+            &rules::DROPPED,
+            format!("{what} never {} the body", verb.of("reaches", "reach")),
+        ),
+        Fate::Dropped => (
+            &rules::DROPPED,
+            format!("{what} {} not always reach the body", verb.of("does", "do")),
+        ),
+        Fate::Altered(how) => (
+            &rules::ALTERED,
+            format!("{what} {} altered on the way: {how}", verb.of("is", "are")),
+        ),
+        Fate::Duplicated => (
+            &rules::DUPLICATED,
+            format!("{what} {} in the body twice", verb.of("is", "are")),
+        ),
+        Fate::Reordered => (
+            &rules::REORDERED,
+            format!(
+                "{what} {} behind what was said later",
+                verb.of("stands", "stand")
+            ),
+        ),
     }
 }
 
@@ -214,7 +265,9 @@ fn help(kind: ContentKind, fate: &Fate) -> String {
     let name = kind.name();
     match fate {
         Fate::Dropped => {
-            format!("write it into the body, or say in the profile that it is left out: `leaves_out = [\"{name}\"]`")
+            format!(
+                "write it into the body, or say in the profile that it is left out: `leaves_out = [\"{name}\"]`"
+            )
         }
         Fate::Altered(_) => {
             format!(

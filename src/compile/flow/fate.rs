@@ -20,15 +20,16 @@ use crate::unit::MemberRef;
 pub struct ContentFate {
     /// `true` if the context has something at the place.
     pub is_there: bool,
-    /// The values of the body that hold it, or that were computed from it, in the order of the body.
+    /// The values of the body that hold it, or that were computed from it, in the order of the
+    /// body.
     pub values: Vec<Explanation>,
     /// The losses, each with its reason as a sentence.
     pub lost: Vec<String>,
 }
 
 impl Explainer<'_> {
-    /// Finds where a piece of a context went in one body of an agent; the pointer leads into the context file. `None` if there is no
-    /// such body.
+    /// Finds where a piece of a context went in one body of an agent; the pointer leads into the
+    /// context file. `None` if there is no such body.
     ///
     /// # Errors
     ///
@@ -46,20 +47,37 @@ impl Explainer<'_> {
         };
         let (plan, loaded) = (self.compiler.plan(id)?, self.compiler.context(context)?);
         let Some(place) = self.place_in_context(loaded, wanted) else {
-            return Some(Ok(ContentFate { is_there: false, values: Vec::new(), lost: Vec::new() }));
+            return Some(Ok(ContentFate {
+                is_there: false,
+                values: Vec::new(),
+                lost: Vec::new(),
+            }));
         };
-        let of_it = explained.values.into_iter().filter(|value| value.sources.iter().any(|it| is_of(it, place)));
+        let of_it = explained
+            .values
+            .into_iter()
+            .filter(|value| value.sources.iter().any(|it| is_of(it, place)));
         let places = Places::new(self.compiler, &plan, loaded);
-        Some(Ok(ContentFate { is_there: true, values: of_it.collect(), lost: lost_at(&places, model, place) }))
+        Some(Ok(ContentFate {
+            is_there: true,
+            values: of_it.collect(),
+            lost: lost_at(&places, model, place),
+        }))
     }
 
-    /// The place of a value in a context file. Blocks are called `content` there; a message that is a text alone has no list of them.
+    /// The place of a value in a context file. Blocks are called `content` there; a message that is
+    /// a text alone has no list of them.
     fn place_in_context(&self, loaded: &LoadedContext, wanted: &Pointer) -> Option<Span> {
         let file = loaded.context.file;
         let source = self.compiler.sources().get(file);
         let tree = json::parse_tree(source.text()).ok()?;
-        let wanted = wanted.as_str().replace("/content_blocks", "/content").replace("/blocks", "/content");
-        let as_text = wanted.split_once("/content/").map(|(message, _)| format!("{message}/content"));
+        let wanted = wanted
+            .as_str()
+            .replace("/content_blocks", "/content")
+            .replace("/blocks", "/content");
+        let as_text = wanted
+            .split_once("/content/")
+            .map(|(message, _)| format!("{message}/content"));
         let mut pointers = [Some(wanted), as_text].into_iter().flatten();
         let found = pointers.find_map(|pointer| tree.locate(&Pointer::parse(&pointer)))?;
         Some(Span::new(file, found.span.clone()))
@@ -74,17 +92,28 @@ fn is_of(source: &ValueSource, place: Span) -> bool {
 
 /// Returns the losses at a place of a context in a body, each with its reason as a sentence.
 fn lost_at(places: &Places<'_>, model: Option<&str>, place: Span) -> Vec<String> {
-    let Places { compiler, plan, loaded } = *places;
+    let Places {
+        compiler,
+        plan,
+        loaded,
+    } = *places;
     let renderer = loaded.renderer(&compiler.engine);
-    let Ok(version) = surroundings::version(compiler, plan, loaded, &renderer).result else { return Vec::new() };
+    let Ok(version) = surroundings::version(compiler, plan, loaded, &renderer).result else {
+        return Vec::new();
+    };
     let request = loaded.request(plan, &version, model);
     let made = plan.made(compiler.sources(), &renderer, &request);
-    let Ok(body) = made.body else { return Vec::new() };
+    let Ok(body) = made.body else {
+        return Vec::new();
+    };
     let members: Vec<MemberRef<'_>> = body.members().collect();
     let judged = judged_members(plan, &request, made.prompt.as_ref(), &members);
     let agent = AgentFlow::new(compiler, plan);
-    let wanted =
-        judged.losses.iter().filter(|loss| places.data_span(&loss.at).is_some_and(|span| place.contains(span)));
+    let wanted = judged.losses.iter().filter(|loss| {
+        places
+            .data_span(&loss.at)
+            .is_some_and(|span| place.contains(span))
+    });
     wanted.map(|loss| why(places, &agent, loss)).collect()
 }
 
@@ -99,12 +128,17 @@ fn why(places: &Places<'_>, agent: &AgentFlow<'_>, loss: &Loss) -> String {
         (Fate::Dropped, true) => format!("{what} is not in the body"),
         (Fate::Dropped, false) => format!("{what} are not in the body"),
     };
-    let mut limits = limits::all().iter().filter(|limit| limit.holds(plan.wire, plan.api));
+    let mut limits = limits::all()
+        .iter()
+        .filter(|limit| limit.holds(plan.wire, plan.api));
     if let Some(limit) = limits.find(|limit| kinds(loss).any(|kind| limit.kinds.contains(&kind))) {
         return format!("{fate}. {} ({})", limit.reason, limit.source);
     }
     match agent.declaration(loss) {
-        Some(declared) => format!("{fate}: `leaves_out` at {}", compiler.sources().describe(declared.span)),
+        Some(declared) => format!(
+            "{fate}: `leaves_out` at {}",
+            compiler.sources().describe(declared.span)
+        ),
         None => fate,
     }
 }

@@ -25,9 +25,11 @@ pub(super) struct Nearest {
 struct Closeness {
     /// The number of steps that both have in common.
     shared: usize,
-    /// `true` if it is the content, what holds it or a member beside it, and nothing deep in another value.
+    /// `true` if it is the content, what holds it or a member beside it, and nothing deep in
+    /// another value.
     is_beside: bool,
-    /// How much the value has to do with the content: a role says only who speaks, a type only which kind of content there is.
+    /// How much the value has to do with the content: a role says only who speaks, a type only
+    /// which kind of content there is.
     weight: u8,
 }
 
@@ -36,22 +38,35 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
     let plan = places.plan;
     let member = member_of(plan, loss.kind);
     let Looked { reads, writer } = looked(places, model, member).unwrap_or_default();
-    let best = reads.iter().map(|read| closeness(&read.path, &loss.at)).max();
+    let best = reads
+        .iter()
+        .map(|read| closeness(&read.path, &loss.at))
+        .max();
     if let Some(best) = best.filter(|best| best.shared > 0)
-        && let Some(read) = reads.iter().rev().find(|read| closeness(&read.path, &loss.at) == best)
+        && let Some(read) = reads
+            .iter()
+            .rev()
+            .find(|read| closeness(&read.path, &loss.at) == best)
     {
         let how = match best.shared == loss.at.tokens().count() {
             true if loss.fate == Fate::Dropped => "it is read here, and not written",
             true => "it is read here",
             false => "nothing more is read of it than this",
         };
-        return Nearest { span: read.span, how };
+        return Nearest {
+            span: read.span,
+            how,
+        };
     }
     let written_in = plan.member_at(member);
-    // A prompt stands in the profile, or has a file of its own that writes nothing of the body's form.
+    // A prompt stands in the profile, or has a file of its own that writes nothing of the body's
+    // form.
     let is_of_body = !matches!(loss.kind, ContentKind::SystemPrompt | ContentKind::Files);
     let of_partial = writer.filter(|span| is_of_body && span.file != written_in.file);
-    Nearest { span: of_partial.unwrap_or(written_in), how: "nothing here reads it" }
+    Nearest {
+        span: of_partial.unwrap_or(written_in),
+        how: "nothing here reads it",
+    }
 }
 
 /// The reads and the writers of a body's templates.
@@ -62,11 +77,18 @@ struct Looked {
     writer: Option<Span>,
 }
 
-/// Makes a body again and looks at what its templates read, and at what wrote the last text of a member.
+/// Makes a body again and looks at what its templates read, and at what wrote the last text of a
+/// member.
 fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Looked> {
-    let Places { compiler, plan, loaded } = *places;
+    let Places {
+        compiler,
+        plan,
+        loaded,
+    } = *places;
     let renderer = loaded.renderer(&compiler.engine);
-    let version = surroundings::version(compiler, plan, loaded, &renderer).result.ok()?;
+    let version = surroundings::version(compiler, plan, loaded, &renderer)
+        .result
+        .ok()?;
     let request = loaded.request(plan, &version, model);
     let body = plan.body(compiler.sources(), &renderer, &request).ok()?;
     let record = Record::new(plan, compiler.sources(), &renderer, &request, &body);
@@ -78,18 +100,28 @@ fn looked(places: &Places<'_>, model: Option<&str>, member: &str) -> Option<Look
     Some(Looked { reads, writer })
 }
 
-/// Returns the last text below a member of a body, one without content first: that is where content may be missing.
+/// Returns the last text below a member of a body, one without content first: that is where content
+/// may be missing.
 fn last_text(body: &Body, member: &str) -> Option<Pointer> {
     let value = body.value().get(member)?;
-    let texts: Vec<Pointer> =
-        leaves(value).into_iter().filter(|at| value.pointer(at.as_str()).is_some_and(Value::is_string)).collect();
-    let blank = texts.iter().rev().find(|at| value.pointer(at.as_str()) == Some(&Value::from("")));
+    let texts: Vec<Pointer> = leaves(value)
+        .into_iter()
+        .filter(|at| value.pointer(at.as_str()).is_some_and(Value::is_string))
+        .collect();
+    let blank = texts
+        .iter()
+        .rev()
+        .find(|at| value.pointer(at.as_str()) == Some(&Value::from("")));
     let last = blank.or(texts.last())?;
     Some(Pointer::root().member(member).join(last))
 }
 
 fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {
-    let shared = path.tokens().zip(wanted.tokens()).take_while(|(one, other)| one == other).count();
+    let shared = path
+        .tokens()
+        .zip(wanted.tokens())
+        .take_while(|(one, other)| one == other)
+        .count();
     let last = path.tokens().last();
     let is_beside = path.tokens().count() <= shared + 1;
     let weight = match last.as_deref() {
@@ -98,18 +130,26 @@ fn closeness(path: &Pointer, wanted: &Pointer) -> Closeness {
         Some("type") => 2,
         _ => 3,
     };
-    Closeness { shared, is_beside, weight }
+    Closeness {
+        shared,
+        is_beside,
+        weight,
+    }
 }
 
 /// Returns the member of the body that should hold what is nowhere.
 fn member_of(plan: &Plan<'_>, kind: ContentKind) -> &'static str {
     let of_kind = match kind {
         ContentKind::Suffix => first(plan, &["suffix", "input_suffix"]),
-        ContentKind::SystemPrompt | ContentKind::Files => first(plan, forms::prompt_members(plan.wire)),
+        ContentKind::SystemPrompt | ContentKind::Files => {
+            first(plan, forms::prompt_members(plan.wire))
+        }
         _ => None,
     };
     let usual = of_kind.or_else(|| history::member_of(plan.wire));
-    usual.or_else(|| first(plan, &["prompt", "input_prefix"])).unwrap_or("prompt")
+    usual
+        .or_else(|| first(plan, &["prompt", "input_prefix"]))
+        .unwrap_or("prompt")
 }
 
 /// Returns the first of some members that the profile sets.

@@ -1,5 +1,6 @@
-//! The effect of a place to an agent in whose bodies it wrote nothing: it puts the agent together, decides what templates write, or
-//! nobody can tell. What surely does nothing is told apart: comments, and what a descendant says anew.
+//! The effect of a place to an agent in whose bodies it wrote nothing: it puts the agent together,
+//! decides what templates write, or nobody can tell. What surely does nothing is told apart:
+//! comments, and what a descendant says anew.
 
 use std::ops::Range;
 
@@ -28,13 +29,16 @@ pub(super) struct Spot<'a> {
 }
 
 impl Spot<'_> {
-    /// Returns what a place does that wrote nothing in the agent's bodies; `None` if it does nothing there. `unknown` says why not
-    /// all is known of the bodies.
+    /// Returns what a place does that wrote nothing in the agent's bodies; `None` if it does
+    /// nothing there. `unknown` says why not all is known of the bodies.
     pub(super) fn unfollowed(&self, unknown: Option<&'static str>) -> Option<&'static str> {
         let text = self.text();
         let is_profile = self.is_of_profile();
         let is_instance = self.plan.instance.name.span.file == self.file;
-        let is_read = self.path().trim_start_matches("bundled:").starts_with("roles/");
+        let is_read = self
+            .path()
+            .trim_start_matches("bundled:")
+            .starts_with("roles/");
         if self.is_comment() || !(is_profile || is_instance || is_read || self.is_included()) {
             return None;
         }
@@ -46,7 +50,9 @@ impl Spot<'_> {
             true if self.is_replaced() => None,
             true if self.puts_together() => Some(PUTS_TOGETHER),
             _ if is_instance => Some(PUTS_TOGETHER),
-            _ if !is_read && (asked.contains("{%") || is_in_statement(&text[..self.range.start])) => {
+            _ if !is_read
+                && (asked.contains("{%") || is_in_statement(&text[..self.range.start])) =>
+            {
                 unknown.or(Some(DECIDES))
             }
             _ => unknown,
@@ -62,8 +68,9 @@ impl Spot<'_> {
         takes_part && !self.is_comment()
     }
 
-    /// Returns the places that this one belongs to: of a tag that ends or parts a block, the tag that begins it; of a key or the
-    /// quotes of a text, the whole text; of the head of a table, what stands in the table.
+    /// Returns the places that this one belongs to: of a tag that ends or parts a block, the tag
+    /// that begins it; of a key or the quotes of a text, the whole text; of the head of a table,
+    /// what stands in the table.
     pub(super) fn belongs_to(&self) -> Vec<Range<usize>> {
         let mut around = openers(self.text(), self.range);
         for profile in self.profiles() {
@@ -72,7 +79,8 @@ impl Spot<'_> {
         around
     }
 
-    /// Returns `true` if the place is one of a profile that is for people, or for which a descendant says something else.
+    /// Returns `true` if the place is one of a profile that is for people, or for which a
+    /// descendant says something else.
     pub(super) fn is_aside(&self) -> bool {
         self.is_of_profile() && self.is_replaced()
     }
@@ -91,7 +99,12 @@ impl Spot<'_> {
 
     /// Returns the profiles of the agent's chain that stand in the file.
     fn profiles(&self) -> impl Iterator<Item = &Profile> {
-        self.plan.profile.chain.iter().copied().filter(|profile| profile.file == self.file)
+        self.plan
+            .profile
+            .chain
+            .iter()
+            .copied()
+            .filter(|profile| profile.file == self.file)
     }
 
     fn is_of_profile(&self) -> bool {
@@ -102,8 +115,18 @@ impl Spot<'_> {
     fn is_included(&self) -> bool {
         let mut left = usize::MAX;
         for profile in &self.plan.profile.chain {
-            for name in self.compiler.engine.partials_of_file(profile.file, &mut left) {
-                if self.compiler.repo.partials.get(&name).is_some_and(|partial| partial.file == self.file) {
+            for name in self
+                .compiler
+                .engine
+                .partials_of_file(profile.file, &mut left)
+            {
+                if self
+                    .compiler
+                    .repo
+                    .partials
+                    .get(&name)
+                    .is_some_and(|partial| partial.file == self.file)
+                {
                     return true;
                 }
             }
@@ -111,15 +134,20 @@ impl Spot<'_> {
         false
     }
 
-    /// Returns `true` if a descendant of the profile says something else instead, or the key is for people.
+    /// Returns `true` if a descendant of the profile says something else instead, or the key is for
+    /// people.
     fn is_replaced(&self) -> bool {
-        let mut entries = self.profiles().flat_map(|profile| &profile.settings.entries);
+        let mut entries = self
+            .profiles()
+            .flat_map(|profile| &profile.settings.entries);
         let asked = entries.find(|(key, node)| {
-            overlaps(&key.span, self.range) || overlaps(&node.span, self.range) && self.is_inside(&node.span)
+            overlaps(&key.span, self.range)
+                || overlaps(&node.span, self.range) && self.is_inside(&node.span)
         });
         let Some((key, _)) = asked else { return false };
         let merged = self.plan.profile.merged.get(&key.name);
-        let is_older = merged.is_none_or(|merged| merged.file != self.file && merged.table().is_none());
+        let is_older =
+            merged.is_none_or(|merged| merged.file != self.file && merged.table().is_none());
         ASIDE.contains(&key.name.as_str()) || is_older
     }
 
@@ -129,14 +157,18 @@ impl Spot<'_> {
         self.range.start >= value.start && self.range.start + asked.len() <= value.end
     }
 
-    /// Returns `true` if the place of a profile says what the agent is made of: its parent, what is removed, a table's head, or a
-    /// setting.
+    /// Returns `true` if the place of a profile says what the agent is made of: its parent, what is
+    /// removed, a table's head, or a setting.
     fn puts_together(&self) -> bool {
-        self.text()[self.range.clone()].trim_start().starts_with('[')
+        self.text()[self.range.clone()]
+            .trim_start()
+            .starts_with('[')
             || self.is_of_setting()
             || self.profiles().any(|profile| {
                 let extends = profile.extends.iter().map(|extends| extends.span);
-                extends.chain(profile.unset.iter().map(|path| path.span)).any(|span| self.is_on_line_of(span))
+                extends
+                    .chain(profile.unset.iter().map(|path| path.span))
+                    .any(|span| self.is_on_line_of(span))
             })
     }
 
@@ -145,12 +177,16 @@ impl Spot<'_> {
             let places = [merged.key_span(), merged.span()];
             name != "body"
                 && !TEMPLATES.contains(&name)
-                && places.iter().any(|span| span.file == self.file && overlaps(&span.range(), self.range))
+                && places
+                    .iter()
+                    .any(|span| span.file == self.file && overlaps(&span.range(), self.range))
         })
     }
 
     fn is_on_line_of(&self, span: Span) -> bool {
-        let start = self.text()[..span.start as usize].rfind('\n').map_or(0, |at| at + 1);
+        let start = self.text()[..span.start as usize]
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
         overlaps(&(start..span.end as usize), self.range)
     }
 }
@@ -190,12 +226,17 @@ fn openers(text: &str, range: &Range<usize>) -> Vec<Range<usize>> {
         if is_end {
             while open.pop_if(|(opener, _)| *opener != &word[3..]).is_some() {}
         }
-        if let Some((_, opener)) = open.last().filter(|_| (is_end || is_part) && overlaps(&tag, range)) {
+        if let Some((_, opener)) = open
+            .last()
+            .filter(|_| (is_end || is_part) && overlaps(&tag, range))
+        {
             found.push(opener.clone());
         }
         match word {
             _ if is_end => drop(open.pop()),
-            "if" | "for" | "macro" | "call" | "filter" | "with" | "block" | "autoescape" => open.push((word, tag)),
+            "if" | "for" | "macro" | "call" | "filter" | "with" | "block" | "autoescape" => {
+                open.push((word, tag));
+            }
             "set" if !text[tag.clone()].contains('=') => open.push((word, tag)),
             _ => {}
         }
@@ -208,17 +249,24 @@ fn tags(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(start) = text[at..].find("{%").map(|start| at + start) {
         let comment = text[at..start].find("{#").map(|open| at + open);
-        if let Some(end) = comment.map(|open| text[open..].find("#}").map_or(text.len(), |end| open + end + 2))
-            && end > start
+        if let Some(end) = comment.map(|open| {
+            text[open..]
+                .find("#}")
+                .map_or(text.len(), |end| open + end + 2)
+        }) && end > start
         {
             at = end;
             continue;
         }
-        let Some(end) = text[start..].find("%}").map(|end| start + end + 2) else { break };
+        let Some(end) = text[start..].find("%}").map(|end| start + end + 2) else {
+            break;
+        };
         found.push(start..end);
         let is_raw = word_of(&text[start..end]) == "raw";
         at = match text[end..].find("endraw").filter(|_| is_raw) {
-            Some(close) => text[end + close..].find("%}").map_or(text.len(), |close_end| end + close + close_end + 2),
+            Some(close) => text[end + close..]
+                .find("%}")
+                .map_or(text.len(), |close_end| end + close + close_end + 2),
             None => end,
         };
     }
@@ -227,13 +275,21 @@ fn tags(text: &str) -> Vec<Range<usize>> {
 
 /// The first word of a tag.
 fn word_of(tag: &str) -> &str {
-    let inner = tag.trim_start_matches("{%").trim_start_matches(['-', '+']).trim_start();
-    inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default()
+    let inner = tag
+        .trim_start_matches("{%")
+        .trim_start_matches(['-', '+'])
+        .trim_start();
+    inner
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .next()
+        .unwrap_or_default()
 }
 
 /// Returns `true` if a text ends inside of a `{%` tag.
 fn is_in_statement(before: &str) -> bool {
-    before.rfind("{%").is_some_and(|open| !before[open..].contains("%}"))
+    before
+        .rfind("{%")
+        .is_some_and(|open| !before[open..].contains("%}"))
 }
 
 fn overlaps(a: &Range<usize>, b: &Range<usize>) -> bool {
@@ -244,9 +300,12 @@ fn overlaps(a: &Range<usize>, b: &Range<usize>) -> bool {
 pub(super) fn is_comment(path: &str, text: &str, range: &Range<usize>) -> bool {
     let asked = text[range.clone()].trim();
     let before = &text[..range.start];
-    let is_inside = before.rfind("{#").is_some_and(|open| !before[open..].contains("#}"));
+    let is_inside = before
+        .rfind("{#")
+        .is_some_and(|open| !before[open..].contains("#}"));
     let is_to_the_end = asked.find("#}").is_none_or(|end| end + 2 == asked.len());
     let begin = range.start + text[range.clone()].len() - text[range.clone()].trim_start().len();
-    let is_of_toml = asked.starts_with('#') && path.ends_with(".toml") && toml::begins_comment(text, begin);
+    let is_of_toml =
+        asked.starts_with('#') && path.ends_with(".toml") && toml::begins_comment(text, begin);
     is_of_toml || (asked.starts_with("{#") || is_inside) && is_to_the_end
 }

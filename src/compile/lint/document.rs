@@ -11,7 +11,10 @@ use crate::compile::finding;
 use crate::compile::judge::{Judge, LintTarget, api};
 use crate::diag::{Diagnostic, Rule};
 use crate::json::{self, JsonError, Pointer};
-use crate::lint::{Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Unrecognised, find, recognise_among, rules};
+use crate::lint::{
+    Endpoint, Envelope, Flaw, FoundBody, Harvest, Places, Unrecognised, find, recognise_among,
+    rules,
+};
 use crate::panics::{PANIC, caught};
 use crate::provider::{ApiHeaders, MODEL_PLACEHOLDER, Server, WireFormat};
 use crate::source::{FileId, Span};
@@ -36,19 +39,31 @@ pub(super) struct Told {
 
 impl Told {
     pub(super) fn new(range: Range<usize>, problem: Problem) -> Told {
-        Told { range, problem, within: None }
+        Told {
+            range,
+            problem,
+            within: None,
+        }
     }
 
     /// The finding, in a file that holds the text from `start` on.
     pub(super) fn at(self, file: FileId, start: usize) -> Diagnostic {
         let Told { range, problem, .. } = self;
-        let span =
-            problem.place.unwrap_or_else(|| Span::new(file, range.start - start..range.end.max(range.start) - start));
+        let span = problem.place.unwrap_or_else(|| {
+            Span::new(
+                file,
+                range.start - start..range.end.max(range.start) - start,
+            )
+        });
         finding::finding(problem, span)
     }
 }
 
-pub(super) fn problem(rule: &'static Rule, message: impl Into<String>, help: Option<&str>) -> Problem {
+pub(super) fn problem(
+    rule: &'static Rule,
+    message: impl Into<String>,
+    help: Option<&str>,
+) -> Problem {
     let (message, help) = (message.into(), help.map(str::to_owned));
     Problem {
         rule,
@@ -69,7 +84,14 @@ impl Told {
     pub(super) fn of_flaw(places: &mut Places<'_>, flaw: Flaw) -> Told {
         let range = places.of(None, &flaw.at, flaw.is_about_key);
         let problem = problem(flaw.rule, flaw.message, Some(flaw.help));
-        Told::new(range, Problem { severity: Some(flaw.severity), pointer: flaw.at, ..problem })
+        Told::new(
+            range,
+            Problem {
+                severity: Some(flaw.severity),
+                pointer: flaw.at,
+                ..problem
+            },
+        )
     }
 }
 
@@ -84,42 +106,83 @@ impl DocumentJudge<'_> {
     pub(super) fn judge(&self, text: &str) -> Judged {
         let document = match json::parse(text) {
             Ok(document) => document,
-            Err(error) => return Judged { told: vec![broken(error.range.clone(), &error)], ..Judged::default() },
+            Err(error) => {
+                return Judged {
+                    told: vec![broken(error.range.clone(), &error)],
+                    ..Judged::default()
+                };
+            }
         };
-        let is_capture = document.pointer("/log/entries").is_some_and(Value::is_array);
-        let Harvest { bodies, passed_over, broken: unreadable, strangers, envelopes } = find(document, self.wire);
+        let is_capture = document
+            .pointer("/log/entries")
+            .is_some_and(Value::is_array);
+        let Harvest {
+            bodies,
+            passed_over,
+            broken: unreadable,
+            strangers,
+            envelopes,
+        } = find(document, self.wire);
         let judged: Vec<_> = bodies.into_par_iter().map(|body| self.body(body)).collect();
-        let mut all = Judged { passed_over, envelopes, ..Judged::default() };
-        all.formats.extend(judged.iter().filter_map(|body| body.wire));
-        let wrong: Vec<JudgedBody> = judged.into_iter().filter(|body| !body.problems.is_empty()).collect();
+        let mut all = Judged {
+            passed_over,
+            envelopes,
+            ..Judged::default()
+        };
+        all.formats
+            .extend(judged.iter().filter_map(|body| body.wire));
+        let wrong: Vec<JudgedBody> = judged
+            .into_iter()
+            .filter(|body| !body.problems.is_empty())
+            .collect();
         if wrong.is_empty() && unreadable.is_empty() && strangers.is_empty() {
             return all;
         }
         let mut places = Places::new(text);
-        wrong.into_iter().for_each(|body| body.tell(&mut places, is_capture, &mut all.told));
+        wrong
+            .into_iter()
+            .for_each(|body| body.tell(&mut places, is_capture, &mut all.told));
         for (string, error) in unreadable {
             let told = broken(places.of_mistake(&string, error.range.clone()), &error);
-            all.told.push(Told { within: places.literal(&string).filter(|_| is_capture), ..told });
+            all.told.push(Told {
+                within: places.literal(&string).filter(|_| is_capture),
+                ..told
+            });
         }
         for (string, at) in strangers {
-            all.told.push(Told::new(places.of(string.as_ref(), &at, false), stranger()));
+            all.told.push(Told::new(
+                places.of(string.as_ref(), &at, false),
+                stranger(),
+            ));
         }
         all
     }
 
     /// The server that somebody named, for all bodies.
     pub(super) fn server(&self) -> Option<Server> {
-        self.target.server.or(self.target.instance.and_then(|instance| Some(Server::of(instance, api(instance)?))))
+        self.target.server.or(self
+            .target
+            .instance
+            .and_then(|instance| Some(Server::of(instance, api(instance)?))))
     }
 
     fn body(&self, body: FoundBody) -> JudgedBody {
-        let FoundBody { value, string, at, endpoint, headers, has_model_elsewhere } = body;
+        let FoundBody {
+            value,
+            string,
+            at,
+            endpoint,
+            headers,
+            has_model_elsewhere,
+        } = body;
         let endpoint = endpoint.as_ref();
         let linted = caught(|| {
             let wire = self.wire.or(endpoint.map(|endpoint| endpoint.wire));
             let wire = wire.map_or_else(|| self.recognised(&value, has_model_elsewhere), Ok)?;
             let target = self.target_of(wire, endpoint, has_model_elsewhere);
-            let headers = (!headers.is_unknown()).then_some(headers).or(target.headers);
+            let headers = (!headers.is_unknown())
+                .then_some(headers)
+                .or(target.headers);
             Judge::new(self.compiler).lint(&value, Some(wire), &LintTarget { headers, ..target })
         });
         let (wire, problems) = match linted {
@@ -130,13 +193,25 @@ impl DocumentJudge<'_> {
                 (None, vec![problem(&PANIC, message, Some(&help))])
             }
         };
-        JudgedBody { wire, problems, string, at }
+        JudgedBody {
+            wire,
+            problems,
+            string,
+            at,
+        }
     }
 
-    /// The wire format of a body by its shape. Of a line without an address, as Mistral writes it, a doubt is no doubt.
-    fn recognised(&self, body: &Value, is_of_plain_batch: bool) -> Result<WireFormat, Unrecognised> {
+    /// The wire format of a body by its shape. Of a line without an address, as Mistral writes it,
+    /// a doubt is no doubt.
+    fn recognised(
+        &self,
+        body: &Value,
+        is_of_plain_batch: bool,
+    ) -> Result<WireFormat, Unrecognised> {
         match recognise_among(body, &self.target.formats()) {
-            Err(Unrecognised::Ambiguous(_)) if is_of_plain_batch && body.get("messages").is_some() => {
+            Err(Unrecognised::Ambiguous(_))
+                if is_of_plain_batch && body.get("messages").is_some() =>
+            {
                 Ok(WireFormat::MistralChat)
             }
             other => other,
@@ -144,21 +219,38 @@ impl DocumentJudge<'_> {
     }
 
     /// Where a body goes: what was named counts, then its URL.
-    fn target_of<'t>(&'t self, wire: WireFormat, endpoint: Option<&'t Endpoint>, has_model: bool) -> LintTarget<'t> {
-        let named = self.target.instance.filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)));
-        let instance = named.or_else(|| Judge::new(self.compiler).instance_at(&endpoint?.host, wire));
-        let of_url = || endpoint.filter(|_| named.is_none()).and_then(|endpoint| endpoint.server);
-        let model = self.target.model.or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
-        // An instance that the host alone tells says nothing of the headers that somebody else's program sent.
+    fn target_of<'t>(
+        &'t self,
+        wire: WireFormat,
+        endpoint: Option<&'t Endpoint>,
+        has_model: bool,
+    ) -> LintTarget<'t> {
+        let named = self
+            .target
+            .instance
+            .filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)));
+        let instance =
+            named.or_else(|| Judge::new(self.compiler).instance_at(&endpoint?.host, wire));
+        let of_url = || {
+            endpoint
+                .filter(|_| named.is_none())
+                .and_then(|endpoint| endpoint.server)
+        };
+        let model = self
+            .target
+            .model
+            .or(endpoint.and_then(|endpoint| endpoint.model.as_deref()));
+        // An instance that the host alone tells says nothing of the headers that somebody else's
+        // program sent.
         LintTarget {
             instance,
             server: self.target.server.or_else(of_url),
             model: model.or(has_model.then_some(MODEL_PLACEHOLDER)),
-            headers: self
-                .target
-                .headers
-                .clone()
-                .or_else(|| instance.filter(|_| named.is_none()).map(|_| ApiHeaders::default())),
+            headers: self.target.headers.clone().or_else(|| {
+                instance
+                    .filter(|_| named.is_none())
+                    .map(|_| ApiHeaders::default())
+            }),
         }
     }
 }
@@ -173,11 +265,19 @@ struct JudgedBody {
 
 impl JudgedBody {
     fn tell(self, places: &mut Places<'_>, is_capture: bool, told: &mut Vec<Told>) {
-        let within = self.string.as_ref().filter(|_| is_capture).and_then(|string| places.literal(string));
+        let within = self
+            .string
+            .as_ref()
+            .filter(|_| is_capture)
+            .and_then(|string| places.literal(string));
         for problem in self.problems {
             let pointer = self.at.join(&problem.pointer);
             let range = places.of(self.string.as_ref(), &pointer, problem.is_about_key());
-            told.push(Told { range, problem, within: within.clone() });
+            told.push(Told {
+                range,
+                problem,
+                within: within.clone(),
+            });
         }
     }
 }
@@ -190,7 +290,10 @@ fn broken(range: Range<usize>, error: &JsonError) -> Told {
         json::Problem::SecondValue => Some("of JSON Lines each line holds one document"),
         _ => None,
     };
-    Told::new(range, problem(&rules::SYNTAX, error.problem.message(), help))
+    Told::new(
+        range,
+        problem(&rules::SYNTAX, error.problem.message(), help),
+    )
 }
 
 fn unrecognised(why: &Unrecognised) -> Problem {
@@ -205,5 +308,9 @@ fn unrecognised(why: &Unrecognised) -> Problem {
 
 fn stranger() -> Problem {
     let help = "name the wire format with `--wire` if it is meant as one";
-    problem(&rules::NO_BODY, "this is no request body, and holds none", Some(help))
+    problem(
+        &rules::NO_BODY,
+        "this is no request body, and holds none",
+        Some(help),
+    )
 }

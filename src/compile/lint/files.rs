@@ -14,13 +14,16 @@ use crate::compile::policy::{LeftOut, MOST_OF_A_RULE, PolicyOptions};
 use crate::compile::report::{LintedBodies, Report, Reporter};
 use crate::compile::selection::Selection;
 use crate::diag::{Diagnostic, Severity};
-use crate::lint::{Batch, BatchPlace, Content, Envelope, Input, InputError, Line, Lines, Places, content, rules};
+use crate::lint::{
+    Batch, BatchPlace, Content, Envelope, Input, InputError, Line, Lines, Places, content, rules,
+};
 use crate::provider::WireFormat;
 use crate::repo::rules::NOT_TEXT;
 use crate::secret;
 use crate::source::{Position, SourceText, Sources, Span, TextError};
 
-/// Files of request bodies, judged one after the other. What is kept is bounded by the largest document or line, and by what is found.
+/// Files of request bodies, judged one after the other. What is kept is bounded by the largest
+/// document or line, and by what is found.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,10 +57,21 @@ pub struct Linting<'c> {
 
 impl<'c> Linting<'c> {
     /// Begins; `wire` is the format of all bodies, if it is known.
-    pub fn new(compiler: &'c Compiler, wire: Option<WireFormat>, target: LintTarget<'c>) -> Linting<'c> {
+    pub fn new(
+        compiler: &'c Compiler,
+        wire: Option<WireFormat>,
+        target: LintTarget<'c>,
+    ) -> Linting<'c> {
         Linting {
-            judge: DocumentJudge { compiler, wire, target },
-            pool: rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build().ok(),
+            judge: DocumentJudge {
+                compiler,
+                wire,
+                target,
+            },
+            pool: rayon::ThreadPoolBuilder::new()
+                .stack_size(STACK_BYTES)
+                .build()
+                .ok(),
             sources: compiler.sources().clone(),
             findings: Vec::new(),
             found: HashMap::new(),
@@ -68,7 +82,8 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Reads a file; `path` is what it is called in findings. Its shape tells what it is: a document, or JSON Lines.
+    /// Reads a file; `path` is what it is called in findings. Its shape tells what it is: a
+    /// document, or JSON Lines.
     ///
     /// # Errors
     ///
@@ -77,12 +92,19 @@ impl<'c> Linting<'c> {
         let path: Arc<str> = Arc::from(path);
         self.batch = Batch::default();
         self.undecided.clear();
-        let before = (self.bodies(), self.found.values().sum::<usize>(), self.passed_over);
+        let before = (
+            self.bodies(),
+            self.found.values().sum::<usize>(),
+            self.passed_over,
+        );
         match Input::open(reader)? {
             Input::Document(bytes) => self.document(&path, &bytes),
             Input::Lines(lines) => self.lines(&path, lines)?,
         }
-        if before.0 == self.bodies() && before.1 == self.found.values().sum::<usize>() && !self.batch.is_certain() {
+        if before.0 == self.bodies()
+            && before.1 == self.found.values().sum::<usize>()
+            && !self.batch.is_certain()
+        {
             self.nothing(&path, self.passed_over - before.2);
         }
         Ok(())
@@ -95,12 +117,17 @@ impl<'c> Linting<'c> {
 
     /// Returns what was found, after the policy of the repository.
     pub fn report(self, options: &PolicyOptions) -> Report {
-        let mut report =
-            Reporter::new(self.judge.compiler, &Selection::default(), options).of(self.sources, self.findings);
+        let mut report = Reporter::new(self.judge.compiler, &Selection::default(), options)
+            .of(self.sources, self.findings);
         let mut left_out = Vec::new();
         for (code, found) in self.found {
             let more = found.saturating_sub(MOST_OF_A_RULE);
-            if let Some(last) = report.findings.iter().rfind(|it| it.rule.code == code).filter(|_| more > 0) {
+            if let Some(last) = report
+                .findings
+                .iter()
+                .rfind(|it| it.rule.code == code)
+                .filter(|_| more > 0)
+            {
                 left_out.push(LeftOut::new(code, last.severity, more));
             }
         }
@@ -109,7 +136,10 @@ impl<'c> Linting<'c> {
         report.summary.contexts = 0;
         report.summary.bodies = self.formats.values().sum();
         let formats = self.formats.into_iter().collect();
-        report.summary.linted = Some(LintedBodies { formats, passed_over: self.passed_over });
+        report.summary.linted = Some(LintedBodies {
+            formats,
+            passed_over: self.passed_over,
+        });
         report
     }
 
@@ -124,7 +154,11 @@ impl<'c> Linting<'c> {
         };
         let Linting { judge, pool, .. } = self;
         let judged = within(pool.as_ref(), || judge.judge(text.as_str()));
-        let place = BatchPlace { number: 1, is_line: false, bytes: bytes.len() as u64 };
+        let place = BatchPlace {
+            number: 1,
+            is_line: false,
+            bytes: bytes.len() as u64,
+        };
         self.keep(path, 1, text.as_str(), judged, place);
     }
 
@@ -137,12 +171,18 @@ impl<'c> Linting<'c> {
                 return Ok(());
             }
             let Linting { judge, pool, .. } = self;
-            let judged: Vec<_> = within(pool.as_ref(), || chunk.par_iter().map(|line| judge.line(line)).collect());
+            let judged: Vec<_> = within(pool.as_ref(), || {
+                chunk.par_iter().map(|line| judge.line(line)).collect()
+            });
             for (line, judged) in chunk.iter().zip(judged) {
                 match judged {
                     Ok((Some(judged), text)) => {
                         let bytes = line.bytes.len() as u64 + 1;
-                        let place = BatchPlace { number: line.number, is_line: true, bytes };
+                        let place = BatchPlace {
+                            number: line.number,
+                            is_line: true,
+                            bytes,
+                        };
                         self.keep(path, line.number, text.as_str(), judged, place);
                     }
                     Ok((None, text)) => skipped.add(line.number, text.as_str()),
@@ -154,7 +194,9 @@ impl<'c> Linting<'c> {
 
     /// Says once how many lines of a log are text.
     fn told_as_text(&mut self, path: &Arc<str>, skipped: &Skipped) {
-        let Some((line, text)) = &skipped.first else { return };
+        let Some((line, text)) = &skipped.first else {
+            return;
+        };
         let message = match skipped.lines {
             1 => "this line is text, without a JSON object at its end: it is skipped".to_owned(),
             lines => format!(
@@ -164,13 +206,33 @@ impl<'c> Linting<'c> {
         let help = "drop this warning with `--allow lint/no-body` if the file is a log";
         let mut problem = problem(&rules::NO_BODY, message, Some(help));
         problem.severity = Some(Severity::Warning);
-        let finding = self.shown(path, Position { line: *line, column: 1 }, text, 0, Told::new(0..text.len(), problem));
+        let finding = self.shown(
+            path,
+            Position {
+                line: *line,
+                column: 1,
+            },
+            text,
+            0,
+            Told::new(0..text.len(), problem),
+        );
         self.findings.push(finding);
     }
 
-    /// Keeps what was found in a text that begins at a line of a file, and of the text only what this shows.
-    fn keep(&mut self, path: &Arc<str>, line: usize, text: &str, judged: Judged, place: BatchPlace) {
-        judged.formats.iter().for_each(|wire| *self.formats.entry(*wire).or_default() += 1);
+    /// Keeps what was found in a text that begins at a line of a file, and of the text only what
+    /// this shows.
+    fn keep(
+        &mut self,
+        path: &Arc<str>,
+        line: usize,
+        text: &str,
+        judged: Judged,
+        place: BatchPlace,
+    ) {
+        judged
+            .formats
+            .iter()
+            .for_each(|wire| *self.formats.entry(*wire).or_default() += 1);
         self.passed_over += judged.passed_over;
         let of_batch = self.of_batch(&judged.envelopes, text, place);
         let told = self.bounded(judged.told.into_iter().chain(of_batch.certain).collect());
@@ -191,8 +253,19 @@ impl<'c> Linting<'c> {
         let (server, mut found) = (self.judge.server(), OfBatch::default());
         let mut places = None;
         for (index, envelope) in envelopes.iter().enumerate() {
-            let place = if index == 0 { place } else { BatchPlace { bytes: 0, ..place } };
-            let place = if place.is_line { place } else { BatchPlace { number: index + 1, ..place } };
+            let place = if index == 0 {
+                place
+            } else {
+                BatchPlace { bytes: 0, ..place }
+            };
+            let place = if place.is_line {
+                place
+            } else {
+                BatchPlace {
+                    number: index + 1,
+                    ..place
+                }
+            };
             let flaws = self.batch.add(envelope, place, server);
             if flaws.is_empty() {
                 continue;
@@ -209,7 +282,13 @@ impl<'c> Linting<'c> {
     }
 
     /// Findings in a text that begins at a line of a file.
-    fn shown_all(&mut self, path: &Arc<str>, line: usize, text: &str, mut told: Vec<Told>) -> Vec<Diagnostic> {
+    fn shown_all(
+        &mut self,
+        path: &Arc<str>,
+        line: usize,
+        text: &str,
+        mut told: Vec<Told>,
+    ) -> Vec<Diagnostic> {
         told.sort_by_key(|told| told.range.start);
         let mut findings = Vec::new();
         let (mut counted, mut at) = (0, Position { line, column: 1 });
@@ -224,13 +303,24 @@ impl<'c> Linting<'c> {
     }
 
     /// A finding in a part of a file, in which no key is shown.
-    fn shown(&mut self, path: &Arc<str>, at: Position, part: &str, start: usize, told: Told) -> Diagnostic {
+    fn shown(
+        &mut self,
+        path: &Arc<str>,
+        at: Position,
+        part: &str,
+        start: usize,
+        told: Told,
+    ) -> Diagnostic {
         let hidden = match told.problem.rule == &rules::SYNTAX {
             true => secret::places_to_hide(part),
             false => secret::keys_in_text(part),
         };
-        let file = self.sources.add_part(Arc::clone(path), SourceText::salvage(part.as_bytes()), at);
-        hidden.into_iter().for_each(|place| self.sources.mask(Span::new(file, place)));
+        let file =
+            self.sources
+                .add_part(Arc::clone(path), SourceText::salvage(part.as_bytes()), at);
+        hidden
+            .into_iter()
+            .for_each(|place| self.sources.mask(Span::new(file, place)));
         told.at(file, start)
     }
 
@@ -255,9 +345,20 @@ impl<'c> Linting<'c> {
         };
         let text = SourceText::salvage(&bytes[..bytes.len().min(offset + 1)]);
         let place = SourceText::salvage(&bytes[..offset]).as_str().len();
-        let problem = problem(&NOT_TEXT, what, Some("JSON is UTF-8: write the file anew in that"));
-        let judged = Judged { told: vec![Told::new(place..place, problem)], ..Judged::default() };
-        let place = BatchPlace { number: line, is_line: true, bytes: 0 };
+        let problem = problem(
+            &NOT_TEXT,
+            what,
+            Some("JSON is UTF-8: write the file anew in that"),
+        );
+        let judged = Judged {
+            told: vec![Told::new(place..place, problem)],
+            ..Judged::default()
+        };
+        let place = BatchPlace {
+            number: line,
+            is_line: true,
+            bytes: 0,
+        };
         self.keep(path, line, text.as_str(), judged, place);
     }
 
@@ -265,11 +366,18 @@ impl<'c> Linting<'c> {
     fn nothing(&mut self, path: &Arc<str>, passed_over: usize) {
         let message = match passed_over {
             0 => "there is no request body in this file".to_owned(),
-            1 => "the one request of this file goes to an endpoint of no known wire format".to_owned(),
-            more => format!("none of the {more} requests of this file goes to an endpoint of a known wire format"),
+            1 => "the one request of this file goes to an endpoint of no known wire format"
+                .to_owned(),
+            more => format!(
+                "none of the {more} requests of this file goes to an endpoint of a known wire format"
+            ),
         };
         let file = self.sources.add(Arc::clone(path), SourceText::salvage(b""));
-        let problem = problem(&rules::NO_BODY, message, Some("name the wire format with `--wire` if one is meant"));
+        let problem = problem(
+            &rules::NO_BODY,
+            message,
+            Some("name the wire format with `--wire` if one is meant"),
+        );
         self.findings.push(Told::new(0..0, problem).at(file, 0));
     }
 }
@@ -296,13 +404,18 @@ struct Skipped {
 impl Skipped {
     fn add(&mut self, number: usize, text: &str) {
         self.lines += 1;
-        let shown = || text[..text.floor_char_boundary(AROUND)].trim_end().to_owned();
+        let shown = || {
+            text[..text.floor_char_boundary(AROUND)]
+                .trim_end()
+                .to_owned()
+        };
         self.first.get_or_insert_with(|| (number, shown()));
     }
 }
 
 impl DocumentJudge<'_> {
-    /// Returns what is found in a line, and the line; nothing, if it is text. Text before a document is blanked, so that places stay.
+    /// Returns what is found in a line, and the line; nothing, if it is text. Text before a
+    /// document is blanked, so that places stay.
     fn line(&self, line: &Line) -> Result<(Option<Judged>, SourceText), TextError> {
         let text = SourceText::from_bytes(&line.bytes)?;
         let judged = match content(text.as_str()) {
@@ -319,13 +432,18 @@ impl DocumentJudge<'_> {
 /// How many bytes are kept on either side of a finding.
 const AROUND: usize = 1024;
 
-/// The part of a text that is kept: the line of a finding and those beside it, but of long ones what stands around it.
+/// The part of a text that is kept: the line of a finding and those beside it, but of long ones
+/// what stands around it.
 fn part_around(text: &str, told: &Told) -> Range<usize> {
-    let Range { start: least, end: most } = told.within.clone().unwrap_or(0..text.len());
+    let Range {
+        start: least,
+        end: most,
+    } = told.within.clone().unwrap_or(0..text.len());
     let (start, end) = (told.range.start.max(least), told.range.end.min(most));
     let lowest = text.ceil_char_boundary(start.saturating_sub(AROUND).max(least));
     let highest = text.floor_char_boundary(end.saturating_add(AROUND).min(most));
-    let line = memchr::memrchr(b'\n', &text.as_bytes()[lowest..start]).map(|newline| lowest + newline);
+    let line =
+        memchr::memrchr(b'\n', &text.as_bytes()[lowest..start]).map(|newline| lowest + newline);
     let before = line.and_then(|newline| memchr::memrchr(b'\n', &text.as_bytes()[lowest..newline]));
     let begin = match (before, line) {
         (Some(before), _) => lowest + before + 1,
@@ -341,8 +459,14 @@ fn after(at: Position, text: &str) -> Position {
     let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     let rest = text.rsplit('\n').next().unwrap_or_default().chars().count();
     match newlines {
-        0 => Position { line: at.line, column: at.column + rest },
-        more => Position { line: at.line + more, column: 1 + rest },
+        0 => Position {
+            line: at.line,
+            column: at.column + rest,
+        },
+        more => Position {
+            line: at.line + more,
+            column: 1 + rest,
+        },
     }
 }
 

@@ -1,4 +1,5 @@
-//! Preparing agents: each is resolved once, for findings about merged profiles and for the templates that it brings.
+//! Preparing agents: each is resolved once, for findings about merged profiles and for the
+//! templates that it brings.
 
 use foldhash::HashMap;
 
@@ -21,76 +22,132 @@ pub(super) struct Preparing<'a> {
 
 impl<'a> Preparing<'a> {
     pub(super) fn new(compiler: &'a mut Compiler) -> Preparing<'a> {
-        Preparing { compiler, agents: Vec::new(), findings: Vec::new() }
+        Preparing {
+            compiler,
+            agents: Vec::new(),
+            findings: Vec::new(),
+        }
     }
 
-    /// Prepares all agents; with `wanted` those whose names are wanted, unless something was found on the way, or nothing is wanted:
-    /// then all, so that findings tell whom they reach.
+    /// Prepares all agents; with `wanted` those whose names are wanted, unless something was found
+    /// on the way, or nothing is wanted: then all, so that findings tell whom they reach.
     pub(super) fn all(mut self, wanted: Option<&dyn Fn(&str) -> bool>) {
         self.refuse_too_many_values();
-        let Compiler { repo, hierarchy, .. } = &*self.compiler;
-        self.agents = hierarchy.ids().filter(|&id| is_agent(repo, hierarchy, id)).map(|id| (id, false)).collect();
+        let Compiler {
+            repo, hierarchy, ..
+        } = &*self.compiler;
+        self.agents = hierarchy
+            .ids()
+            .filter(|&id| is_agent(repo, hierarchy, id))
+            .map(|id| (id, false))
+            .collect();
         let mut first: Vec<bool> = match wanted {
-            Some(wanted) if self.is_clean() => {
-                self.agents.iter().map(|(id, _)| wanted(&self.compiler.hierarchy.get(*id).name.value)).collect()
-            }
+            Some(wanted) if self.is_clean() => self
+                .agents
+                .iter()
+                .map(|(id, _)| wanted(&self.compiler.hierarchy.get(*id).name.value))
+                .collect(),
             _ => vec![true; self.agents.len()],
         };
         self.prepare_marked(&first);
         if !self.findings.is_empty() || !first.contains(&true) {
-            first.iter_mut().for_each(|is_prepared| *is_prepared = !*is_prepared);
+            first
+                .iter_mut()
+                .for_each(|is_prepared| *is_prepared = !*is_prepared);
             self.prepare_marked(&first);
         }
-        self.findings.extend(missing::check(&self.compiler.repo, &self.compiler.hierarchy));
+        self.findings.extend(missing::check(
+            &self.compiler.repo,
+            &self.compiler.hierarchy,
+        ));
         self.check_folders();
-        let Preparing { compiler, mut agents, findings } = self;
-        agents.sort_by(|a, b| compiler.hierarchy.get(a.0).name.value.cmp(&compiler.hierarchy.get(b.0).name.value));
+        let Preparing {
+            compiler,
+            mut agents,
+            findings,
+        } = self;
+        agents.sort_by(|a, b| {
+            compiler
+                .hierarchy
+                .get(a.0)
+                .name
+                .value
+                .cmp(&compiler.hierarchy.get(b.0).name.value)
+        });
         compiler.agents = agents;
         compiler.findings.extend(findings);
     }
 
     /// Returns `true` if nothing was found yet that may reach agents.
     fn is_clean(&self) -> bool {
-        self.findings.is_empty() && !self.compiler.findings.iter().any(|finding| self.may_reach_agents(finding))
+        self.findings.is_empty()
+            && !self
+                .compiler
+                .findings
+                .iter()
+                .any(|finding| self.may_reach_agents(finding))
     }
 
     fn prepare_marked(&mut self, marked: &[bool]) {
-        for (at, _) in marked.iter().enumerate().filter(|(_, is_marked)| **is_marked) {
+        for (at, _) in marked
+            .iter()
+            .enumerate()
+            .filter(|(_, is_marked)| **is_marked)
+        {
             self.agents[at].1 = self.prepare(self.agents[at].0);
         }
     }
 
     /// Returns `true` if a finding of loading stands in a file that agents use.
     fn may_reach_agents(&self, finding: &Diagnostic) -> bool {
-        let Compiler { repo, hierarchy, .. } = &*self.compiler;
+        let Compiler {
+            repo, hierarchy, ..
+        } = &*self.compiler;
         let file = finding.primary.span.file;
         hierarchy.ids().any(|id| hierarchy.get(id).file == file)
             || repo.partials.values().any(|partial| partial.file == file)
-            || repo.instances.keys().any(|name| repo.instance_files(name).contains(&file))
+            || repo
+                .instances
+                .keys()
+                .any(|name| repo.instance_files(name).contains(&file))
     }
 
     /// Prepares an agent; returns `true` if it can be compiled.
     fn prepare(&mut self, id: ProfileId) -> bool {
-        let Compiler { repo, hierarchy, engine, .. } = &mut *self.compiler;
-        let Some(chain) = hierarchy.chain(id) else { return false };
+        let Compiler {
+            repo,
+            hierarchy,
+            engine,
+            ..
+        } = &mut *self.compiler;
+        let Some(chain) = hierarchy.chain(id) else {
+            return false;
+        };
         let before = self.findings.len();
         let findings = &mut self.findings;
         let prepared = caught(|| {
             let resolved = resolve::resolve(chain, findings);
             Plan::prepare(repo, engine, &resolved, findings)
         });
-        if let Some(profile) = self.compiler.resolve(id).filter(|_| self.findings.len() > before) {
+        if let Some(profile) = self
+            .compiler
+            .resolve(id)
+            .filter(|_| self.findings.len() > before)
+        {
             for finding in self.findings.split_off(before) {
-                self.findings.push(at_entrance(self.compiler.sources(), finding, &profile));
+                self.findings
+                    .push(at_entrance(self.compiler.sources(), finding, &profile));
             }
         }
         prepared.unwrap_or_else(|panic| {
-            self.findings.push(run::lost(&self.compiler.hierarchy, id, &panic));
+            self.findings
+                .push(run::lost(&self.compiler.hierarchy, id, &panic));
             false
         })
     }
 
-    /// Marks agents whose golden folder cannot be made, or is another agent's too: they cannot be compiled.
+    /// Marks agents whose golden folder cannot be made, or is another agent's too: they cannot be
+    /// compiled.
     fn check_folders(&mut self) {
         let hierarchy = &self.compiler.hierarchy;
         let mut slugs: HashMap<String, usize> = HashMap::default();
@@ -105,7 +162,10 @@ impl<'a> Preparing<'a> {
                 self.agents[at].1 = false;
             }
             if let Some(&other) = slugs.get(&profile.slug()) {
-                self.findings.push(rules::slug_collision(profile, hierarchy.get(self.agents[other].0)));
+                self.findings.push(rules::slug_collision(
+                    profile,
+                    hierarchy.get(self.agents[other].0),
+                ));
                 // Neither of the two may write the folder.
                 self.agents[other].1 = false;
                 self.agents[at].1 = false;
@@ -117,7 +177,9 @@ impl<'a> Preparing<'a> {
 
     /// Makes agents unusable, from the first one on with which all merge too many values.
     fn refuse_too_many_values(&mut self) {
-        let Compiler { repo, hierarchy, .. } = &mut *self.compiler;
+        let Compiler {
+            repo, hierarchy, ..
+        } = &mut *self.compiler;
         let (mut merged, mut beyond) = (0_usize, Vec::new());
         for id in hierarchy.ids().filter(|&id| is_agent(repo, hierarchy, id)) {
             merged = merged.saturating_add(values(hierarchy, id));
@@ -127,12 +189,15 @@ impl<'a> Preparing<'a> {
         }
         if let Some(first) = beyond.first() {
             beyond.iter().for_each(|&id| hierarchy.refuse(id));
-            self.findings.push(rules::too_many_values(hierarchy, *first, beyond.len()));
+            self.findings
+                .push(rules::too_many_values(hierarchy, *first, beyond.len()));
         }
     }
 }
 
 /// Returns the number of values that an agent merges: those of its whole chain.
 fn values(hierarchy: &Hierarchy, id: ProfileId) -> usize {
-    hierarchy.chain(id).map_or(0, |chain| chain.iter().map(|profile| profile.values).sum())
+    hierarchy
+        .chain(id)
+        .map_or(0, |chain| chain.iter().map(|profile| profile.values).sum())
 }

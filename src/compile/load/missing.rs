@@ -1,4 +1,5 @@
-//! Agents that lack a required setting, told where it is missing: once at the base that many of them share.
+//! Agents that lack a required setting, told where it is missing: once at the base that many of
+//! them share.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,13 +15,20 @@ const REQUIRED: [&str; 3] = ["provider_instance", "endpoint", "body"];
 
 /// A finding for each profile that should have set something.
 pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
-    let agents: Vec<ProfileId> = hierarchy.ids().filter(|&id| is_agent(repo, hierarchy, id)).collect();
+    let agents: Vec<ProfileId> = hierarchy
+        .ids()
+        .filter(|&id| is_agent(repo, hierarchy, id))
+        .collect();
     let mut findings = Vec::new();
     let mut lacking: BTreeMap<ProfileId, BTreeSet<&str>> = BTreeMap::new();
     for key in REQUIRED {
         let without: Vec<ProfileId> = agents
             .iter()
-            .filter(|id| hierarchy.chain(**id).is_some_and(|chain| !chain.iter().any(|it| sets(it, key))))
+            .filter(|id| {
+                hierarchy
+                    .chain(**id)
+                    .is_some_and(|chain| !chain.iter().any(|it| sets(it, key)))
+            })
             .copied()
             .collect();
         if without.is_empty() {
@@ -31,16 +39,27 @@ pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
         for id in without {
             match misplaced(hierarchy, id, key) {
                 Some(finding) => findings.push(finding),
-                None => by_blamed.entry(blamed(repo, hierarchy, id, &setters)).or_default().push(id),
+                None => by_blamed
+                    .entry(blamed(repo, hierarchy, id, &setters))
+                    .or_default()
+                    .push(id),
             }
         }
         for (base, agents) in by_blamed {
             // A base may leave something open for the one agent that extends it.
-            let place = if let [only] = agents.as_slice() { *only } else { base };
+            let place = if let [only] = agents.as_slice() {
+                *only
+            } else {
+                base
+            };
             lacking.entry(place).or_default().insert(key);
         }
     }
-    findings.extend(lacking.into_iter().map(|(id, keys)| lacks(hierarchy.get(id), &keys)));
+    findings.extend(
+        lacking
+            .into_iter()
+            .map(|(id, keys)| lacks(hierarchy.get(id), &keys)),
+    );
     findings
 }
 
@@ -54,15 +73,21 @@ fn above_setters(hierarchy: &Hierarchy, key: &str) -> HashSet<ProfileId> {
     setters.flat_map(|id| hierarchy.lineage(id)).collect()
 }
 
-/// Of an agent and its ancestors the one that should set what they all lack: the farthest that is to be compiled itself, or under
-/// which nobody sets it.
-fn blamed(repo: &Repo, hierarchy: &Hierarchy, id: ProfileId, setters: &HashSet<ProfileId>) -> ProfileId {
+/// Of an agent and its ancestors the one that should set what they all lack: the farthest that is
+/// to be compiled itself, or under which nobody sets it.
+fn blamed(
+    repo: &Repo,
+    hierarchy: &Hierarchy,
+    id: ProfileId,
+    setters: &HashSet<ProfileId>,
+) -> ProfileId {
     hierarchy
         .lineage(id)
         .into_iter()
         .rev()
         .find(|at| {
-            repo.is_compiled(hierarchy.get(*at).layer) && (!hierarchy.get(*at).is_abstract() || !setters.contains(at))
+            repo.is_compiled(hierarchy.get(*at).layer)
+                && (!hierarchy.get(*at).is_abstract() || !setters.contains(at))
         })
         .unwrap_or(id)
 }
@@ -80,14 +105,35 @@ fn misplaced(hierarchy: &Hierarchy, id: ProfileId, key: &str) -> Option<Diagnost
 
 fn lacks(profile: &Profile, keys: &BTreeSet<&str>) -> Diagnostic {
     let written = REQUIRED.into_iter().filter(|key| keys.contains(key));
-    let written: Vec<String> =
-        written.map(|key| if key == "body" { "`[body]`".to_owned() } else { format!("`{key}`") }).collect();
-    let what = if profile.is_abstract() { "base" } else { "agent" };
-    let message = format!("the {what} `{}` lacks {}", profile.name.value, written.join(" and "));
+    let written: Vec<String> = written
+        .map(|key| {
+            if key == "body" {
+                "`[body]`".to_owned()
+            } else {
+                format!("`{key}`")
+            }
+        })
+        .collect();
+    let what = if profile.is_abstract() {
+        "base"
+    } else {
+        "agent"
+    };
+    let message = format!(
+        "the {what} `{}` lacks {}",
+        profile.name.value,
+        written.join(" and ")
+    );
     let help = match (profile.is_abstract(), &profile.extends) {
-        (true, _) => "none of the agents that extend it sets this either: set it here, or in each of them",
-        (false, Some(_)) => "set it here or in a profile that this one extends, or mark this one `abstract = true`",
-        (false, None) => "set it here, inherit it with `extends = \"…\"`, or mark this one `abstract = true`",
+        (true, _) => {
+            "none of the agents that extend it sets this either: set it here, or in each of them"
+        }
+        (false, Some(_)) => {
+            "set it here or in a profile that this one extends, or mark this one `abstract = true`"
+        }
+        (false, None) => {
+            "set it here, inherit it with `extends = \"…\"`, or mark this one `abstract = true`"
+        }
     };
     Diagnostic::new(&repo_rules::MISSING_KEY, profile.name.span, message).help(help)
 }

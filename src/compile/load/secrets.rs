@@ -1,7 +1,8 @@
-//! `provider/literal-key` for keys that stand where nobody looks for one: in prompts, partials, contexts, settings and comments.
+//! `provider/literal-key` for keys that stand where nobody looks for one: in prompts, partials,
+//! contexts, settings and comments.
 //!
-//! What reads a value knows more of it and told it already; here the text of every file is looked at as it stands. Whatever is
-//! found is hidden from all excerpts.
+//! What reads a value knows more of it and told it already; here the text of every file is looked
+//! at as it stands. Whatever is found is hidden from all excerpts.
 
 use std::collections::HashSet;
 
@@ -14,23 +15,52 @@ use crate::source::{FileId, Span};
 /// How many keys of one file are told.
 const MOST: usize = 20;
 
-/// Findings about keys in files, but for those that `known` tells already. Keys of all of them are masked.
+/// Findings about keys in files, but for those that `known` tells already. Keys of all of them are
+/// masked.
 pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
-    let told: Vec<Span> = known.iter().filter(|it| it.rule == &LITERAL_SECRET).map(|it| it.primary.span).collect();
-    let is_told = |span: Span| told.iter().any(|it| it.file == span.file && it.start < span.end && span.start < it.end);
+    let told: Vec<Span> = known
+        .iter()
+        .filter(|it| it.rule == &LITERAL_SECRET)
+        .map(|it| it.primary.span)
+        .collect();
+    let is_told = |span: Span| {
+        told.iter()
+            .any(|it| it.file == span.file && it.start < span.end && span.start < it.end)
+    };
     let mut found: Vec<Span> = Vec::new();
-    let schemas: HashSet<FileId> = repo.schemas.values().flatten().map(|source| source.file).collect();
+    let schemas: HashSet<FileId> = repo
+        .schemas
+        .values()
+        .flatten()
+        .map(|source| source.file)
+        .collect();
     // What is part of the program is no stranger's, and schemas are large and never sent.
-    let is_looked_at = |file: FileId, path: &str| !path.starts_with("bundled:") && !schemas.contains(&file);
-    for (file, source) in repo.sources.iter().filter(|(file, source)| is_looked_at(*file, source.path())) {
-        found.extend(secret::keys_in_text(source.text()).into_iter().take(MOST).map(|place| Span::new(file, place)));
+    let is_looked_at =
+        |file: FileId, path: &str| !path.starts_with("bundled:") && !schemas.contains(&file);
+    for (file, source) in repo
+        .sources
+        .iter()
+        .filter(|(file, source)| is_looked_at(*file, source.path()))
+    {
+        found.extend(
+            secret::keys_in_text(source.text())
+                .into_iter()
+                .take(MOST)
+                .map(|place| Span::new(file, place)),
+        );
     }
-    told.iter().chain(&found).for_each(|span| repo.sources.mask(*span));
-    found.into_iter().filter(|span| !is_told(*span)).map(finding).collect()
+    told.iter()
+        .chain(&found)
+        .for_each(|span| repo.sources.mask(*span));
+    found
+        .into_iter()
+        .filter(|span| !is_told(*span))
+        .map(finding)
+        .collect()
 }
 
 fn finding(span: Span) -> Diagnostic {
-    let finding =
-        Diagnostic::new(&LITERAL_SECRET, span, "a key stands in the file").label("this looks like the key itself");
+    let finding = Diagnostic::new(&LITERAL_SECRET, span, "a key stands in the file")
+        .label("this looks like the key itself");
     finding.help("remove it: keys belong in `api_key_ref`, by reference; if a real key was committed, revoke it")
 }

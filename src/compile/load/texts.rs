@@ -1,8 +1,8 @@
-//! The search through all texts that prompts and bodies are made of: characters that a reviewer cannot see and a model
-//! reads, and the marks of an unfinished merge.
+//! The search through all texts that prompts and bodies are made of: characters that a reviewer
+//! cannot see and a model reads, and the marks of an unfinished merge.
 //!
-//! Looks at the text as it stands in the file, at names, decoded, and at paths. Conversations of contexts may hold hidden
-//! characters on purpose.
+//! Looks at the text as it stands in the file, at names, decoded, and at paths. Conversations of
+//! contexts may hold hidden characters on purpose.
 
 use std::collections::HashSet;
 
@@ -19,12 +19,24 @@ const MAX_ROLE_BYTES: u64 = 16 * 1024 * 1024;
 const MOST: usize = 20;
 
 /// Findings about files and names.
-pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy, known: &[Diagnostic]) -> Vec<Diagnostic> {
+pub(super) fn check(
+    repo: &mut Repo,
+    hierarchy: &Hierarchy,
+    known: &[Diagnostic],
+) -> Vec<Diagnostic> {
     let contexts: HashSet<FileId> = repo.contexts.iter().map(|source| source.file).collect();
     let mut findings: Vec<Diagnostic> = Vec::new();
     // What is part of the program is no stranger's.
-    for (file, source) in repo.sources.iter().filter(|(_, source)| !source.path().starts_with("bundled:")) {
-        findings.extend(in_name(source.path(), Span::file_start(file), "the file's path"));
+    for (file, source) in repo
+        .sources
+        .iter()
+        .filter(|(_, source)| !source.path().starts_with("bundled:"))
+    {
+        findings.extend(in_name(
+            source.path(),
+            Span::file_start(file),
+            "the file's path",
+        ));
         if !contexts.contains(&file) {
             findings.extend(in_text(file, source.path(), source.text()));
         }
@@ -38,7 +50,11 @@ pub(super) fn check(repo: &mut Repo, hierarchy: &Hierarchy, known: &[Diagnostic]
 /// The places of a file.
 fn in_text(file: FileId, path: &str, text: &str) -> Vec<Diagnostic> {
     let mut runs = runs(text);
-    let mut findings: Vec<Diagnostic> = runs.by_ref().take(MOST).map(|run| at(file, path, &run)).collect();
+    let mut findings: Vec<Diagnostic> = runs
+        .by_ref()
+        .take(MOST)
+        .map(|run| at(file, path, &run))
+        .collect();
     let more = runs.count();
     if let Some(last) = findings.last_mut().filter(|_| more > 0) {
         last.message = format!("{}, and {more} more places of this file", last.message);
@@ -52,8 +68,14 @@ fn conflict(file: FileId, text: &str) -> Option<Diagnostic> {
     let middle = mark(text, "=======\n", start)?;
     let end = mark(text, ">>>>>>> ", middle)?;
     let line = |at: usize| at..text[at..].find('\n').map_or(text.len(), |len| at + len);
-    let finding = Diagnostic::new(&CONFLICT, Span::new(file, line(start)), "an unfinished merge");
-    let finding = finding.label("the one version").related(Span::new(file, line(end)), "the other one ends here");
+    let finding = Diagnostic::new(
+        &CONFLICT,
+        Span::new(file, line(start)),
+        "an unfinished merge",
+    );
+    let finding = finding
+        .label("the one version")
+        .related(Span::new(file, line(end)), "the other one ends here");
     Some(finding.help("keep the version that is meant, and remove the marks"))
 }
 
@@ -66,7 +88,10 @@ fn mark(text: &str, mark: &str, from: usize) -> Option<usize> {
 
 /// Returns `true` if the marks are why the file could not be read.
 fn is_told(conflict: &Diagnostic, known: &[Diagnostic]) -> bool {
-    let (marks, end) = (conflict.primary.span, conflict.related.iter().map(|label| label.span.end).max());
+    let (marks, end) = (
+        conflict.primary.span,
+        conflict.related.iter().map(|label| label.span.end).max(),
+    );
     known.iter().any(|finding| {
         let span = finding.primary.span;
         span.file == marks.file
@@ -88,7 +113,12 @@ fn runs(text: &str) -> impl Iterator<Item = Run> + '_ {
     let mut found = hidden(text).peekable();
     std::iter::from_fn(move || {
         let Hidden { at, char } = found.next()?;
-        let mut run = Run { start: at, end: at + char.len_utf8(), first: char, chars: 1 };
+        let mut run = Run {
+            start: at,
+            end: at + char.len_utf8(),
+            first: char,
+            chars: 1,
+        };
         while let Some(next) = found.next_if(|next| next.at == run.end) {
             run.end += next.char.len_utf8();
             run.chars += 1;
@@ -99,9 +129,15 @@ fn runs(text: &str) -> impl Iterator<Item = Run> + '_ {
 
 fn at(file: FileId, path: &str, run: &Run) -> Diagnostic {
     let number = u32::from(run.first);
-    let escape = if number > 0xffff { format!("\\U{number:08X}") } else { format!("\\u{number:04X}") };
+    let escape = if number > 0xffff {
+        format!("\\U{number:08X}")
+    } else {
+        format!("\\u{number:04X}")
+    };
     let help = match path.rsplit('.').next() {
-        Some("toml") => format!("remove it; if it is intended, write `{escape}` in a string in double quotes"),
+        Some("toml") => {
+            format!("remove it; if it is intended, write `{escape}` in a string in double quotes")
+        }
         Some("md" | "json") => "remove it".to_owned(),
         _ => format!("remove it; if it is intended, write `{{{{ \"{escape}\" }}}}`"),
     };
@@ -118,35 +154,61 @@ fn told(run: &Run) -> String {
 
 /// A name with a character that cannot be seen, also one that is written as an escape.
 fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
-    let found = name.chars().find(|c| c.is_control()).or_else(|| hidden(name).next().map(|hidden| hidden.char))?;
+    let found = name
+        .chars()
+        .find(|c| c.is_control())
+        .or_else(|| hidden(name).next().map(|hidden| hidden.char))?;
     let message = format!("{what} contains an invisible character: {}", name_of(found));
-    Some(Diagnostic::new(&INVISIBLE, span, message).help("remove it: names that look the same must be the same"))
+    Some(
+        Diagnostic::new(&INVISIBLE, span, message)
+            .help("remove it: names that look the same must be the same"),
+    )
 }
 
 /// Names that are written with escapes; what stands in the text itself is told there.
 fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
-    let profiles = hierarchy.ids().map(|id| (&hierarchy.get(id).name, "the agent's name"));
-    let instances = repo.instances.values().map(|instance| (&instance.name, "the provider instance's name"));
-    let rosters = repo.rosters.iter().map(|roster| (&roster.name, "the roster's name"));
+    let profiles = hierarchy
+        .ids()
+        .map(|id| (&hierarchy.get(id).name, "the agent's name"));
+    let instances = repo
+        .instances
+        .values()
+        .map(|instance| (&instance.name, "the provider instance's name"));
+    let rosters = repo
+        .rosters
+        .iter()
+        .map(|roster| (&roster.name, "the roster's name"));
     let names = profiles.chain(instances).chain(rosters);
     let escaped = names.filter(|(name, _)| hidden(repo.sources.slice(name.span)).next().is_none());
-    escaped.filter_map(|(Spanned { value, span }, what)| in_name(value, *span, what)).collect()
+    escaped
+        .filter_map(|(Spanned { value, span }, what)| in_name(value, *span, what))
+        .collect()
 }
 
 /// Roles are read when a prompt asks for them; what prompts can ask for is looked at here.
 fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
-    let own = repo.layers.iter().filter(|layer| layer.kind == LayerKind::Own || repo.is_bundled_root);
+    let own = repo
+        .layers
+        .iter()
+        .filter(|layer| layer.kind == LayerKind::Own || repo.is_bundled_root);
     let (mut found, mut left) = (Vec::new(), MAX_ROLE_BYTES);
     for layer in own.filter(|layer| layer.active) {
         let entries = layer.world.walk("roles").entries;
-        for path in entries.into_iter().map(|entry| entry.path).filter(|path| path.ends_with(".md")) {
+        for path in entries
+            .into_iter()
+            .map(|entry| entry.path)
+            .filter(|path| path.ends_with(".md"))
+        {
             // What cannot be read is told where a prompt asks for it.
-            let Ok(bytes) = layer.world.read_within(&path, left) else { continue };
+            let Ok(bytes) = layer.world.read_within(&path, left) else {
+                continue;
+            };
             left -= bytes.len() as u64;
             let text = SourceText::from_bytes(&bytes).ok();
             found.extend(
                 text.filter(|text| {
-                    runs(text.as_str()).next().is_some() || mark(text.as_str(), "<<<<<<< ", 0).is_some()
+                    runs(text.as_str()).next().is_some()
+                        || mark(text.as_str(), "<<<<<<< ", 0).is_some()
                 })
                 .map(|text| (path, text)),
             );

@@ -11,14 +11,27 @@ use crate::source::{FileId, SourceText, Span, Spanned};
 use crate::toml::Kind;
 use crate::world::EntryKind;
 
-/// Findings about what nothing uses. They need a repository without errors: a misspelt name would be told twice.
-pub(super) fn check(repo: &Repo, hierarchy: &Hierarchy, findings: &[Diagnostic]) -> Vec<Diagnostic> {
-    let is_whole = findings.iter().all(|finding| finding.severity < Severity::Error);
-    let has_agents = hierarchy.ids().any(|id| is_own(hierarchy, id) && !hierarchy.get(id).is_abstract());
+/// Findings about what nothing uses. They need a repository without errors: a misspelt name would
+/// be told twice.
+pub(super) fn check(
+    repo: &Repo,
+    hierarchy: &Hierarchy,
+    findings: &[Diagnostic],
+) -> Vec<Diagnostic> {
+    let is_whole = findings
+        .iter()
+        .all(|finding| finding.severity < Severity::Error);
+    let has_agents = hierarchy
+        .ids()
+        .any(|id| is_own(hierarchy, id) && !hierarchy.get(id).is_abstract());
     if !is_whole || !has_agents || repo.is_bundled_root {
         return Vec::new();
     }
-    bases(hierarchy).into_iter().chain(instances(repo, hierarchy)).chain(roles(repo)).collect()
+    bases(hierarchy)
+        .into_iter()
+        .chain(instances(repo, hierarchy))
+        .chain(roles(repo))
+        .collect()
 }
 
 fn is_own(hierarchy: &Hierarchy, id: ProfileId) -> bool {
@@ -27,50 +40,88 @@ fn is_own(hierarchy: &Hierarchy, id: ProfileId) -> bool {
 
 /// Abstract profiles that no profile extends.
 fn bases(hierarchy: &Hierarchy) -> Vec<Diagnostic> {
-    let parents: HashSet<ProfileId> = hierarchy.ids().filter_map(|id| hierarchy.parent(id)).collect();
-    let unused =
-        hierarchy.ids().filter(|id| is_own(hierarchy, *id) && !parents.contains(id)).map(|id| hierarchy.get(id));
+    let parents: HashSet<ProfileId> = hierarchy
+        .ids()
+        .filter_map(|id| hierarchy.parent(id))
+        .collect();
+    let unused = hierarchy
+        .ids()
+        .filter(|id| is_own(hierarchy, *id) && !parents.contains(id))
+        .map(|id| hierarchy.get(id));
     let abstract_ones = unused.filter(|profile| profile.is_abstract());
     let finding = |name: &Spanned<Arc<str>>| {
         let message = format!("no profile extends the abstract profile `{}`", name.value);
-        Diagnostic::new(&rules::UNUSED, name.span, message).help("remove it, or write a profile that extends it")
+        Diagnostic::new(&rules::UNUSED, name.span, message)
+            .help("remove it, or write a profile that extends it")
     };
-    abstract_ones.map(|profile| finding(&profile.name)).collect()
+    abstract_ones
+        .map(|profile| finding(&profile.name))
+        .collect()
 }
 
 /// Provider instances that no profile and no other instance names.
 fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
-    let own = || repo.instances.values().filter(|instance| instance.layer == LayerKind::Own);
+    let own = || {
+        repo.instances
+            .values()
+            .filter(|instance| instance.layer == LayerKind::Own)
+    };
     if own().next().is_none() {
         return Vec::new();
     }
-    let settings = hierarchy.ids().filter_map(|id| hierarchy.get(id).settings.get("provider_instance"));
+    let settings = hierarchy
+        .ids()
+        .filter_map(|id| hierarchy.get(id).settings.get("provider_instance"));
     let named: HashSet<&str> = settings
         .filter_map(|node| match &node.kind {
             Kind::String(name) => Some(name.as_str()),
             _ => None,
         })
         .collect();
-    let extended: HashSet<FileId> =
-        repo.instances.keys().flat_map(|name| repo.instance_files(name).iter().skip(1).copied()).collect();
-    let unused =
-        own().filter(|instance| !named.contains(&*instance.name.value) && !extended.contains(&instance.name.span.file));
+    let extended: HashSet<FileId> = repo
+        .instances
+        .keys()
+        .flat_map(|name| repo.instance_files(name).iter().skip(1).copied())
+        .collect();
+    let unused = own().filter(|instance| {
+        !named.contains(&*instance.name.value) && !extended.contains(&instance.name.span.file)
+    });
     let finding = |name: &Spanned<Arc<str>>| {
         let message = format!("no profile uses the provider instance `{}`", name.value);
-        let help = format!("remove it, or write `provider_instance = \"{}\"` in a profile", name.value);
+        let help = format!(
+            "remove it, or write `provider_instance = \"{}\"` in a profile",
+            name.value
+        );
         Diagnostic::new(&rules::UNUSED, name.span, message).help(help)
     };
     unused.map(|instance| finding(&instance.name)).collect()
 }
 
-/// Roles that no template names. None is told where a name is computed, or where one is named that does not exist.
+/// Roles that no template names. None is told where a name is computed, or where one is named that
+/// does not exist.
 fn roles(repo: &Repo) -> Vec<Diagnostic> {
-    let Some(layer) = repo.layers.iter().find(|layer| layer.kind == LayerKind::Own) else { return Vec::new() };
-    let Ok(entries) = layer.world.list("roles") else { return Vec::new() };
-    let files = entries.iter().filter(|entry| entry.kind == EntryKind::File && entry.path.ends_with(".md"));
+    let Some(layer) = repo
+        .layers
+        .iter()
+        .find(|layer| layer.kind == LayerKind::Own)
+    else {
+        return Vec::new();
+    };
+    let Ok(entries) = layer.world.list("roles") else {
+        return Vec::new();
+    };
+    let files = entries
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::File && entry.path.ends_with(".md"));
     let files: Vec<&str> = files.map(|entry| entry.path.as_str()).collect();
-    let Some(named) = (!files.is_empty()).then(|| named_roles(repo)).flatten() else { return Vec::new() };
-    let is_there = |path: &String| repo.layers.iter().any(|layer| layer.world.kind(path) == Ok(EntryKind::File));
+    let Some(named) = (!files.is_empty()).then(|| named_roles(repo)).flatten() else {
+        return Vec::new();
+    };
+    let is_there = |path: &String| {
+        repo.layers
+            .iter()
+            .any(|layer| layer.world.kind(path) == Ok(EntryKind::File))
+    };
     if !named.iter().all(is_there) {
         return Vec::new();
     }
@@ -78,11 +129,14 @@ fn roles(repo: &Repo) -> Vec<Diagnostic> {
         .into_iter()
         .filter(|path| !named.contains(*path))
         .map(|path| {
-            let file =
-                repo.sources.find_or_add(path, || SourceText::salvage(&layer.world.read(path).unwrap_or_default()));
+            let file = repo.sources.find_or_add(path, || {
+                SourceText::salvage(&layer.world.read(path).unwrap_or_default())
+            });
             let id = path.trim_start_matches("roles/").trim_end_matches(".md");
             let message = format!("no system prompt uses the role `{id}`");
-            let help = format!("remove the file, or write `{{{{ agent_role('{id}') }}}}` in a `system_prompt`");
+            let help = format!(
+                "remove the file, or write `{{{{ agent_role('{id}') }}}}` in a `system_prompt`"
+            );
             Diagnostic::new(&rules::UNUSED, Span::file_start(file), message).help(help)
         })
         .collect()
@@ -103,7 +157,10 @@ fn named_roles(repo: &Repo) -> Option<BTreeSet<String>> {
         for (at, folder) in text.match_indices("roles/") {
             let path = &text[at..text.floor_char_boundary(at + LONGEST_PATH)];
             let end = path.find(['\'', '"', '\\', '\n']).unwrap_or(path.len());
-            if path.get(folder.len()..end).is_some_and(|path| path.ends_with(".md")) {
+            if path
+                .get(folder.len()..end)
+                .is_some_and(|path| path.ends_with(".md"))
+            {
                 named.insert(path[..end].to_owned());
             }
         }
@@ -116,5 +173,8 @@ fn quoted(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let text = text.strip_prefix('\\').unwrap_or(text);
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
-    text[1..].split(quote).next().map(|inner| inner.trim_end_matches('\\'))
+    text[1..]
+        .split(quote)
+        .next()
+        .map(|inner| inner.trim_end_matches('\\'))
 }

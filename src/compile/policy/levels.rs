@@ -21,8 +21,8 @@ pub struct PolicyOptions {
     pub allow: Vec<String>,
     /// Today, for entries that expire; unknown means that nothing expires.
     pub today: Option<Date>,
-    /// `Some(true)` if the whole repository is looked at: only then can an entry be called unused. Unknown means that it is if every
-    /// agent and context takes part.
+    /// `Some(true)` if the whole repository is looked at: only then can an entry be called unused.
+    /// Unknown means that it is if every agent and context takes part.
     pub complete: Option<bool>,
 }
 
@@ -36,9 +36,18 @@ pub(in crate::compile) struct Policy<'c> {
 }
 
 impl<'c> Policy<'c> {
-    /// Returns the policy of a repository and a run; `complete` tells whether the run looks at everything, unless the options do.
-    pub(in crate::compile) fn of(compiler: &'c Compiler, options: &'c PolicyOptions, complete: bool) -> Policy<'c> {
-        Policy { config: &compiler.repo.config, options, complete: options.complete.unwrap_or(complete) }
+    /// Returns the policy of a repository and a run; `complete` tells whether the run looks at
+    /// everything, unless the options do.
+    pub(in crate::compile) fn of(
+        compiler: &'c Compiler,
+        options: &'c PolicyOptions,
+        complete: bool,
+    ) -> Policy<'c> {
+        Policy {
+            config: &compiler.repo.config,
+            options,
+            complete: options.complete.unwrap_or(complete),
+        }
     }
 
     /// The findings that are left, with the severity of this run, sorted by file and place.
@@ -55,7 +64,9 @@ impl<'c> Policy<'c> {
         let mut left: Vec<Diagnostic> = Vec::with_capacity(findings.len());
         let mut entries = Entries::default();
         for mut finding in findings {
-            if finding.rule.can_be_lowered && self.is_allowed(sources, &mut finding, &mut entries, &mut used) {
+            if finding.rule.can_be_lowered
+                && self.is_allowed(sources, &mut finding, &mut entries, &mut used)
+            {
                 continue;
             }
             match self.level(&finding) {
@@ -75,10 +86,20 @@ impl<'c> Policy<'c> {
         if !finding.rule.can_be_lowered {
             return Level::On(finding.severity);
         }
-        if self.options.deny.iter().any(|pattern| matches(pattern, code)) {
+        if self
+            .options
+            .deny
+            .iter()
+            .any(|pattern| matches(pattern, code))
+        {
             return Level::On(Severity::Error);
         }
-        if self.options.allow.iter().any(|pattern| matches(pattern, code)) {
+        if self
+            .options
+            .allow
+            .iter()
+            .any(|pattern| matches(pattern, code))
+        {
             return Level::Off;
         }
         self.configured(code, finding.severity)
@@ -86,11 +107,17 @@ impl<'c> Policy<'c> {
 
     /// The level that `[rules]` gives a rule, or else its usual one.
     pub(in crate::compile) fn configured(&self, code: &str, usual: Severity) -> Level {
-        let configured = self.config.levels.iter().rev().find(|(pattern, _)| matches(&pattern.value, code));
+        let configured = self
+            .config
+            .levels
+            .iter()
+            .rev()
+            .find(|(pattern, _)| matches(&pattern.value, code));
         configured.map_or(Level::On(usual), |(_, level)| *level)
     }
 
-    /// Returns `true` if entries silence the whole finding. An entry for some agents takes these out of its reach.
+    /// Returns `true` if entries silence the whole finding. An entry for some agents takes these
+    /// out of its reach.
     fn is_allowed(
         &self,
         sources: &Sources,
@@ -99,7 +126,9 @@ impl<'c> Policy<'c> {
         used: &mut [bool],
     ) -> bool {
         let (code, file) = (finding.rule.code, finding.primary.span.file);
-        let fitting = entries.entry((code, file)).or_insert_with(|| self.fitting(code, sources.get(file).path()));
+        let fitting = entries
+            .entry((code, file))
+            .or_insert_with(|| self.fitting(code, sources.get(file).path()));
         for &index in &*fitting {
             let (entry, used) = (&self.config.allows[index], &mut used[index]);
             match &entry.agent {
@@ -128,51 +157,78 @@ impl<'c> Policy<'c> {
                 && entry.file.as_ref().is_none_or(|glob| glob.is_match(path))
         };
         let entries = self.config.allows.iter().enumerate();
-        entries.filter(|(_, entry)| fits(entry)).map(|(index, _)| index).collect()
+        entries
+            .filter(|(_, entry)| fits(entry))
+            .map(|(index, _)| index)
+            .collect()
     }
 
     pub(in crate::compile) fn is_expired(&self, entry: &Allow) -> bool {
-        entry.expires.zip(self.options.today).is_some_and(|(expires, today)| expires < today)
+        entry
+            .expires
+            .zip(self.options.today)
+            .is_some_and(|(expires, today)| expires < today)
     }
 
     fn unused(&self, sources: &Sources, used: &[bool]) -> Vec<Diagnostic> {
-        let entries = self
-            .config
-            .allows
-            .iter()
-            .zip(used)
-            .filter(|(entry, used)| !**used && !entry.broken && is_known(&entry.code) && can_silence(&entry.code));
+        let entries = self.config.allows.iter().zip(used).filter(|(entry, used)| {
+            !**used && !entry.broken && is_known(&entry.code) && can_silence(&entry.code)
+        });
         let findings = entries.map(|(entry, _)| {
             let (message, help) = match self.is_expired(entry) {
-                true => (format!("this entry for `{}` has expired", entry.code), "remove it, or give it more time"),
-                false => (format!("this entry for `{}` silences nothing", entry.code), "remove it"),
+                true => (
+                    format!("this entry for `{}` has expired", entry.code),
+                    "remove it, or give it more time",
+                ),
+                false => (
+                    format!("this entry for `{}` silences nothing", entry.code),
+                    "remove it",
+                ),
             };
-            let without = allow_entry(sources.get(entry.span.file).text(), entry.span.start as usize);
+            let without = allow_entry(
+                sources.get(entry.span.file).text(),
+                entry.span.start as usize,
+            );
             let without = without.map(|range| Edit::new(Span::new(entry.span.file, range), ""));
-            Diagnostic::new(&repo_rules::UNUSED_ALLOW, entry.span, message).help(help).maybe_fix(without)
+            Diagnostic::new(&repo_rules::UNUSED_ALLOW, entry.span, message)
+                .help(help)
+                .maybe_fix(without)
         });
         findings.collect()
     }
 }
 
-/// The lines of the `[[allow]]` entry that a place stands in, up to the comments of what follows; `None` if the entry has another form.
+/// The lines of the `[[allow]]` entry that a place stands in, up to the comments of what follows;
+/// `None` if the entry has another form.
 fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
-    let lines = || text.split_inclusive('\n').map(|line| (line.as_ptr() as usize - text.as_ptr() as usize, line));
+    let lines = || {
+        text.split_inclusive('\n')
+            .map(|line| (line.as_ptr() as usize - text.as_ptr() as usize, line))
+    };
     let headers = || lines().filter(|(_, line)| line.trim_start().starts_with('['));
     let (start, header) = headers().take_while(|(start, _)| *start <= at).last()?;
     if header.split('#').next()?.trim() != "[[allow]]" {
         return None;
     }
-    let next = headers().map(|(start, _)| start).find(|next| *next > at).unwrap_or(text.len());
+    let next = headers()
+        .map(|(start, _)| start)
+        .find(|next| *next > at)
+        .unwrap_or(text.len());
     let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let mut inside = lines().filter(|(line, _)| (start..next).contains(line));
     let (last, line) = inside.rfind(|(_, line)| is_said(line))?;
     let end = last + line.len();
-    let blank = lines().skip_while(|(start, _)| *start < end).take_while(|(_, line)| line.trim().is_empty());
+    let blank = lines()
+        .skip_while(|(start, _)| *start < end)
+        .take_while(|(_, line)| line.trim().is_empty());
     let end = blank.last().map_or(end, |(start, line)| start + line.len());
     // The last entry takes the blank line above along.
     let above = text[..start].trim_end_matches('\n').len();
-    let start = if end == text.len() && above > 0 { above + 1 } else { start };
+    let start = if end == text.len() && above > 0 {
+        above + 1
+    } else {
+        start
+    };
     Some(start..end)
 }
 
@@ -198,8 +254,16 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    pub(in crate::compile) fn new(code: &'static str, severity: Severity, findings: usize) -> LeftOut {
-        LeftOut { code, severity, findings }
+    pub(in crate::compile) fn new(
+        code: &'static str,
+        severity: Severity,
+        findings: usize,
+    ) -> LeftOut {
+        LeftOut {
+            code,
+            severity,
+            findings,
+        }
     }
 }
 
@@ -215,45 +279,80 @@ fn bounded(findings: Vec<Diagnostic>) -> Judgement {
             kept.push(finding);
         }
     }
-    let beyond = counts.into_iter().filter(|(_, count)| *count > MOST_OF_A_RULE);
-    let left_out = beyond.map(|((code, severity), count)| LeftOut::new(code, severity, count - MOST_OF_A_RULE));
-    Judgement { findings: kept, left_out: left_out.collect() }
+    let beyond = counts
+        .into_iter()
+        .filter(|(_, count)| *count > MOST_OF_A_RULE);
+    let left_out = beyond
+        .map(|((code, severity), count)| LeftOut::new(code, severity, count - MOST_OF_A_RULE));
+    Judgement {
+        findings: kept,
+        left_out: left_out.collect(),
+    }
 }
 
-fn order<'a>(sources: &'a Sources, finding: &'a Diagnostic) -> (&'a str, Position, u32, &'static str, &'a str) {
+fn order<'a>(
+    sources: &'a Sources,
+    finding: &'a Diagnostic,
+) -> (&'a str, Position, u32, &'static str, &'a str) {
     let span = finding.primary.span;
     let file = sources.get(span.file);
-    (file.path(), file.start(), span.start, finding.rule.code, &finding.message)
+    (
+        file.path(),
+        file.start(),
+        span.start,
+        finding.rule.code,
+        &finding.message,
+    )
 }
 
-/// The `[[allow]]` entries for a code in a file: of thousands of findings most have these in common.
+/// The `[[allow]]` entries for a code in a file: of thousands of findings most have these in
+/// common.
 type Entries = HashMap<(&'static str, FileId), Vec<usize>>;
 
 /// Returns `true` if a pattern names at least one rule that may be silenced.
 fn can_silence(pattern: &str) -> bool {
-    all_rules().iter().any(|rule| matches(pattern, rule.code) && rule.can_be_lowered)
+    all_rules()
+        .iter()
+        .any(|rule| matches(pattern, rule.code) && rule.can_be_lowered)
 }
 
 /// Returns `true` if a code matches a pattern: the code itself or `family/*`.
 pub(in crate::compile) fn matches(pattern: &str, code: &str) -> bool {
-    pattern == code || pattern.strip_suffix("/*").is_some_and(|family| code.split('/').next() == Some(family))
+    pattern == code
+        || pattern
+            .strip_suffix("/*")
+            .is_some_and(|family| code.split('/').next() == Some(family))
 }
 
 /// Findings about codes in `reqc.toml` that no rule has, or whose rules stay what they are.
 pub(in crate::compile) fn check_codes(config: &Config) -> Vec<Diagnostic> {
-    let levels =
-        config.levels.iter().map(|(code, level)| (&code.value, code.span, *level != Level::On(Severity::Error)));
-    let allows = config.allows.iter().map(|entry| (&entry.code, entry.span, true));
+    let levels = config
+        .levels
+        .iter()
+        .map(|(code, level)| (&code.value, code.span, *level != Level::On(Severity::Error)));
+    let allows = config
+        .allows
+        .iter()
+        .map(|entry| (&entry.code, entry.span, true));
     let findings = levels.chain(allows).filter_map(|(code, span, lowers)| {
         if !is_known(code) {
             let help = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
-            let finding = Diagnostic::new(&UNKNOWN_RULE, span, format!("there is no rule `{code}`"));
-            return Some(finding.help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned())));
+            let finding =
+                Diagnostic::new(&UNKNOWN_RULE, span, format!("there is no rule `{code}`"));
+            return Some(
+                finding.help(help.unwrap_or_else(|| "`reqc rule` lists all codes".to_owned())),
+            );
         }
         let is_fixed = lowers && !can_silence(code);
         is_fixed.then(|| {
-            let finding = Diagnostic::new(&NOT_LOWERABLE, span, format!("`{code}` cannot be lowered or silenced"));
-            finding.help("an agent without a body would pass unseen: fix what it finds, or remove the agent")
+            let finding = Diagnostic::new(
+                &NOT_LOWERABLE,
+                span,
+                format!("`{code}` cannot be lowered or silenced"),
+            );
+            finding.help(
+                "an agent without a body would pass unseen: fix what it finds, or remove the agent",
+            )
         })
     });
     findings.collect()
@@ -284,7 +383,10 @@ impl fmt::Display for CodeError {
                 write!(f, "there is no rule `{code}`; {near}")
             }
             CodeError::Fixed { code } => {
-                write!(f, "`{code}` cannot be allowed: an agent without a body would pass unseen")
+                write!(
+                    f,
+                    "`{code}` cannot be allowed: an agent without a body would pass unseen"
+                )
             }
         }
     }
@@ -297,7 +399,9 @@ pub(crate) fn check_allowed(code: &str) -> Result<(), CodeError> {
     check_code(code)?;
     match can_silence(code) {
         true => Ok(()),
-        false => Err(CodeError::Fixed { code: code.to_owned() }),
+        false => Err(CodeError::Fixed {
+            code: code.to_owned(),
+        }),
     }
 }
 
@@ -307,16 +411,23 @@ pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
         return Ok(());
     }
     let near = did_you_mean(code, all_rules().iter().map(|rule| rule.code));
-    Err(CodeError::Unknown { code: code.to_owned(), near })
+    Err(CodeError::Unknown {
+        code: code.to_owned(),
+        near,
+    })
 }
 
-/// A media type that a context misspells is told once, as bad as it is to whoever refuses it: that servers do not take it says
-/// nothing more.
+/// A media type that a context misspells is told once, as bad as it is to whoever refuses it: that
+/// servers do not take it says nothing more.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let (mut misspelt, mut others): (Vec<_>, Vec<_>) =
-        findings.into_iter().partition(|finding| finding.rule == &context_rules::MEDIA_TYPE);
-    let by_place: HashMap<Span, usize> =
-        misspelt.iter().enumerate().map(|(index, finding)| (finding.primary.span, index)).collect();
+    let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings
+        .into_iter()
+        .partition(|finding| finding.rule == &context_rules::MEDIA_TYPE);
+    let by_place: HashMap<Span, usize> = misspelt
+        .iter()
+        .enumerate()
+        .map(|(index, finding)| (finding.primary.span, index))
+        .collect();
     others.retain(|other| match by_place.get(&other.primary.span) {
         Some(&index) => {
             misspelt[index].takes_in(other);
@@ -337,10 +448,15 @@ mod tests {
             let range = allow_entry(text, text.find("STALE")?)?;
             Some(format!("{}{}", &text[..range.start], &text[range.end..]))
         };
-        let text =
-            "[rules]\n\n[[allow]] # why\ncode = \"STALE\"\nreason = \"x\"\n\n# of the next\n[[allow]]\ncode = \"b\"\n";
-        assert_eq!(without(text).as_deref(), Some("[rules]\n\n# of the next\n[[allow]]\ncode = \"b\"\n"));
-        assert_eq!(without("a = 1\n\n[[allow]]\ncode = \"STALE\"").as_deref(), Some("a = 1\n"));
+        let text = "[rules]\n\n[[allow]] # why\ncode = \"STALE\"\nreason = \"x\"\n\n# of the next\n[[allow]]\ncode = \"b\"\n";
+        assert_eq!(
+            without(text).as_deref(),
+            Some("[rules]\n\n# of the next\n[[allow]]\ncode = \"b\"\n")
+        );
+        assert_eq!(
+            without("a = 1\n\n[[allow]]\ncode = \"STALE\"").as_deref(),
+            Some("a = 1\n")
+        );
         assert_eq!(without("allow = [{ code = \"STALE\" }]"), None);
     }
 }

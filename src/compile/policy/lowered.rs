@@ -1,5 +1,5 @@
-//! The checks that a repository and the command line lowered. A gate that was opened a little must say so: reviewers see it in every
-//! report, and what a change adds to it in the diff.
+//! The checks that a repository and the command line lowered. A gate that was opened a little must
+//! say so: reviewers see it in every report, and what a change adds to it in the diff.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::source::{SourceText, Span};
 pub struct Lowered {
     /// The kind of place that lowers.
     pub kind: LoweredKind,
-    /// A rule's code or family, a provider instance, the path of a schema, or the name of an agent or context.
+    /// A rule's code or family, a provider instance, the path of a schema, or the name of an agent
+    /// or context.
     pub what: Arc<str>,
     /// The level that findings get there.
     pub to: Option<LoweredTo>,
@@ -54,7 +55,8 @@ pub enum LoweredKind {
     Layer,
     /// `--allow`.
     Argument,
-    /// A context marked `golden` that `golden.contexts` leaves out; of a change, any context without golden bodies from now on.
+    /// A context marked `golden` that `golden.contexts` leaves out; of a change, any context
+    /// without golden bodies from now on.
     Golden,
     /// A context that a change removed.
     Context,
@@ -134,15 +136,35 @@ impl Lowered {
 
     pub(super) fn at(mut self, repo: &Repo, span: Span) -> Lowered {
         let file = repo.sources.get(span.file);
-        self.place = Some((Arc::clone(file.path()), file.position(span.start as usize).line));
+        self.place = Some((
+            Arc::clone(file.path()),
+            file.position(span.start as usize).line,
+        ));
         self
     }
 
     /// Returns what it lowers, wherever that is said.
     pub(super) fn key(&self) -> String {
-        let Lowered { kind, what, to, value, agent, path, fields, reason, expires, place: _, text } = self;
+        let Lowered {
+            kind,
+            what,
+            to,
+            value,
+            agent,
+            path,
+            fields,
+            reason,
+            expires,
+            place: _,
+            text,
+        } = self;
         let text = text.as_ref().map(|text| text.as_str());
-        format!("{:?}", (kind, what, to, value, agent, path, fields, reason, expires, text))
+        format!(
+            "{:?}",
+            (
+                kind, what, to, value, agent, path, fields, reason, expires, text
+            )
+        )
     }
 }
 
@@ -152,41 +174,79 @@ impl Policy<'_> {
         let repo = &compiler.repo;
         let rules = self.config.levels.iter().filter_map(|(code, level)| {
             let lowered = Lowered::new(LoweredKind::Rule, &code.value).at(repo, code.span);
-            Some(Lowered { to: Some(lowers(&code.value, *level)?), ..lowered })
+            Some(Lowered {
+                to: Some(lowers(&code.value, *level)?),
+                ..lowered
+            })
         });
-        let allows = self.config.allows.iter().filter(|entry| !self.is_expired(entry)).map(|entry| allow(repo, entry));
+        let allows = self
+            .config
+            .allows
+            .iter()
+            .filter(|entry| !self.is_expired(entry))
+            .map(|entry| allow(repo, entry));
         let extensions = self.config.extensions.iter().map(|entry| Lowered {
             fields: extended(entry),
             reason: entry.reason.clone(),
             ..Lowered::new(LoweredKind::Extension, &entry.instance).at(repo, entry.span)
         });
         let layer = self.config.is_bundled_layer.then(|| layer(repo));
-        let arguments = self.options.allow.iter().map(|code| Lowered::new(LoweredKind::Argument, code));
+        let arguments = self
+            .options
+            .allow
+            .iter()
+            .map(|code| Lowered::new(LoweredKind::Argument, code));
         let settings = rules.chain(allows).chain(extensions).chain(schemas(repo));
-        settings.chain(without_golden(compiler)).chain(layer).chain(arguments).collect()
+        settings
+            .chain(without_golden(compiler))
+            .chain(layer)
+            .chain(arguments)
+            .collect()
     }
 }
 
-/// Returns what an entry lets pass: fields, fields with a value, and with `?` fields that may be missing.
+/// Returns what an entry lets pass: fields, fields with a value, and with `?` fields that may be
+/// missing.
 fn extended(entry: &Extension) -> Vec<Arc<str>> {
-    let optional = entry.optional.iter().map(|field| Arc::from(format!("{field}?")));
-    entry.fields.iter().chain(&entry.values).cloned().chain(optional).collect()
+    let optional = entry
+        .optional
+        .iter()
+        .map(|field| Arc::from(format!("{field}?")));
+    entry
+        .fields
+        .iter()
+        .chain(&entry.values)
+        .cloned()
+        .chain(optional)
+        .collect()
 }
 
 /// Contexts that are marked `golden`, and that `golden.contexts` leaves out.
 fn without_golden(compiler: &Compiler) -> Vec<Lowered> {
-    let Some(globs) = &compiler.repo.config.golden_contexts else { return Vec::new() };
-    let left_out = compiler.contexts.iter().filter(|loaded| loaded.context.golden && !loaded.golden);
+    let Some(globs) = &compiler.repo.config.golden_contexts else {
+        return Vec::new();
+    };
+    let left_out = compiler
+        .contexts
+        .iter()
+        .filter(|loaded| loaded.context.golden && !loaded.golden);
     let lowered = left_out.map(|loaded| Lowered::new(LoweredKind::Golden, &loaded.context.name));
-    lowered.map(|lowered| lowered.at(&compiler.repo, globs.span)).collect()
+    lowered
+        .map(|lowered| lowered.at(&compiler.repo, globs.span))
+        .collect()
 }
 
 /// Returns what a level lowers the rules of a pattern to; `None` if none is lowered.
 fn lowers(pattern: &str, level: Level) -> Option<LoweredTo> {
-    let rules = all_rules().into_iter().filter(|rule| matches(pattern, rule.code) && rule.can_be_lowered);
+    let rules = all_rules()
+        .into_iter()
+        .filter(|rule| matches(pattern, rule.code) && rule.can_be_lowered);
     match level {
         Level::Off => (rules.count() > 0).then_some(LoweredTo::Off),
-        Level::On(level) => rules.map(|rule| rule.severity).any(|usual| usual > level).then_some(LoweredTo::Warning),
+        Level::On(level) => rules
+            .map(|rule| rule.severity)
+            .any(|usual| usual > level)
+            .then_some(LoweredTo::Warning),
     }
 }
 
@@ -195,27 +255,40 @@ fn allow(repo: &Repo, entry: &Allow) -> Lowered {
         agent: entry.agent.as_ref().map(|glob| glob.text().to_owned()),
         path: entry.file.as_ref().map(|glob| glob.text().to_owned()),
         reason: entry.reason.clone(),
-        expires: entry.expires.map(|date| format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)),
+        expires: entry
+            .expires
+            .map(|date| format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)),
         ..Lowered::new(LoweredKind::Allow, &entry.code).at(repo, entry.span)
     }
 }
 
 /// A root that is the bundled layer: bodies of a format whose schema it lacks are not checked.
 fn layer(repo: &Repo) -> Lowered {
-    let lacks = WireFormat::ALL.iter().any(|wire| !repo.schemas.contains_key(wire.name()));
-    Lowered { to: lacks.then_some(LoweredTo::Removed), ..Lowered::new(LoweredKind::Layer, "bundled") }
+    let lacks = WireFormat::ALL
+        .iter()
+        .any(|wire| !repo.schemas.contains_key(wire.name()));
+    Lowered {
+        to: lacks.then_some(LoweredTo::Removed),
+        ..Lowered::new(LoweredKind::Layer, "bundled")
+    }
 }
 
 pub(super) fn schemas(repo: &Repo) -> impl Iterator<Item = Lowered> + '_ {
-    // In a root that is the bundled layer, what differs from the program's own schemas may be anybody's.
+    // In a root that is the bundled layer, what differs from the program's own schemas may be
+    // anybody's.
     let own = repo.schemas.values().flatten().filter(|source| {
         source.layer == LayerKind::Own
-            || repo.is_bundled_root && !is_built_in(repo.sources.get(source.file).source_text().as_str())
+            || repo.is_bundled_root
+                && !is_built_in(repo.sources.get(source.file).source_text().as_str())
     });
     own.map(|LayerFile { file, .. }| {
         let source = repo.sources.get(*file);
         let text = Arc::clone(source.source_text());
         let place = Some((Arc::clone(source.path()), 1));
-        Lowered { text: Some(text), place, ..Lowered::new(LoweredKind::Schema, source.path()) }
+        Lowered {
+            text: Some(text),
+            place,
+            ..Lowered::new(LoweredKind::Schema, source.path())
+        }
     })
 }

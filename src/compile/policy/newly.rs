@@ -1,4 +1,5 @@
-//! The checks that a change lowers: what one side lowers and an older one did not, and what the older side checked and this one does not.
+//! The checks that a change lowers: what one side lowers and an older one did not, and what the
+//! older side checked and this one does not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +21,11 @@ impl Policy<'_> {
     /// Returns what this side, of `now`, lowers and an older side, of `before`, did not.
     fn newly_lowered(&self, now: &Compiler, older: &Policy<'_>, before: &Compiler) -> Vec<Lowered> {
         let known: HashSet<String> = older.lowered(before).iter().map(Lowered::key).collect();
-        let mut told: Vec<Lowered> = self.lowered(now).into_iter().filter(|it| !known.contains(&it.key())).collect();
+        let mut told: Vec<Lowered> = self
+            .lowered(now)
+            .into_iter()
+            .filter(|it| !known.contains(&it.key()))
+            .collect();
         told.extend(self.no_errors(older));
         let rules = self.lower_rules(older, &told);
         told.extend(rules);
@@ -36,21 +41,36 @@ impl Policy<'_> {
     fn no_errors(&self, older: &Policy<'_>) -> Vec<Lowered> {
         let errors: HashSet<&str> = self.raised().collect();
         let raised = older.raised().filter(|code| !errors.contains(code));
-        raised.map(|code| Lowered { to: Some(LoweredTo::Default), ..Lowered::new(LoweredKind::Rule, code) }).collect()
+        raised
+            .map(|code| Lowered {
+                to: Some(LoweredTo::Default),
+                ..Lowered::new(LoweredKind::Rule, code)
+            })
+            .collect()
     }
 
     /// Codes that `[rules]` makes errors.
     fn raised(&self) -> impl Iterator<Item = &str> {
-        let errors = self.config.levels.iter().filter(|(_, level)| *level == Level::On(Severity::Error));
+        let errors = self
+            .config
+            .levels
+            .iter()
+            .filter(|(_, level)| *level == Level::On(Severity::Error));
         errors.map(|(code, _)| &*code.value)
     }
 
-    /// Rules with a lower level than before, for whatever reason, if no entry tells it: the order of entries counts too.
+    /// Rules with a lower level than before, for whatever reason, if no entry tells it: the order
+    /// of entries counts too.
     fn lower_rules(&self, older: &Policy<'_>, told: &[Lowered]) -> Vec<Lowered> {
-        let patterns: Vec<&str> =
-            told.iter().filter(|it| it.kind == LoweredKind::Rule).map(|it| it.what.as_ref()).collect();
+        let patterns: Vec<&str> = told
+            .iter()
+            .filter(|it| it.kind == LoweredKind::Rule)
+            .map(|it| it.what.as_ref())
+            .collect();
         let is_told = |rule: &Rule| patterns.iter().any(|pattern| matches(pattern, rule.code));
-        let rules = all_rules().into_iter().filter(|rule| rule.can_be_lowered && !is_told(rule));
+        let rules = all_rules()
+            .into_iter()
+            .filter(|rule| rule.can_be_lowered && !is_told(rule));
         let lowered = rules.filter_map(|rule| {
             let level = self.configured(rule.code, rule.severity);
             let to = match level {
@@ -59,7 +79,10 @@ impl Policy<'_> {
                 Level::On(_) => LoweredTo::Warning,
             };
             let is_lower = strength(level) < strength(older.configured(rule.code, rule.severity));
-            is_lower.then(|| Lowered { to: Some(to), ..Lowered::new(LoweredKind::Rule, rule.code) })
+            is_lower.then(|| Lowered {
+                to: Some(to),
+                ..Lowered::new(LoweredKind::Rule, rule.code)
+            })
         });
         lowered.collect()
     }
@@ -74,19 +97,27 @@ fn strength(level: Level) -> usize {
 }
 
 fn gone(kind: LoweredKind, what: &str) -> Lowered {
-    Lowered { to: Some(LoweredTo::Removed), ..Lowered::new(kind, what) }
+    Lowered {
+        to: Some(LoweredTo::Removed),
+        ..Lowered::new(kind, what)
+    }
 }
 
 fn schemas_gone(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let kept: HashSet<Arc<str>> = schemas(&now.repo).map(|it| it.what).collect();
     let older = schemas(&before.repo).filter(|it| !kept.contains(&it.what));
-    older.map(|it| gone(LoweredKind::Schema, &it.what)).collect()
+    older
+        .map(|it| gone(LoweredKind::Schema, &it.what))
+        .collect()
 }
 
 /// Contexts that are gone, and those that have no golden bodies any more.
 fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
-    let kept: HashMap<&str, &LoadedContext> =
-        now.contexts.iter().map(|loaded| (loaded.context.name.as_ref(), loaded)).collect();
+    let kept: HashMap<&str, &LoadedContext> = now
+        .contexts
+        .iter()
+        .map(|loaded| (loaded.context.name.as_ref(), loaded))
+        .collect();
     let lowered = before.contexts.iter().filter_map(|older| {
         let name = older.context.name.as_ref();
         match kept.get(name) {
@@ -105,10 +136,17 @@ fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
 fn agents(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let lowered = before.agents.iter().filter_map(|(older, _)| {
         let name = before.hierarchy.get(*older).name.value.as_ref();
-        let Some(id) = now.hierarchy.by_name(name) else { return Some(gone(LoweredKind::Agent, name)) };
+        let Some(id) = now.hierarchy.by_name(name) else {
+            return Some(gone(LoweredKind::Agent, name));
+        };
         let profile = now.hierarchy.get(id);
-        let lowered = Lowered { to: Some(LoweredTo::Abstract), ..Lowered::new(LoweredKind::Agent, name) };
-        profile.abstract_at.map(|place| lowered.at(&now.repo, place))
+        let lowered = Lowered {
+            to: Some(LoweredTo::Abstract),
+            ..Lowered::new(LoweredKind::Agent, name)
+        };
+        profile
+            .abstract_at
+            .map(|place| lowered.at(&now.repo, place))
     });
     lowered.collect()
 }
@@ -116,12 +154,16 @@ fn agents(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
 fn models(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
     let (models, older) = (&now.repo.models, &before.repo.models);
     let is_new = |agent: &str, model: &str| older.get(agent).is_none_or(|old| &*old.value != model);
-    let new = models.iter().filter(|(agent, model)| is_new(agent, &model.value)).map(|(agent, model)| Lowered {
-        value: Some(Arc::clone(&model.value)),
-        ..Lowered::new(LoweredKind::Model, agent).at(&now.repo, model.span)
-    });
+    let new = models
+        .iter()
+        .filter(|(agent, model)| is_new(agent, &model.value))
+        .map(|(agent, model)| Lowered {
+            value: Some(Arc::clone(&model.value)),
+            ..Lowered::new(LoweredKind::Model, agent).at(&now.repo, model.span)
+        });
     let removed = older.keys().filter(|agent| !models.contains_key(*agent));
-    new.chain(removed.map(|agent| gone(LoweredKind::Model, agent))).collect()
+    new.chain(removed.map(|agent| gone(LoweredKind::Model, agent)))
+        .collect()
 }
 
 fn dialect(now: &Compiler, before: &Compiler) -> Option<Lowered> {

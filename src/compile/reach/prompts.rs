@@ -1,4 +1,5 @@
-//! The files that system prompts read, look for or list: prompts are rendered for that, bodies are not.
+//! The files that system prompts read, look for or list: prompts are rendered for that, bodies are
+//! not.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,22 +25,39 @@ pub(in crate::compile) struct PromptReads {
 impl PromptReads {
     /// Returns what the prompts of all agents that can be compiled ask for.
     pub(super) fn of_all(compiler: &Compiler) -> Vec<PromptReads> {
-        let Some(own) = own_layer(compiler) else { return Vec::new() };
+        let Some(own) = own_layer(compiler) else {
+            return Vec::new();
+        };
         let settings = settings(compiler);
         let usable = compiler.agents().iter().filter(|(_, usable)| *usable);
         let usable: Vec<ProfileId> = usable.map(|(id, _)| *id).collect();
-        usable.into_par_iter().map(|id| PromptReads::of(compiler, id, &settings, own)).collect()
+        usable
+            .into_par_iter()
+            .map(|id| PromptReads::of(compiler, id, &settings, own))
+            .collect()
     }
 
-    fn of(compiler: &Compiler, id: ProfileId, settings: &[Setting<'_>], own: &Layer) -> PromptReads {
-        let noting = Arc::new(Noting { world: Arc::clone(&own.world), asked: Mutex::default() });
+    fn of(
+        compiler: &Compiler,
+        id: ProfileId,
+        settings: &[Setting<'_>],
+        own: &Layer,
+    ) -> PromptReads {
+        let noting = Arc::new(Noting {
+            world: Arc::clone(&own.world),
+            asked: Mutex::default(),
+        });
         if let Some(plan) = compiler.plan(id) {
             for setting in settings {
                 setting.render(compiler, &plan, own, &noting);
             }
         }
-        let asked = std::mem::take(&mut *noting.asked.lock().unwrap_or_else(PoisonError::into_inner));
-        PromptReads { agent: Arc::clone(&compiler.hierarchy().get(id).name.value), asked }
+        let asked =
+            std::mem::take(&mut *noting.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        PromptReads {
+            agent: Arc::clone(&compiler.hierarchy().get(id).name.value),
+            asked,
+        }
     }
 
     pub(super) fn agent(&self) -> &Arc<str> {
@@ -48,7 +66,10 @@ impl PromptReads {
 
     /// Returns the files among those touched that the agent asks for.
     pub(super) fn read(&self, touched: &dyn Touched) -> BTreeSet<Arc<str>> {
-        let about = self.asked.iter().filter(|question| question.is_about(touched));
+        let about = self
+            .asked
+            .iter()
+            .filter(|question| question.is_about(touched));
         about.map(|question| Arc::clone(&question.path)).collect()
     }
 
@@ -59,7 +80,11 @@ impl PromptReads {
 
 /// Returns the repository's own layer.
 pub(super) fn own_layer(compiler: &Compiler) -> Option<&Layer> {
-    compiler.repo().layers.iter().find(|layer| compiler.repo().shown_below(layer.kind).is_empty())
+    compiler
+        .repo()
+        .layers
+        .iter()
+        .find(|layer| compiler.repo().shown_below(layer.kind).is_empty())
 }
 
 /// A context that shows prompts a project and a language.
@@ -72,12 +97,19 @@ struct Setting<'c> {
 fn settings(compiler: &Compiler) -> Vec<Setting<'_>> {
     let mut known: Vec<(&Project, &str)> = Vec::new();
     let mut settings = Vec::new();
-    for loaded in compiler.contexts().iter().filter(|loaded| !loaded.context.conversation.omit_system_prompt) {
+    for loaded in compiler
+        .contexts()
+        .iter()
+        .filter(|loaded| !loaded.context.conversation.omit_system_prompt)
+    {
         for state in &loaded.plain.states {
             let seen = (&state.project, &*state.language);
             if !known.contains(&seen) {
                 known.push(seen);
-                settings.push(Setting { loaded, environment: PromptEnvironment::of_state(state) });
+                settings.push(Setting {
+                    loaded,
+                    environment: PromptEnvironment::of_state(state),
+                });
             }
         }
     }
@@ -85,20 +117,34 @@ fn settings(compiler: &Compiler) -> Vec<Setting<'_>> {
 }
 
 impl Setting<'_> {
-    /// Renders the prompts of an agent, which see another world in the place of the repository's own layer.
+    /// Renders the prompts of an agent, which see another world in the place of the repository's
+    /// own layer.
     fn render(&self, compiler: &Compiler, plan: &Plan<'_>, own: &Layer, noting: &Arc<Noting>) {
         let layer = plan.profile.profile.layer;
-        let worlds = compiler.repo().readable_layers(layer).map(|it| match it.kind == own.kind {
-            true => Arc::clone(noting) as Arc<dyn World>,
-            false => Arc::clone(&it.world),
-        });
-        let scope = self.environment.scope_of(compiler.repo(), layer, worlds.collect());
+        let worlds = compiler
+            .repo()
+            .readable_layers(layer)
+            .map(|it| match it.kind == own.kind {
+                true => Arc::clone(noting) as Arc<dyn World>,
+                false => Arc::clone(&it.world),
+            });
+        let scope = self
+            .environment
+            .scope_of(compiler.repo(), layer, worlds.collect());
         let renderer = self.loaded.renderer(&compiler.engine);
         let conversation = &self.loaded.plain.normalised;
-        let request = Request { conversation, scope: &scope, model: None, memory: None };
+        let request = Request {
+            conversation,
+            scope: &scope,
+            model: None,
+            memory: None,
+        };
         // What goes wrong is found when the body is made.
         drop(plan.system_prompt(compiler.sources(), &renderer, &request));
-        drop(plan.surroundings.map(|template| renderer.prompt(compiler.sources(), template, &scope)));
+        drop(
+            plan.surroundings
+                .map(|template| renderer.prompt(compiler.sources(), template, &scope)),
+        );
     }
 }
 
@@ -112,7 +158,11 @@ struct Question {
 
 impl Question {
     fn is_about(&self, touched: &dyn Touched) -> bool {
-        if self.is_listing { touched.listing(&self.path) } else { touched.file(&self.path) }
+        if self.is_listing {
+            touched.listing(&self.path)
+        } else {
+            touched.file(&self.path)
+        }
     }
 }
 
@@ -125,7 +175,10 @@ struct Noting {
 impl Noting {
     fn note(&self, path: &str, is_listing: bool) {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.insert(Question { path: Arc::from(path), is_listing });
+        asked.insert(Question {
+            path: Arc::from(path),
+            is_listing,
+        });
     }
 }
 

@@ -32,13 +32,18 @@ impl Touched for Named {
     }
 
     fn listing(&self, folder: &str) -> bool {
-        self.0.iter().any(|named| is_in(folder, named) || is_in(named, folder))
+        self.0
+            .iter()
+            .any(|named| is_in(folder, named) || is_in(named, folder))
     }
 }
 
 /// Returns `true` if a path is another one, or below it.
 pub(super) fn is_in(path: &str, folder: &str) -> bool {
-    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    folder.is_empty()
+        || path
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Touched for Differing {
@@ -54,7 +59,10 @@ impl Touched for Differing {
 /// Returns what stands directly in a folder.
 fn names(world: &Arc<dyn World>, folder: &str) -> Result<Vec<(String, EntryKind)>, ReadError> {
     let entries = world.list(folder)?;
-    Ok(entries.into_iter().map(|entry| (entry.path, entry.kind)).collect())
+    Ok(entries
+        .into_iter()
+        .map(|entry| (entry.path, entry.kind))
+        .collect())
 }
 
 #[cfg(test)]
@@ -66,6 +74,8 @@ mod tests {
         let named = Named(vec!["agents/x".to_owned(), "roles/a.md".to_owned()]);
         assert!(named.file("agents/x/a.toml") && named.file("roles/a.md"));
         assert!(!named.file("agents/xy.toml") && !named.file("roles/b.md"));
-        assert!(named.listing("roles") && named.listing("agents/x/y") && !named.listing("partials"));
+        assert!(
+            named.listing("roles") && named.listing("agents/x/y") && !named.listing("partials")
+        );
     }
 }

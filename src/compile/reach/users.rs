@@ -1,4 +1,5 @@
-//! The agents that use a file: their chain, the partials that their templates include, and their provider instance.
+//! The agents that use a file: their chain, the partials that their templates include, and their
+//! provider instance.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,21 +18,37 @@ impl<'a> Users<'a> {
         Users { compiler }
     }
 
-    /// Returns for each of some paths the agents that use the file there, or any of them that have it; `None` if too many includes would have to
-    /// be followed to know all.
-    pub(in crate::compile) fn by_path(&self, paths: &BTreeSet<&str>) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
-        let asked = self.compiler.sources().iter().filter(|(_, file)| paths.contains(&**file.path()));
-        let files: BTreeMap<FileId, String> = asked.map(|(id, file)| (id, file.path().to_string())).collect();
+    /// Returns for each of some paths the agents that use the file there, or any of them that have
+    /// it; `None` if too many includes would have to be followed to know all.
+    pub(in crate::compile) fn by_path(
+        &self,
+        paths: &BTreeSet<&str>,
+    ) -> Option<BTreeMap<String, BTreeSet<Arc<str>>>> {
+        let asked = self
+            .compiler
+            .sources()
+            .iter()
+            .filter(|(_, file)| paths.contains(&**file.path()));
+        let files: BTreeMap<FileId, String> = asked
+            .map(|(id, file)| (id, file.path().to_string()))
+            .collect();
         let reached = self.by_file(&files.keys().copied().collect())?;
         let mut agents: BTreeMap<String, BTreeSet<Arc<str>>> = BTreeMap::new();
         for (file, names) in reached {
-            agents.entry(files[&file].clone()).or_default().extend(names);
+            agents
+                .entry(files[&file].clone())
+                .or_default()
+                .extend(names);
         }
         Some(agents)
     }
 
-    /// Returns for each of some files the names of the agents that use it, sorted; `None` if there are more includes than are followed.
-    pub(in crate::compile) fn by_file(&self, files: &BTreeSet<FileId>) -> Option<BTreeMap<FileId, Vec<Arc<str>>>> {
+    /// Returns for each of some files the names of the agents that use it, sorted; `None` if there
+    /// are more includes than are followed.
+    pub(in crate::compile) fn by_file(
+        &self,
+        files: &BTreeSet<FileId>,
+    ) -> Option<BTreeMap<FileId, Vec<Arc<str>>>> {
         let (reached, left) = self.by_some(files);
         (left > 0).then_some(reached)
     }
@@ -50,8 +67,8 @@ impl<'a> Users<'a> {
         (reached, left)
     }
 
-    /// Returns those of some files that an agent uses: of its chain, the partials that its templates reach, and its provider instance.
-    /// `known` keeps those of profile files.
+    /// Returns those of some files that an agent uses: of its chain, the partials that its
+    /// templates reach, and its provider instance. `known` keeps those of profile files.
     fn files_of(
         &self,
         id: ProfileId,
@@ -62,39 +79,75 @@ impl<'a> Users<'a> {
         let mut used = BTreeSet::new();
         for profile in self.compiler.hierarchy.lineage(id) {
             let file = self.compiler.hierarchy.get(profile).file;
-            used.extend(known.entry(file).or_insert_with(|| self.files_of_file(file, files, left)).iter().copied());
+            used.extend(
+                known
+                    .entry(file)
+                    .or_insert_with(|| self.files_of_file(file, files, left))
+                    .iter()
+                    .copied(),
+            );
         }
-        used.extend(files_of_instance(self.compiler, id).iter().copied().filter(|file| files.contains(file)));
+        used.extend(
+            files_of_instance(self.compiler, id)
+                .iter()
+                .copied()
+                .filter(|file| files.contains(file)),
+        );
         used
     }
 
     /// Returns those of some files that a profile file uses, itself included.
-    fn files_of_file(&self, file: FileId, files: &BTreeSet<FileId>, left: &mut usize) -> BTreeSet<FileId> {
+    fn files_of_file(
+        &self,
+        file: FileId,
+        files: &BTreeSet<FileId>,
+        left: &mut usize,
+    ) -> BTreeSet<FileId> {
         let partials = self.compiler.engine.partials_of_file(file, left);
-        let partials = partials.iter().filter_map(|partial| self.compiler.repo.partial_file(partial));
-        partials.chain([file]).filter(|file| files.contains(file)).collect()
+        let partials = partials
+            .iter()
+            .filter_map(|partial| self.compiler.repo.partial_file(partial));
+        partials
+            .chain([file])
+            .filter(|file| files.contains(file))
+            .collect()
     }
 }
 
 /// Returns the files of the provider instance that an agent names.
 pub(in crate::compile) fn files_of_instance(compiler: &Compiler, id: ProfileId) -> &[FileId] {
     let resolved = compiler.resolve(id);
-    let name = resolved.as_ref().and_then(|profile| profile.string("provider_instance"));
+    let name = resolved
+        .as_ref()
+        .and_then(|profile| profile.string("provider_instance"));
     name.map_or(&[], |name| compiler.repo.instance_files(name.value))
 }
 
-/// Notes on each finding of loading the agents that it reaches: those whose chain or templates use the file. Once very many
-/// names were noted, findings are left without: they concern the repository.
+/// Notes on each finding of loading the agents that it reaches: those whose chain or templates use
+/// the file. Once very many names were noted, findings are left without: they concern the
+/// repository.
 pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
-    let files: BTreeSet<FileId> = compiler.findings.iter().map(|finding| finding.primary.span.file).collect();
+    let files: BTreeSet<FileId> = compiler
+        .findings
+        .iter()
+        .map(|finding| finding.primary.span.file)
+        .collect();
     if files.is_empty() {
         return;
     }
     let (reached, _) = Users::of(compiler).by_some(&files);
     let mut left = MAX_NAMES;
-    for finding in compiler.findings.iter_mut().filter(|finding| finding.agents.is_empty()) {
-        let Some(agents) = reached.get(&finding.primary.span.file) else { continue };
-        let Some(rest) = left.checked_sub(agents.len()) else { continue };
+    for finding in compiler
+        .findings
+        .iter_mut()
+        .filter(|finding| finding.agents.is_empty())
+    {
+        let Some(agents) = reached.get(&finding.primary.span.file) else {
+            continue;
+        };
+        let Some(rest) = left.checked_sub(agents.len()) else {
+            continue;
+        };
         left = rest;
         finding.agents.clone_from(agents);
     }

@@ -1,7 +1,8 @@
 //! Files that go to another agent than before.
 //!
-//! There is no list of all files that people may open. What is compared are names made from the patterns of both sides, each asked of
-//! both: whatever is told is so, and a pattern that was added, removed or moved has its own names among them.
+//! There is no list of all files that people may open. What is compared are names made from the
+//! patterns of both sides, each asked of both: whatever is told is so, and a pattern that was
+//! added, removed or moved has its own names among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +21,8 @@ pub struct Rerouted {
     pub from: Option<Arc<str>>,
     /// The agent that gets them; `None` if none does.
     pub to: Option<Arc<str>>,
-    /// Paths of such files, made from patterns; a project's name in brackets behind them, if only that project's are meant.
+    /// Paths of such files, made from patterns; a project's name in brackets behind them, if only
+    /// that project's are meant.
     pub files: Vec<String>,
     /// `true` if files go there too that no pattern speaks of.
     pub has_others: bool,
@@ -34,13 +36,22 @@ const MOST_ASKED: usize = 1_000;
 /// The most questions to one agent.
 const MOST_QUESTIONS: usize = 500_000;
 
-/// Returns the files that go elsewhere than on an older side, by roster. `older_names` has what agents were called there, by their
-/// names of today. A roster that only one side has is left out.
-pub fn rerouted(now: &Compiler, older: &Compiler, older_names: &BTreeMap<Arc<str>, Arc<str>>) -> Vec<Rerouted> {
-    let newer_names: BTreeMap<&Arc<str>, &Arc<str>> = older_names.iter().map(|(new, old)| (old, new)).collect();
+/// Returns the files that go elsewhere than on an older side, by roster. `older_names` has what
+/// agents were called there, by their names of today. A roster that only one side has is left out.
+pub fn rerouted(
+    now: &Compiler,
+    older: &Compiler,
+    older_names: &BTreeMap<Arc<str>, Arc<str>>,
+) -> Vec<Rerouted> {
+    let newer_names: BTreeMap<&Arc<str>, &Arc<str>> =
+        older_names.iter().map(|(new, old)| (old, new)).collect();
     let mut all = Vec::new();
     for roster in &now.repo().rosters {
-        let before = older.repo().rosters.iter().find(|it| it.name.value == roster.name.value);
+        let before = older
+            .repo()
+            .rosters
+            .iter()
+            .find(|it| it.name.value == roster.name.value);
         let Some(before) = before else { continue };
         let now = Table::of(now, roster);
         let mut before = Table::of(older, before);
@@ -49,7 +60,12 @@ pub fn rerouted(now: &Compiler, older: &Compiler, older_names: &BTreeMap<Arc<str
                 stop.agent = Arc::clone(newer);
             }
         }
-        if now.0.iter().map(Stop::key).ne(before.0.iter().map(Stop::key)) {
+        if now
+            .0
+            .iter()
+            .map(Stop::key)
+            .ne(before.0.iter().map(Stop::key))
+        {
             all.extend(between(&roster.name.value, &before, &now));
         }
     }
@@ -69,8 +85,13 @@ struct Stop {
 impl Stop {
     fn of(side: &Compiler, agent: &Arc<str>) -> Option<Stop> {
         let (_, profile) = Router::new(side).candidate(agent)?;
-        let patterns = match_patterns(&profile).map(|list| list.into_iter().map(Arc::from).collect());
-        Some(Stop { agent: Arc::clone(agent), patterns, matcher: matcher(&profile) })
+        let patterns =
+            match_patterns(&profile).map(|list| list.into_iter().map(Arc::from).collect());
+        Some(Stop {
+            agent: Arc::clone(agent),
+            patterns,
+            matcher: matcher(&profile),
+        })
     }
 
     fn key(&self) -> (&Arc<str>, &[Vec<Arc<str>>; 3]) {
@@ -80,11 +101,20 @@ impl Stop {
 
 impl Table {
     fn of(side: &Compiler, roster: &Roster) -> Table {
-        Table(roster.agents.iter().filter_map(|agent| Stop::of(side, &agent.value)).collect())
+        Table(
+            roster
+                .agents
+                .iter()
+                .filter_map(|agent| Stop::of(side, &agent.value))
+                .collect(),
+        )
     }
 
     fn route(&self, file: &FileToRoute) -> Option<&Arc<str>> {
-        self.0.iter().find(|stop| stop.matcher.mismatches(file).is_empty()).map(|stop| &stop.agent)
+        self.0
+            .iter()
+            .find(|stop| stop.matcher.mismatches(file).is_empty())
+            .map(|stop| &stop.agent)
     }
 
     fn patterns(&self, at: usize) -> impl Iterator<Item = &Arc<str>> {
@@ -99,43 +129,73 @@ type Move<'t> = (Option<&'t Arc<str>>, Option<&'t Arc<str>>);
 fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let most = (MOST_QUESTIONS / (before.0.len() + now.0.len()).max(1)).min(MOST_ASKED);
     let mut moves: BTreeMap<Move<'_>, Vec<String>> = BTreeMap::new();
-    let projects: BTreeSet<&Arc<str>> = [before, now].iter().flat_map(|side| side.patterns(2)).collect();
-    let projects: Vec<Option<&Arc<str>>> = std::iter::once(None).chain(projects.into_iter().map(Some)).collect();
-    let asked = paths(before, now).into_iter().flat_map(|path| projects.iter().map(move |it| (path.clone(), *it)));
+    let projects: BTreeSet<&Arc<str>> = [before, now]
+        .iter()
+        .flat_map(|side| side.patterns(2))
+        .collect();
+    let projects: Vec<Option<&Arc<str>>> = std::iter::once(None)
+        .chain(projects.into_iter().map(Some))
+        .collect();
+    let asked = paths(before, now)
+        .into_iter()
+        .flat_map(|path| projects.iter().map(move |it| (path.clone(), *it)));
     // What goes elsewhere whatever the project is, is told without one.
     let mut told: BTreeSet<(String, Move<'_>)> = BTreeSet::new();
     for (path, project) in asked.take(most) {
         let file = FileToRoute::new(&path, project.map(|it| &**it));
         let (from, to) = (before.route(&file), now.route(&file));
         if from != to && told.insert((path.clone(), (from, to))) {
-            let shown = project.map_or_else(|| path.clone(), |project| format!("{path} (project {project})"));
+            let shown = project.map_or_else(
+                || path.clone(),
+                |project| format!("{path} (project {project})"),
+            );
             moves.entry((from, to)).or_default().push(shown);
         }
     }
     let rerouted = moves.into_iter().map(|((from, to), mut files)| {
         let has_others = files.first().is_some_and(|file| file == OTHER);
         files.drain(..usize::from(has_others));
-        Rerouted { roster: Arc::clone(roster), from: from.cloned(), to: to.cloned(), files, has_others }
+        Rerouted {
+            roster: Arc::clone(roster),
+            from: from.cloned(),
+            to: to.cloned(),
+            files,
+            has_others,
+        }
     });
     rerouted.collect()
 }
 
-/// Paths made from the patterns of both sides: [`OTHER`] first, of each alone, and names of files in folders of paths.
+/// Paths made from the patterns of both sides: [`OTHER`] first, of each alone, and names of files
+/// in folders of paths.
 fn paths(before: &Table, now: &Table) -> Vec<String> {
     let (files, folders) = (made(before, now, 0), made(before, now, 1));
     let both = folders.iter().flat_map(|folder| {
-        let folder = folder.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        files.iter().map(move |file| format!("{folder}{}", file.rsplit('/').next().unwrap_or_default()))
+        let folder = folder
+            .rsplit_once('/')
+            .map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        files
+            .iter()
+            .map(move |file| format!("{folder}{}", file.rsplit('/').next().unwrap_or_default()))
     });
     let mut known = BTreeSet::new();
-    let all = std::iter::once(OTHER.to_owned()).chain(files.iter().cloned()).chain(folders.iter().cloned()).chain(both);
+    let all = std::iter::once(OTHER.to_owned())
+        .chain(files.iter().cloned())
+        .chain(folders.iter().cloned())
+        .chain(both);
     all.filter(|path| known.insert(path.clone())).collect()
 }
 
 /// Returns names made from the patterns of files, or of paths, of both sides.
 fn made(before: &Table, now: &Table, at: usize) -> BTreeSet<String> {
-    let patterns: BTreeSet<&Arc<str>> = [before, now].iter().flat_map(|side| side.patterns(at)).collect();
-    patterns.into_iter().flat_map(|pattern| examples(pattern)).collect()
+    let patterns: BTreeSet<&Arc<str>> = [before, now]
+        .iter()
+        .flat_map(|side| side.patterns(at))
+        .collect();
+    patterns
+        .into_iter()
+        .flat_map(|pattern| examples(pattern))
+        .collect()
 }
 
 #[cfg(test)]
@@ -163,8 +223,13 @@ mod tests {
         between(&"r".into(), before, now)
             .into_iter()
             .map(|it| {
-                let [from, to] = [&it.from, &it.to].map(|agent| agent.as_deref().unwrap_or("nobody").to_owned());
-                format!("{}{}: {from} → {to}", it.files.join(", "), if it.has_others { " and others" } else { "" })
+                let [from, to] =
+                    [&it.from, &it.to].map(|agent| agent.as_deref().unwrap_or("nobody").to_owned());
+                format!(
+                    "{}{}: {from} → {to}",
+                    it.files.join(", "),
+                    if it.has_others { " and others" } else { "" }
+                )
             })
             .collect()
     }
@@ -172,13 +237,26 @@ mod tests {
     #[test]
     fn only_what_goes_elsewhere_is_told() {
         let before = table(&[("Rust", [&["*.rs"], &[], &[]]), ("All", [&[], &[], &[]])]);
-        let now = table(&[("Rust", [&["*.rs"], &["src/*"], &[]]), ("All", [&[], &[], &[]])]);
+        let now = table(&[
+            ("Rust", [&["*.rs"], &["src/*"], &[]]),
+            ("All", [&[], &[], &[]]),
+        ]);
         assert_eq!(told(&before, &now), ["x.rs: Rust → All"], "src/x.rs stays");
-        let now = table(&[("Py", [&["*.{py,rs}"], &[], &["Core"]]), ("Rust", [&["*.rs"], &[], &[]])]);
+        let now = table(&[
+            ("Py", [&["*.{py,rs}"], &[], &["Core"]]),
+            ("Rust", [&["*.rs"], &[], &[]]),
+        ]);
         assert_eq!(
             told(&before, &now),
-            ["x.py and others: All → nobody", "x.py (project Core): All → Py", "x.rs (project Core): Rust → Py"]
+            [
+                "x.py and others: All → nobody",
+                "x.py (project Core): All → Py",
+                "x.rs (project Core): Rust → Py"
+            ]
         );
-        assert_eq!(told(&before, &table(&[])), [" and others: All → nobody", "x.rs: Rust → nobody"]);
+        assert_eq!(
+            told(&before, &table(&[])),
+            [" and others: All → nobody", "x.rs: Rust → nobody"]
+        );
     }
 }

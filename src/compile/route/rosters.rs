@@ -29,7 +29,10 @@ pub(in crate::compile) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagn
             }
             match takes_all {
                 Some(before) => findings.push(unreachable(agent, before)),
-                None if *known.entry(&agent.value).or_insert_with(|| accepts_everything(hierarchy, id)) => {
+                None if *known
+                    .entry(&agent.value)
+                    .or_insert_with(|| accepts_everything(hierarchy, id)) =>
+                {
                     takes_all = Some(agent);
                 }
                 None => {}
@@ -41,11 +44,17 @@ pub(in crate::compile) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagn
 
 fn accepts_everything(hierarchy: &Hierarchy, id: ProfileId) -> bool {
     // What merging finds is told elsewhere.
-    let chain = hierarchy.chain(id).filter(|chain| chain.iter().all(|profile| !profile.broken));
+    let chain = hierarchy
+        .chain(id)
+        .filter(|chain| chain.iter().all(|profile| !profile.broken));
     chain.is_some_and(|chain| matcher(&resolve::resolve_again(chain)).is_unconstrained())
 }
 
-fn unknown(hierarchy: &Hierarchy, agent: &Spanned<Arc<str>>, suggestions: &mut Suggestions) -> Diagnostic {
+fn unknown(
+    hierarchy: &Hierarchy,
+    agent: &Spanned<Arc<str>>,
+    suggestions: &mut Suggestions,
+) -> Diagnostic {
     let help = suggestions.did_you_mean(&agent.value, hierarchy.names());
     let message = format!("there is no agent `{}`", agent.value);
     Diagnostic::new(&rules::UNKNOWN_IN_ROSTER, agent.span, message)
@@ -62,7 +71,10 @@ fn is_abstract(hierarchy: &Hierarchy, id: ProfileId, agent: &Spanned<Arc<str>>) 
 }
 
 fn unreachable(agent: &Spanned<Arc<str>>, before: &Spanned<Arc<str>>) -> Diagnostic {
-    let message = format!("`{}` never gets anything: `{}` accepts everything", agent.value, before.value);
+    let message = format!(
+        "`{}` never gets anything: `{}` accepts everything",
+        agent.value, before.value
+    );
     Diagnostic::new(&rules::UNREACHABLE_IN_ROSTER, agent.span, message)
         .related(before.span, "this agent has no `match`")
         .help(format!("put `{}` last, or give it a `match`", before.value))

@@ -58,37 +58,68 @@ impl<'a> Router<'a> {
             let why = match self.candidate(&agent.value) {
                 None => PassedOver::Unusable,
                 Some((id, profile)) => match matcher(&profile).mismatches(subject) {
-                    accepted if accepted.is_empty() => return Route { agent: Some(id), passed },
+                    accepted if accepted.is_empty() => {
+                        return Route {
+                            agent: Some(id),
+                            passed,
+                        };
+                    }
                     mismatches => PassedOver::Mismatch(mismatches),
                 },
             };
             passed.push((Arc::clone(&agent.value), why));
         }
-        Route { agent: None, passed }
+        Route {
+            agent: None,
+            passed,
+        }
     }
 
-    /// The agent that compresses the chats of another: the first of the roster `chat_compression` that can be used and accepts every file, or,
-    /// in a repository without that roster, the first with the tag `compression` that uses the same provider instance.
+    /// The agent that compresses the chats of another: the first of the roster `chat_compression`
+    /// that can be used and accepts every file, or, in a repository without that roster, the first
+    /// with the tag `compression` that uses the same provider instance.
     pub fn compression_agent(&self, chat: ProfileId) -> Option<ProfileId> {
-        let roster = self.compiler.repo().rosters.iter().find(|roster| *roster.name.value == *COMPRESSION_ROSTER);
+        let roster = self
+            .compiler
+            .repo()
+            .rosters
+            .iter()
+            .find(|roster| *roster.name.value == *COMPRESSION_ROSTER);
         if let Some(roster) = roster {
             return self.route(roster, &FileToRoute::new("", None)).agent;
         }
         let instance = &self.compiler.plan(chat)?.instance.name.value;
-        let usable = self.compiler.agents.iter().filter(|(_, usable)| *usable).map(|(id, _)| *id);
+        let usable = self
+            .compiler
+            .agents
+            .iter()
+            .filter(|(_, usable)| *usable)
+            .map(|(id, _)| *id);
         let mut compressing = usable.filter(|id| {
-            self.compiler.resolve(*id).is_some_and(|profile| profile.strings("tags").contains(&COMPRESSION_TAG))
+            self.compiler
+                .resolve(*id)
+                .is_some_and(|profile| profile.strings("tags").contains(&COMPRESSION_TAG))
         });
         compressing.find(|id| {
             let plan = self.compiler.plan(*id);
-            plan.is_some_and(|plan| plan.kind == TaskKind::Chat && plan.instance.name.value == *instance)
+            plan.is_some_and(|plan| {
+                plan.kind == TaskKind::Chat && plan.instance.name.value == *instance
+            })
         })
     }
 
     /// An agent that could be sent.
     pub(super) fn candidate(&self, name: &str) -> Option<(ProfileId, ResolvedProfile<'a>)> {
-        let id = self.compiler.hierarchy.by_name(name).filter(|&id| !self.compiler.hierarchy.get(id).is_abstract())?;
-        let is_broken = self.compiler.agents.iter().any(|(agent, usable)| *agent == id && !usable);
+        let id = self
+            .compiler
+            .hierarchy
+            .by_name(name)
+            .filter(|&id| !self.compiler.hierarchy.get(id).is_abstract())?;
+        let is_broken = self
+            .compiler
+            .agents
+            .iter()
+            .any(|(agent, usable)| *agent == id && !usable);
         (!is_broken).then(|| self.compiler.resolve(id).map(|profile| (id, profile)))?
     }
 }
@@ -112,7 +143,10 @@ pub(super) fn match_patterns<'r>(profile: &ResolvedProfile<'r>) -> [Vec<&'r str>
 
 fn patterns<'r>(profile: &ResolvedProfile<'r>, key: &str) -> Vec<&'r str> {
     let table = profile.merged.get("match").and_then(|it| it.table());
-    match table.and_then(|table: &MergedTable<'r>| table.get(key)).map(|it| &it.node.kind) {
+    match table
+        .and_then(|table: &MergedTable<'r>| table.get(key))
+        .map(|it| &it.node.kind)
+    {
         Some(Kind::Array(elements)) => elements
             .iter()
             .filter_map(|it| match &it.kind {

@@ -1,5 +1,5 @@
-//! The requests that came before the one of a context: those of its earlier turns, and one after each message of the person and each
-//! result.
+//! The requests that came before the one of a context: those of its earlier turns, and one after
+//! each message of the person and each result.
 
 use std::sync::Arc;
 
@@ -27,24 +27,34 @@ struct Cut {
     length: usize,
 }
 
-/// Returns the requests before the last one of some states; `turns` is what prompts saw in the earlier ones.
+/// Returns the requests before the last one of some states; `turns` is what prompts saw in the
+/// earlier ones.
 pub(super) fn requests(states: &[State], turns: &[Arc<Scopes>]) -> Vec<Earlier> {
-    cuts(states).into_iter().filter_map(|cut| request(states, turns, cut)).collect()
+    cuts(states)
+        .into_iter()
+        .filter_map(|cut| request(states, turns, cut))
+        .collect()
 }
 
 fn request(states: &[State], turns: &[Arc<Scopes>], cut: Cut) -> Option<Earlier> {
     let (state, last) = (&states[cut.turn], states.last()?);
-    let Task::Chat(messages) = &state.conversation.task else { return None };
+    let Task::Chat(messages) = &state.conversation.task else {
+        return None;
+    };
     let conversation = Conversation {
         task: Task::Chat(messages[..cut.length.min(messages.len())].to_vec()),
         bound_from: state.conversation.bound_from.min(cut.length),
         ..state.conversation.clone()
     };
     let is_same_scope = state.language == last.language && state.project == last.project;
-    let is_same_prompt = is_same_scope && state.conversation.system_layers == last.conversation.system_layers;
+    let is_same_prompt =
+        is_same_scope && state.conversation.system_layers == last.conversation.system_layers;
     Some(Earlier {
         normalised: NormalisedConversation::new(conversation),
-        scopes: turns.get(cut.turn).filter(|_| !is_same_scope).map(Arc::clone),
+        scopes: turns
+            .get(cut.turn)
+            .filter(|_| !is_same_scope)
+            .map(Arc::clone),
         is_same_prompt,
         is_renewed: states[cut.turn + 1..].iter().any(|state| state.renewed),
     })
@@ -52,13 +62,26 @@ fn request(states: &[State], turns: &[Arc<Scopes>], cut: Cut) -> Option<Earlier>
 
 /// Returns where the requests before the last end, the shortest first.
 fn cuts(states: &[State]) -> Vec<Cut> {
-    let Some((last, earlier)) = states.split_last() else { return Vec::new() };
-    let ends = earlier.iter().enumerate().filter(|(_, state)| !is_open(state.history()));
-    let ends: Vec<Cut> = ends.map(|(turn, state)| Cut { turn, length: state.history().len() }).collect();
+    let Some((last, earlier)) = states.split_last() else {
+        return Vec::new();
+    };
+    let ends = earlier
+        .iter()
+        .enumerate()
+        .filter(|(_, state)| !is_open(state.history()));
+    let ends: Vec<Cut> = ends
+        .map(|(turn, state)| Cut {
+            turn,
+            length: state.history().len(),
+        })
+        .collect();
     let messages = last.history();
     let mut within = Vec::new();
     for length in (1..messages.len()).filter(|at| is_answered(messages, *at)) {
-        let cut = Cut { turn: turn_of(states, length), length };
+        let cut = Cut {
+            turn: turn_of(states, length),
+            length,
+        };
         if !ends.contains(&cut) {
             within.push(cut);
         }
@@ -71,33 +94,51 @@ fn cuts(states: &[State]) -> Vec<Cut> {
 /// Returns the turn in which a request of so many messages was made.
 fn turn_of(states: &[State], length: usize) -> usize {
     let mut turns = (1..states.len()).rev();
-    turns.find(|turn| turn_from(states[*turn].history(), states[turn - 1].history().len()) < length).unwrap_or(0)
+    turns
+        .find(|turn| turn_from(states[*turn].history(), states[turn - 1].history().len()) < length)
+        .unwrap_or(0)
 }
 
-/// Returns `true` if a message answers a request: the assistant says something in it, and did not speak before.
+/// Returns `true` if a message answers a request: the assistant says something in it, and did not
+/// speak before.
 fn is_answered(messages: &[Message], at: usize) -> bool {
     messages[at].role == Role::Assistant
         && messages[at - 1].role != Role::Assistant
         && messages[at].blocks.iter().any(goes_everywhere)
 }
 
-/// Of a few requests the last, for the contexts that all agents are compiled against are of many lengths. Of more the first and the last
-/// but one: between that one and the body stand an answer and what it is about, so that whatever is cut or left out by its age, or by how
-/// many follow it, differs there wherever the limit is. The last one is looked at too if the body adds so much to it that the cache may
-/// not look back that far.
+/// Of a few requests the last, for the contexts that all agents are compiled against are of many
+/// lengths. Of more the first and the last but one: between that one and the body stand an answer
+/// and what it is about, so that whatever is cut or left out by its age, or by how many follow it,
+/// differs there wherever the limit is. The last one is looked at too if the body adds so much to
+/// it that the cache may not look back that far.
 fn chosen(within: &[Cut], messages: &[Message]) -> Vec<Cut> {
-    let [first, .., before, last] = within else { return within.last().copied().into_iter().collect() };
-    let added: usize = messages[last.length.saturating_sub(2)..].iter().map(|message| message.blocks.len()).sum();
+    let [first, .., before, last] = within else {
+        return within.last().copied().into_iter().collect();
+    };
+    let added: usize = messages[last.length.saturating_sub(2)..]
+        .iter()
+        .map(|message| message.blocks.len())
+        .sum();
     let is_long = 2 * added > LOOKBACK;
-    [first, before].into_iter().chain(Some(last).filter(|_| is_long)).copied().collect()
+    [first, before]
+        .into_iter()
+        .chain(Some(last).filter(|_| is_long))
+        .copied()
+        .collect()
 }
 
-/// Returns `true` if a block is in the normal form for every target: an answer of which nothing is left is none.
+/// Returns `true` if a block is in the normal form for every target: an answer of which nothing is
+/// left is none.
 fn goes_everywhere(block: &Block) -> bool {
     block.says_something() && !matches!(block, Block::Provider(_))
 }
 
 /// Returns `true` if a history ends with calls: no request is made before their results are there.
 fn is_open(history: &[Message]) -> bool {
-    history.last().is_some_and(|last| last.blocks.iter().any(|block| matches!(block, Block::ToolUse { .. })))
+    history.last().is_some_and(|last| {
+        last.blocks
+            .iter()
+            .any(|block| matches!(block, Block::ToolUse { .. }))
+    })
 }

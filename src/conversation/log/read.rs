@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{CutOff, Entry, Header, Instructions, Sent, Summary, VERSION};
 use crate::conversation::{
-    Audio, Block, DEFAULT_PRIORITY, Document, DocumentSource, Image, Item, ItemKind, Message, PodEvent, ProviderBlock,
-    Role, StoredContent, SystemLayer, Tool, Usage,
+    Audio, Block, DEFAULT_PRIORITY, Document, DocumentSource, Image, Item, ItemKind, Message,
+    PodEvent, ProviderBlock, Role, StoredContent, SystemLayer, Tool, Usage,
 };
 use crate::json::parse;
 
@@ -56,10 +56,17 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
         Some(other) => return Err(format!("there is no version {other} of logs").into()),
         None => return Err("`version` is missing".into()),
     }
-    Ok((Header { agent: line.text("agent")?, created: line.optional("created")? }, raw))
+    Ok((
+        Header {
+            agent: line.text("agent")?,
+            created: line.optional("created")?,
+        },
+        raw,
+    ))
 }
 
-/// Any other line, the entry that it holds, and the number that it was written with; older programs wrote none.
+/// Any other line, the entry that it holds, and the number that it was written with; older programs
+/// wrote none.
 pub(super) fn entry(raw: &[u8]) -> Read<(Entry, Option<u64>, String)> {
     let (line, raw) = object(raw, "")?;
     let number = line.0.get("line").and_then(Value::as_u64);
@@ -72,10 +79,15 @@ pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
     Ok(match &*kind {
         "message" => match line.optional("cut_off")? {
             None => Entry::Message(message(line)?),
-            Some(reason) => Entry::Partial { message: message(line)?, cut_off: cut_off(&reason)? },
+            Some(reason) => Entry::Partial {
+                message: message(line)?,
+                cut_off: cut_off(&reason)?,
+            },
         },
         "tool_result" => Entry::ToolResult(tool_result(line)?),
-        "retract" => Entry::Retract { messages: line.size("messages")?.ok_or("`messages` is missing")? },
+        "retract" => Entry::Retract {
+            messages: line.size("messages")?.ok_or("`messages` is missing")?,
+        },
         "instructions" => Entry::Instructions(instructions(line)?),
         "sent" => Entry::Sent(sent(line)?),
         "usage" => Entry::Usage(usage(line)?),
@@ -93,14 +105,18 @@ pub(in crate::conversation) struct Object(Map<String, Value>);
 
 /// Reads a line that may begin with `mark`.
 fn object(raw: &[u8], mark: &str) -> Read<(Object, String)> {
-    let written = std::str::from_utf8(raw).map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
+    let written = std::str::from_utf8(raw)
+        .map_err(|error| format!("byte {} is not UTF-8", error.valid_up_to() + 1))?;
     let text = written.strip_prefix(mark).unwrap_or(written);
     if text.trim().is_empty() {
         return Err("the line is blank: every line of a log is an object".into());
     }
     let value = parse(text).map_err(|error| {
         let column = text[..error.range.start].chars().count() + 1;
-        format!("not JSON at column {column}: {}", error.problem.message_without_text())
+        format!(
+            "not JSON at column {column}: {}",
+            error.problem.message_without_text()
+        )
     })?;
     Ok((Object::of(value, "the line")?, written.to_owned()))
 }
@@ -127,7 +143,8 @@ impl Object {
     }
 
     pub(in crate::conversation) fn text(&self, key: &str) -> Read<Arc<str>> {
-        self.optional(key)?.ok_or_else(|| format!("`{key}` is missing").into())
+        self.optional(key)?
+            .ok_or_else(|| format!("`{key}` is missing").into())
     }
 
     fn flag(&self, key: &str) -> Read<bool> {
@@ -141,7 +158,10 @@ impl Object {
     fn count(&self, key: &str) -> Read<Option<u64>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value.as_u64().map(Some).ok_or_else(|| format!("`{key}` is no count").into()),
+            Some(value) => value
+                .as_u64()
+                .map(Some)
+                .ok_or_else(|| format!("`{key}` is no count").into()),
         }
     }
 
@@ -164,21 +184,38 @@ fn message(line: &Object) -> Read<Message> {
     let role = line.text("role")?;
     let role = Role::from_name(&role).ok_or_else(|| format!("`{}` is no role", excerpt(&role)))?;
     let item = match line.optional("item")? {
-        Some(kind) => Some(ItemKind::from_name(&kind).ok_or_else(|| format!("`{}` is no item", excerpt(&kind)))?),
+        Some(kind) => Some(
+            ItemKind::from_name(&kind).ok_or_else(|| format!("`{}` is no item", excerpt(&kind)))?,
+        ),
         None => None,
     };
-    Ok(Message { role, blocks: line.list("content", block)?, item })
+    Ok(Message {
+        role,
+        blocks: line.list("content", block)?,
+        item,
+    })
 }
 
-/// A message or a typed item as in a context, where text that is all of a message may stand for its blocks, or as in a log.
+/// A message or a typed item as in a context, where text that is all of a message may stand for its
+/// blocks, or as in a log.
 pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
-    match (line.optional("kind")?.as_deref().and_then(ItemKind::from_name), line.0.get("content")) {
-        (Some(kind), _) => {
-            Ok(Message { item: Some(kind), role: Role::System, blocks: vec![Block::Text(line.text("text")?)] })
-        }
+    match (
+        line.optional("kind")?
+            .as_deref()
+            .and_then(ItemKind::from_name),
+        line.0.get("content"),
+    ) {
+        (Some(kind), _) => Ok(Message {
+            item: Some(kind),
+            role: Role::System,
+            blocks: vec![Block::Text(line.text("text")?)],
+        }),
         (None, Some(Value::String(text))) => {
             let mut line = line.0.clone();
-            line.insert("content".to_owned(), Value::Array(vec![json!({"type": "text", "text": text})]));
+            line.insert(
+                "content".to_owned(),
+                Value::Array(vec![json!({"type": "text", "text": text})]),
+            );
             message(&Object(line))
         }
         (None, _) => message(line),
@@ -186,7 +223,8 @@ pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
 }
 
 fn cut_off(reason: &str) -> Read<CutOff> {
-    CutOff::from_name(reason).ok_or_else(|| format!("`{}` is no reason for `cut_off`", excerpt(reason)).into())
+    CutOff::from_name(reason)
+        .ok_or_else(|| format!("`{}` is no reason for `cut_off`", excerpt(reason)).into())
 }
 
 pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
@@ -198,12 +236,22 @@ pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
             signature: block.optional("signature")?.unwrap_or_default(),
             origin: block.optional("origin")?,
         },
-        "redacted_thinking" => Block::RedactedThinking { data: block.text("data")?, origin: block.optional("origin")? },
-        "tool_use" => Block::ToolUse { id: block.text("id")?, name: block.text("name")?, input: input(&block)? },
+        "redacted_thinking" => Block::RedactedThinking {
+            data: block.text("data")?,
+            origin: block.optional("origin")?,
+        },
+        "tool_use" => Block::ToolUse {
+            id: block.text("id")?,
+            name: block.text("name")?,
+            input: input(&block)?,
+        },
         "tool_result" => tool_result(&block)?,
         "image" => Block::Image(image(&block)?),
         "document" => Block::Document(document(&block)?),
-        "audio" => Block::Audio(Audio { data: block.text("data")?, media_type: block.text("media_type")? }),
+        "audio" => Block::Audio(Audio {
+            data: block.text("data")?,
+            media_type: block.text("media_type")?,
+        }),
         "stored" => Block::Stored(StoredContent {
             reference: block.text("reference")?,
             media_type: block.text("media_type")?,
@@ -228,7 +276,9 @@ fn input(block: &Object) -> Read<Value> {
 fn written(block: &Object, [key, as_text]: [&str; 2]) -> Read<Value> {
     match (block.0.get(key), block.optional(as_text)?) {
         (Some(value), _) => Ok(value.clone()),
-        (None, Some(text)) => parse(&text).map_err(|error| format!("`{as_text}`: {}", error.problem.message()).into()),
+        (None, Some(text)) => {
+            parse(&text).map_err(|error| format!("`{as_text}`: {}", error.problem.message()).into())
+        }
         (None, None) => Err(format!("`{key}` is missing").into()),
     }
 }
@@ -238,7 +288,12 @@ fn document(block: &Object) -> Read<Document> {
     let source = DocumentSource::from_name(&source)
         .ok_or_else(|| format!("`{}` is no source of documents", excerpt(&source)))?;
     let (data, media_type) = (block.text("data")?, block.text("media_type")?);
-    Ok(Document { source, data, media_type, title: block.optional("title")? })
+    Ok(Document {
+        source,
+        data,
+        media_type,
+        title: block.optional("title")?,
+    })
 }
 
 fn tool_result(block: &Object) -> Read<Block> {
@@ -255,48 +310,89 @@ fn tool_result(block: &Object) -> Read<Block> {
         }
     }
     let (id, is_error) = (block.text("tool_use_id")?, block.flag("is_error")?);
-    Ok(Block::ToolResult { id, content: content.into(), is_error, images })
+    Ok(Block::ToolResult {
+        id,
+        content: content.into(),
+        is_error,
+        images,
+    })
 }
 
 fn image(block: &Object) -> Read<Image> {
-    Ok(Image { data: block.text("data")?, media_type: block.text("media_type")?, is_url: block.flag("is_url")? })
+    Ok(Image {
+        data: block.text("data")?,
+        media_type: block.text("media_type")?,
+        is_url: block.flag("is_url")?,
+    })
 }
 
 pub(in crate::conversation) fn item(kind: ItemKind, line: &Object) -> Read<Item> {
     let text = line.text("text")?;
     Ok(match kind {
-        ItemKind::Notification => {
-            Item::Notification { text, title: line.optional("title")?, source: line.optional("source")? }
-        }
+        ItemKind::Notification => Item::Notification {
+            text,
+            title: line.optional("title")?,
+            source: line.optional("source")?,
+        },
         ItemKind::PodEvent => {
             let event = line.text("event")?;
-            let event = PodEvent::from_name(&event).ok_or_else(|| format!("`{}` is no event", excerpt(&event)))?;
-            Item::PodEvent { text, agent: line.text("agent")?, event, detail: line.optional("detail")? }
+            let event = PodEvent::from_name(&event)
+                .ok_or_else(|| format!("`{}` is no event", excerpt(&event)))?;
+            Item::PodEvent {
+                text,
+                agent: line.text("agent")?,
+                event,
+                detail: line.optional("detail")?,
+            }
         }
-        ItemKind::FileAttachment => {
-            Item::FileAttachment { text, file_path: line.text("file_path")?, bytes: line.count("bytes")? }
-        }
+        ItemKind::FileAttachment => Item::FileAttachment {
+            text,
+            file_path: line.text("file_path")?,
+            bytes: line.count("bytes")?,
+        },
         ItemKind::Knowledge => Item::Knowledge {
             text,
             query: line.optional("query")?,
-            sources: line
-                .list("sources", |value| value.as_str().map(Into::into).ok_or("a source is not a string".into()))?,
+            sources: line.list("sources", |value| {
+                value
+                    .as_str()
+                    .map(Into::into)
+                    .ok_or("a source is not a string".into())
+            })?,
         },
-        ItemKind::Workflow => {
-            Item::Workflow { text, name: line.text("name")?, step: line.text("step")?, state: line.text("state")? }
-        }
-        ItemKind::Interrupt => Item::Interrupt { text, reason: line.optional("reason")? },
+        ItemKind::Workflow => Item::Workflow {
+            text,
+            name: line.text("name")?,
+            step: line.text("step")?,
+            state: line.text("state")?,
+        },
+        ItemKind::Interrupt => Item::Interrupt {
+            text,
+            reason: line.optional("reason")?,
+        },
     })
 }
 
 fn instructions(line: &Object) -> Read<Instructions> {
     let (agent, prompt) = (line.text("agent")?, line.text("prompt")?);
-    let (tools, layers) = (line.list("tools", tool)?, line.list("system_layers", layer)?);
-    Ok(Instructions { agent, prompt, tools, layers, bound_from: line.size("bound_from")?.unwrap_or(0) })
+    let (tools, layers) = (
+        line.list("tools", tool)?,
+        line.list("system_layers", layer)?,
+    );
+    Ok(Instructions {
+        agent,
+        prompt,
+        tools,
+        layers,
+        bound_from: line.size("bound_from")?.unwrap_or(0),
+    })
 }
 
 fn sent(line: &Object) -> Read<Sent> {
-    Ok(Sent { parts: line.size("parts")?.ok_or("`parts` is missing")?, digest: line.text("digest")? })
+    Ok(Sent {
+        parts: line.size("parts")?.ok_or("`parts` is missing")?,
+        digest: line.text("digest")?,
+    })
 }
 
 fn summary(line: &Object) -> Read<Summary> {
@@ -305,7 +401,12 @@ fn summary(line: &Object) -> Read<Summary> {
         None => Usage::default(),
         Some(value) => usage(&Object::of(value.clone(), "`usage`")?)?,
     };
-    Ok(Summary { messages, text: line.text("text")?, agent: line.optional("agent")?, usage })
+    Ok(Summary {
+        messages,
+        text: line.text("text")?,
+        agent: line.optional("agent")?,
+        usage,
+    })
 }
 
 pub(in crate::conversation) fn tool(value: &Value) -> Read<Tool> {
@@ -313,14 +414,25 @@ pub(in crate::conversation) fn tool(value: &Value) -> Read<Tool> {
     let Value::Object(schema) = written(&tool, ["schema", "schema_json"])? else {
         return Err("the `schema` of a tool is not an object".into());
     };
-    Ok(Tool { name: tool.text("name")?, description: tool.text("description")?, schema })
+    Ok(Tool {
+        name: tool.text("name")?,
+        description: tool.text("description")?,
+        schema,
+    })
 }
 
 pub(in crate::conversation) fn layer(value: &Value) -> Read<SystemLayer> {
     let layer = Object::of(value.clone(), "a layer")?;
-    let priority = layer.0.get("priority").map_or(Some(DEFAULT_PRIORITY), Value::as_i64);
+    let priority = layer
+        .0
+        .get("priority")
+        .map_or(Some(DEFAULT_PRIORITY), Value::as_i64);
     let priority = priority.ok_or("the `priority` of a layer is no number")?;
-    Ok(SystemLayer { name: layer.text("name")?, priority, text: layer.text("text")? })
+    Ok(SystemLayer {
+        name: layer.text("name")?,
+        priority,
+        text: layer.text("text")?,
+    })
 }
 
 pub(in crate::conversation) fn usage(line: &Object) -> Read<Usage> {

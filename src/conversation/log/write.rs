@@ -1,14 +1,17 @@
 //! From entries to lines.
 //!
-//! Blocks have the shape that they have in context files, so that a real conversation can become a context.
+//! Blocks have the shape that they have in context files, so that a real conversation can become a
+//! context.
 
 use serde_json::{Map, Value, json};
 
 use super::{Entry, Header, Instructions, Sent, Summary, VERSION};
-use crate::conversation::{Block, Document, Image, Item, Message, ProviderBlock, SystemLayer, Tool, Usage};
+use crate::conversation::{
+    Block, Document, Image, Item, Message, ProviderBlock, SystemLayer, Tool, Usage,
+};
 
-/// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels down, and what was
-/// written must stay readable.
+/// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels
+/// down, and what was written must stay readable.
 pub(crate) const MAX_INPUT_DEPTH: usize = 100;
 
 pub(super) fn header(header: &Header) -> String {
@@ -38,7 +41,10 @@ pub(super) fn entry(entry: &Entry, number: usize) -> String {
 pub(in crate::conversation) fn members(entry: &Entry) -> Map<String, Value> {
     match entry {
         Entry::Message(it) => message(it),
-        Entry::Partial { message: it, cut_off } => {
+        Entry::Partial {
+            message: it,
+            cut_off,
+        } => {
             let mut line = message(it);
             line.insert("cut_off".into(), cut_off.name().into());
             line
@@ -73,7 +79,9 @@ fn object(kind: &str) -> Map<String, Value> {
 }
 
 fn text(line: &mut Map<String, Value>, key: &str, value: Option<&str>) {
-    value.into_iter().for_each(|value| drop(line.insert(key.to_owned(), value.into())));
+    value
+        .into_iter()
+        .for_each(|value| drop(line.insert(key.to_owned(), value.into())));
 }
 
 fn message(it: &Message) -> Map<String, Value> {
@@ -86,7 +94,11 @@ fn message(it: &Message) -> Map<String, Value> {
 pub(in crate::conversation) fn message_members(message: &Message) -> Map<String, Value> {
     let mut line = Map::new();
     line.insert("role".into(), message.role.name().into());
-    text(&mut line, "item", message.item.map(crate::conversation::ItemKind::name));
+    text(
+        &mut line,
+        "item",
+        message.item.map(crate::conversation::ItemKind::name),
+    );
     line.insert("content".into(), message.blocks.iter().map(block).collect());
     line
 }
@@ -106,7 +118,10 @@ fn instructions(it: &Instructions) -> Map<String, Value> {
     line.insert("agent".into(), (*it.agent).into());
     line.insert("prompt".into(), (*it.prompt).into());
     line.insert("tools".into(), it.tools.iter().map(tool).collect());
-    line.insert("system_layers".into(), it.layers.iter().map(layer).collect());
+    line.insert(
+        "system_layers".into(),
+        it.layers.iter().map(layer).collect(),
+    );
     if it.bound_from > 0 {
         line.insert("bound_from".into(), it.bound_from.into());
     }
@@ -151,7 +166,9 @@ pub(crate) fn block(block: &Block) -> Value {
         Block::Text(text) => return json!({"type": "text", "text": &**text}),
         Block::Image(it) => return image(it),
         Block::Document(it) => return document(it),
-        Block::Audio(it) => return json!({"type": "audio", "data": &*it.data, "media_type": &*it.media_type}),
+        Block::Audio(it) => {
+            return json!({"type": "audio", "data": &*it.data, "media_type": &*it.media_type});
+        }
         Block::Stored(it) => {
             return json!({
                 "type": "stored", "reference": &*it.reference, "media_type": &*it.media_type, "bytes": it.bytes,
@@ -159,22 +176,33 @@ pub(crate) fn block(block: &Block) -> Value {
             });
         }
         Block::Provider(it) => return provider_block(it),
-        Block::Thinking { text, signature, .. } => {
+        Block::Thinking {
+            text, signature, ..
+        } => {
             json!({"type": "thinking", "thinking": &**text, "signature": &**signature})
         }
-        Block::RedactedThinking { data, .. } => json!({"type": "redacted_thinking", "data": &**data}),
+        Block::RedactedThinking { data, .. } => {
+            json!({"type": "redacted_thinking", "data": &**data})
+        }
         Block::ToolUse { id, name, input } if depth(input) > MAX_INPUT_DEPTH => {
             json!({"type": "tool_use", "id": &**id, "name": &**name, "input_json": input.to_string()})
         }
         Block::ToolUse { id, name, input } => {
             json!({"type": "tool_use", "id": &**id, "name": &**name, "input": input})
         }
-        Block::ToolResult { id, content, is_error, images } => {
+        Block::ToolResult {
+            id,
+            content,
+            is_error,
+            images,
+        } => {
             json!({"type": "tool_result", "tool_use_id": &**id, "content": result(content, images), "is_error": is_error})
         }
     };
-    if let (Value::Object(members), Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. }) =
-        (&mut value, block)
+    if let (
+        Value::Object(members),
+        Block::Thinking { origin, .. } | Block::RedactedThinking { origin, .. },
+    ) = (&mut value, block)
     {
         text(members, "origin", origin.as_deref());
     }
@@ -187,7 +215,9 @@ fn result(content: &str, images: &[Image]) -> Value {
         [] => content.into(),
         images => {
             let text = json!({"type": "text", "text": content});
-            std::iter::once(text).chain(images.iter().map(image)).collect()
+            std::iter::once(text)
+                .chain(images.iter().map(image))
+                .collect()
         }
     }
 }
@@ -236,20 +266,37 @@ pub(in crate::conversation) fn item(item: &Item) -> Map<String, Value> {
             text(&mut line, "title", title.as_deref());
             text(&mut line, "source", source.as_deref());
         }
-        Item::PodEvent { agent, event, detail, .. } => {
+        Item::PodEvent {
+            agent,
+            event,
+            detail,
+            ..
+        } => {
             text(&mut line, "agent", Some(agent));
             text(&mut line, "event", Some(event.name()));
             text(&mut line, "detail", detail.as_deref());
         }
-        Item::FileAttachment { file_path, bytes, .. } => {
+        Item::FileAttachment {
+            file_path, bytes, ..
+        } => {
             text(&mut line, "file_path", Some(file_path));
-            bytes.iter().for_each(|bytes| drop(line.insert("bytes".into(), (*bytes).into())));
+            bytes
+                .iter()
+                .for_each(|bytes| drop(line.insert("bytes".into(), (*bytes).into())));
         }
         Item::Knowledge { query, sources, .. } => {
             text(&mut line, "query", query.as_deref());
-            line.insert("sources".into(), sources.iter().map(|source| Value::from(&**source)).collect());
+            line.insert(
+                "sources".into(),
+                sources
+                    .iter()
+                    .map(|source| Value::from(&**source))
+                    .collect(),
+            );
         }
-        Item::Workflow { name, step, state, .. } => {
+        Item::Workflow {
+            name, step, state, ..
+        } => {
             for (key, value) in [("name", name), ("step", step), ("state", state)] {
                 text(&mut line, key, Some(value));
             }
@@ -267,5 +314,8 @@ pub(in crate::conversation) fn usage(usage: Usage) -> Map<String, Value> {
         ("cache_write", usage.cache_write),
         ("reasoning", usage.reasoning),
     ];
-    counts.map(|(key, count)| (key.to_owned(), count.into())).into_iter().collect()
+    counts
+        .map(|(key, count)| (key.to_owned(), count.into()))
+        .into_iter()
+        .collect()
 }

@@ -23,20 +23,28 @@ pub enum NameRule {
 const SHORTEST_LIMIT: usize = 64;
 
 impl NameRule {
-    /// Another name for one that the format refuses. It ends in letters and digits computed from the name: always the same, and no tool
-    /// is called so.
+    /// Another name for one that the format refuses. It ends in letters and digits computed from
+    /// the name: always the same, and no tool is called so.
     fn instead_of(self, name: &str) -> Option<Arc<str>> {
         let limit = match self {
             NameRule::Any if !name.is_empty() => return None,
             NameRule::Any => SHORTEST_LIMIT,
             NameRule::Word(limit) | NameRule::Dotted(limit) => limit,
         };
-        if !name.is_empty() && name.len() <= limit && name.chars().enumerate().all(|(at, c)| self.takes(at, c)) {
+        if !name.is_empty()
+            && name.len() <= limit
+            && name.chars().enumerate().all(|(at, c)| self.takes(at, c))
+        {
             return None;
         }
         let id = stable_id(name);
-        let kept = name.chars().take(limit.saturating_sub(id.len() + 1)).enumerate();
-        let kept: String = kept.map(|(at, c)| if self.takes(at, c) { c } else { '_' }).collect();
+        let kept = name
+            .chars()
+            .take(limit.saturating_sub(id.len() + 1))
+            .enumerate();
+        let kept: String = kept
+            .map(|(at, c)| if self.takes(at, c) { c } else { '_' })
+            .collect();
         Some(format!("{kept}_{id}").into())
     }
 
@@ -52,19 +60,30 @@ impl NameRule {
 
 /// Returns `true` if every format takes a name.
 pub(super) fn is_plain(name: &str) -> bool {
-    [NameRule::Word(SHORTEST_LIMIT), NameRule::Dotted(SHORTEST_LIMIT)]
-        .into_iter()
-        .all(|rule| rule.instead_of(name).is_none())
+    [
+        NameRule::Word(SHORTEST_LIMIT),
+        NameRule::Dotted(SHORTEST_LIMIT),
+    ]
+    .into_iter()
+    .all(|rule| rule.instead_of(name).is_none())
 }
 
 impl NormalFormRules {
     /// A block as the target takes it: calls have names that it takes.
-    pub(super) fn named(&self, block: &Block, message: usize, changes: &mut Vec<NormalFormChange>) -> Block {
+    pub(super) fn named(
+        &self,
+        block: &Block,
+        message: usize,
+        changes: &mut Vec<NormalFormChange>,
+    ) -> Block {
         let mut block = block.clone();
         if let Block::ToolUse { name, .. } = &mut block
             && let Some(other) = self.names.instead_of(name)
         {
-            changes.push(NormalFormChange::RefusedName { message, name: std::mem::replace(name, other) });
+            changes.push(NormalFormChange::RefusedName {
+                message,
+                name: std::mem::replace(name, other),
+            });
         }
         block
     }

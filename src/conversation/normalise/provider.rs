@@ -35,26 +35,50 @@ impl ProviderBlockKinds {
     /// Returns what becomes of a block.
     pub(crate) fn of(self, data: &Value) -> ProviderBlockKind {
         let name = kind_of(data);
-        let known = self.known.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
-        known.unwrap_or(if self.keeps_unknown { ProviderBlockKind::Kept } else { ProviderBlockKind::Sent })
+        let known = self
+            .known
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, kind)| *kind);
+        known.unwrap_or(if self.keeps_unknown {
+            ProviderBlockKind::Kept
+        } else {
+            ProviderBlockKind::Sent
+        })
     }
 
-    /// The calls of the answer that a history ends with, or that nothing but results follows, which wait for the host and have no result.
+    /// The calls of the answer that a history ends with, or that nothing but results follows, which
+    /// wait for the host and have no result.
     #[cfg(feature = "runtime")]
     pub(crate) fn open_calls(self, history: &[Message]) -> Vec<&ProviderBlock> {
         let half = |block: &Block| own_half(block, self);
         let is_results = |message: &Message| {
-            message.blocks.iter().all(|it| it.result_id().is_some() || half(it).is_some_and(|it| !it.1))
+            message
+                .blocks
+                .iter()
+                .all(|it| it.result_id().is_some() || half(it).is_some_and(|it| !it.1))
         };
-        let Some(answer) = history.iter().rposition(|message| message.role == Role::Assistant || !is_results(message))
+        let Some(answer) = history
+            .iter()
+            .rposition(|message| message.role == Role::Assistant || !is_results(message))
         else {
             return Vec::new();
         };
-        let results = history[answer + 1..].iter().flat_map(|message| &message.blocks);
+        let results = history[answer + 1..]
+            .iter()
+            .flat_map(|message| &message.blocks);
         let answered: Vec<String> = results
-            .filter_map(|block| block.result_id().map(ToString::to_string).or_else(|| half(block).map(|(id, _)| id)))
+            .filter_map(|block| {
+                block
+                    .result_id()
+                    .map(ToString::to_string)
+                    .or_else(|| half(block).map(|(id, _)| id))
+            })
             .collect();
-        let blocks = history[answer].blocks.iter().filter(|_| history[answer].role == Role::Assistant);
+        let blocks = history[answer]
+            .blocks
+            .iter()
+            .filter(|_| history[answer].role == Role::Assistant);
         blocks
             .filter(|block| {
                 half(block).is_some_and(|(id, is_call)| is_call && !answered.contains(&id))
@@ -73,10 +97,14 @@ impl ProviderBlockKinds {
         own_half(block, self).is_some_and(|(_, is_call)| !is_call)
     }
 
-    /// Returns `true` if a block tells of something that the provider did: it goes back, and waits for nothing.
+    /// Returns `true` if a block tells of something that the provider did: it goes back, and waits
+    /// for nothing.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_done(self, data: &Value) -> bool {
-        matches!(self.of(data), ProviderBlockKind::Sent | ProviderBlockKind::Result(_))
+        matches!(
+            self.of(data),
+            ProviderBlockKind::Sent | ProviderBlockKind::Result(_)
+        )
     }
 }
 
@@ -84,7 +112,9 @@ impl NormalFormRules {
     /// Returns `true` if a provider's own block goes to the target. Without a target, all stay.
     pub(super) fn takes(&self, own: &ProviderBlock) -> bool {
         let kept = || self.own_blocks.of(&own.data) == ProviderBlockKind::Kept;
-        self.origin.as_ref().is_none_or(|origin| *origin == own.origin && !kept())
+        self.origin
+            .as_ref()
+            .is_none_or(|origin| *origin == own.origin && !kept())
     }
 }
 
@@ -96,12 +126,16 @@ struct Pair {
 }
 
 impl NormalForm {
-    /// Drops a provider's own calls without results and results without calls. A call of the last turn stays while nothing
-    /// but results follows: the provider goes on with it. Behind such a turn, the call that was sent stays as it was sent, and gets an
-    /// error at the end of the turn.
+    /// Drops a provider's own calls without results and results without calls. A call of the last
+    /// turn stays while nothing but results follows: the provider goes on with it. Behind such a
+    /// turn, the call that was sent stays as it was sent, and gets an error at the end of the turn.
     pub(super) fn pair_own(&mut self, rules: &NormalFormRules) {
-        let has_own =
-            |(_, message): &(usize, Message)| message.blocks.iter().any(|it| matches!(it, Block::Provider(_)));
+        let has_own = |(_, message): &(usize, Message)| {
+            message
+                .blocks
+                .iter()
+                .any(|it| matches!(it, Block::Provider(_)))
+        };
         if rules.origin.is_none() || !self.messages.iter().any(has_own) {
             return;
         }
@@ -111,11 +145,15 @@ impl NormalForm {
         let changes = &mut self.changes;
         for (at, (index, message)) in self.messages.iter_mut().enumerate() {
             message.blocks.retain(|block| {
-                let Some((id, is_call)) = own_half(block, rules.own_blocks) else { return true };
-                let stays = pairs.get(&id).is_some_and(|pair| match (pair.call, pair.result) {
-                    (Some(call), Some(result)) => call <= result,
-                    _ => is_call && at >= open_from && waits_for_provider(block),
-                });
+                let Some((id, is_call)) = own_half(block, rules.own_blocks) else {
+                    return true;
+                };
+                let stays = pairs
+                    .get(&id)
+                    .is_some_and(|pair| match (pair.call, pair.result) {
+                        (Some(call), Some(result)) => call <= result,
+                        _ => is_call && at >= open_from && waits_for_provider(block),
+                    });
                 if stays {
                     return true;
                 }
@@ -129,7 +167,8 @@ impl NormalForm {
         self.end_with(errors);
     }
 
-    /// Where the turn of each message ends: the model's messages, and results. For others, behind themselves.
+    /// Where the turn of each message ends: the model's messages, and results. For others, behind
+    /// themselves.
     fn ends_of_turns(&self) -> Vec<usize> {
         let mut ends = vec![0; self.messages.len()];
         let mut end = ends.len();
@@ -142,14 +181,19 @@ impl NormalForm {
         ends
     }
 
-    /// Puts results of the provider's own at the ends of turns, where no request has been: before the last answer, or behind the last results.
+    /// Puts results of the provider's own at the ends of turns, where no request has been: before
+    /// the last answer, or behind the last results.
     fn end_with(&mut self, errors: Vec<(usize, Block)>) {
         for (end, error) in errors.into_iter().rev() {
             let (index, last) = &mut self.messages[end - 1];
             if last.role == Role::Assistant {
                 last.blocks.insert(0, error);
             } else {
-                let message = Message { role: Role::Assistant, blocks: vec![error], item: None };
+                let message = Message {
+                    role: Role::Assistant,
+                    blocks: vec![error],
+                    item: None,
+                };
                 let numbered = (*index, message);
                 self.messages.insert(end, numbered);
             }
@@ -162,7 +206,11 @@ impl NormalForm {
             for block in &message.blocks {
                 if let Some((id, is_call)) = own_half(block, rules.own_blocks) {
                     let pair = pairs.entry(id).or_default();
-                    *(if is_call { &mut pair.call } else { &mut pair.result }) = Some(at);
+                    *(if is_call {
+                        &mut pair.call
+                    } else {
+                        &mut pair.result
+                    }) = Some(at);
                 } else if let Some(pair) = block.result_id().and_then(|id| pairs.get_mut(&**id)) {
                     // A result in the common form may answer a call in the provider's own.
                     pair.result = Some(at);
@@ -174,11 +222,15 @@ impl NormalForm {
 
     /// Where the last turn begins, if nothing but results follows it; else behind the end.
     fn open_turn(&self) -> usize {
-        let end =
-            self.messages.iter().rposition(|(_, message)| message.role == Role::Assistant || !is_results(message));
+        let end = self
+            .messages
+            .iter()
+            .rposition(|(_, message)| message.role == Role::Assistant || !is_results(message));
         match end {
             Some(end) if self.messages[end].1.role == Role::Assistant => {
-                let before = self.messages[..end].iter().rposition(|(_, message)| message.role != Role::Assistant);
+                let before = self.messages[..end]
+                    .iter()
+                    .rposition(|(_, message)| message.role != Role::Assistant);
                 before.map_or(0, |before| before + 1)
             }
             _ => self.messages.len(),
@@ -188,7 +240,9 @@ impl NormalForm {
 
 /// The id of a block that needs another one, and whether it is the call.
 fn own_half(block: &Block, kinds: ProviderBlockKinds) -> Option<(String, bool)> {
-    let Block::Provider(own) = block else { return None };
+    let Block::Provider(own) = block else {
+        return None;
+    };
     let (name, is_call) = match kinds.of(&own.data) {
         ProviderBlockKind::Call(name) => (name, true),
         ProviderBlockKind::Result(name) => (name, false),
@@ -198,13 +252,18 @@ fn own_half(block: &Block, kinds: ProviderBlockKinds) -> Option<(String, bool)> 
 }
 
 fn is_results(message: &Message) -> bool {
-    message.blocks.iter().all(|block| block.result_id().is_some())
+    message
+        .blocks
+        .iter()
+        .all(|block| block.result_id().is_some())
 }
 
-/// Returns what says that a call of Anthropic's own has no result (`anthropic` 2.12, `types/*_tool_result_error_param.py`); `None` for tools
-/// that are not known.
+/// Returns what says that a call of Anthropic's own has no result (`anthropic` 2.12,
+/// `types/*_tool_result_error_param.py`); `None` for tools that are not known.
 fn unavailable(call: &Block) -> Option<Block> {
-    let Block::Provider(own) = call else { return None };
+    let Block::Provider(own) = call else {
+        return None;
+    };
     let member = |name: &str| own.data.get(name).and_then(Value::as_str);
     let id = member("id")?;
     let data = match (member("type")?, member("name")?) {
@@ -213,7 +272,11 @@ fn unavailable(call: &Block) -> Option<Block> {
             serde_json::json!({"type": "mcp_tool_result", "tool_use_id": id, "is_error": true, "content": text})
         }
         ("server_tool_use", name) => {
-            let name = if name.starts_with("tool_search_tool") { "tool_search" } else { name };
+            let name = if name.starts_with("tool_search_tool") {
+                "tool_search"
+            } else {
+                name
+            };
             let is_known = SERVER_TOOLS.contains(&name);
             let error = format!("{name}_tool_result_error");
             let content = serde_json::json!({"type": error, "error_code": "unavailable"});
@@ -222,7 +285,11 @@ fn unavailable(call: &Block) -> Option<Block> {
         }
         _ => return None,
     };
-    Some(Block::Provider(ProviderBlock { origin: Arc::clone(&own.origin), data, text: None }))
+    Some(Block::Provider(ProviderBlock {
+        origin: Arc::clone(&own.origin),
+        data,
+        text: None,
+    }))
 }
 
 /// Tools of Anthropic's servers, as the kinds of their results name them.
@@ -238,6 +305,11 @@ const SERVER_TOOLS: [&str; 7] = [
 
 /// Returns `true` if the provider itself runs a call; others wait for the host.
 fn waits_for_provider(block: &Block) -> bool {
-    let Block::Provider(own) = block else { return false };
-    matches!(own.data.get("type").and_then(Value::as_str), Some("server_tool_use" | "mcp_tool_use"))
+    let Block::Provider(own) = block else {
+        return false;
+    };
+    matches!(
+        own.data.get("type").and_then(Value::as_str),
+        Some("server_tool_use" | "mcp_tool_use")
+    )
 }

@@ -1,4 +1,5 @@
-//! Calls and results in pairs: a round is a turn of the model, and what stands between it and the next turn.
+//! Calls and results in pairs: a round is a turn of the model, and what stands between it and the
+//! next turn.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -12,13 +13,21 @@ impl NormalForm {
     /// Pairs calls and results, and puts results right behind their calls.
     pub(super) fn pair(&mut self, rules: &NormalFormRules) {
         let messages = std::mem::take(&mut self.messages);
-        let mut pairing = Pairing { taken: HashSet::new(), next: HashMap::new(), form: self };
+        let mut pairing = Pairing {
+            taken: HashSet::new(),
+            next: HashMap::new(),
+            form: self,
+        };
         let mut round = Round::default();
         for numbered in messages {
             if numbered.1.is_assistant() && !round.tail.is_empty() {
                 pairing.close(std::mem::take(&mut round), false);
             }
-            let part = if numbered.1.is_assistant() { &mut round.turn } else { &mut round.tail };
+            let part = if numbered.1.is_assistant() {
+                &mut round.turn
+            } else {
+                &mut round.tail
+            };
             part.push(numbered);
         }
         let may_stay_open = round.tail.is_empty() && !rules.drops_open_calls;
@@ -67,7 +76,12 @@ impl Pairing<'_> {
         let last = round.turn.len().saturating_sub(1);
         for (at, (index, mut message)) in round.turn.into_iter().enumerate() {
             let mut results = by_message.remove(&at).unwrap_or_default();
-            self.calls(index, &mut message, &mut results, may_stay_open && at == last);
+            self.calls(
+                index,
+                &mut message,
+                &mut results,
+                may_stay_open && at == last,
+            );
             self.form.messages.push((index, message));
             match tail.first_mut() {
                 Some((_, first)) if at == last && joins => {
@@ -80,9 +94,13 @@ impl Pairing<'_> {
         self.form.messages.append(&mut tail);
     }
 
-    /// The results of a round that answer a call, what is left of its tail, and whether the first message that is left
-    /// had results: then they stay with it.
-    fn results(&mut self, turn: &[Numbered], tail: Vec<Numbered>) -> (Vec<Placed>, Vec<Numbered>, bool) {
+    /// The results of a round that answer a call, what is left of its tail, and whether the first
+    /// message that is left had results: then they stay with it.
+    fn results(
+        &mut self,
+        turn: &[Numbered],
+        tail: Vec<Numbered>,
+    ) -> (Vec<Placed>, Vec<Numbered>, bool) {
         let mut open = open_calls(turn);
         let (mut results, mut rest, mut joins) = (Vec::<Placed>::new(), Vec::new(), false);
         for (index, mut message) in tail {
@@ -96,7 +114,11 @@ impl Pairing<'_> {
                 match open.get_mut(&id).map(VecDeque::pop_front) {
                     Some(Some(call)) => {
                         let first = results.first().map_or(index, |first| first.index);
-                        if !rest.is_empty() || !others.is_empty() || index != first || call.0 + 1 < turn.len() {
+                        if !rest.is_empty()
+                            || !others.is_empty()
+                            || index != first
+                            || call.0 + 1 < turn.len()
+                        {
                             self.tell(NormalFormChange::ResultApart { message: index, id });
                         }
                         results.push(Placed { call, index, block });
@@ -107,7 +129,13 @@ impl Pairing<'_> {
             }
             if !others.is_empty() || was_empty {
                 joins |= rest.is_empty() && results.len() > before;
-                rest.push((index, Message { blocks: others, ..message }));
+                rest.push((
+                    index,
+                    Message {
+                        blocks: others,
+                        ..message
+                    },
+                ));
             }
         }
         (results, rest, joins)
@@ -117,31 +145,53 @@ impl Pairing<'_> {
     fn unless_call(&mut self, message: usize, block: Block) -> Option<Block> {
         match block.call_id() {
             Some(id) => {
-                self.tell(NormalFormChange::CallWithoutResult { message, id: Arc::clone(id) });
+                self.tell(NormalFormChange::CallWithoutResult {
+                    message,
+                    id: Arc::clone(id),
+                });
                 None
             }
             None => Some(block),
         }
     }
 
-    /// Drops the calls of a message that have no result, and gives those their own id that share one.
-    fn calls(&mut self, index: usize, message: &mut Message, results: &mut [Placed], may_stay_open: bool) {
-        let mut answered: HashMap<usize, &mut Placed> =
-            results.iter_mut().map(|result| (result.call.1, result)).collect();
+    /// Drops the calls of a message that have no result, and gives those their own id that share
+    /// one.
+    fn calls(
+        &mut self,
+        index: usize,
+        message: &mut Message,
+        results: &mut [Placed],
+        may_stay_open: bool,
+    ) {
+        let mut answered: HashMap<usize, &mut Placed> = results
+            .iter_mut()
+            .map(|result| (result.call.1, result))
+            .collect();
         let blocks = std::mem::take(&mut message.blocks);
         for (at, mut block) in blocks.into_iter().enumerate() {
             let result = answered.remove(&at);
             if let Some(id) = block.result_id() {
-                self.tell(NormalFormChange::ResultWithoutCall { message: index, id: Arc::clone(id) });
+                self.tell(NormalFormChange::ResultWithoutCall {
+                    message: index,
+                    id: Arc::clone(id),
+                });
                 continue;
             }
             if let Block::ToolUse { id, .. } = &mut block {
                 if result.is_none() && !may_stay_open {
-                    self.tell(NormalFormChange::CallWithoutResult { message: index, id: Arc::clone(id) });
+                    self.tell(NormalFormChange::CallWithoutResult {
+                        message: index,
+                        id: Arc::clone(id),
+                    });
                     continue;
                 }
                 if let Some(own) = self.own_id(index, id) {
-                    if let Some(Placed { block: Block::ToolResult { id, .. }, .. }) = result {
+                    if let Some(Placed {
+                        block: Block::ToolResult { id, .. },
+                        ..
+                    }) = result
+                    {
                         *id = Arc::clone(&own);
                     }
                     *id = own;
@@ -160,7 +210,10 @@ impl Pairing<'_> {
         if self.taken.insert(Arc::clone(id)) {
             return None;
         }
-        self.tell(NormalFormChange::RepeatedId { message, id: Arc::clone(id) });
+        self.tell(NormalFormChange::RepeatedId {
+            message,
+            id: Arc::clone(id),
+        });
         Some(self.numbered(id, 2))
     }
 
@@ -181,22 +234,40 @@ impl Pairing<'_> {
     fn put(&mut self, results: Vec<Placed>) {
         if let Some(index) = results.first().map(|first| first.index) {
             let blocks = self.with_texts(results);
-            self.form.messages.push((index, Message { role: Role::User, blocks, item: None }));
+            self.form.messages.push((
+                index,
+                Message {
+                    role: Role::User,
+                    blocks,
+                    item: None,
+                },
+            ));
         }
     }
 
     fn with_texts(&mut self, results: Vec<Placed>) -> Vec<Block> {
-        results.into_iter().map(|result| self.with_text(result)).collect()
+        results
+            .into_iter()
+            .map(|result| self.with_text(result))
+            .collect()
     }
 
     /// An error says something.
     fn with_text(&mut self, result: Placed) -> Block {
         let mut block = result.block;
-        if let Block::ToolResult { id, content, is_error: true, images } = &mut block
+        if let Block::ToolResult {
+            id,
+            content,
+            is_error: true,
+            images,
+        } = &mut block
             && content.trim().is_empty()
             && images.is_empty()
         {
-            self.tell(NormalFormChange::ErrorWithoutText { message: result.index, id: Arc::clone(id) });
+            self.tell(NormalFormChange::ErrorWithoutText {
+                message: result.index,
+                id: Arc::clone(id),
+            });
             *content = NO_MESSAGE.into();
         }
         block
@@ -215,7 +286,11 @@ fn has(messages: &[Numbered]) -> bool {
 fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
     let mut open: HashMap<Arc<str>, VecDeque<CallAt>> = HashMap::new();
     for (at, (_, message)) in turn.iter().enumerate() {
-        for (block, id) in message.blocks.iter().enumerate().filter_map(|(block, it)| Some((block, it.answered_id()?)))
+        for (block, id) in message
+            .blocks
+            .iter()
+            .enumerate()
+            .filter_map(|(block, it)| Some((block, it.answered_id()?)))
         {
             open.entry(id).or_default().push_back((at, block));
         }
@@ -224,10 +299,13 @@ fn open_calls(turn: &[Numbered]) -> HashMap<Arc<str>, VecDeque<CallAt>> {
 }
 
 impl Block {
-    /// The id that a result names: that of a call, or of Chat Completions' own call of a custom tool, whose result is like any other.
+    /// The id that a result names: that of a call, or of Chat Completions' own call of a custom
+    /// tool, whose result is like any other.
     fn answered_id(&self) -> Option<Arc<str>> {
         match self {
-            Block::Provider(own) if own.data.get("type")? == "custom" => Some(own.data.get("id")?.as_str()?.into()),
+            Block::Provider(own) if own.data.get("type")? == "custom" => {
+                Some(own.data.get("id")?.as_str()?.into())
+            }
             block => block.call_id().cloned(),
         }
     }
@@ -235,6 +313,8 @@ impl Block {
 
 impl Message {
     fn has_pairs(&self) -> bool {
-        self.blocks.iter().any(|block| block.call_id().is_some() || block.result_id().is_some())
+        self.blocks
+            .iter()
+            .any(|block| block.call_id().is_some() || block.result_id().is_some())
     }
 }

@@ -3,11 +3,20 @@ use proptest::prelude::*;
 use super::*;
 
 fn call(id: &str) -> Block {
-    Block::ToolUse { id: id.into(), name: "t".into(), input: serde_json::json!({}) }
+    Block::ToolUse {
+        id: id.into(),
+        name: "t".into(),
+        input: serde_json::json!({}),
+    }
 }
 
 fn result(id: &str) -> Block {
-    Block::ToolResult { id: id.into(), content: "".into(), is_error: false, images: vec![] }
+    Block::ToolResult {
+        id: id.into(),
+        content: "".into(),
+        is_error: false,
+        images: vec![],
+    }
 }
 
 fn text(text: &str) -> Block {
@@ -15,11 +24,19 @@ fn text(text: &str) -> Block {
 }
 
 fn thinking(signature: &str, origin: Option<&str>) -> Block {
-    Block::Thinking { text: "t".into(), signature: signature.into(), origin: origin.map(Into::into) }
+    Block::Thinking {
+        text: "t".into(),
+        signature: signature.into(),
+        origin: origin.map(Into::into),
+    }
 }
 
 fn message(role: Role, blocks: Vec<Block>) -> Message {
-    Message { role, blocks, item: None }
+    Message {
+        role,
+        blocks,
+        item: None,
+    }
 }
 
 fn user(blocks: Vec<Block>) -> Message {
@@ -55,21 +72,34 @@ fn shown_for(history: &[Message], rules: &NormalFormRules) -> (Vec<String>, Vec<
                     .iter()
                     .map(|block| match block {
                         Block::Text(text) => format!("{text:?}"),
-                        Block::Thinking { .. } | Block::RedactedThinking { .. } => "thinking".to_owned(),
+                        Block::Thinking { .. } | Block::RedactedThinking { .. } => {
+                            "thinking".to_owned()
+                        }
                         Block::ToolUse { id, .. } => format!("call {id}"),
-                        Block::ToolResult { id, is_error: true, content, .. } => format!("error {id} {content:?}"),
+                        Block::ToolResult {
+                            id,
+                            is_error: true,
+                            content,
+                            ..
+                        } => format!("error {id} {content:?}"),
                         Block::ToolResult { id, .. } => format!("result {id}"),
                         Block::Image(_) => "image".to_owned(),
                         Block::Document(_) => "document".to_owned(),
                         Block::Audio(_) => "audio".to_owned(),
                         Block::Stored(_) => "stored".to_owned(),
-                        Block::Provider(own) => format!("own {}", own.data["type"].as_str().unwrap_or_default()),
+                        Block::Provider(own) => {
+                            format!("own {}", own.data["type"].as_str().unwrap_or_default())
+                        }
                     })
                     .collect();
                 format!("{}: {}", message.role.name(), blocks.join(", "))
             })
             .collect(),
-        normal.changes.iter().map(|change| format!("{}: {}", change.message(), change.describe())).collect(),
+        normal
+            .changes
+            .iter()
+            .map(|change| format!("{}: {}", change.message(), change.describe()))
+            .collect(),
     )
 }
 
@@ -82,12 +112,38 @@ fn unpaired_halves_go_and_the_last_round_stays() {
         assistant(vec![call("c")]),
     ];
     let (normal, told) = shown(&history);
-    assert_eq!(normal, ["user: \"q\"", "assistant: call a", "user: result a", "assistant: call c"]);
-    assert_eq!(told, ["0: the tool result for `none` answers no call before it", "1: the tool call `b` has no result"]);
-    let rules = NormalFormRules { drops_open_calls: true, ..NormalFormRules::default() };
+    assert_eq!(
+        normal,
+        [
+            "user: \"q\"",
+            "assistant: call a",
+            "user: result a",
+            "assistant: call c"
+        ]
+    );
+    assert_eq!(
+        told,
+        [
+            "0: the tool result for `none` answers no call before it",
+            "1: the tool call `b` has no result"
+        ]
+    );
+    let rules = NormalFormRules {
+        drops_open_calls: true,
+        ..NormalFormRules::default()
+    };
     let (normal, told) = shown_for(&history, &rules);
-    assert_eq!(normal, ["user: \"q\"", "assistant: call a", "user: result a"]);
-    assert_eq!(told[2..], ["3: the tool call `c` has no result", "3: a message without content"]);
+    assert_eq!(
+        normal,
+        ["user: \"q\"", "assistant: call a", "user: result a"]
+    );
+    assert_eq!(
+        told[2..],
+        [
+            "3: the tool call `c` has no result",
+            "3: a message without content"
+        ]
+    );
 }
 
 #[test]
@@ -110,25 +166,46 @@ fn results_move_right_behind_their_calls_and_items_behind_the_results() {
             "user: \"first\", \"second\""
         ]
     );
-    let apart = |at, id| format!("{at}: the tool result for `{id}` does not stand right behind its call");
+    let apart =
+        |at, id| format!("{at}: the tool result for `{id}` does not stand right behind its call");
     assert_eq!(told, [apart(2, "b"), apart(4, "a")]);
 }
 
 #[test]
 fn results_over_several_messages_are_put_together() {
-    let history =
-        [assistant(vec![call("a"), call("b")]), user(vec![result("a")]), user(vec![result("b"), text("and?")])];
+    let history = [
+        assistant(vec![call("a"), call("b")]),
+        user(vec![result("a")]),
+        user(vec![result("b"), text("and?")]),
+    ];
     let (normal, told) = shown(&history);
-    assert_eq!(normal, ["assistant: call a, call b", "user: result a, result b, \"and?\""]);
+    assert_eq!(
+        normal,
+        [
+            "assistant: call a, call b",
+            "user: result a, result b, \"and?\""
+        ]
+    );
     assert_eq!(told.len(), 1, "{told:?}");
 }
 
 #[test]
 fn a_turn_may_be_several_messages() {
-    let history =
-        [assistant(vec![call("a")]), assistant(vec![text("and"), call("b")]), user(vec![result("b"), result("a")])];
+    let history = [
+        assistant(vec![call("a")]),
+        assistant(vec![text("and"), call("b")]),
+        user(vec![result("b"), result("a")]),
+    ];
     let (normal, told) = shown(&history);
-    assert_eq!(normal, ["assistant: call a", "user: result a", "assistant: \"and\", call b", "user: result b"]);
+    assert_eq!(
+        normal,
+        [
+            "assistant: call a",
+            "user: result a",
+            "assistant: \"and\", call b",
+            "user: result b"
+        ]
+    );
     assert_eq!(told.len(), 1, "{told:?}");
 }
 
@@ -182,23 +259,42 @@ fn a_call_without_an_id_gets_one() {
 
 #[test]
 fn an_error_says_something() {
-    let error =
-        |content: &str| Block::ToolResult { id: "a".into(), content: content.into(), is_error: true, images: vec![] };
+    let error = |content: &str| Block::ToolResult {
+        id: "a".into(),
+        content: content.into(),
+        is_error: true,
+        images: vec![],
+    };
     let (normal, told) = shown(&[assistant(vec![call("a")]), user(vec![error(" \n")])]);
-    assert_eq!(normal[1], "user: error a \"The tool failed without a message.\"");
+    assert_eq!(
+        normal[1],
+        "user: error a \"The tool failed without a message.\""
+    );
     assert_eq!(told, ["1: the error result for `a` has no text"]);
-    assert!(shown(&[assistant(vec![call("a")]), user(vec![error("no")])]).1.is_empty());
+    assert!(
+        shown(&[assistant(vec![call("a")]), user(vec![error("no")])])
+            .1
+            .is_empty()
+    );
 }
 
 #[test]
 fn messages_that_say_nothing_go() {
-    let history =
-        [user(vec![text("q")]), assistant(vec![thinking("s", None), text(" ")]), user(vec![text("")]), item("\n")];
+    let history = [
+        user(vec![text("q")]),
+        assistant(vec![thinking("s", None), text(" ")]),
+        user(vec![text("")]),
+        item("\n"),
+    ];
     let (normal, told) = shown(&history);
     assert_eq!(normal, ["user: \"q\""]);
     assert_eq!(
         told,
-        ["1: thinking that nothing follows", "2: a message without content", "3: a message without content"]
+        [
+            "1: thinking that nothing follows",
+            "2: a message without content",
+            "3: a message without content"
+        ]
     );
 }
 
@@ -210,10 +306,24 @@ fn thinking_between_calls_stays() {
         user(vec![result("a")]),
         assistant(vec![thinking("s", None), call("b")]),
         user(vec![result("b")]),
-        assistant(vec![thinking("s", None), text("so"), thinking("s", None), call("c")]),
+        assistant(vec![
+            thinking("s", None),
+            text("so"),
+            thinking("s", None),
+            call("c"),
+        ]),
     ];
-    let normal = normalise(&history, &NormalFormRules { needs_end: true, ..NormalFormRules::default() });
-    assert_eq!((normal.history.as_slice(), normal.changes.as_slice()), (history.as_slice(), [].as_slice()));
+    let normal = normalise(
+        &history,
+        &NormalFormRules {
+            needs_end: true,
+            ..NormalFormRules::default()
+        },
+    );
+    assert_eq!(
+        (normal.history.as_slice(), normal.changes.as_slice()),
+        (history.as_slice(), [].as_slice())
+    );
 }
 
 #[test]
@@ -226,9 +336,18 @@ fn thinking_at_the_end_of_a_turn_goes_where_something_must_follow() {
         assistant(vec![text("so")]),
     ];
     assert_eq!(shown(&history).1, [""; 0]);
-    let (normal, told) = shown_for(&history, &NormalFormRules { needs_end: true, ..NormalFormRules::default() });
+    let (normal, told) = shown_for(
+        &history,
+        &NormalFormRules {
+            needs_end: true,
+            ..NormalFormRules::default()
+        },
+    );
     assert_eq!(normal[1], "assistant: thinking, \"so\"");
-    assert_eq!((normal.len(), told), (5, vec!["1: thinking that nothing follows".to_owned()]));
+    assert_eq!(
+        (normal.len(), told),
+        (5, vec!["1: thinking that nothing follows".to_owned()])
+    );
 }
 
 #[test]
@@ -241,7 +360,11 @@ fn thinking_must_be_signed_and_of_the_same_origin() {
         text("so"),
     ];
     let history = [assistant(blocks)];
-    let rules = NormalFormRules { origin: Some("Claude".into()), needs_signature: true, ..NormalFormRules::default() };
+    let rules = NormalFormRules {
+        origin: Some("Claude".into()),
+        needs_signature: true,
+        ..NormalFormRules::default()
+    };
     let normal = normalise(&history, &rules);
     assert_eq!(normal.history[0].blocks.len(), 3);
     assert_eq!(normalise(&history, &NormalFormRules::default()).changes, []);
@@ -249,7 +372,11 @@ fn thinking_must_be_signed_and_of_the_same_origin() {
 
 /// A block of Claude's own.
 fn own(kind: &str, id: &str, text: Option<&str>) -> Block {
-    let key = if kind.ends_with("_result") { "tool_use_id" } else { "id" };
+    let key = if kind.ends_with("_result") {
+        "tool_use_id"
+    } else {
+        "id"
+    };
     Block::Provider(crate::conversation::ProviderBlock {
         origin: "Claude".into(),
         data: serde_json::json!({"type": kind, key: id}),
@@ -275,10 +402,16 @@ fn own_blocks_go_back_to_their_origin_and_their_text_elsewhere() {
         user(vec![text("q")]),
     ];
     let (normal, told) = shown_for(&history, &rules_of("Claude"));
-    assert_eq!(normal[1], "assistant: own server_tool_use, own web_search_tool_result, own text");
+    assert_eq!(
+        normal[1],
+        "assistant: own server_tool_use, own web_search_tool_result, own text"
+    );
     assert_eq!(told, [""; 0]);
     let (normal, told) = shown_for(&history, &rules_of("Google AI"));
-    assert_eq!((normal[1].as_str(), told.len()), ("assistant: \"cited\"", 3));
+    assert_eq!(
+        (normal[1].as_str(), told.len()),
+        ("assistant: \"cited\"", 3)
+    );
     assert_eq!(shown(&history).1, [""; 0]);
 }
 
@@ -290,28 +423,58 @@ fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     assert_eq!(shown_for(&paused, &rules).1, [""; 0]);
     let mut with_call = turn();
     with_call.push(call("a"));
-    let in_between = [user(vec![text("q")]), assistant(with_call), user(vec![result("a")])];
+    let in_between = [
+        user(vec![text("q")]),
+        assistant(with_call),
+        user(vec![result("a")]),
+    ];
     assert_eq!(shown_for(&in_between, &rules).1, [""; 0]);
-    let later =
-        [&in_between[..], &[assistant(vec![own("code_execution_tool_result", "s", None), text("so")])]].concat();
+    let later = [
+        &in_between[..],
+        &[assistant(vec![
+            own("code_execution_tool_result", "s", None),
+            text("so"),
+        ])],
+    ]
+    .concat();
     assert_eq!(shown_for(&later, &rules).1, [""; 0]);
-    let cut_off = [user(vec![text("q")]), assistant(turn()), user(vec![text("go on")])];
+    let cut_off = [
+        user(vec![text("q")]),
+        assistant(turn()),
+        user(vec![text("go on")]),
+    ];
     let (normal, told) = shown_for(&cut_off, &rules);
     assert_eq!(normal[1], "assistant: \"so\"");
-    assert_eq!(told, ["1: a provider's own call without its result, or a result without its call"]);
+    assert_eq!(
+        told,
+        ["1: a provider's own call without its result, or a result without its call"]
+    );
 }
 
-/// Content that was sent in the middle of a turn stays, also when its result never comes: only an error joins it, where no request has been.
+/// Content that was sent in the middle of a turn stays, also when its result never comes: only an
+/// error joins it, where no request has been.
 #[test]
 fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     let rules = rules_of("Claude");
     let search = |id: &str| {
         let data = serde_json::json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}});
-        Block::Provider(crate::conversation::ProviderBlock { origin: "Claude".into(), data, text: None })
+        Block::Provider(crate::conversation::ProviderBlock {
+            origin: "Claude".into(),
+            data,
+            text: None,
+        })
     };
     let thinks = || thinking("s", Some("Claude"));
-    let asked = [user(vec![text("q")]), assistant(vec![search("s"), call("a")]), user(vec![result("a")])];
-    let answered = [&asked[..], &[assistant(vec![thinks(), text("so")]), user(vec![text("q")])]].concat();
+    let asked = [
+        user(vec![text("q")]),
+        assistant(vec![search("s"), call("a")]),
+        user(vec![result("a")]),
+    ];
+    let answered = [
+        &asked[..],
+        &[assistant(vec![thinks(), text("so")]), user(vec![text("q")])],
+    ]
+    .concat();
     let (normal, told) = shown_for(&answered, &rules);
     let expected = [
         "user: \"q\"",
@@ -320,14 +483,23 @@ fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
         "assistant: own web_search_tool_result, thinking, \"so\"",
         "user: \"q\"",
     ];
-    assert_eq!((normal, told.len()), (expected.map(str::to_owned).to_vec(), 1));
+    assert_eq!(
+        (normal, told.len()),
+        (expected.map(str::to_owned).to_vec(), 1)
+    );
     let once = normalise(&answered, &rules).history;
     assert_eq!(normalise(&once, &rules).changes, []);
     let cut_off = [&asked[..], &[user(vec![text("go on")])]].concat();
     let (normal, _) = shown_for(&cut_off, &rules);
     assert_eq!(normal[..3], expected[..3]);
-    assert_eq!(normal[3..], ["assistant: own web_search_tool_result", "user: \"go on\""]);
-    let unknown = [user(vec![text("q")]), assistant(vec![own("server_tool_use", "s", None), call("a")])];
+    assert_eq!(
+        normal[3..],
+        ["assistant: own web_search_tool_result", "user: \"go on\""]
+    );
+    let unknown = [
+        user(vec![text("q")]),
+        assistant(vec![own("server_tool_use", "s", None), call("a")]),
+    ];
     let unknown = [&unknown[..], &answered[2..]].concat();
     assert_eq!(shown_for(&unknown, &rules).0[1], "assistant: call a");
 }
@@ -339,9 +511,16 @@ fn a_call_of_a_custom_tool_is_answered_as_any_other() {
         data: serde_json::json!({"id": "c", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}),
         text: None,
     });
-    let history = [user(vec![text("q")]), assistant(vec![call]), user(vec![result("c"), text("go on")])];
+    let history = [
+        user(vec![text("q")]),
+        assistant(vec![call]),
+        user(vec![result("c"), text("go on")]),
+    ];
     let (normal, told) = shown_for(&history, &rules_of("OpenAI (Chat Completions)"));
-    assert_eq!(normal[1..], ["assistant: own custom", "user: result c, \"go on\""]);
+    assert_eq!(
+        normal[1..],
+        ["assistant: own custom", "user: result c, \"go on\""]
+    );
     assert_eq!(told, [""; 0]);
     assert_eq!(shown(&history).1, [""; 0]);
     let (normal, _) = shown_for(&history, &rules_of("Claude"));
@@ -350,46 +529,84 @@ fn a_call_of_a_custom_tool_is_answered_as_any_other() {
 
 #[test]
 fn a_name_that_the_target_refuses_is_another_one_always_the_same() {
-    let call = |id: &str, name: &str| Block::ToolUse { id: id.into(), name: name.into(), input: serde_json::json!({}) };
+    let call = |id: &str, name: &str| Block::ToolUse {
+        id: id.into(),
+        name: name.into(),
+        input: serde_json::json!({}),
+    };
     let named = |name: &str, api: &str| {
         let history = [assistant(vec![call("a", name)]), user(vec![result("a")])];
         let normal = normalise(&history, &rules_of(api));
-        let Block::ToolUse { name, .. } = &normal.history[0].blocks[0] else { panic!("a call") };
+        let Block::ToolUse { name, .. } = &normal.history[0].blocks[0] else {
+            panic!("a call")
+        };
         (name.to_string(), normal.changes.len())
     };
     assert_eq!(named("read_file", "Claude"), ("read_file".to_owned(), 0));
     assert_eq!(named("a.b", "Google AI"), ("a.b".to_owned(), 0));
     assert_eq!(named("a.b", "Ollama (Native)"), ("a.b".to_owned(), 0));
     let (other, changes) = named("a.b", "Claude");
-    assert!(other.starts_with("a_b_") && other.len() == 13 && changes == 1, "{other}");
+    assert!(
+        other.starts_with("a_b_") && other.len() == 13 && changes == 1,
+        "{other}"
+    );
     assert_eq!(named("a.b", "Mistral AI").0, other);
     assert_eq!(named("a.b", "Codestral").0, other);
     assert_ne!(named("a b", "Claude").0, other);
-    assert_eq!(named(&"x".repeat(65), "OpenAI (Chat Completions)").0.len(), 64);
+    assert_eq!(
+        named(&"x".repeat(65), "OpenAI (Chat Completions)").0.len(),
+        64
+    );
     assert!(named("1", "Google AI").0.starts_with("__"));
     for api in ["Claude", "Ollama (Native)"] {
         assert!(named("", api).0.starts_with('_'), "{api}");
     }
-    assert!(depends_on_target(&[assistant(vec![call("a", "a.b")]), user(vec![result("a")])]));
+    assert!(depends_on_target(&[
+        assistant(vec![call("a", "a.b")]),
+        user(vec![result("a")])
+    ]));
 }
 
 /// Twice the messages take about twice the time; the square would take minutes.
 #[test]
 fn long_runs_are_linear() {
-    let mut history = vec![assistant((0..50_000).map(|id| call(&id.to_string())).collect())];
-    history.push(user((0..50_000).map(|id| result(&id.to_string())).collect()));
+    let mut history = vec![assistant(
+        (0..50_000).map(|id| call(&id.to_string())).collect(),
+    )];
+    history.push(user(
+        (0..50_000).map(|id| result(&id.to_string())).collect(),
+    ));
     history.extend((0..50_000).map(|_| user(vec![text("x")])));
     let normal = normalise(&history, &NormalFormRules::default());
-    assert_eq!((normal.history.len(), normal.changes.len()), (history.len(), 0));
-    history.splice(1..2, (0..50_000).map(|id| user(vec![result(&id.to_string())])));
+    assert_eq!(
+        (normal.history.len(), normal.changes.len()),
+        (history.len(), 0)
+    );
+    history.splice(
+        1..2,
+        (0..50_000).map(|id| user(vec![result(&id.to_string())])),
+    );
     let normal = normalise(&history, &NormalFormRules::default());
-    assert_eq!((normal.history.len(), normal.changes.len()), (50_002, 49_999));
+    assert_eq!(
+        (normal.history.len(), normal.changes.len()),
+        (50_002, 49_999)
+    );
     history.splice(0..1, (0..50_000).map(|_| assistant(vec![call("0")])));
-    assert_eq!(normalise(&history, &NormalFormRules::default()).history.len(), 50_002);
+    assert_eq!(
+        normalise(&history, &NormalFormRules::default())
+            .history
+            .len(),
+        50_002
+    );
     for id in ["", "0"] {
         let calls = assistant((0..50_000).map(|_| call(id)).collect());
         let results = user((0..50_000).map(|_| result(id)).collect());
-        assert_eq!(normalise(&[calls, results], &NormalFormRules::default()).history[1].blocks.len(), 50_000);
+        assert_eq!(
+            normalise(&[calls, results], &NormalFormRules::default()).history[1]
+                .blocks
+                .len(),
+            50_000
+        );
     }
 }
 
@@ -416,15 +633,22 @@ fn rules() -> impl Strategy<Value = NormalFormRules> {
     })
 }
 
-/// Returns `true` if each call has its result in the next message, before anything else, but for calls of the last message.
+/// Returns `true` if each call has its result in the next message, before anything else, but for
+/// calls of the last message.
 fn is_paired(history: &[Message]) -> bool {
     let ids = |message: &Message, id: fn(&Block) -> Option<&Arc<str>>| -> Vec<Arc<str>> {
         message.blocks.iter().filter_map(id).cloned().collect()
     };
     history.iter().enumerate().all(|(at, message)| {
         let mut calls = ids(message, Block::call_id);
-        let Some(next) = history.get(at + 1) else { return true };
-        let leading = next.blocks.iter().take_while(|block| block.result_id().is_some()).count();
+        let Some(next) = history.get(at + 1) else {
+            return true;
+        };
+        let leading = next
+            .blocks
+            .iter()
+            .take_while(|block| block.result_id().is_some())
+            .count();
         let mut results = ids(next, Block::result_id);
         let all_lead = results.len() == leading;
         calls.sort();

@@ -1,5 +1,5 @@
-//! A provider's own blocks: types, ids, the names of tools and the words of the format stay, without which it would be no block of its
-//! provider. Everything else is replaced.
+//! A provider's own blocks: types, ids, the names of tools and the words of the format stay,
+//! without which it would be no block of its provider. Everything else is replaced.
 
 use serde_json::Value;
 
@@ -16,14 +16,34 @@ const ARGUMENTS: [&str; 3] = ["input", "arguments", "args"];
 
 /// Words of formats by the members that hold them.
 const WORDS: [(&str, &[&str]); 5] = [
-    ("role", &["user", "assistant", "system", "developer", "tool", "model"]),
+    (
+        "role",
+        &["user", "assistant", "system", "developer", "tool", "model"],
+    ),
     (
         "status",
-        &["in_progress", "completed", "incomplete", "failed", "searching", "generating", "interpreting", "calling"],
+        &[
+            "in_progress",
+            "completed",
+            "incomplete",
+            "failed",
+            "searching",
+            "generating",
+            "interpreting",
+            "calling",
+        ],
     ),
     ("phase", &["commentary", "final_answer"]),
     ("language", &["PYTHON", "LANGUAGE_UNSPECIFIED"]),
-    ("outcome", &["OUTCOME_OK", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED"]),
+    (
+        "outcome",
+        &[
+            "OUTCOME_OK",
+            "OUTCOME_FAILED",
+            "OUTCOME_DEADLINE_EXCEEDED",
+            "OUTCOME_UNSPECIFIED",
+        ],
+    ),
 ];
 
 /// How far below a block names of tools stand: in itself, or in its `custom`.
@@ -36,17 +56,31 @@ pub(super) fn redact(data: &mut Value, ids: &mut Ids) {
 fn below(it: &mut Value, ids: &mut Ids, depth: usize) {
     match it {
         Value::Object(members) => {
-            members.iter_mut().for_each(|(name, inner)| member(name, inner, ids, depth));
+            members
+                .iter_mut()
+                .for_each(|(name, inner)| member(name, inner, ids, depth));
         }
-        Value::Array(elements) => elements.iter_mut().for_each(|element| below(element, ids, depth + 1)),
-        Value::String(said) => *said = if said.contains("://") { url(said) } else { text(said) },
+        Value::Array(elements) => elements
+            .iter_mut()
+            .for_each(|element| below(element, ids, depth + 1)),
+        Value::String(said) => {
+            *said = if said.contains("://") {
+                url(said)
+            } else {
+                text(said)
+            }
+        }
         other => value(other),
     }
 }
 
 fn member(name: &str, it: &mut Value, ids: &mut Ids, depth: usize) {
     let Value::String(said) = it else {
-        return if ARGUMENTS.contains(&name) { value(it) } else { below(it, ids, depth + 1) };
+        return if ARGUMENTS.contains(&name) {
+            value(it);
+        } else {
+            below(it, ids, depth + 1);
+        };
     };
     if IDS.contains(&name) {
         *said = ids.in_own(said);
@@ -57,12 +91,18 @@ fn member(name: &str, it: &mut Value, ids: &mut Ids, depth: usize) {
 
 /// Returns `true` if a member says nothing of the conversation.
 fn stays(name: &str, said: &str, depth: usize) -> bool {
-    let is_made_of =
-        |also: &str| said.len() <= 64 && said.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(c));
+    let is_made_of = |also: &str| {
+        said.len() <= 64
+            && said
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || also.contains(c))
+    };
     match name {
         "type" => is_made_of("_.") && !said.contains(|c: char| c.is_ascii_uppercase()),
         _ if NAMES.contains(&name) => depth <= NAMED_DEPTH && is_made_of("_-.:/"),
-        _ => WORDS.iter().any(|(word, known)| *word == name && known.contains(&said)),
+        _ => WORDS
+            .iter()
+            .any(|(word, known)| *word == name && known.contains(&said)),
     }
 }
 
@@ -94,8 +134,12 @@ mod tests {
             "content": [{"type": "web_search_result", "name": "Xxx", "url": "https://xxx.xxxxxxx/0", "page": 100}]
         });
         assert_eq!(result, expected);
-        let mut custom = json!({"type": "custom", "id": "9z", "custom": {"name": "sql", "input": "select 1"}});
+        let mut custom =
+            json!({"type": "custom", "id": "9z", "custom": {"name": "sql", "input": "select 1"}});
         redact(&mut custom, &mut ids);
-        assert_eq!(custom, json!({"type": "custom", "id": "call_2", "custom": {"name": "sql", "input": "xxxxxx 0"}}));
+        assert_eq!(
+            custom,
+            json!({"type": "custom", "id": "call_2", "custom": {"name": "sql", "input": "xxxxxx 0"}})
+        );
     }
 }

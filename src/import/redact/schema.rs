@@ -11,7 +11,13 @@ const PROSE: [&str; 3] = ["description", "title", "$comment"];
 const DATA: [&str; 4] = ["const", "default", "example", "examples"];
 
 /// Keywords whose members are schemas by name.
-const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const NAMED: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
 
 pub(super) fn redact(schema: &mut Map<String, Value>) {
     // With other letters a pattern means something else, or nothing.
@@ -23,7 +29,9 @@ pub(super) fn redact(schema: &mut Map<String, Value>) {
             (name, Value::String(prose)) if PROSE.contains(&name) => *prose = text(prose),
             ("enum", inner) => choices(inner),
             (name, inner) if DATA.contains(&name) => value(inner),
-            (name, Value::Object(schemas)) if NAMED.contains(&name) => schemas.values_mut().for_each(below),
+            (name, Value::Object(schemas)) if NAMED.contains(&name) => {
+                schemas.values_mut().for_each(below);
+            }
             (_, inner) => below(inner),
         }
     }

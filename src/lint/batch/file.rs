@@ -1,5 +1,5 @@
-//! The mistakes in a line of a batch beside the lines before it. What is kept of a file is bounded: a hash for each id, up to
-//! the most requests that any service takes.
+//! The mistakes in a line of a batch beside the lines before it. What is kept of a file is bounded:
+//! a hash for each id, up to the most requests that any service takes.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
@@ -68,11 +68,26 @@ impl Service {
     fn most(self) -> Option<Most> {
         const MB: u64 = 1_000_000;
         match self {
-            Service::OpenAi => Some(Most { requests: 50_000, bytes: 200 * MB }),
-            Service::Azure => Some(Most { requests: 100_000, bytes: 200 * MB }),
-            Service::Anthropic => Some(Most { requests: 100_000, bytes: 256 * MB }),
-            Service::Mistral => Some(Most { requests: 1_000_000, bytes: u64::MAX }),
-            Service::Gemini => Some(Most { requests: usize::MAX, bytes: 2_000 * MB }),
+            Service::OpenAi => Some(Most {
+                requests: 50_000,
+                bytes: 200 * MB,
+            }),
+            Service::Azure => Some(Most {
+                requests: 100_000,
+                bytes: 200 * MB,
+            }),
+            Service::Anthropic => Some(Most {
+                requests: 100_000,
+                bytes: 256 * MB,
+            }),
+            Service::Mistral => Some(Most {
+                requests: 1_000_000,
+                bytes: u64::MAX,
+            }),
+            Service::Gemini => Some(Most {
+                requests: usize::MAX,
+                bytes: 2_000 * MB,
+            }),
             Service::Bedrock | Service::Unknown => None,
         }
     }
@@ -97,7 +112,12 @@ impl Batch {
     }
 
     /// Adds a line, and returns what is wrong with it, alone and beside the lines before it.
-    pub(crate) fn add(&mut self, envelope: &Envelope, place: Place, named: Option<Server>) -> Vec<Flaw> {
+    pub(crate) fn add(
+        &mut self,
+        envelope: &Envelope,
+        place: Place,
+        named: Option<Server>,
+    ) -> Vec<Flaw> {
         let service = self.service(envelope, named);
         self.requests += 1;
         self.bytes += place.bytes;
@@ -130,8 +150,17 @@ impl Batch {
             Entry::Vacant(_) => return None,
         };
         let key = envelope.form.id_key();
-        let message = format!("{} has the {key} `{}` already", place.told(first), cut(id, SHOWN));
-        let flaw = envelope.flaw(&rules::DUPLICATE_ID, key, message, "give each request an id of its own");
+        let message = format!(
+            "{} has the {key} `{}` already",
+            place.told(first),
+            cut(id, SHOWN)
+        );
+        let flaw = envelope.flaw(
+            &rules::DUPLICATE_ID,
+            key,
+            message,
+            "give each request an id of its own",
+        );
         let is_refused = matches!(envelope.form, Form::Http | Form::Plain | Form::Params);
         Some(if is_refused { flaw } else { flaw.warning() })
     }
@@ -143,21 +172,42 @@ impl Batch {
             return Vec::new();
         };
         if first.form != envelope.form {
-            let message = format!("{} holds its request in another way", place.told(first.line));
+            let message = format!(
+                "{} holds its request in another way",
+                place.told(first.line)
+            );
             let key = envelope.form.request_key();
-            return vec![envelope.flaw(&rules::MIXED, key, message, "write all lines for one service")];
+            return vec![envelope.flaw(
+                &rules::MIXED,
+                key,
+                message,
+                "write all lines for one service",
+            )];
         }
         if envelope.form != Form::Http {
             return Vec::new();
         }
-        let url = first.url.get_or_insert_with(|| envelope.path().unwrap_or_default().to_owned());
+        let url = first
+            .url
+            .get_or_insert_with(|| envelope.path().unwrap_or_default().to_owned());
         let other_url = envelope.path().filter(|path| path != url).map(|path| {
-            let message =
-                format!("`url` is `{}`, and {} has `{}`", cut(path, SHOWN), place.told(first.line), cut(url, SHOWN));
-            envelope.flaw(&rules::MIXED, "url", message, "make a file for each endpoint")
+            let message = format!(
+                "`url` is `{}`, and {} has `{}`",
+                cut(path, SHOWN),
+                place.told(first.line),
+                cut(url, SHOWN)
+            );
+            envelope.flaw(
+                &rules::MIXED,
+                "url",
+                message,
+                "make a file for each endpoint",
+            )
         });
         let model = envelope.model.as_deref();
-        let first_model = first.model.get_or_insert_with(|| model.unwrap_or_default().to_owned());
+        let first_model = first
+            .model
+            .get_or_insert_with(|| model.unwrap_or_default().to_owned());
         let other_model = model.filter(|model| model != first_model).map(|model| {
             let message = format!(
                 "`model` is `{}`, and {} has `{}`",
@@ -171,7 +221,15 @@ impl Batch {
             }
         });
         let flaws = [other_url, other_model].into_iter().flatten();
-        flaws.map(|flaw| if service == Service::Unknown { flaw.warning() } else { flaw }).collect()
+        flaws
+            .map(|flaw| {
+                if service == Service::Unknown {
+                    flaw.warning()
+                } else {
+                    flaw
+                }
+            })
+            .collect()
     }
 
     /// The first line that is beyond a limit.
@@ -179,14 +237,20 @@ impl Batch {
         let most = service.most()?;
         if !self.is_too_long && self.requests > most.requests {
             self.is_too_long = true;
-            let message =
-                format!("{} takes {} requests in one batch, and this is one more", service.name(), most.requests);
+            let message = format!(
+                "{} takes {} requests in one batch, and this is one more",
+                service.name(),
+                most.requests
+            );
             return Some(whole(envelope, &rules::LIMIT, message));
         }
         if !self.is_too_large && self.bytes > most.bytes {
             self.is_too_large = true;
-            let message =
-                format!("{} takes {} MB in one batch, and this is beyond", service.name(), most.bytes / 1_000_000);
+            let message = format!(
+                "{} takes {} MB in one batch, and this is beyond",
+                service.name(),
+                most.bytes / 1_000_000
+            );
             return Some(whole(envelope, &rules::LIMIT, message));
         }
         None
@@ -196,15 +260,25 @@ impl Batch {
 impl First {
     fn of(envelope: &Envelope, line: usize, service: Service) -> First {
         let (url, model) = (envelope.path().map(str::to_owned), envelope.model.clone());
-        First { form: envelope.form, service, line, url, model }
+        First {
+            form: envelope.form,
+            service,
+            line,
+            url,
+            model,
+        }
     }
 }
 
 fn whole(envelope: &Envelope, rule: &'static Rule, message: String) -> Flaw {
-    Flaw { at: envelope.at.clone(), ..envelope.flaw(rule, "", message, "split the batch") }
+    Flaw {
+        at: envelope.at.clone(),
+        ..envelope.flaw(rule, "", message, "split the batch")
+    }
 }
 
-/// A hash that two ids do not share in practice: 128 bits, the same on every machine and in every run.
+/// A hash that two ids do not share in practice: 128 bits, the same on every machine and in every
+/// run.
 fn hash(id: &str) -> u128 {
     half_hash(id, 0) << 64 | half_hash(id, 1)
 }

@@ -43,41 +43,69 @@ impl Envelope {
     fn id_flaw(&self, service: Service) -> Option<Flaw> {
         let key = self.form.id_key();
         if let Some(almost) = &self.almost_id {
-            let message = format!("`{}` is not the id of a request: that is `custom_id`", cut(almost, SHOWN));
-            return Some(self.flaw(&rules::ID, almost, message, "rename it to `custom_id`").about_key());
+            let message = format!(
+                "`{}` is not the id of a request: that is `custom_id`",
+                cut(almost, SHOWN)
+            );
+            return Some(
+                self.flaw(&rules::ID, almost, message, "rename it to `custom_id`")
+                    .about_key(),
+            );
         }
         let Some(id) = self.id.as_ref()?.as_str() else {
             let message = format!("`{key}` must be a string");
             return Some(self.flaw(&rules::ID, key, message, "write it in quotes"));
         };
         let flaw = match () {
-            () if id.is_empty() && self.form != Form::Record => {
-                self.flaw(&rules::ID, key, format!("`{key}` is empty"), "give each request an id of its own")
-            }
+            () if id.is_empty() && self.form != Form::Record => self.flaw(
+                &rules::ID,
+                key,
+                format!("`{key}` is empty"),
+                "give each request an id of its own",
+            ),
             () if service == Service::Anthropic && id.chars().count() > LONGEST_ID => {
-                let message =
-                    format!("`{key}` has {} characters, and Anthropic takes {LONGEST_ID}", id.chars().count());
+                let message = format!(
+                    "`{key}` has {} characters, and Anthropic takes {LONGEST_ID}",
+                    id.chars().count()
+                );
                 self.flaw(&rules::ID, key, message, "shorten it")
             }
             () if service == Service::Anthropic && !id.chars().all(is_in_id) => {
-                let message =
-                    format!("`{key}` is `{}`, and Anthropic takes letters, digits, `_` and `-` only", cut(id, SHOWN));
-                self.flaw(&rules::ID, key, message, "replace the other characters, for example by `_`")
+                let message = format!(
+                    "`{key}` is `{}`, and Anthropic takes letters, digits, `_` and `-` only",
+                    cut(id, SHOWN)
+                );
+                self.flaw(
+                    &rules::ID,
+                    key,
+                    message,
+                    "replace the other characters, for example by `_`",
+                )
             }
             () => return None,
         };
         Some(flaw)
     }
 
-    /// Returns the flaw of a line without an id. Whether it is a line of a batch at all may depend on the others.
+    /// Returns the flaw of a line without an id. Whether it is a line of a batch at all may depend
+    /// on the others.
     pub(super) fn missing_id(&self, service: Service) -> Option<Flaw> {
         if self.id.is_some() || self.almost_id.is_some() || self.form == Form::Record {
             return None;
         }
         let key = self.form.id_key();
-        let flaw = self.flaw(&rules::ID, key, format!("`{key}` is missing"), "give each request an id of its own");
+        let flaw = self.flaw(
+            &rules::ID,
+            key,
+            format!("`{key}` is missing"),
+            "give each request an id of its own",
+        );
         // Mistral's specification lets it be absent; Gemini's guide shows it, and Vertex has none.
-        Some(if matches!(service, Service::Mistral | Service::Gemini) { flaw.warning() } else { flaw })
+        Some(if matches!(service, Service::Mistral | Service::Gemini) {
+            flaw.warning()
+        } else {
+            flaw
+        })
     }
 
     /// A request that is missing, or no object.
@@ -85,12 +113,14 @@ impl Envelope {
         let key = self.form.request_key();
         let (message, help) = match self.held {
             Held::Object => return None,
-            Held::Other => {
-                (format!("`{key}` must be an object: the request itself"), "write the request as JSON, not as text")
-            }
-            Held::Nothing if self.form == Form::Params => {
-                ("the line holds no request".to_owned(), "put it into `params` (Anthropic) or `body` (OpenAI, Mistral)")
-            }
+            Held::Other => (
+                format!("`{key}` must be an object: the request itself"),
+                "write the request as JSON, not as text",
+            ),
+            Held::Nothing if self.form == Form::Params => (
+                "the line holds no request".to_owned(),
+                "put it into `params` (Anthropic) or `body` (OpenAI, Mistral)",
+            ),
             Held::Nothing => (format!("`{key}` is missing"), "put the request into it"),
             Held::Beside => (
                 "the members of the request stand beside its id".to_owned(),
@@ -102,22 +132,43 @@ impl Envelope {
 
     /// A request to OpenAI in Anthropic's form.
     fn misplaced_flaw(&self) -> Option<Flaw> {
-        let model = self.model.as_deref().filter(|model| self.form == Form::Params && is_openai_model(model))?;
-        let message = format!("`params` is Anthropic's, and `{}` is a model of OpenAI's", cut(model, SHOWN));
+        let model = self
+            .model
+            .as_deref()
+            .filter(|model| self.form == Form::Params && is_openai_model(model))?;
+        let message = format!(
+            "`params` is Anthropic's, and `{}` is a model of OpenAI's",
+            cut(model, SHOWN)
+        );
         let help = "write `body` for `params`, with `method` and `url` beside it";
-        Some(self.flaw(&rules::REQUEST, "params", message, help).about_key())
+        Some(
+            self.flaw(&rules::REQUEST, "params", message, help)
+                .about_key(),
+        )
     }
 
     fn method_flaw(&self, service: Service) -> Option<Flaw> {
         let message = match &self.method {
             None if self.wants_http(service) => "`method` is missing".to_owned(),
             Some(method) if self.form == Form::Http && method != "POST" => {
-                format!("`method` is {}, and requests of a batch are sent with `POST`", cut(&method.to_string(), SHOWN))
+                format!(
+                    "`method` is {}, and requests of a batch are sent with `POST`",
+                    cut(&method.to_string(), SHOWN)
+                )
             }
             Some(_) | None => return None,
         };
-        let flaw = self.flaw(&rules::REQUEST, "method", message, "write `\"method\": \"POST\"`");
-        Some(if service == Service::Unknown { flaw.warning() } else { flaw })
+        let flaw = self.flaw(
+            &rules::REQUEST,
+            "method",
+            message,
+            "write `\"method\": \"POST\"`",
+        );
+        Some(if service == Service::Unknown {
+            flaw.warning()
+        } else {
+            flaw
+        })
     }
 
     fn url_flaw(&self, service: Service) -> Option<Flaw> {
@@ -126,11 +177,23 @@ impl Envelope {
             None => return None,
             Some(_) if self.form != Form::Http => return None,
             Some(Value::String(url)) if is_endpoint(url, service) => return None,
-            Some(Value::String(url)) => format!("`url` is `{}`, which is no endpoint of batches", cut(url, SHOWN)),
+            Some(Value::String(url)) => format!(
+                "`url` is `{}`, which is no endpoint of batches",
+                cut(url, SHOWN)
+            ),
             Some(_) => "`url` must be a string".to_owned(),
         };
-        let flaw = self.flaw(&rules::REQUEST, "url", message, "write the path alone, such as `/v1/chat/completions`");
-        Some(if service == Service::Unknown { flaw.warning() } else { flaw })
+        let flaw = self.flaw(
+            &rules::REQUEST,
+            "url",
+            message,
+            "write the path alone, such as `/v1/chat/completions`",
+        );
+        Some(if service == Service::Unknown {
+            flaw.warning()
+        } else {
+            flaw
+        })
     }
 
     /// Returns `true` if the service wants a method and an address.
@@ -144,9 +207,17 @@ impl Envelope {
         }
         let flaw = Flaw {
             at: self.inner("stream"),
-            ..self.flaw(&rules::STREAM, "", "answers of a batch are not streamed".to_owned(), "leave `stream` out")
+            ..self.flaw(
+                &rules::STREAM,
+                "",
+                "answers of a batch are not streamed".to_owned(),
+                "leave `stream` out",
+            )
         };
-        let is_refused = matches!(service, Service::OpenAi | Service::Azure | Service::Anthropic);
+        let is_refused = matches!(
+            service,
+            Service::OpenAi | Service::Azure | Service::Anthropic
+        );
         Some(if is_refused { flaw } else { flaw.warning() })
     }
 
@@ -157,17 +228,30 @@ impl Envelope {
         message: String,
         help: &'static str,
     ) -> Flaw {
-        Flaw { rule, severity: rule.severity, at: self.member(member), is_about_key: false, message, help }
+        Flaw {
+            rule,
+            severity: rule.severity,
+            at: self.member(member),
+            is_about_key: false,
+            message,
+            help,
+        }
     }
 }
 
 impl Flaw {
     fn about_key(self) -> Flaw {
-        Flaw { is_about_key: true, ..self }
+        Flaw {
+            is_about_key: true,
+            ..self
+        }
     }
 
     pub(super) fn warning(self) -> Flaw {
-        Flaw { severity: Severity::Warning, ..self }
+        Flaw {
+            severity: Severity::Warning,
+            ..self
+        }
     }
 }
 
@@ -175,12 +259,15 @@ fn is_in_id(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Returns `true` if batches may send to an address. Of services that are not known, any path is taken.
+/// Returns `true` if batches may send to an address. Of services that are not known, any path is
+/// taken.
 fn is_endpoint(url: &str, service: Service) -> bool {
     let path = UrlParts::of(url).path();
     match service {
         Service::OpenAi => ENDPOINTS.contains(&url),
-        Service::Azure => path.starts_with("/openai/") || ENDPOINTS.iter().any(|end| end.ends_with(url)),
+        Service::Azure => {
+            path.starts_with("/openai/") || ENDPOINTS.iter().any(|end| end.ends_with(url))
+        }
         Service::Unknown => url.starts_with('/'),
         Service::Anthropic | Service::Mistral | Service::Gemini | Service::Bedrock => true,
     }

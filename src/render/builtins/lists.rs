@@ -25,13 +25,26 @@ pub(super) fn first(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         ValueKind::String => {
             let text = value.as_str().unwrap_or_default();
             let first = text.chars().next();
-            Ok(first.map(|first| native.part(text, 0..first.len_utf8())).unwrap_or_default())
+            Ok(first
+                .map(|first| native.part(text, 0..first.len_utf8()))
+                .unwrap_or_default())
         }
         kind => {
             let first = value.try_iter()?.next();
             let is_list = matches!(kind, ValueKind::Seq | ValueKind::Iterable);
-            let origin = || if is_list { native.arguments.origins[0].element(0) } else { Origin::Unknown };
-            Ok(first.map(|first| Tracked { value: first, origin: origin() }).unwrap_or_default())
+            let origin = || {
+                if is_list {
+                    native.arguments.origins[0].element(0)
+                } else {
+                    Origin::Unknown
+                }
+            };
+            Ok(first
+                .map(|first| Tracked {
+                    value: first,
+                    origin: origin(),
+                })
+                .unwrap_or_default())
         }
     }
 }
@@ -54,7 +67,11 @@ pub(super) fn items(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
         ValueKind::Undefined => Err(undefined()),
         ValueKind::Map => {
             account::list(0)?;
-            let pairs = value.as_object().and_then(DynObject::try_iter_pairs).into_iter().flatten();
+            let pairs = value
+                .as_object()
+                .and_then(DynObject::try_iter_pairs)
+                .into_iter()
+                .flatten();
             let origin = &native.arguments.origins[0];
             let mut items = Vec::new();
             for (index, (key, member)) in pairs.enumerate() {
@@ -62,7 +79,10 @@ pub(super) fn items(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
                 let name = key.as_str().unwrap_or_default().to_owned();
                 let parts = [Origin::Unknown, origin.member(&name, || Some(index))];
                 let pair = Value::from(Tuple::from([key, member]));
-                items.push(Tracked { value: pair, origin: Origin::List(parts.into()) });
+                items.push(Tracked {
+                    value: pair,
+                    origin: Origin::List(parts.into()),
+                });
             }
             Ok(Tracked::list(items))
         }
@@ -88,7 +108,8 @@ pub(super) fn reverse(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 }
 
 pub(super) fn join(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
-    let (_, separator, options): (&Value, Option<Text>, Kwargs) = from_args(&native.arguments.values)?;
+    let (_, separator, options): (&Value, Option<Text>, Kwargs) =
+        from_args(&native.arguments.values)?;
     let attribute: Option<&str> = options.get("attribute")?;
     let named: Option<&str> = options.get("d")?;
     options.assert_all_used()?;
@@ -99,7 +120,8 @@ pub(super) fn join(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     };
     let mut joined = Told::new(native.follows);
     for (index, element) in native.elements(0)?.into_iter().enumerate() {
-        let element = attribute.map_or_else(|| Ok(element.clone()), |path| member(&element, path))?;
+        let element =
+            attribute.map_or_else(|| Ok(element.clone()), |path| member(&element, path))?;
         let lead = if index == 0 { 0 } else { between.text.len() };
         account::make(lead + element.value.as_bytes().map_or(0, <[u8]>::len))?;
         if index > 0 {
@@ -122,11 +144,16 @@ fn member(value: &Tracked, path: &str) -> Result<Tracked, Error> {
         found = match part.parse::<usize>() {
             Ok(index) if found.value.kind() != ValueKind::Map => {
                 account::read(4 * values::breadth(&found.value))?;
-                Tracked { value: found.value.get_item_by_index(index)?, origin: found.origin.element(index) }
+                Tracked {
+                    value: found.value.get_item_by_index(index)?,
+                    origin: found.origin.element(index),
+                }
             }
             _ => Tracked {
                 value: found.value.get_attr(part)?,
-                origin: found.origin.member(part, || values::position(&found.value, part)),
+                origin: found
+                    .origin
+                    .member(part, || values::position(&found.value, part)),
             },
         };
     }
@@ -134,19 +161,33 @@ fn member(value: &Tracked, path: &str) -> Result<Tracked, Error> {
 }
 
 pub(super) fn map(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
-    let (_, arguments, options): (&Value, Rest<Value>, Kwargs) = from_args(&native.arguments.values)?;
+    let (_, arguments, options): (&Value, Rest<Value>, Kwargs) =
+        from_args(&native.arguments.values)?;
     let elements = native.elements(0)?;
     if let Some(path) = options.get::<Option<&str>>("attribute")? {
         let default: Option<Value> = options.get("default")?;
         options.assert_all_used()?;
-        let members = elements.iter().map(|element| member_or(element, path, default.as_ref()));
-        return members.collect::<Result<Vec<Tracked>, Error>>().map(Tracked::list);
+        let members = elements
+            .iter()
+            .map(|element| member_or(element, path, default.as_ref()));
+        return members
+            .collect::<Result<Vec<Tracked>, Error>>()
+            .map(Tracked::list);
     }
-    let name = arguments.first().ok_or_else(|| invalid("`map` needs a filter, or `attribute=…`"))?;
-    let name = name.as_str().ok_or_else(|| invalid("`map` takes the name of a filter"))?;
+    let name = arguments
+        .first()
+        .ok_or_else(|| invalid("`map` needs a filter, or `attribute=…`"))?;
+    let name = name
+        .as_str()
+        .ok_or_else(|| invalid("`map` takes the name of a filter"))?;
     // Calls within calls: each would add to the depth of the stack.
-    if matches!(name, "map" | "select" | "reject" | "selectattr" | "rejectattr") {
-        return Err(invalid(format!("`map` cannot apply `{name}`: write a loop")));
+    if matches!(
+        name,
+        "map" | "select" | "reject" | "selectattr" | "rejectattr"
+    ) {
+        return Err(invalid(format!(
+            "`map` cannot apply `{name}`: write a loop"
+        )));
     }
     let filter = filter_named(name)?;
     let count = arguments.len();
@@ -163,7 +204,9 @@ pub(super) fn map(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 
 fn member_or(element: &Tracked, path: &str, default: Option<&Value>) -> Result<Tracked, Error> {
     match (member(element, path), default) {
-        (Ok(found), Some(default)) if found.value.is_undefined() => Ok(Tracked::plain(default.clone())),
+        (Ok(found), Some(default)) if found.value.is_undefined() => {
+            Ok(Tracked::plain(default.clone()))
+        }
         (Err(_), Some(default)) => Ok(Tracked::plain(default.clone())),
         (found, _) => found,
     }
@@ -190,13 +233,22 @@ pub(super) fn rejectattr(native: &mut Native<'_, '_>) -> Result<Tracked, Error> 
 /// Returns the path of the part that is tested.
 fn attribute(native: &Native<'_, '_>) -> Result<String, Error> {
     let (_, arguments): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
-    let path = arguments.first().ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
-    path.as_str().map(str::to_owned).ok_or_else(|| invalid("the attribute's name must be a text"))
+    let path = arguments
+        .first()
+        .ok_or_else(|| Error::from(ErrorKind::MissingArgument))?;
+    path.as_str()
+        .map(str::to_owned)
+        .ok_or_else(|| invalid("the attribute's name must be a text"))
 }
 
-/// Keeps the elements whose part passes a test, or does not; without a test, whose part is true. `first` is the argument that
-/// names the test.
-fn filtered(native: &mut Native<'_, '_>, path: Option<&str>, first: usize, wanted: bool) -> Result<Tracked, Error> {
+/// Keeps the elements whose part passes a test, or does not; without a test, whose part is true.
+/// `first` is the argument that names the test.
+fn filtered(
+    native: &mut Native<'_, '_>,
+    path: Option<&str>,
+    first: usize,
+    wanted: bool,
+) -> Result<Tracked, Error> {
     let (_, _): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
     let test = native.arguments.values.get(first).cloned();
     let mut kept = Vec::new();
@@ -206,7 +258,9 @@ fn filtered(native: &mut Native<'_, '_>, path: Option<&str>, first: usize, wante
         let passes = match &test {
             None => part.value.is_true(),
             Some(test) => {
-                let name = test.as_str().ok_or_else(|| invalid("the name of a test must be a text"))?;
+                let name = test
+                    .as_str()
+                    .ok_or_else(|| invalid("the name of a test must be a text"))?;
                 let test = test_named(name)?;
                 let mut arguments = Arguments::default();
                 arguments.push(part);
@@ -242,13 +296,22 @@ impl Key {
             ValueKind::String => {
                 let text = value.as_str().unwrap_or_default();
                 account::make(text.len())?;
-                Ok(Key::Text(if with_case { text.to_owned() } else { text.to_lowercase() }))
+                Ok(Key::Text(if with_case {
+                    text.to_owned()
+                } else {
+                    text.to_lowercase()
+                }))
             }
-            kind => Err(invalid(format!("texts and numbers have an order, a {kind} has none: name an `attribute`"))),
+            kind => Err(invalid(format!(
+                "texts and numbers have an order, a {kind} has none: name an `attribute`"
+            ))),
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "an order of integers and floats need not be exact")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "an order of integers and floats need not be exact"
+    )]
     fn compare(&self, other: &Key) -> std::cmp::Ordering {
         match (self, other) {
             (Key::Integer(a), Key::Integer(b)) => a.cmp(b),
@@ -261,7 +324,10 @@ impl Key {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "an order of integers and floats need not be exact")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "an order of integers and floats need not be exact"
+    )]
     fn make_float(&mut self) {
         if let Key::Integer(integer) = self {
             *self = Key::Float(*integer as f64);
@@ -281,7 +347,10 @@ pub(super) fn sort(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 }
 
 pub(super) fn min(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
-    Ok(sorted(native)?.into_iter().next().unwrap_or(Tracked::plain(())))
+    Ok(sorted(native)?
+        .into_iter()
+        .next()
+        .unwrap_or(Tracked::plain(())))
 }
 
 pub(super) fn max(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
@@ -292,7 +361,9 @@ pub(super) fn max(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 fn sorted(native: &Native<'_, '_>) -> Result<Vec<Tracked>, Error> {
     let (_, options): (&Value, Kwargs) = from_args(&native.arguments.values)?;
     let attribute: Option<&str> = options.get("attribute")?;
-    let with_case = options.get::<Option<bool>>("case_sensitive")?.unwrap_or(false);
+    let with_case = options
+        .get::<Option<bool>>("case_sensitive")?
+        .unwrap_or(false);
     let reverse = options.get::<Option<bool>>("reverse")?.unwrap_or(false);
     options.assert_all_used()?;
     let mut keyed = Vec::new();
@@ -313,7 +384,9 @@ fn sorted(native: &Native<'_, '_>) -> Result<Vec<Tracked>, Error> {
 pub(super) fn unique(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (_, options): (&Value, Kwargs) = from_args(&native.arguments.values)?;
     let attribute: Option<&str> = options.get("attribute")?;
-    let with_case = options.get::<Option<bool>>("case_sensitive")?.unwrap_or(false);
+    let with_case = options
+        .get::<Option<bool>>("case_sensitive")?
+        .unwrap_or(false);
     options.assert_all_used()?;
     let (mut seen, mut kept) = (HashSet::new(), Vec::new());
     for element in native.elements(0)? {
@@ -329,14 +402,21 @@ pub(super) fn unique(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 
 pub(super) fn range(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     const MAX: usize = 100_000;
-    let (lower, upper, step): (i64, Option<i64>, Option<i64>) = from_args(&native.arguments.values)?;
+    let (lower, upper, step): (i64, Option<i64>, Option<i64>) =
+        from_args(&native.arguments.values)?;
     let (start, end) = upper.map_or((0, lower), |upper| (lower, upper));
     let step = step.unwrap_or(1);
     if step == 0 {
         return Err(invalid("cannot create a range with a step of 0"));
     }
     let numbers = std::iter::successors(Some(start), move |number| number.checked_add(step))
-        .take_while(move |number| if step > 0 { *number < end } else { *number > end });
+        .take_while(move |number| {
+            if step > 0 {
+                *number < end
+            } else {
+                *number > end
+            }
+        });
     let numbers: Vec<Value> = numbers.take(MAX + 1).map(Value::from).collect();
     if numbers.len() > MAX {
         return Err(invalid(format!("a range has at most {MAX} numbers")));
@@ -349,10 +429,14 @@ pub(super) fn dict(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (made, origins) = members(native)?;
     let made = Value::from_object(made);
     values::keep(&made, Holder::Variable)?;
-    Ok(Tracked { value: made, origin: Origin::Map(origins.into()) })
+    Ok(Tracked {
+        value: made,
+        origin: Origin::Map(origins.into()),
+    })
 }
 
-/// Returns the members of an object that is made of another one and of named arguments, with their origins.
+/// Returns the members of an object that is made of another one and of named arguments, with their
+/// origins.
 fn members(native: &Native<'_, '_>) -> Result<(Members, Vec<Origin>), Error> {
     let (value, named): (Option<&Value>, Kwargs) = from_args(&native.arguments.values)?;
     let (mut made, mut origins) = (Members::new(), Vec::new());
@@ -360,10 +444,17 @@ fn members(native: &Native<'_, '_>) -> Result<(Members, Vec<Origin>), Error> {
         if value.kind() != ValueKind::Map {
             return Err(invalid("`dict` takes an object, or `name=value`"));
         }
-        let pairs = value.as_object().and_then(DynObject::try_iter_pairs).into_iter().flatten();
+        let pairs = value
+            .as_object()
+            .and_then(DynObject::try_iter_pairs)
+            .into_iter()
+            .flatten();
         for (index, (key, member)) in pairs.enumerate() {
             account::charge(account::MEMBER.saturating_add(4 * values::weigh(&key)?))?;
-            origins.push(native.arguments.origins[0].member(key.as_str().unwrap_or_default(), || Some(index)));
+            origins.push(
+                native.arguments.origins[0]
+                    .member(key.as_str().unwrap_or_default(), || Some(index)),
+            );
             made.insert(key, member);
         }
     }
@@ -386,11 +477,16 @@ pub(super) fn namespace(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     values::keep(&value, Holder::Variable)?;
     values::keep(&value, Holder::Namespace)?;
     if made.len() > MAX {
-        return Err(invalid(format!("a namespace begins with at most {MAX} members")));
+        return Err(invalid(format!(
+            "a namespace begins with at most {MAX} members"
+        )));
     }
-    let named = made.into_iter().zip(origins).filter_map(|((key, value), origin)| {
-        let name = std::sync::Arc::from(key.as_str()?);
-        Some((name, Tracked { value, origin }))
-    });
+    let named = made
+        .into_iter()
+        .zip(origins)
+        .filter_map(|((key, value), origin)| {
+            let name = std::sync::Arc::from(key.as_str()?);
+            Some((name, Tracked { value, origin }))
+        });
     Ok(Tracked::plain(Value::from_object(Namespace::new(named))))
 }

@@ -36,11 +36,15 @@ pub(super) fn boolean(native: &mut Native<'_, '_>) -> Result<bool, Error> {
 }
 
 pub(super) fn is_true(native: &mut Native<'_, '_>) -> Result<bool, Error> {
-    asked(native, |value| value.kind() == ValueKind::Bool && value.is_true())
+    asked(native, |value| {
+        value.kind() == ValueKind::Bool && value.is_true()
+    })
 }
 
 pub(super) fn is_false(native: &mut Native<'_, '_>) -> Result<bool, Error> {
-    asked(native, |value| value.kind() == ValueKind::Bool && !value.is_true())
+    asked(native, |value| {
+        value.kind() == ValueKind::Bool && !value.is_true()
+    })
 }
 
 pub(super) fn number(native: &mut Native<'_, '_>) -> Result<bool, Error> {
@@ -60,7 +64,15 @@ pub(super) fn sequence(native: &mut Native<'_, '_>) -> Result<bool, Error> {
 }
 
 pub(super) fn iterable(native: &mut Native<'_, '_>) -> Result<bool, Error> {
-    of_kind(native, &[ValueKind::Seq, ValueKind::Iterable, ValueKind::Map, ValueKind::String])
+    of_kind(
+        native,
+        &[
+            ValueKind::Seq,
+            ValueKind::Iterable,
+            ValueKind::Map,
+            ValueKind::String,
+        ],
+    )
 }
 
 pub(super) fn integer(native: &mut Native<'_, '_>) -> Result<bool, Error> {
@@ -111,7 +123,10 @@ pub(super) fn contains(native: &mut Native<'_, '_>) -> Result<bool, Error> {
     values::weigh(container)?;
     match container.kind() {
         ValueKind::Undefined => Err(undefined_value()),
-        ValueKind::String => Ok(container.as_str().unwrap_or_default().contains(&text_of(value)?)),
+        ValueKind::String => Ok(container
+            .as_str()
+            .unwrap_or_default()
+            .contains(&text_of(value)?)),
         ValueKind::Map => Ok(!container.get_item(value)?.is_undefined()),
         _ => Ok(values::elements(container)?.contains(value)),
     }

@@ -74,7 +74,9 @@ pub(super) fn capitalize(native: &mut Native<'_, '_>) -> Result<Tracked, Error> 
 
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_uppercase().collect::<String>());
+    let first = chars
+        .next()
+        .map(|first| first.to_uppercase().collect::<String>());
     first.unwrap_or_default() + &chars.as_str().to_lowercase()
 }
 
@@ -85,12 +87,17 @@ pub(super) fn trim(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (behind_start, trimmed) = match chars {
         None => (text.0.trim_start(), text.0.trim()),
         Some(chars) if chars.len() > MAX_CHARS => {
-            return Err(invalid(format!("`trim` takes at most {MAX_CHARS} characters to trim")));
+            return Err(invalid(format!(
+                "`trim` takes at most {MAX_CHARS} characters to trim"
+            )));
         }
         Some(chars) => {
             account::read(text.0.len() * chars.len())?;
             let chars = chars.chars().collect::<Vec<char>>();
-            (text.0.trim_start_matches(&chars[..]), text.0.trim_matches(&chars[..]))
+            (
+                text.0.trim_start_matches(&chars[..]),
+                text.0.trim_matches(&chars[..]),
+            )
         }
     };
     let start = text.0.len() - behind_start.len();
@@ -101,7 +108,11 @@ pub(super) fn replace(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (text, from, to): (Text, Text, Text) = from_args(&native.arguments.values)?;
     account::read(4 * text.0.len())?;
     let found = text.0.matches(&*from.0).count();
-    account::make(text.0.len().saturating_add(found.saturating_mul(to.0.len())))?;
+    account::make(
+        text.0
+            .len()
+            .saturating_add(found.saturating_mul(to.0.len())),
+    )?;
     let (told, to) = (native.told(0, &text.0), native.told(2, &to.0));
     let (mut made, mut cutter, mut rest) = (Told::new(native.follows), Cutter::new(&told), 0);
     for (at, found) in text.0.match_indices(&*from.0) {
@@ -115,19 +126,29 @@ pub(super) fn replace(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 
 pub(super) fn indent(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     const MAX_WIDTH: u32 = 1_000;
-    let (text, width, first, blank): (Text, u32, Option<bool>, Option<bool>) = from_args(&native.arguments.values)?;
+    let (text, width, first, blank): (Text, u32, Option<bool>, Option<bool>) =
+        from_args(&native.arguments.values)?;
     if width > MAX_WIDTH {
-        return Err(invalid(format!("`indent` takes a width of at most {MAX_WIDTH}")));
+        return Err(invalid(format!(
+            "`indent` takes a width of at most {MAX_WIDTH}"
+        )));
     }
     let (first, blank) = (first.unwrap_or(false), blank.unwrap_or(false));
     account::read(text.0.len())?;
     account::make(text.0.len() + text.0.lines().count() * width as usize)?;
     let told = native.told(0, &text.0);
-    let (margin, mut indented, mut cutter) =
-        (" ".repeat(width as usize), Told::new(native.follows), Cutter::new(&told));
+    let (margin, mut indented, mut cutter) = (
+        " ".repeat(width as usize),
+        Told::new(native.follows),
+        Cutter::new(&told),
+    );
     let mut start = 0;
     for line in text.0.strip_suffix('\n').unwrap_or(&text.0).split('\n') {
-        let is_indented = if start == 0 { first } else { blank || !line.trim_end_matches('\r').is_empty() };
+        let is_indented = if start == 0 {
+            first
+        } else {
+            blank || !line.trim_end_matches('\r').is_empty()
+        };
         if start > 0 {
             cutter.cut(start - 1..start, &mut indented);
         }
@@ -141,11 +162,21 @@ pub(super) fn indent(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 }
 
 pub(super) fn split(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
-    let (text, separator, count): (Text, Option<&Value>, Option<i64>) = from_args(&native.arguments.values)?;
+    let (text, separator, count): (Text, Option<&Value>, Option<i64>) =
+        from_args(&native.arguments.values)?;
     let separator = separator.filter(|separator| !separator.is_none());
-    let limit = count.and_then(|count| usize::try_from(count).ok()).map(|count| count.saturating_add(1));
+    let limit = count
+        .and_then(|count| usize::try_from(count).ok())
+        .map(|count| count.saturating_add(1));
     let text = &*text.0;
-    match (separator.map(|separator| separator.as_str().ok_or_else(|| invalid("`split` splits at a text"))), limit) {
+    match (
+        separator.map(|separator| {
+            separator
+                .as_str()
+                .ok_or_else(|| invalid("`split` splits at a text"))
+        }),
+        limit,
+    ) {
         (None, None) => listed(native, text, text.split_whitespace()),
         (None, Some(limit)) => listed(native, text, words(text, limit)),
         (Some(separator), None) => listed(native, text, text.split(separator?)),
@@ -166,7 +197,11 @@ fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
             return None;
         }
         left = left.saturating_sub(1);
-        let end = if left == 0 { rest.len() } else { rest.find(char::is_whitespace).unwrap_or(rest.len()) };
+        let end = if left == 0 {
+            rest.len()
+        } else {
+            rest.find(char::is_whitespace).unwrap_or(rest.len())
+        };
         let (word, behind) = rest.split_at(end);
         rest = behind.trim_start();
         Some(word.trim_end())
@@ -174,7 +209,11 @@ fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
 }
 
 /// Parts of a text as a list, in the order in which they stand in it.
-fn listed<'t>(native: &Native<'_, '_>, text: &'t str, parts: impl Iterator<Item = &'t str>) -> Result<Tracked, Error> {
+fn listed<'t>(
+    native: &Native<'_, '_>,
+    text: &'t str,
+    parts: impl Iterator<Item = &'t str>,
+) -> Result<Tracked, Error> {
     account::make(text.len())?;
     let told = native.told(0, text);
     let (mut cutter, mut from, mut elements) = (Cutter::new(&told), 0, Vec::new());
@@ -184,7 +223,8 @@ fn listed<'t>(native: &Native<'_, '_>, text: &'t str, parts: impl Iterator<Item 
             elements.push(Tracked::plain(part));
             continue;
         }
-        // Each is a part of what is left: the next place where it stands is where it was taken from, or says the same.
+        // Each is a part of what is left: the next place where it stands is where it was taken
+        // from, or says the same.
         let start = from + text[from..].find(part).unwrap_or_default();
         from = start + part.len();
         let mut element = Told::new(true);
@@ -204,9 +244,13 @@ pub(super) fn string(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 pub(super) fn default(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value, others): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
     let given = filters::default(native.state, value, Rest(others.0.clone()))?;
-    let is_kept = !value.is_undefined() && (others.len() < 2 || !others[1].is_true() || value.is_true());
+    let is_kept =
+        !value.is_undefined() && (others.len() < 2 || !others[1].is_true() || value.is_true());
     let origin = native.arguments.get(usize::from(!is_kept)).origin;
-    Ok(Tracked { value: given, origin })
+    Ok(Tracked {
+        value: given,
+        origin,
+    })
 }
 
 pub(super) fn abs(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
@@ -222,7 +266,8 @@ pub(super) fn int(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 }
 
 pub(super) fn float(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
-    let (value, default, options): (&Value, Option<Value>, Kwargs) = from_args(&native.arguments.values)?;
+    let (value, default, options): (&Value, Option<Value>, Kwargs) =
+        from_args(&native.arguments.values)?;
     account::read(value.as_bytes().map_or(0, <[u8]>::len))?;
     filters::float(native.state, value, default, options).map(Tracked::plain)
 }
@@ -232,8 +277,13 @@ pub(super) fn round(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value, precision, method, options): (Value, Option<i32>, Option<&str>, Kwargs) =
         from_args(&native.arguments.values)?;
     let named: Option<i32> = options.get("precision")?;
-    if precision.or(named).is_some_and(|precision| precision.unsigned_abs() > MAX_PRECISION) {
-        return Err(invalid(format!("`round` takes a precision of at most {MAX_PRECISION}")));
+    if precision
+        .or(named)
+        .is_some_and(|precision| precision.unsigned_abs() > MAX_PRECISION)
+    {
+        return Err(invalid(format!(
+            "`round` takes a precision of at most {MAX_PRECISION}"
+        )));
     }
     filters::round(value, precision, method, options).map(Tracked::plain)
 }

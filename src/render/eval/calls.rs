@@ -47,7 +47,10 @@ impl Named {
 
     fn into_argument(self) -> Tracked {
         let pairs = self.names.iter().map(|name| &**name).zip(self.values);
-        Tracked { value: Value::from(pairs.collect::<Kwargs>()), origin: Origin::Map(self.origins.into()) }
+        Tracked {
+            value: Value::from(pairs.collect::<Kwargs>()),
+            origin: Origin::Map(self.origins.into()),
+        }
     }
 }
 
@@ -56,12 +59,22 @@ impl<'e, W: Watch> Eval<'e, W> {
     pub(super) fn declare(&mut self, node: &'e Macro) -> Tracked {
         let enclosed = self.variables.enclose(&node.enclosed);
         let number = self.macros.len();
-        self.macros.push(Declared { node, template: self.template, enclosed });
+        self.macros.push(Declared {
+            node,
+            template: self.template,
+            enclosed,
+        });
         Tracked::plain(Value::from_object(MacroRef::new(number, node)))
     }
 
-    /// Calls something; `caller` is the body of a `{% call %}` block, `site` the place that a macro is said to be called from.
-    pub(super) fn call(&mut self, call: &'e Call, caller: Option<&'e Macro>, site: Place) -> Outcome<Tracked> {
+    /// Calls something; `caller` is the body of a `{% call %}` block, `site` the place that a macro
+    /// is said to be called from.
+    pub(super) fn call(
+        &mut self,
+        call: &'e Call,
+        caller: Option<&'e Macro>,
+        site: Place,
+    ) -> Outcome<Tracked> {
         match &call.callee {
             Callee::Name(name) => {
                 let arguments = self.arguments(&call.arguments, caller, Arguments::default())?;
@@ -69,8 +82,14 @@ impl<'e, W: Watch> Eval<'e, W> {
                     return self.call_super(&arguments, call.at);
                 }
                 let Some(function) = self.variables.get(name) else {
-                    let error = Error::new(ErrorKind::UnknownFunction, format!("{name} is unknown"));
-                    return Err(Failure::of_call(call.at, error, name, &Arguments::default()));
+                    let error =
+                        Error::new(ErrorKind::UnknownFunction, format!("{name} is unknown"));
+                    return Err(Failure::of_call(
+                        call.at,
+                        error,
+                        name,
+                        &Arguments::default(),
+                    ));
                 };
                 self.call_value(&function, arguments, name, [call.at, site])
             }
@@ -105,7 +124,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(self.captured(text))
     }
 
-    /// Calls a member of an object. Loops have two methods, which no template may ask for; other objects have none.
+    /// Calls a member of an object. Loops have two methods, which no template may ask for; other
+    /// objects have none.
     fn call_method(
         &mut self,
         object: &Tracked,
@@ -113,12 +133,19 @@ impl<'e, W: Watch> Eval<'e, W> {
         arguments: Arguments,
         [at, site]: [Place; 2],
     ) -> Outcome<Tracked> {
-        let member = object.value.as_object().and_then(|it| it.get_value(&Value::from(name)));
+        let member = object
+            .value
+            .as_object()
+            .and_then(|it| it.get_value(&Value::from(name)));
         match member {
             Some(member) => self.call_value(&Tracked::plain(member), arguments, name, [at, site]),
             None => {
                 let message = format!("{} has no method named {name}", object.value.kind());
-                Err(Failure::of(at, Error::new(ErrorKind::UnknownMethod, message), object))
+                Err(Failure::of(
+                    at,
+                    Error::new(ErrorKind::UnknownMethod, message),
+                    object,
+                ))
             }
         }
     }
@@ -131,12 +158,17 @@ impl<'e, W: Watch> Eval<'e, W> {
         [at, site]: [Place; 2],
     ) -> Outcome<Tracked> {
         let Some(object) = value.value.as_object() else {
-            let error = invalid(format!("value of type {} is not callable", value.value.kind()));
+            let error = invalid(format!(
+                "value of type {} is not callable",
+                value.value.kind()
+            ));
             return Err(Failure::of(at, error, value));
         };
         if let Some(function) = object.downcast::<Function>() {
             self.look_at(&arguments, function.name == "tojson");
-            return self.native(arguments, function.name, at, |native| (function.call)(native));
+            return self.native(arguments, function.name, at, |native| {
+                (function.call)(native)
+            });
         }
         if let Some(called) = object.downcast::<MacroRef>() {
             return self.call_macro(&called, &arguments, [at, site]);
@@ -160,8 +192,13 @@ impl<'e, W: Watch> Eval<'e, W> {
         call: impl for<'n> FnOnce(&mut Native<'n, 'e>) -> Result<R, Error>,
     ) -> Outcome<R> {
         let frame = self.watch.frame();
-        let mut native =
-            Native { arguments, follows: W::FOLLOWS, frame, state: &mut self.state, names: &self.variables };
+        let mut native = Native {
+            arguments,
+            follows: W::FOLLOWS,
+            frame,
+            state: &mut self.state,
+            names: &self.variables,
+        };
         let result = call(&mut native);
         result.map_err(|error| Failure::of_call(at, error, name, &native.arguments))
     }
@@ -169,12 +206,26 @@ impl<'e, W: Watch> Eval<'e, W> {
     /// Tells the watch that arguments are looked at, unless they are only handed on.
     pub(super) fn look_at(&mut self, arguments: &Arguments, passes_on: bool) {
         let skipped = usize::from(passes_on);
-        for (value, origin) in arguments.values.iter().zip(&arguments.origins).skip(skipped) {
-            self.watch.looked_at(&Tracked { value: value.clone(), origin: origin.clone() });
+        for (value, origin) in arguments
+            .values
+            .iter()
+            .zip(&arguments.origins)
+            .skip(skipped)
+        {
+            self.watch.looked_at(&Tracked {
+                value: value.clone(),
+                origin: origin.clone(),
+            });
         }
     }
 
-    fn call_loop(&mut self, called: &Arc<Loop>, arguments: &Arguments, name: &str, at: Place) -> Outcome<Tracked> {
+    fn call_loop(
+        &mut self,
+        called: &Arc<Loop>,
+        arguments: &Arguments,
+        name: &str,
+        at: Place,
+    ) -> Outcome<Tracked> {
         let home = (self.template.number, self.block);
         let running = self
             .running
@@ -197,21 +248,44 @@ impl<'e, W: Watch> Eval<'e, W> {
 
 /// Macros.
 impl<'e, W: Watch> Eval<'e, W> {
-    fn call_macro(&mut self, callable: &MacroRef, arguments: &Arguments, [at, site]: [Place; 2]) -> Outcome<Tracked> {
+    fn call_macro(
+        &mut self,
+        callable: &MacroRef,
+        arguments: &Arguments,
+        [at, site]: [Place; 2],
+    ) -> Outcome<Tracked> {
         let Some(&declared) = self.macros.get(callable.number) else {
-            return Err(Failure::at(at, invalid("a macro can be called by templates only")));
+            return Err(Failure::at(
+                at,
+                invalid("a macro can be called by templates only"),
+            ));
         };
         let bound = bind(declared.node, arguments);
-        let (values, caller) = bound.map_err(|error| Failure::of_call(at, error, &callable.name, arguments))?;
+        let (values, caller) =
+            bound.map_err(|error| Failure::of_call(at, error, &callable.name, arguments))?;
         let step = match &*callable.name {
-            "caller" => Step { scope: Scope::Caller, at: declared.node.at },
-            _ => Step { scope: Scope::Macro, at: site },
+            "caller" => Step {
+                scope: Scope::Caller,
+                at: declared.node.at,
+            },
+            _ => Step {
+                scope: Scope::Macro,
+                at: site,
+            },
         };
         let before = self.variables.enter_macro(declared.enclosed, MACRO_DEPTH);
         let before = before.map_err(|error| Failure::at(at, error))?;
-        let blocks = self.blocks.iter().map(|(name, it)| (*name, (it.all.len(), it.depth))).collect::<Vec<_>>();
+        let blocks = self
+            .blocks
+            .iter()
+            .map(|(name, it)| (*name, (it.all.len(), it.depth)))
+            .collect::<Vec<_>>();
         let extended = self.extended.clone();
-        let around = (std::mem::replace(&mut self.template, declared.template), self.block.take(), self.parent.take());
+        let around = (
+            std::mem::replace(&mut self.template, declared.template),
+            self.block.take(),
+            self.parent.take(),
+        );
         self.begin_capture();
         let result = self.within(step, |eval| {
             if let Some(caller) = caller {
@@ -229,7 +303,8 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     fn restore_blocks(&mut self, known: &[(&'e str, (usize, usize))]) {
-        self.blocks.retain(|name, _| known.iter().any(|(known, _)| known == name));
+        self.blocks
+            .retain(|name, _| known.iter().any(|(known, _)| known == name));
         for (name, (count, depth)) in known {
             if let Some(blocks) = self.blocks.get_mut(name) {
                 blocks.all.truncate(*count);
@@ -260,30 +335,43 @@ fn bind(node: &Macro, arguments: &Arguments) -> Result<(Vec<Tracked>, Option<Tra
     if count > node.parameters.len() {
         return Err(Error::from(ErrorKind::TooManyArguments));
     }
-    let by_name = |name: &str| named.and_then(|named| member(named, arguments.origins.last(), name));
+    let by_name =
+        |name: &str| named.and_then(|named| member(named, arguments.origins.last(), name));
     let mut used: Vec<&str> = Vec::new();
     let mut values = Vec::with_capacity(node.parameters.len());
     for (index, parameter) in node.parameters.iter().enumerate() {
         let name = &*parameter.name;
         values.push(match (index < count, by_name(name)) {
             (true, Some(_)) => {
-                return Err(Error::new(ErrorKind::TooManyArguments, format!("duplicate argument `{name}`")));
+                return Err(Error::new(
+                    ErrorKind::TooManyArguments,
+                    format!("duplicate argument `{name}`"),
+                ));
             }
             (true, None) => arguments.get(index),
             (false, Some(given)) => {
                 used.push(name);
                 given
             }
-            (false, None) => Tracked::missing(Absent { at: parameter.at, kind: AbsentKind::Parameter }),
+            (false, None) => Tracked::missing(Absent {
+                at: parameter.at,
+                kind: AbsentKind::Parameter,
+            }),
         });
     }
     let caller = node.wants_caller.then(|| {
         used.push("caller");
         by_name("caller").unwrap_or_default()
     });
-    let mut given = named.and_then(|named| named.try_iter().ok()).into_iter().flatten();
+    let mut given = named
+        .and_then(|named| named.try_iter().ok())
+        .into_iter()
+        .flatten();
     if let Some(key) = given.find(|key| key.as_str().is_some_and(|key| !used.contains(&key))) {
-        let message = format!("unknown keyword argument `{}`", key.as_str().unwrap_or_default());
+        let message = format!(
+            "unknown keyword argument `{}`",
+            key.as_str().unwrap_or_default()
+        );
         return Err(Error::new(ErrorKind::TooManyArguments, message));
     }
     Ok((values, caller))
@@ -294,7 +382,9 @@ fn member(named: &Value, origin: Option<&Origin>, name: &str) -> Option<Tracked>
     let object = named.as_object()?;
     let mut pairs = object.try_iter_pairs()?.enumerate();
     let (index, (_, value)) = pairs.find(|(_, (key, _))| key.as_str() == Some(name))?;
-    let origin = origin.map_or(Origin::Unknown, |origin| origin.member(name, || Some(index)));
+    let origin = origin.map_or(Origin::Unknown, |origin| {
+        origin.member(name, || Some(index))
+    });
     Some(Tracked { value, origin })
 }
 
@@ -307,7 +397,10 @@ impl<'e, W: Watch> Eval<'e, W> {
         caller: Option<&'e Macro>,
         mut arguments: Arguments,
     ) -> Outcome<Arguments> {
-        if given.iter().any(|it| matches!(it, Argument::Spread(_) | Argument::SpreadNamed(_))) {
+        if given
+            .iter()
+            .any(|it| matches!(it, Argument::Spread(_) | Argument::SpreadNamed(_)))
+        {
             return self.spread_arguments(given, caller, arguments);
         }
         for argument in given.iter().filter(|it| !it.is_named()) {
@@ -330,20 +423,25 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(arguments)
     }
 
-    /// Adds arguments of which some are lists or objects of arguments: all are evaluated before the first is taken apart.
+    /// Adds arguments of which some are lists or objects of arguments: all are evaluated before the
+    /// first is taken apart.
     fn spread_arguments(
         &mut self,
         given: &'e [Argument],
         caller: Option<&'e Macro>,
         mut arguments: Arguments,
     ) -> Outcome<Arguments> {
-        let in_order = given.iter().filter(|it| !it.is_named()).chain(given.iter().filter(|it| it.is_named()));
+        let in_order = given
+            .iter()
+            .filter(|it| !it.is_named())
+            .chain(given.iter().filter(|it| it.is_named()));
         let mut evaluated = Vec::with_capacity(given.len());
         for argument in in_order {
             evaluated.push((argument, self.value(argument.expression())?));
         }
         let has_names = caller.is_some() || given.iter().any(Argument::is_named);
-        // Only now does the caller enclose variables, and other macros that are declared here see them.
+        // Only now does the caller enclose variables, and other macros that are declared here see
+        // them.
         let named = named(&evaluated, caller.map(|caller| self.declare(caller)))?;
         for (argument, value) in evaluated {
             match argument {
@@ -378,9 +476,15 @@ fn named(evaluated: &[(&Argument, Tracked)], caller: Option<Tracked>) -> Outcome
 /// Adds the elements of a list to arguments.
 fn spread_list(list: &Tracked, at: Place, arguments: &mut Arguments) -> Outcome<()> {
     operators::whole(&list.value, 1).map_err(|error| Failure::at(at, error))?;
-    let elements = list.value.try_iter().map_err(|error| Failure::of(at, error, list))?;
+    let elements = list
+        .value
+        .try_iter()
+        .map_err(|error| Failure::of(at, error, list))?;
     for (index, element) in elements.enumerate() {
-        arguments.push(Tracked { value: element, origin: list.origin.element(index) });
+        arguments.push(Tracked {
+            value: element,
+            origin: list.origin.element(index),
+        });
     }
     Ok(())
 }
@@ -391,16 +495,27 @@ fn spread_map(map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
     if map.is_missing() {
         return Err(super::failure::undefined(at, map));
     }
-    let pairs = map.value.as_object().filter(|_| map.value.kind() == ValueKind::Map);
+    let pairs = map
+        .value
+        .as_object()
+        .filter(|_| map.value.kind() == ValueKind::Map);
     let Some(pairs) = pairs.and_then(DynObject::try_iter_pairs) else {
         let kind = map.value.kind();
-        let error = invalid(format!("attempted to apply keyword arguments from non map (got {kind})"));
+        let error = invalid(format!(
+            "attempted to apply keyword arguments from non map (got {kind})"
+        ));
         return Err(Failure::at(at, error));
     };
     for (index, (key, value)) in pairs.enumerate() {
         // No parameter has a name that is no text: the engine passes over such a key.
         let Some(name) = key.as_str() else { continue };
-        named.add(name, Tracked { value, origin: map.origin.member(name, || Some(index)) });
+        named.add(
+            name,
+            Tracked {
+                value,
+                origin: map.origin.member(name, || Some(index)),
+            },
+        );
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! The variables that a macro takes from where it is declared.
 //!
-//! The engine works them out by a walk of its own, which it does not give out. This one follows it step by step, but for slices:
-//! what the engine does not see is looked up among the data when the macro runs.
+//! The engine works them out by a walk of its own, which it does not give out. This one follows it
+//! step by step, but for slices: what the engine does not see is looked up among the data when the
+//! macro runs.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,10 @@ use minijinja::machinery::ast::{CallArg, Expr, Macro, Stmt};
 
 /// Returns the names of the variables, and whether the macro asks for its caller.
 pub(super) fn of(declared: &Macro<'_>) -> (Vec<Box<str>>, bool) {
-    let mut walk = Walk { free: BTreeSet::new(), assigned: vec![BTreeSet::new()] };
+    let mut walk = Walk {
+        free: BTreeSet::new(),
+        assigned: vec![BTreeSet::new()],
+    };
     walk.macro_body(declared, false);
     let wants_caller = walk.free.remove("caller");
     (walk.free.into_iter().map(Box::from).collect(), wants_caller)
@@ -48,12 +52,16 @@ impl<'t> Walk<'t> {
             self.assign("caller");
         }
         it.args.iter().for_each(|argument| self.target(argument));
-        it.defaults.iter().for_each(|default| self.expression(default));
+        it.defaults
+            .iter()
+            .for_each(|default| self.expression(default));
         self.statements(&it.body);
     }
 
     fn statements(&mut self, statements: &[Stmt<'t>]) {
-        statements.iter().for_each(|statement| self.statement(statement));
+        statements
+            .iter()
+            .for_each(|statement| self.statement(statement));
     }
 
     fn statement(&mut self, statement: &Stmt<'t>) {
@@ -68,7 +76,9 @@ impl<'t> Walk<'t> {
                     walk.assign("loop");
                     walk.expression(&it.iter);
                     walk.target(&it.target);
-                    it.filter_expr.iter().for_each(|filter| walk.expression(filter));
+                    it.filter_expr
+                        .iter()
+                        .for_each(|filter| walk.expression(filter));
                     walk.statements(&it.body);
                 });
                 self.within(|walk| walk.statements(&it.else_body));
@@ -102,7 +112,9 @@ impl<'t> Walk<'t> {
             Stmt::EmitRaw(_) | Stmt::Extends(_) | Stmt::Include(_) => {}
             Stmt::Import(it) => self.target(&it.name),
             Stmt::FromImport(it) => {
-                it.names.iter().for_each(|(name, alias)| self.target(alias.as_ref().unwrap_or(name)));
+                it.names
+                    .iter()
+                    .for_each(|(name, alias)| self.target(alias.as_ref().unwrap_or(name)));
             }
             Stmt::Macro(it) => {
                 self.assign(it.name);
@@ -122,7 +134,10 @@ impl<'t> Walk<'t> {
 
     fn arguments(&mut self, arguments: &[CallArg<'t>]) {
         for argument in arguments {
-            let (CallArg::Pos(it) | CallArg::Kwarg(_, it) | CallArg::PosSplat(it) | CallArg::KwargSplat(it)) = argument;
+            let (CallArg::Pos(it)
+            | CallArg::Kwarg(_, it)
+            | CallArg::PosSplat(it)
+            | CallArg::KwargSplat(it)) = argument;
             self.expression(it);
         }
     }
@@ -143,12 +158,16 @@ impl<'t> Walk<'t> {
             }
             Expr::Compare(it) => {
                 self.expression(&it.expr);
-                it.ops.iter().for_each(|operand| self.expression(&operand.expr));
+                it.ops
+                    .iter()
+                    .for_each(|operand| self.expression(&operand.expr));
             }
             Expr::IfExpr(it) => {
                 self.expression(&it.test_expr);
                 self.expression(&it.true_expr);
-                it.false_expr.iter().for_each(|other| self.expression(other));
+                it.false_expr
+                    .iter()
+                    .for_each(|other| self.expression(other));
             }
             Expr::Filter(it) => {
                 it.expr.iter().for_each(|input| self.expression(input));
@@ -163,10 +182,14 @@ impl<'t> Walk<'t> {
                 self.expression(&it.expr);
                 self.expression(&it.subscript_expr);
             }
-            // The engine looks at the bounds alone: there, a macro does not see the variable that it takes a part of.
+            // The engine looks at the bounds alone: there, a macro does not see the variable that
+            // it takes a part of.
             Expr::Slice(it) => {
                 self.expression(&it.expr);
-                [&it.start, &it.stop, &it.step].into_iter().flatten().for_each(|bound| self.expression(bound));
+                [&it.start, &it.stop, &it.step]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|bound| self.expression(bound));
             }
             Expr::Call(it) => {
                 self.expression(&it.expr);

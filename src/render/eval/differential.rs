@@ -63,7 +63,11 @@ struct Source {
 impl Source {
     /// Returns the partial of a name.
     fn new(name: &str, text: String) -> Source {
-        Source { name: includes::full_name(name).into_owned(), text, pairs: Vec::new() }
+        Source {
+            name: includes::full_name(name).into_owned(),
+            text,
+            pairs: Vec::new(),
+        }
     }
 }
 
@@ -114,7 +118,10 @@ impl Library for Trees {
 fn trees(sources: &[Source], dialect: Dialect) -> Result<Trees, Error> {
     let mut trees = BTreeMap::new();
     for (number, source) in (0..).zip(sources) {
-        trees.insert(source.name.clone(), lower(&source.text, dialect, number, &source.pairs)?);
+        trees.insert(
+            source.name.clone(),
+            lower(&source.text, dialect, number, &source.pairs)?,
+        );
     }
     Ok(Trees(trees))
 }
@@ -135,18 +142,32 @@ impl Both {
     /// Prepares templates, unless one does not parse.
     fn of(sources: Vec<Source>, dialect: Dialect) -> Result<Both, Verdict> {
         let environment = caught(|| reference::environment(&sources, dialect));
-        let environment = environment.map_err(|panic| Verdict::Panicked(panic.told("the engine").0))?;
+        let environment =
+            environment.map_err(|panic| Verdict::Panicked(panic.told("the engine").0))?;
         let globals = functions::globals(dialect).into_iter().collect();
         match (environment, trees(&sources, dialect)) {
-            (Ok(environment), Ok(trees)) => Ok(Both { sources, environment, trees, globals, dialect }),
-            (Err(one), Err(other)) if one.kind() == other.kind() => Err(Verdict::Unparsable(other.to_string())),
-            (one, other) => Err(Verdict::Different(format!("{:?}, {:?}", one.err(), other.err()))),
+            (Ok(environment), Ok(trees)) => Ok(Both {
+                sources,
+                environment,
+                trees,
+                globals,
+                dialect,
+            }),
+            (Err(one), Err(other)) if one.kind() == other.kind() => {
+                Err(Verdict::Unparsable(other.to_string()))
+            }
+            (one, other) => Err(Verdict::Different(format!(
+                "{:?}, {:?}",
+                one.err(),
+                other.err()
+            ))),
         }
     }
 
     /// Runs a template both ways.
     fn compare(&self, name: &str, data: &Data) -> Verdict {
-        let (output, _) = account::metered(|| self.evaluate(name, data, Steps::at_most(MOST_STEPS)));
+        let (output, _) =
+            account::metered(|| self.evaluate(name, data, Steps::at_most(MOST_STEPS)));
         if output.outcome.as_ref().is_err_and(is_refused) {
             return Verdict::Refused;
         }
@@ -161,23 +182,37 @@ impl Both {
         };
         match (&ours, &theirs) {
             (Ended::Text(one), Ended::Text(other)) if one == other => Verdict::Text,
-            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => Verdict::Failure(other.message.clone()),
-            (_, Ended::Failed(other)) if other.kind == ErrorKind::OutOfFuel => Verdict::Panicked(other.message.clone()),
+            (Ended::Failed(one), Ended::Failed(other)) if one.is_like(other) => {
+                Verdict::Failure(other.message.clone())
+            }
+            (_, Ended::Failed(other)) if other.kind == ErrorKind::OutOfFuel => {
+                Verdict::Panicked(other.message.clone())
+            }
             (Ended::Text(_), Ended::Failed(other)) if self.gives_default(other) => Verdict::Meant,
             _ => Verdict::Different(format!("evaluated: {ours:?}\nrendered:  {theirs:?}")),
         }
     }
 
-    /// Returns `true` if a render failed on a path that the other dialect's `default` may find missing.
+    /// Returns `true` if a render failed on a path that the other dialect's `default` may find
+    /// missing.
     fn gives_default(&self, failed: &Failed) -> bool {
-        let source = self.sources.iter().find(|source| source.name == failed.template);
+        let source = self
+            .sources
+            .iter()
+            .find(|source| source.name == failed.template);
         let has_default = source.is_some_and(|source| source.text.contains("default("));
         self.dialect == Dialect::Inja && failed.kind == ErrorKind::UndefinedError && has_default
     }
 
     fn evaluate<W: Watch>(&self, name: &str, data: &Data, watch: W) -> Output<W> {
         let (library, globals) = (&self.trees, &self.globals);
-        let input = Input { library, globals, data: data.clone(), prompt: None, most: MAX_OUTPUT };
+        let input = Input {
+            library,
+            globals,
+            data: data.clone(),
+            prompt: None,
+            most: MAX_OUTPUT,
+        };
         let environment = crate::render::environment();
         run(&self.trees.0[name], input, environment.empty_state(), watch)
     }
@@ -190,13 +225,20 @@ impl Both {
                 let range = failure.at.range();
                 let lines = lines_of(&source.text, &range);
                 let (kind, message) = (failure.error.kind(), failure.error.to_string());
-                Ended::Failed(Failed { kind, template: source.name.clone(), lines, message })
+                Ended::Failed(Failed {
+                    kind,
+                    template: source.name.clone(),
+                    lines,
+                    message,
+                })
             }
         }
     }
 
     fn render(&self, name: &str, data: &Data) -> Ended {
-        let data = data.iter().map(|(name, value)| (Arc::clone(name), reference::bridged(value)));
+        let data = data
+            .iter()
+            .map(|(name, value)| (Arc::clone(name), reference::bridged(value)));
         let template = self.environment.get_template(name);
         match template.and_then(|template| template.render(Value::from_pairs(data))) {
             Ok(text) => Ended::Text(text),
@@ -209,11 +251,17 @@ impl Both {
 ///
 /// Of the tag of a call block, or of a block, it says the line where its body ends.
 fn lines_of(text: &str, range: &Range<usize>) -> RangeInclusive<usize> {
-    let tag = text[..range.end].rfind("{%").filter(|at| !text[*at..range.start.max(*at)].contains("%}"));
+    let tag = text[..range.end]
+        .rfind("{%")
+        .filter(|at| !text[*at..range.start.max(*at)].contains("%}"));
     let tag = tag.map_or("", |at| &text[at..]);
     let tag = tag.trim_start_matches(['{', '%', '-', '+']).trim_start();
-    let ending = ["endcall", "endblock"].iter().find(|ending| tag.starts_with(&ending[3..]));
-    let end = ending.and_then(|ending| text.rfind(ending)).filter(|end| *end > range.end);
+    let ending = ["endcall", "endblock"]
+        .iter()
+        .find(|ending| tag.starts_with(&ending[3..]));
+    let end = ending
+        .and_then(|ending| text.rfind(ending))
+        .filter(|end| *end > range.end);
     line_of(text, range.start)..=line_of(text, end.unwrap_or(range.end))
 }
 
@@ -225,21 +273,30 @@ impl Failed {
     /// Finds the error that others only lead to.
     fn of(error: &Error) -> Failed {
         let mut innermost = error;
-        while let Some(inner) = innermost.source().and_then(|source| source.downcast_ref::<Error>())
+        while let Some(inner) = innermost
+            .source()
+            .and_then(|source| source.downcast_ref::<Error>())
             && leads_on(innermost)
         {
             innermost = inner;
         }
         let line = innermost.line().unwrap_or_default();
         let template = innermost.name().unwrap_or_default().to_owned();
-        Failed { kind: innermost.kind(), template, lines: line..=line, message: innermost.to_string() }
+        Failed {
+            kind: innermost.kind(),
+            template,
+            lines: line..=line,
+            message: innermost.to_string(),
+        }
     }
 
     /// Returns `true` if another one is of the same kind, and on one of the lines.
     fn is_like(&self, other: &Failed) -> bool {
         // Where a template that calls itself for ever reaches the limit says nothing of it.
         is_at_limit(self) && is_at_limit(other)
-            || self.kind == other.kind && self.template == other.template && self.lines.contains(other.lines.start())
+            || self.kind == other.kind
+                && self.template == other.template
+                && self.lines.contains(other.lines.start())
     }
 }
 
@@ -255,8 +312,14 @@ fn leads_on(error: &Error) -> bool {
 
 /// Returns `true` if a render was ended by a limit or a rule of ours.
 fn is_refused(failure: &Failure) -> bool {
-    let is_ours = failure.error.source().is_some_and(<dyn std::error::Error + 'static>::is::<Refusal>);
-    let is_limit = matches!(failure.error.kind(), ErrorKind::OutOfFuel | ErrorKind::WriteFailure);
+    let is_ours = failure
+        .error
+        .source()
+        .is_some_and(<dyn std::error::Error + 'static>::is::<Refusal>);
+    let is_limit = matches!(
+        failure.error.kind(),
+        ErrorKind::OutOfFuel | ErrorKind::WriteFailure
+    );
     let detail = failure.error.detail().unwrap_or_default();
     is_ours || is_limit || detail == NOT_CALLABLE || detail.starts_with("a namespace holds")
 }
@@ -268,7 +331,12 @@ fn watched_otherwise(plain: &Output<Steps>, traced: &Output<Trace>) -> Option<St
     let runs: usize = traced.text.runs.iter().map(|run| run.len).sum();
     let is_whole = runs == traced.text.text.len();
     let is_same = one == other && plain.text.text == traced.text.text && is_whole;
-    (!is_same).then(|| format!("traced: {other:?} {:?}\nplain: {one:?} {:?}", traced.text.text, plain.text.text))
+    (!is_same).then(|| {
+        format!(
+            "traced: {other:?} {:?}\nplain: {one:?} {:?}",
+            traced.text.text, plain.text.text
+        )
+    })
 }
 
 fn places(failure: &Failure) -> (ErrorKind, super::Place) {
@@ -278,14 +346,32 @@ fn places(failure: &Failure) -> (ErrorKind, super::Place) {
 /// Variables of every kind.
 fn data() -> Vec<(Arc<str>, Value)> {
     let list = Value::from(vec![3, 1, 2]);
-    let lists = Value::from(vec![list.clone(), Value::from(vec![Value::from("a"), Value::from(())])]);
-    let map = Value::from_pairs([("t", Value::from("äb")), ("n", Value::from(-1)), ("b", Value::from(true))]);
-    let maps = Value::from_pairs([("a", map.clone()), ("b", list.clone()), ("é", Value::from(()))]);
+    let lists = Value::from(vec![
+        list.clone(),
+        Value::from(vec![Value::from("a"), Value::from(())]),
+    ]);
+    let map = Value::from_pairs([
+        ("t", Value::from("äb")),
+        ("n", Value::from(-1)),
+        ("b", Value::from(true)),
+    ]);
+    let maps = Value::from_pairs([
+        ("a", map.clone()),
+        ("b", list.clone()),
+        ("é", Value::from(())),
+    ]);
     let leaf = Value::from(vec![1, 2]);
-    let tree = Value::from(vec![Value::from(1), leaf.clone(), Value::from(vec![Value::from(3), leaf])]);
+    let tree = Value::from(vec![
+        Value::from(1),
+        leaf.clone(),
+        Value::from(vec![Value::from(3), leaf]),
+    ]);
     let ctx = Value::from_pairs([
         ("name", Value::from("N\"\n")),
-        ("items", Value::from(vec![item("a"), item("b"), Value::from_pairs([("b", 1)])])),
+        (
+            "items",
+            Value::from(vec![item("a"), item("b"), Value::from_pairs([("b", 1)])]),
+        ),
     ]);
     let tuple = Value::from(Tuple::from(vec![Value::from(1), Value::from("b")]));
     let all = [
@@ -305,7 +391,9 @@ fn data() -> Vec<(Arc<str>, Value)> {
         ("tup", tuple),
         ("ctx", ctx),
     ];
-    all.into_iter().map(|(name, value)| (Arc::from(name), value)).collect()
+    all.into_iter()
+        .map(|(name, value)| (Arc::from(name), value))
+        .collect()
 }
 
 fn item(kind: &str) -> Value {
@@ -334,7 +422,9 @@ impl Figures {
             Verdict::Refused => self.refused += 1,
             Verdict::Panicked(why) => self.panicked.push(why),
             Verdict::Different(how) => {
-                let shown = sources.iter().map(|it| format!("--- {}\n{}\n", it.name, it.text));
+                let shown = sources
+                    .iter()
+                    .map(|it| format!("--- {}\n{}\n", it.name, it.text));
                 self.different.push(shown.collect::<String>() + &how);
             }
         }
@@ -364,12 +454,17 @@ impl Figures {
 
 /// Compares in threads whose stacks are large enough.
 fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sync) -> Figures {
-    let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK).build().expect("threads");
+    let pool = rayon::ThreadPoolBuilder::new()
+        .stack_size(STACK)
+        .build()
+        .expect("threads");
     pool.install(|| {
-        let figures = all.into_par_iter().fold(Figures::default, |mut figures, one| {
-            compare(&one, &mut figures);
-            figures
-        });
+        let figures = all
+            .into_par_iter()
+            .fold(Figures::default, |mut figures, one| {
+                compare(&one, &mut figures);
+                figures
+            });
         figures.reduce(Figures::default, Figures::with)
     })
 }
@@ -378,24 +473,51 @@ fn compared<T: Send>(all: Vec<T>, compare: impl Fn(&T, &mut Figures) + Send + Sy
 fn most_frequent(messages: &[String]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for message in messages {
-        let end = message.char_indices().nth(60).map_or(message.len(), |(at, _)| at);
+        let end = message
+            .char_indices()
+            .nth(60)
+            .map_or(message.len(), |(at, _)| at);
         *counts.entry(&message[..end]).or_default() += 1;
     }
     let mut sorted: Vec<_> = counts.into_iter().collect();
     sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    sorted.iter().take(20).map(|(message, count)| format!("{count} × {message}")).collect()
+    sorted
+        .iter()
+        .take(20)
+        .map(|(message, count)| format!("{count} × {message}"))
+        .collect()
 }
 
 /// Fails if anything differs; the shortest are shown.
 fn expect_equal(mut figures: Figures) -> Figures {
-    let Figures { texts, failures, unparsable, meant, refused, panicked, .. } = &figures;
-    eprintln!("{texts} texts and {} failures are equal, {meant} differ as they should", failures.len());
-    eprintln!("{refused} refused, {} unparsable, {} lost by the engine", unparsable.len(), panicked.len());
+    let Figures {
+        texts,
+        failures,
+        unparsable,
+        meant,
+        refused,
+        panicked,
+        ..
+    } = &figures;
+    eprintln!(
+        "{texts} texts and {} failures are equal, {meant} differ as they should",
+        failures.len()
+    );
+    eprintln!(
+        "{refused} refused, {} unparsable, {} lost by the engine",
+        unparsable.len(),
+        panicked.len()
+    );
     for messages in [failures, unparsable, panicked] {
         eprintln!("{:#?}", most_frequent(messages));
     }
     figures.different.sort_by_key(String::len);
-    let shown: Vec<_> = figures.different.iter().take(MOST_SHOWN).map(String::as_str).collect();
+    let shown: Vec<_> = figures
+        .different
+        .iter()
+        .take(MOST_SHOWN)
+        .map(String::as_str)
+        .collect();
     let count = figures.different.len();
     assert!(count == 0, "{count} differ:\n{}", shown.join("\n=====\n"));
     figures

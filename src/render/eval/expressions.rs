@@ -25,11 +25,19 @@ impl<'e, W: Watch> Eval<'e, W> {
             ExprKind::Const(value) => Ok(self.constant(value, at)),
             ExprKind::Var(name) => Ok(self.variable(name, at)),
             ExprKind::Folder(name) => Ok(self.folder(name, at)),
-            ExprKind::Member { base, name, optional } => {
+            ExprKind::Member {
+                base,
+                name,
+                optional,
+            } => {
                 let base = self.value(base)?;
                 self.member(base, name, *optional, at)
             }
-            ExprKind::Item { base, key, optional } => {
+            ExprKind::Item {
+                base,
+                key,
+                optional,
+            } => {
                 let value = self.value(base)?;
                 self.item(value, key, *optional, at)
             }
@@ -54,7 +62,10 @@ impl<'e, W: Watch> Eval<'e, W> {
             ExprKind::Tuple(items) => {
                 let Tracked { value, origin } = Tracked::list(self.values(items)?);
                 let tuple: Vec<Value> = value.try_iter().into_iter().flatten().collect();
-                Ok(Tracked { value: Value::from(Tuple::from(tuple)), origin })
+                Ok(Tracked {
+                    value: Value::from(Tuple::from(tuple)),
+                    origin,
+                })
             }
             ExprKind::Map(pairs) => self.map(pairs),
         }
@@ -68,13 +79,25 @@ impl<'e, W: Watch> Eval<'e, W> {
         if !W::FOLLOWS {
             return Tracked::plain(value.clone());
         }
-        let text = value.as_str().map(str::to_owned).or_else(|| functions::to_json(value).ok());
-        let Some(text) = text else { return Tracked::plain(value.clone()) };
+        let text = value
+            .as_str()
+            .map(str::to_owned)
+            .or_else(|| functions::to_json(value).ok());
+        let Some(text) = text else {
+            return Tracked::plain(value.clone());
+        };
         // Without escapes it stands between the quotes as it is.
-        let exact = if at.len() == text.len() + 2 { at.inside() } else { at };
+        let exact = if at.len() == text.len() + 2 {
+            at.inside()
+        } else {
+            at
+        };
         let mut told = Told::one(&text, Writer::Template(exact));
         told.set_frame(self.watch.frame());
-        Tracked { value: value.clone(), origin: Origin::Text(Arc::new(told)) }
+        Tracked {
+            value: value.clone(),
+            origin: Origin::Text(Arc::new(told)),
+        }
     }
 
     fn variable(&self, name: &str, at: Place) -> Tracked {
@@ -88,10 +111,15 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn folder(&self, name: &str, at: Place) -> Tracked {
         let found = self.variable(name, at);
-        let Some(text) = found.value.as_str().filter(|_| W::FOLLOWS) else { return found };
+        let Some(text) = found.value.as_str().filter(|_| W::FOLLOWS) else {
+            return found;
+        };
         let mut told = Told::one(text, Writer::Template(at));
         told.set_frame(self.watch.frame());
-        Tracked { origin: Origin::Text(Arc::new(told)), value: found.value.clone() }
+        Tracked {
+            origin: Origin::Text(Arc::new(told)),
+            value: found.value.clone(),
+        }
     }
 
     /// Returns a member of an object; `optional` if the object may be missing.
@@ -100,9 +128,16 @@ impl<'e, W: Watch> Eval<'e, W> {
             return Ok(namespace.get(name).unwrap_or_else(|| missing(at)));
         }
         if base.value.is_undefined() {
-            return if optional { Ok(missing(at)) } else { Err(undefined(at, &base)) };
+            return if optional {
+                Ok(missing(at))
+            } else {
+                Err(undefined(at, &base))
+            };
         }
-        let value = base.value.get_attr(name).map_err(|error| Failure::of(at, error, &base))?;
+        let value = base
+            .value
+            .get_attr(name)
+            .map_err(|error| Failure::of(at, error, &base))?;
         if value.is_undefined() {
             let origin = self.member_origin(&base, name);
             self.lacking.insert(at, base.value);
@@ -111,7 +146,10 @@ impl<'e, W: Watch> Eval<'e, W> {
         if !W::FOLLOWS {
             return Ok(Tracked::plain(value));
         }
-        let member = Tracked { value, origin: self.member_origin(&base, name) };
+        let member = Tracked {
+            value,
+            origin: self.member_origin(&base, name),
+        };
         self.watch.read(&member, at);
         Ok(member)
     }
@@ -122,28 +160,50 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
         if let Some(module) = base.value.downcast_object_ref::<Module>() {
             let index = module.values.get_index_of(&Value::from(name));
-            return index.and_then(|index| module.origins.get(index)).cloned().unwrap_or_default();
+            return index
+                .and_then(|index| module.origins.get(index))
+                .cloned()
+                .unwrap_or_default();
         }
-        base.origin.member(name, || values::position(&base.value, name))
+        base.origin
+            .member(name, || values::position(&base.value, name))
     }
 
-    fn item(&mut self, base: Tracked, key: &'e Expr, optional: bool, at: Place) -> Outcome<Tracked> {
+    fn item(
+        &mut self,
+        base: Tracked,
+        key: &'e Expr,
+        optional: bool,
+        at: Place,
+    ) -> Outcome<Tracked> {
         let of_key = self.value(key)?;
         if literal(key).is_none() || base.value.as_str().is_some() {
-            account::read(4 * values::breadth(&base.value)).map_err(|error| Failure::at(at, error))?;
+            account::read(4 * values::breadth(&base.value))
+                .map_err(|error| Failure::at(at, error))?;
             operators::charge_large(&of_key.value).map_err(|error| Failure::at(at, error))?;
         }
         self.watch.looked_at(&of_key);
-        if let Some(name) = of_key.value.as_str().filter(|_| base.value.kind() == ValueKind::Map) {
+        if let Some(name) = of_key
+            .value
+            .as_str()
+            .filter(|_| base.value.kind() == ValueKind::Map)
+        {
             return self.member(base, name, optional, at);
         }
         if base.value.is_undefined() {
-            return if optional { Ok(missing(at)) } else { Err(undefined(at, &base)) };
+            return if optional {
+                Ok(missing(at))
+            } else {
+                Err(undefined(at, &base))
+            };
         }
         if base.value.as_str().is_some() {
             self.watch.looked_at(&base);
         }
-        let value = base.value.get_item(&of_key.value).map_err(|error| Failure::of(at, error, &base))?;
+        let value = base
+            .value
+            .get_item(&of_key.value)
+            .map_err(|error| Failure::of(at, error, &base))?;
         let origin = match index(&of_key.value, &base.value) {
             Some(index) if base.value.as_str().is_none() => base.origin.element(index),
             _ => Origin::Unknown,
@@ -191,12 +251,16 @@ impl<'e, W: Watch> Eval<'e, W> {
         arguments.push(input);
         let arguments = self.arguments(&it.arguments, None, arguments)?;
         self.look_at(&arguments, it.filter.passes_on);
-        self.native(arguments, it.filter.name, it.own, |native| (it.filter.apply)(native))
+        self.native(arguments, it.filter.name, it.own, |native| {
+            (it.filter.apply)(native)
+        })
     }
 
     /// Sends a captured text through the filters of its block.
     pub(super) fn filtered(&mut self, filters: &'e Expr, text: Tracked) -> Outcome<Tracked> {
-        let ExprKind::Filter(it) = &filters.kind else { return Ok(text) };
+        let ExprKind::Filter(it) = &filters.kind else {
+            return Ok(text);
+        };
         self.step(filters.at)?;
         let input = match &it.input {
             Some(inner) => self.filtered(inner, text)?,
@@ -215,7 +279,10 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     fn map(&mut self, pairs: &'e [(Expr, Expr)]) -> Outcome<Tracked> {
-        let (mut members, mut origins) = (Members::with_capacity(pairs.len()), Vec::with_capacity(pairs.len()));
+        let (mut members, mut origins) = (
+            Members::with_capacity(pairs.len()),
+            Vec::with_capacity(pairs.len()),
+        );
         for (key, value) in pairs {
             let (at, key) = (key.at, self.value(key)?);
             self.watch.looked_at(&key);
@@ -226,7 +293,10 @@ impl<'e, W: Watch> Eval<'e, W> {
                 (_, None) => origins.push(value.origin),
             }
         }
-        Ok(Tracked { value: Value::from_object(members), origin: Origin::Map(origins.into()) })
+        Ok(Tracked {
+            value: Value::from_object(members),
+            origin: Origin::Map(origins.into()),
+        })
     }
 }
 
@@ -235,7 +305,8 @@ fn missing(at: Place) -> Tracked {
     Tracked::missing(Absent::value(at))
 }
 
-/// Returns an undefined value that was looked up: one that counts as nothing still does in a list or an object.
+/// Returns an undefined value that was looked up: one that counts as nothing still does in a list
+/// or an object.
 fn missing_or_nothing(origin: &Origin, at: Place) -> Tracked {
     match origin {
         Origin::Nothing => Tracked::nothing(),

@@ -27,7 +27,8 @@ pub(in super::super) struct Failed {
     pub(in super::super) missing: Option<Absent>,
     /// The object that lacks it, if it is a member.
     pub(in super::super) object: Option<Value>,
-    /// The name that is called, of a function that is not there or gets other arguments than it takes.
+    /// The name that is called, of a function that is not there or gets other arguments than it
+    /// takes.
     pub(in super::super) called: Option<Box<str>>,
     /// How the render got there: the innermost step first.
     pub(in super::super) steps: Vec<Step>,
@@ -50,19 +51,31 @@ impl DerefMut for Failure {
 impl Failure {
     pub(super) fn at(at: Place, error: Error) -> Failure {
         let steps = Vec::new();
-        Failure(Box::new(Failed { error, at, missing: None, object: None, called: None, steps }))
+        Failure(Box::new(Failed {
+            error,
+            at,
+            missing: None,
+            object: None,
+            called: None,
+            steps,
+        }))
     }
 
     /// Returns a failure about a value: it may be that the value is undefined.
     pub(super) fn of(at: Place, error: Error, value: &Tracked) -> Failure {
-        let missing =
-            if value.value.is_undefined() { value.origin.missing().or(Some(Absent::value(at))) } else { None };
+        let missing = if value.value.is_undefined() {
+            value.origin.missing().or(Some(Absent::value(at)))
+        } else {
+            None
+        };
         Failure::at(at, error).lacking(missing)
     }
 
     /// Returns the failure of a call.
     pub(super) fn of_call(at: Place, error: Error, name: &str, arguments: &Arguments) -> Failure {
-        let missing = arguments.missing().filter(|_| is_undefined(&error) || has_undefined(&arguments.values));
+        let missing = arguments
+            .missing()
+            .filter(|_| is_undefined(&error) || has_undefined(&arguments.values));
         Failure::at(at, error).lacking(missing).calling(name)
     }
 

@@ -1,5 +1,5 @@
-//! Tells whether a template does more with the system prompt than to hand it on: a placeholder stands for the prompt, and whoever
-//! looks at it makes a hole that is none.
+//! Tells whether a template does more with the system prompt than to hand it on: a placeholder
+//! stands for the prompt, and whoever looks at it makes a hole that is none.
 
 use minijinja::Value;
 
@@ -16,7 +16,10 @@ pub(in super::super) struct Hole<'h> {
 impl<'h> Hole<'h> {
     /// Returns a watch for looks at values that hold a text.
     pub(in super::super) fn new(placeholder: &'h str) -> Hole<'h> {
-        Hole { placeholder, was_looked_at: false }
+        Hole {
+            placeholder,
+            was_looked_at: false,
+        }
     }
 
     /// Returns whether something looked at it.
@@ -42,9 +45,14 @@ fn holds(value: &Value, text: &str, depth: usize) -> bool {
     if depth > crate::json::MAX_DEPTH {
         return true;
     }
-    let Some(object) = value.as_object() else { return false };
+    let Some(object) = value.as_object() else {
+        return false;
+    };
     match object.try_iter_pairs() {
-        Some(mut pairs) => pairs.any(|(key, member)| holds(&key, text, depth + 1) || holds(&member, text, depth + 1)),
-        None => object.try_iter().is_some_and(|mut elements| elements.any(|it| holds(&it, text, depth + 1))),
+        Some(mut pairs) => pairs
+            .any(|(key, member)| holds(&key, text, depth + 1) || holds(&member, text, depth + 1)),
+        None => object
+            .try_iter()
+            .is_some_and(|mut elements| elements.any(|it| holds(&it, text, depth + 1))),
     }
 }

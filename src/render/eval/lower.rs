@@ -1,9 +1,12 @@
-//! Makes a [`Template`] of a text: parses it with the engine's parser, and notes where everything stands.
+//! Makes a [`Template`] of a text: parses it with the engine's parser, and notes where everything
+//! stands.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use minijinja::machinery::ast::{self, BinOpKind, CallArg, CallType, Expr as Ast, Stmt as AstStmt, UnaryOpKind};
+use minijinja::machinery::ast::{
+    self, BinOpKind, CallArg, CallType, Expr as Ast, Stmt as AstStmt, UnaryOpKind,
+};
 use minijinja::machinery::{self, Span};
 use minijinja::{Error, Value};
 
@@ -13,15 +16,16 @@ use super::super::syntax;
 use super::closure;
 use super::tags::{Parentheses, Side, Tags};
 use super::tree::{
-    Argument, Block, Call, Callee, Choice, Emit, Expr, ExprKind, Filtered, For, If, Imported, Macro, Parameter, Place,
-    Slice, Stmt, StmtKind, Target, Template, Tested,
+    Argument, Block, Call, Callee, Choice, Emit, Expr, ExprKind, Filtered, For, If, Imported,
+    Macro, Parameter, Place, Slice, Stmt, StmtKind, Target, Template, Tested,
 };
 use crate::repo::Dialect;
 
 /// The function that gives another value where one is missing, however much of the path to it is.
 const DEFAULT: &str = "default";
 
-/// Parses a template and makes a tree of it. `pairs` are the ranges of what loops by key and value go over.
+/// Parses a template and makes a tree of it. `pairs` are the ranges of what loops by key and value
+/// go over.
 ///
 /// # Errors
 ///
@@ -35,14 +39,31 @@ pub(in super::super) fn lower(
     let tree = machinery::parse(text, "", syntax(dialect))?;
     let tags = Tags::of(text, dialect);
     let parentheses = Parentheses::of(text, dialect);
-    let mut lowering = Lowering { text, number, tags, parentheses, pairs, blocks: HashMap::new(), order: Vec::new() };
+    let mut lowering = Lowering {
+        text,
+        number,
+        tags,
+        parentheses,
+        pairs,
+        blocks: HashMap::new(),
+        order: Vec::new(),
+    };
     let body = match &tree {
         AstStmt::Template(it) => lowering.statements(&it.children),
         other => lowering.statements(std::slice::from_ref(other)),
     };
-    let Lowering { mut blocks, order, .. } = lowering;
-    let blocks = order.iter().filter_map(|name| blocks.remove(name)).collect();
-    Ok(Template { number, body, blocks })
+    let Lowering {
+        mut blocks, order, ..
+    } = lowering;
+    let blocks = order
+        .iter()
+        .filter_map(|name| blocks.remove(name))
+        .collect();
+    Ok(Template {
+        number,
+        body,
+        blocks,
+    })
 }
 
 struct Lowering<'t> {
@@ -73,29 +94,47 @@ impl Lowering<'_> {
     }
 
     fn statements(&mut self, statements: &[AstStmt<'_>]) -> Vec<Stmt> {
-        statements.iter().map(|statement| self.statement(statement)).collect()
+        statements
+            .iter()
+            .map(|statement| self.statement(statement))
+            .collect()
     }
 
     fn statement(&mut self, statement: &AstStmt<'_>) -> Stmt {
         let (at, kind) = match statement {
-            AstStmt::Template(it) => (self.tag(it.span()), StmtKind::With(Vec::new(), self.statements(&it.children))),
+            AstStmt::Template(it) => (
+                self.tag(it.span()),
+                StmtKind::With(Vec::new(), self.statements(&it.children)),
+            ),
             AstStmt::EmitRaw(it) => (self.raw(it.raw, it.span()), StmtKind::Raw(it.raw.into())),
-            AstStmt::EmitExpr(it) => (self.place(&range(it.span())), StmtKind::Emit(self.emit(&it.expr))),
+            AstStmt::EmitExpr(it) => (
+                self.place(&range(it.span())),
+                StmtKind::Emit(self.emit(&it.expr)),
+            ),
             AstStmt::ForLoop(it) => (self.tag(it.span()), self.for_loop(it)),
             AstStmt::IfCond(it) => {
                 let otherwise = self.tags.else_of(range(it.span()).start);
-                (self.tag(it.span()), StmtKind::If(self.condition(it, otherwise.as_ref())))
+                (
+                    self.tag(it.span()),
+                    StmtKind::If(self.condition(it, otherwise.as_ref())),
+                )
             }
             AstStmt::WithBlock(it) => (self.tag(it.span()), self.with_block(it)),
             AstStmt::Set(it) => (self.tag(it.span()), self.set(it)),
             AstStmt::SetBlock(it) => (self.tag(it.span()), self.set_block(it)),
             AstStmt::AutoEscape(it) => {
                 let enabled = self.expr(&it.enabled);
-                (self.tag(it.span()), StmtKind::AutoEscape(enabled, self.statements(&it.body)))
+                (
+                    self.tag(it.span()),
+                    StmtKind::AutoEscape(enabled, self.statements(&it.body)),
+                )
             }
             AstStmt::FilterBlock(it) => {
                 let filter = self.expr(&it.filter);
-                (self.tag(it.span()), StmtKind::FilterBlock(filter, self.statements(&it.body)))
+                (
+                    self.tag(it.span()),
+                    StmtKind::FilterBlock(filter, self.statements(&it.body)),
+                )
             }
             AstStmt::Block(it) => (self.tag(it.span()), self.block(it)),
             AstStmt::Import(it) => (self.place(&range(it.span())), self.import(it)),
@@ -104,15 +143,31 @@ impl Lowering<'_> {
             AstStmt::Include(it) => {
                 let name = self.expr(&it.name);
                 let inner = self.place(&range(it.span()));
-                (self.tag(it.span()), StmtKind::Include { name, ignore_missing: it.ignore_missing, inner })
+                (
+                    self.tag(it.span()),
+                    StmtKind::Include {
+                        name,
+                        ignore_missing: it.ignore_missing,
+                        inner,
+                    },
+                )
             }
-            AstStmt::Macro(it) => (self.tag(it.span()), StmtKind::Macro(Box::new(self.macro_(it, it.span())))),
+            AstStmt::Macro(it) => (
+                self.tag(it.span()),
+                StmtKind::Macro(Box::new(self.macro_(it, it.span()))),
+            ),
             AstStmt::CallBlock(it) => {
                 let call = self.call(&it.call, it.call.span());
                 let body = self.macro_(&it.macro_decl, it.macro_decl.span());
-                (self.tag(it.span()), StmtKind::CallBlock(Box::new(call), Box::new(body)))
+                (
+                    self.tag(it.span()),
+                    StmtKind::CallBlock(Box::new(call), Box::new(body)),
+                )
             }
-            AstStmt::Do(it) => (self.tag(it.span()), StmtKind::Do(Box::new(self.call(&it.call, it.call.span())))),
+            AstStmt::Do(it) => (
+                self.tag(it.span()),
+                StmtKind::Do(Box::new(self.call(&it.call, it.call.span()))),
+            ),
         };
         Stmt { at, kind }
     }
@@ -143,7 +198,10 @@ impl Lowering<'_> {
     fn for_loop(&mut self, it: &ast::Spanned<ast::ForLoop<'_>>) -> StmtKind {
         let iter = self.expr(&it.iter);
         let otherwise = self.tags.else_of(range(it.span()).start);
-        let by_pairs = self.pairs.iter().any(|range| *range == self.parentheses.operand(&iter.at.range(), Side::Left));
+        let by_pairs = self
+            .pairs
+            .iter()
+            .any(|range| *range == self.parentheses.operand(&iter.at.range(), Side::Left));
         StmtKind::For(Box::new(For {
             target: self.target(&it.target),
             by_pairs: by_pairs || self.pairs.contains(&iter.at.range()),
@@ -163,11 +221,26 @@ impl Lowering<'_> {
             && self.tags.is_elif(range(next.span()).start)
         {
             let at = self.tag(next.span());
-            let next = Stmt { at, kind: StmtKind::If(self.condition(next, otherwise)) };
-            return If { test, body, otherwise: vec![next], else_at: None };
+            let next = Stmt {
+                at,
+                kind: StmtKind::If(self.condition(next, otherwise)),
+            };
+            return If {
+                test,
+                body,
+                otherwise: vec![next],
+                else_at: None,
+            };
         }
-        let else_at = otherwise.filter(|_| !it.false_body.is_empty()).map(|range| self.place(range));
-        If { test, body, otherwise: self.statements(&it.false_body), else_at }
+        let else_at = otherwise
+            .filter(|_| !it.false_body.is_empty())
+            .map(|range| self.place(range));
+        If {
+            test,
+            body,
+            otherwise: self.statements(&it.false_body),
+            else_at,
+        }
     }
 
     fn with_block(&mut self, it: &ast::WithBlock<'_>) -> StmtKind {
@@ -186,13 +259,21 @@ impl Lowering<'_> {
 
     fn set_block(&mut self, it: &ast::SetBlock<'_>) -> StmtKind {
         let filter = it.filter.as_ref().map(|filter| self.expr(filter));
-        StmtKind::SetBlock { target: self.target(&it.target), filter, body: self.statements(&it.body) }
+        StmtKind::SetBlock {
+            target: self.target(&it.target),
+            filter,
+            body: self.statements(&it.body),
+        }
     }
 
     /// The last block of a name is the one that counts, wherever the name is written.
     fn block(&mut self, it: &ast::Block<'_>) -> StmtKind {
         let body = self.statements(&it.body);
-        let block = Block { name: it.name.into(), required: it.required, body };
+        let block = Block {
+            name: it.name.into(),
+            required: it.required,
+            body,
+        };
         if self.blocks.insert(it.name.to_owned(), block).is_none() {
             self.order.push(it.name.to_owned());
         }
@@ -214,7 +295,10 @@ impl Lowering<'_> {
         let mut names = Vec::with_capacity(it.names.len());
         for (name, alias) in &it.names {
             let target = self.target(alias.as_ref().unwrap_or(name));
-            names.push(Imported { name: self.expr(name), target });
+            names.push(Imported {
+                name: self.expr(name),
+                target,
+            });
         }
         StmtKind::FromImport { from, names }
     }
@@ -228,7 +312,9 @@ impl Lowering<'_> {
                 Ast::Var(name) => name.id.into(),
                 _ => Box::default(),
             };
-            let default = index.checked_sub(without_default).and_then(|index| it.defaults.get(index));
+            let default = index
+                .checked_sub(without_default)
+                .and_then(|index| it.defaults.get(index));
             parameters.push(Parameter {
                 at: self.place(&range(argument.span())),
                 name,
@@ -236,7 +322,14 @@ impl Lowering<'_> {
             });
         }
         let body = self.statements(&it.body);
-        Macro { name: it.name.into(), parameters, body, enclosed, wants_caller, at: self.tag(span) }
+        Macro {
+            name: it.name.into(),
+            parameters,
+            body,
+            enclosed,
+            wants_caller,
+            at: self.tag(span),
+        }
     }
 
     fn target(&mut self, target: &Ast<'_>) -> Target {
@@ -265,10 +358,14 @@ impl Lowering<'_> {
     }
 
     fn all(&mut self, expressions: &[Ast<'_>]) -> Vec<Expr> {
-        expressions.iter().map(|expression| self.expr(expression)).collect()
+        expressions
+            .iter()
+            .map(|expression| self.expr(expression))
+            .collect()
     }
 
-    /// The range from the left operand of an operator to its end, parentheses around the operand included.
+    /// The range from the left operand of an operator to its end, parentheses around the operand
+    /// included.
     fn range_from(&self, left: &Expr, end: usize) -> Range<usize> {
         self.parentheses.operand(&left.at.range(), Side::Left).start..end
     }
@@ -292,7 +389,9 @@ impl Lowering<'_> {
             }
             Ast::Map(it) => {
                 let pairs = it.keys.iter().zip(&it.values);
-                let pairs = pairs.map(|(key, value)| (self.expr(key), self.expr(value))).collect();
+                let pairs = pairs
+                    .map(|(key, value)| (self.expr(key), self.expr(value)))
+                    .collect();
                 self.made(&own, ExprKind::Map(pairs))
             }
             Ast::UnaryOp(it) => self.unary(it, &own),
@@ -303,28 +402,56 @@ impl Lowering<'_> {
             Ast::GetAttr(it) => {
                 let base = self.boxed(&it.expr);
                 let range = self.range_from(&base, own.end);
-                self.made(&range, ExprKind::Member { base, name: it.name.into(), optional: false })
+                self.made(
+                    &range,
+                    ExprKind::Member {
+                        base,
+                        name: it.name.into(),
+                        optional: false,
+                    },
+                )
             }
             Ast::GetItem(it) => {
                 let (base, key) = (self.boxed(&it.expr), self.boxed(&it.subscript_expr));
                 let range = self.range_from(&base, own.end);
-                self.made(&range, ExprKind::Item { base, key, optional: false })
+                self.made(
+                    &range,
+                    ExprKind::Item {
+                        base,
+                        key,
+                        optional: false,
+                    },
+                )
             }
             Ast::Filter(it) => {
                 let input = it.expr.as_ref().map(|input| self.expr(input));
                 let arguments = self.arguments(&it.args);
-                let range = input.as_ref().map_or(own.clone(), |input| self.range_from(input, own.end));
+                let range = input
+                    .as_ref()
+                    .map_or(own.clone(), |input| self.range_from(input, own.end));
                 let filter = Filter::named(&without_blanks(it.name));
                 self.made(
                     &range,
-                    ExprKind::Filter(Box::new(Filtered { own: self.place(&own), filter, input, arguments })),
+                    ExprKind::Filter(Box::new(Filtered {
+                        own: self.place(&own),
+                        filter,
+                        input,
+                        arguments,
+                    })),
                 )
             }
             Ast::Test(it) => {
                 let (input, arguments) = (self.expr(&it.expr), self.arguments(&it.args));
                 let range = self.range_from(&input, own.end);
                 let test = Test::named(&without_blanks(it.name));
-                self.made(&range, ExprKind::Test(Box::new(Tested { test, input, arguments })))
+                self.made(
+                    &range,
+                    ExprKind::Test(Box::new(Tested {
+                        test,
+                        input,
+                        arguments,
+                    })),
+                )
             }
             Ast::Call(it) => {
                 let call = self.call(it, it.span());
@@ -335,13 +462,22 @@ impl Lowering<'_> {
     }
 
     fn made(&self, range: &Range<usize>, kind: ExprKind) -> Expr {
-        Expr { at: self.place(range), kind }
+        Expr {
+            at: self.place(range),
+            kind,
+        }
     }
 
-    /// A variable; one with the name that `${PROJECT_DIR}` or the like was rewritten to stands for the whole of that.
+    /// A variable; one with the name that `${PROJECT_DIR}` or the like was rewritten to stands for
+    /// the whole of that.
     fn variable(&self, name: &str, own: &Range<usize>) -> Expr {
-        let is_folder = PROMPT_VARIABLES.iter().any(|(_, variable)| *variable == name);
-        let start = self.text[..own.start].strip_suffix("{{").filter(|_| is_folder).map(str::len);
+        let is_folder = PROMPT_VARIABLES
+            .iter()
+            .any(|(_, variable)| *variable == name);
+        let start = self.text[..own.start]
+            .strip_suffix("{{")
+            .filter(|_| is_folder)
+            .map(str::len);
         let end = self.text[own.end..].find("}}").map(|at| own.end + at + 2);
         match start.zip(end) {
             Some((start, end)) => self.made(&(start..end), ExprKind::Folder(name.into())),
@@ -354,10 +490,16 @@ impl Lowering<'_> {
         let inner = self.boxed(&it.expr);
         let whole = self.parentheses.operand(&inner.at.range(), Side::Right);
         let is_prefix = match it.op {
-            UnaryOpKind::Not => self.text[own.start..].starts_with("not") && own.start < whole.start,
+            UnaryOpKind::Not => {
+                self.text[own.start..].starts_with("not") && own.start < whole.start
+            }
             UnaryOpKind::Neg => true,
         };
-        let start = if is_prefix { own.start } else { inner.at.range().start };
+        let start = if is_prefix {
+            own.start
+        } else {
+            inner.at.range().start
+        };
         let kind = match it.op {
             UnaryOpKind::Not => ExprKind::Not(inner),
             UnaryOpKind::Neg => ExprKind::Neg(inner),
@@ -378,7 +520,11 @@ impl Lowering<'_> {
 
     fn compare(&mut self, it: &ast::Compare<'_>, end: usize) -> Expr {
         let first = self.boxed(&it.expr);
-        let rest: Vec<_> = it.ops.iter().map(|operand| (operand.op, self.expr(&operand.expr))).collect();
+        let rest: Vec<_> = it
+            .ops
+            .iter()
+            .map(|operand| (operand.op, self.expr(&operand.expr)))
+            .collect();
         let end = rest.last().map_or(end, |(_, last)| self.right_end(last));
         let range = self.range_from(&first, end);
         self.made(&range, ExprKind::Compare(first, rest))
@@ -388,14 +534,30 @@ impl Lowering<'_> {
         let (test, then) = (self.expr(&it.test_expr), self.expr(&it.true_expr));
         let otherwise = it.false_expr.as_ref().map(|other| self.expr(other));
         let range = self.range_from(&then, self.right_end(otherwise.as_ref().unwrap_or(&test)));
-        self.made(&range, ExprKind::If(Box::new(Choice { test, then, otherwise })))
+        self.made(
+            &range,
+            ExprKind::If(Box::new(Choice {
+                test,
+                then,
+                otherwise,
+            })),
+        )
     }
 
     fn slice(&mut self, it: &ast::Slice<'_>, end: usize) -> Expr {
         let base = self.expr(&it.expr);
         let range = self.range_from(&base, end);
-        let [start, end, by] = [&it.start, &it.stop, &it.step].map(|bound| bound.as_ref().map(|it| self.expr(it)));
-        self.made(&range, ExprKind::Slice(Box::new(Slice { base, start, stop: end, step: by })))
+        let [start, end, by] =
+            [&it.start, &it.stop, &it.step].map(|bound| bound.as_ref().map(|it| self.expr(it)));
+        self.made(
+            &range,
+            ExprKind::Slice(Box::new(Slice {
+                base,
+                start,
+                stop: end,
+                step: by,
+            })),
+        )
     }
 
     fn call(&mut self, it: &ast::Call<'_>, span: Span) -> Call {
@@ -408,7 +570,10 @@ impl Lowering<'_> {
             }
             CallType::Method(object, name) => {
                 let object = self.expr(object);
-                (self.range_from(&object, 0).start, Callee::Method(object, name.into(), self.place(&own)))
+                (
+                    self.range_from(&object, 0).start,
+                    Callee::Method(object, name.into(), self.place(&own)),
+                )
             }
             CallType::Object(value) => {
                 let value = self.expr(value);
@@ -421,7 +586,11 @@ impl Lowering<'_> {
         {
             make_optional(path);
         }
-        Call { at: self.place(&(start..own.end)), callee, arguments }
+        Call {
+            at: self.place(&(start..own.end)),
+            callee,
+            arguments,
+        }
     }
 
     fn arguments(&mut self, arguments: &[CallArg<'_>]) -> Vec<Argument> {

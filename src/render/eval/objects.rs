@@ -32,7 +32,10 @@ impl Function {
         name: &'static str,
         call: impl for<'n, 'e> Fn(&mut Native<'n, 'e>) -> Result<Tracked, Error> + Send + Sync + 'static,
     ) -> Value {
-        Value::from_object(Function { name, call: Box::new(call) })
+        Value::from_object(Function {
+            name,
+            call: Box::new(call),
+        })
     }
 }
 
@@ -59,8 +62,17 @@ pub(super) struct MacroRef {
 
 impl MacroRef {
     pub(super) fn new(number: usize, declared: &super::tree::Macro) -> MacroRef {
-        let parameters = declared.parameters.iter().map(|parameter| Value::from(&*parameter.name)).collect();
-        MacroRef { number, name: declared.name.clone(), parameters, wants_caller: declared.wants_caller }
+        let parameters = declared
+            .parameters
+            .iter()
+            .map(|parameter| Value::from(&*parameter.name))
+            .collect();
+        MacroRef {
+            number,
+            name: declared.name.clone(),
+            parameters,
+            wants_caller: declared.wants_caller,
+        }
     }
 }
 
@@ -79,7 +91,10 @@ impl Object for MacroRef {
     }
 
     fn call(self: &Arc<Self>, _: &mut State<'_, '_>, _: &[Value]) -> Result<Value, Error> {
-        Err(Error::new(ErrorKind::InvalidOperation, "a macro can be called by templates only"))
+        Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "a macro can be called by templates only",
+        ))
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,7 +119,13 @@ const NOT_BEGUN: usize = usize::MAX;
 
 impl Loop {
     pub(super) fn new(number: usize, elements: Vec<Value>, depth: usize, recursive: bool) -> Loop {
-        Loop { number, elements, index: AtomicUsize::new(NOT_BEGUN), depth, recursive }
+        Loop {
+            number,
+            elements,
+            index: AtomicUsize::new(NOT_BEGUN),
+            depth,
+            recursive,
+        }
     }
 
     /// Goes to an element, or behind the last one.
@@ -144,7 +165,11 @@ impl Object for Loop {
         if index == NOT_BEGUN {
             return Some(Value::UNDEFINED);
         }
-        let element = |at: Option<usize>| at.and_then(|at| self.elements.get(at)).cloned().unwrap_or_default();
+        let element = |at: Option<usize>| {
+            at.and_then(|at| self.elements.get(at))
+                .cloned()
+                .unwrap_or_default()
+        };
         Some(match key {
             "index" => Value::from(index + 1),
             "index0" => Value::from(index),
@@ -166,13 +191,17 @@ impl Object for Loop {
     }
 
     fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "<loop {}/{}>", self.index.load(Ordering::Relaxed), self.elements.len())
+        write!(
+            f,
+            "<loop {}/{}>",
+            self.index.load(Ordering::Relaxed),
+            self.elements.len()
+        )
     }
 }
 
 /// The message about a loop that is called from elsewhere.
-pub(super) const NOT_CALLABLE: &str =
-    "a loop can be called only inside of itself, by `loop(…)` or by a name that `{% set name = loop %}` gives it";
+pub(super) const NOT_CALLABLE: &str = "a loop can be called only inside of itself, by `loop(…)` or by a name that `{% set name = loop %}` gives it";
 
 /// A namespace: the only object whose members templates assign.
 #[derive(Debug, Default)]
@@ -185,11 +214,18 @@ impl Namespace {
     }
 
     pub(super) fn set(&self, name: &str, value: Tracked) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), value);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.into(), value);
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Tracked> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .cloned()
     }
 }
 

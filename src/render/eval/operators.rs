@@ -1,7 +1,7 @@
 //! Operators: what the engine keeps private of them, and what they charge.
 //!
-//! Arithmetic is the engine's own: a tree of two literals and the operator is evaluated by it. What it says of a failure is
-//! worded here.
+//! Arithmetic is the engine's own: a tree of two literals and the operator is evaluated by it. What
+//! it says of a failure is worded here.
 
 use minijinja::machinery::Span;
 use minijinja::machinery::ast::{self, BinOpKind, CompareOpKind, Spanned};
@@ -48,7 +48,10 @@ pub(super) fn whole(value: &Value, times: u64) -> Result<(), Error> {
 }
 
 fn is_small(value: &Value) -> bool {
-    value.as_object().is_none() && value.as_bytes().is_none_or(|bytes| bytes.len() <= SMALL_TEXT)
+    value.as_object().is_none()
+        && value
+            .as_bytes()
+            .is_none_or(|bytes| bytes.len() <= SMALL_TEXT)
 }
 
 /// Charges for a value that is not small.
@@ -57,7 +60,11 @@ fn is_small(value: &Value) -> bool {
 ///
 /// If that is too much work.
 pub(super) fn charge_large(value: &Value) -> Result<(), Error> {
-    if is_small(value) { Ok(()) } else { whole(value, 1) }
+    if is_small(value) {
+        Ok(())
+    } else {
+        whole(value, 1)
+    }
 }
 
 /// Charges for a comparison: nothing if one side is small.
@@ -112,7 +119,9 @@ fn operated<W: Watch>(
         BinOpKind::Gte => CompareOpKind::Gte,
         BinOpKind::In => CompareOpKind::In,
         op => {
-            [left, right].into_iter().for_each(|operand| eval.watch.looked_at(operand));
+            [left, right]
+                .into_iter()
+                .for_each(|operand| eval.watch.looked_at(operand));
             return calculated(op, left, right)
                 .map(Tracked::plain)
                 .map_err(|error| of_operands(at, error, left, right));
@@ -122,7 +131,11 @@ fn operated<W: Watch>(
 }
 
 fn of_operands(at: Place, error: Error, left: &Tracked, right: &Tracked) -> Failure {
-    let culprit = if left.value.is_undefined() { left } else { right };
+    let culprit = if left.value.is_undefined() {
+        left
+    } else {
+        right
+    };
     Failure::of(at, error, culprit)
 }
 
@@ -162,12 +175,21 @@ fn untupled(value: &Value) -> Value {
 
 /// Lets the engine evaluate an operator over two literals.
 fn by_engine(op: BinOpKind, left: &Value, right: &Value) -> Option<Value> {
-    let operation = ast::BinOp { op, left: literal(left), right: literal(right) };
+    let operation = ast::BinOp {
+        op,
+        left: literal(left),
+        right: literal(right),
+    };
     ast::Expr::BinOp(Spanned::new(operation, Span::default())).as_const()
 }
 
 fn literal(value: &Value) -> ast::Expr<'_> {
-    ast::Expr::Const(Spanned::new(ast::Const { value: value.clone() }, Span::default()))
+    ast::Expr::Const(Spanned::new(
+        ast::Const {
+            value: value.clone(),
+        },
+        Span::default(),
+    ))
 }
 
 /// Says why the engine could not.
@@ -188,7 +210,9 @@ fn impossible(op: BinOpKind, left: &Value, right: &Value) -> Error {
         true => invalid(format!("unable to calculate {left} {sign} {right}")),
         false => {
             let (left, right) = (left.kind(), right.kind());
-            invalid(format!("tried to use {sign} operator on unsupported types {left} and {right}"))
+            invalid(format!(
+                "tried to use {sign} operator on unsupported types {left} and {right}"
+            ))
         }
     }
 }
@@ -202,13 +226,20 @@ fn op_is_mul(op: BinOpKind) -> bool {
 }
 
 fn is_repeatable(value: &Value) -> bool {
-    matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable)
+    matches!(
+        value.kind(),
+        ValueKind::String | ValueKind::Seq | ValueKind::Iterable
+    )
 }
 
 /// Says why a text or a list could not be repeated.
 fn not_repeatable(left: &Value, right: &Value) -> Error {
     let is_text = left.as_str().is_some() || right.as_str().is_some();
-    let times = if is_repeatable(left) && (left.as_str().is_some() || !is_text) { right } else { left };
+    let times = if is_repeatable(left) && (left.as_str().is_some() || !is_text) {
+        right
+    } else {
+        left
+    };
     match (is_text, times.as_usize()) {
         (true, None) => invalid("strings can only be multiplied with integers"),
         (true, Some(_)) => invalid("repeated string is too large"),
@@ -219,10 +250,19 @@ fn not_repeatable(left: &Value, right: &Value) -> Error {
 
 /// `-value`.
 pub(super) fn negated(value: &Tracked, at: Place) -> Outcome<Tracked> {
-    let literal = ast::Expr::Const(Spanned::new(ast::Const { value: value.value.clone() }, Span::default()));
-    let negation = ast::UnaryOp { op: ast::UnaryOpKind::Neg, expr: literal };
+    let literal = ast::Expr::Const(Spanned::new(
+        ast::Const {
+            value: value.value.clone(),
+        },
+        Span::default(),
+    ));
+    let negation = ast::UnaryOp {
+        op: ast::UnaryOpKind::Neg,
+        expr: literal,
+    };
     let made = ast::Expr::UnaryOp(Spanned::new(negation, Span::default())).as_const();
-    made.map(Tracked::plain).ok_or_else(|| Failure::of(at, error(value), value))
+    made.map(Tracked::plain)
+        .ok_or_else(|| Failure::of(at, error(value), value))
 }
 
 fn error(value: &Tracked) -> Error {
@@ -233,7 +273,12 @@ fn error(value: &Tracked) -> Error {
 }
 
 /// `left ~ right`.
-fn joined<W: Watch>(eval: &mut Eval<'_, W>, left: &Tracked, right: &Tracked, at: Place) -> Outcome<Tracked> {
+fn joined<W: Watch>(
+    eval: &mut Eval<'_, W>,
+    left: &Tracked,
+    right: &Tracked,
+    at: Place,
+) -> Outcome<Tracked> {
     for operand in [right, left] {
         if operand.is_missing() {
             return Err(undefined(at, operand));
@@ -264,10 +309,19 @@ impl<W: Watch> Eval<'_, W> {
 }
 
 /// `left + right`.
-fn sum<W: Watch>(eval: &mut Eval<'_, W>, left: &Tracked, right: &Tracked, at: Place) -> Outcome<Tracked> {
+fn sum<W: Watch>(
+    eval: &mut Eval<'_, W>,
+    left: &Tracked,
+    right: &Tracked,
+    at: Place,
+) -> Outcome<Tracked> {
     if let (Some(one), Some(other)) = (left.value.as_str(), right.value.as_str()) {
         let len = one.len() + other.len();
-        let error = if len > MAX_TEXT { Err(too_large()) } else { account::make(len) };
+        let error = if len > MAX_TEXT {
+            Err(too_large())
+        } else {
+            account::make(len)
+        };
         error.map_err(|error| Failure::at(at, error))?;
         let mut made = Told::new(W::FOLLOWS);
         eval.push(&mut made, left, one);
@@ -277,9 +331,12 @@ fn sum<W: Watch>(eval: &mut Eval<'_, W>, left: &Tracked, right: &Tracked, at: Pl
     if is_list(left) && is_list(right) && left.value.is_tuple() == right.value.is_tuple() {
         return added(left, right).map_err(|error| Failure::at(at, error));
     }
-    [left, right].into_iter().for_each(|operand| eval.watch.looked_at(operand));
+    [left, right]
+        .into_iter()
+        .for_each(|operand| eval.watch.looked_at(operand));
     let made = calculated(BinOpKind::Add, left, right);
-    made.map(Tracked::plain).map_err(|error| of_operands(at, error, left, right))
+    made.map(Tracked::plain)
+        .map_err(|error| of_operands(at, error, left, right))
 }
 
 fn is_list(value: &Tracked) -> bool {
@@ -298,7 +355,10 @@ fn added(left: &Tracked, right: &Tracked) -> Result<Tracked, Error> {
     match left.value.is_tuple() {
         true => {
             let values: Vec<Value> = value.try_iter()?.collect();
-            Ok(Tracked { value: Value::from(Tuple::from(values)), origin })
+            Ok(Tracked {
+                value: Value::from(Tuple::from(values)),
+                origin,
+            })
         }
         false => Ok(Tracked { value, origin }),
     }
@@ -330,7 +390,11 @@ fn compared<W: Watch>(
     at: Place,
 ) -> Outcome<bool> {
     let is_search = matches!(op, CompareOpKind::In | CompareOpKind::NotIn);
-    let order = if is_search { [right, left] } else { [left, right] };
+    let order = if is_search {
+        [right, left]
+    } else {
+        [left, right]
+    };
     for operand in order {
         if operand.is_missing() {
             return Err(undefined(at, operand));
@@ -353,19 +417,24 @@ fn compared<W: Watch>(
         CompareOpKind::In | CompareOpKind::NotIn => {
             let found = by_engine(BinOpKind::In, one, other);
             let error = || invalid("cannot perform a containment check on this value");
-            let found = found.ok_or_else(|| of_operands(at, error(), left, right))?.is_true();
+            let found = found
+                .ok_or_else(|| of_operands(at, error(), left, right))?
+                .is_true();
             found != matches!(op, CompareOpKind::NotIn)
         }
     })
 }
 
-/// A text that is there is not empty, and no number: whether it equals such a value says nothing of the text.
+/// A text that is there is not empty, and no number: whether it equals such a value says nothing of
+/// the text.
 fn note_looks<W: Watch>(eval: &mut Eval<'_, W>, op: CompareOpKind, operands: [&Tracked; 2]) {
     let is_equality = matches!(op, CompareOpKind::Eq | CompareOpKind::Ne);
     if is_equality && operands.iter().any(|operand| says_nothing(&operand.value)) {
         return;
     }
-    operands.into_iter().for_each(|operand| eval.watch.looked_at(operand));
+    operands
+        .into_iter()
+        .for_each(|operand| eval.watch.looked_at(operand));
 }
 
 fn says_nothing(value: &Value) -> bool {
@@ -373,7 +442,11 @@ fn says_nothing(value: &Value) -> bool {
 }
 
 /// Evaluates `base[start:stop:step]`, as Python has it.
-pub(super) fn slice<'e, W: Watch>(eval: &mut Eval<'e, W>, it: &'e Slice, at: Place) -> Outcome<Tracked> {
+pub(super) fn slice<'e, W: Watch>(
+    eval: &mut Eval<'e, W>,
+    it: &'e Slice,
+    at: Place,
+) -> Outcome<Tracked> {
     let base = eval.value(&it.base)?;
     let mut values = [const { None }; 3];
     for (value, given) in values.iter_mut().zip([&it.start, &it.stop, &it.step]) {
@@ -389,11 +462,16 @@ pub(super) fn slice<'e, W: Watch>(eval: &mut Eval<'e, W>, it: &'e Slice, at: Pla
         }
     }
     eval.watch.looked_at(&base);
-    let picked = Picked { start: indices[0], stop: indices[1], step: indices[2].unwrap_or(1) };
+    let picked = Picked {
+        start: indices[0],
+        stop: indices[1],
+        step: indices[2].unwrap_or(1),
+    };
     if picked.step == 0 {
         return Err(Failure::at(at, invalid("cannot slice by a step of 0")));
     }
-    sliced(&base, &picked, W::FOLLOWS, eval.watch.frame()).map_err(|error| Failure::of(at, error, &base))
+    sliced(&base, &picked, W::FOLLOWS, eval.watch.frame())
+        .map_err(|error| Failure::of(at, error, &base))
 }
 
 /// Which elements of a list a slice has; the step is not 0.
@@ -420,12 +498,19 @@ fn sliced(base: &Tracked, picked: &Picked, follows: bool, frame: u32) -> Result<
         }
         ValueKind::Seq | ValueKind::Iterable => {
             let all = elements(base)?;
-            let Tracked { value, origin } =
-                Tracked::list(picked.of(all.len()).map(|index| all[index].clone()).collect());
+            let Tracked { value, origin } = Tracked::list(
+                picked
+                    .of(all.len())
+                    .map(|index| all[index].clone())
+                    .collect(),
+            );
             match base.value.is_tuple() {
                 true => {
                     let values: Vec<Value> = value.try_iter()?.collect();
-                    Ok(Tracked { value: Value::from(Tuple::from(values)), origin })
+                    Ok(Tracked {
+                        value: Value::from(Tuple::from(values)),
+                        origin,
+                    })
                 }
                 false => Ok(Tracked { value, origin }),
             }
@@ -446,9 +531,17 @@ impl Picked {
     fn of(&self, len: usize) -> impl Iterator<Item = usize> + use<> {
         let Picked { start, stop, step } = *self;
         let count = i64::try_from(len).unwrap_or(i64::MAX);
-        let (lowest, highest) = if step > 0 { (0, count) } else { (-1, count - 1) };
+        let (lowest, highest) = if step > 0 {
+            (0, count)
+        } else {
+            (-1, count - 1)
+        };
         let clamped = |index: i64| {
-            let from_start = if index < 0 { index.saturating_add(count) } else { index };
+            let from_start = if index < 0 {
+                index.saturating_add(count)
+            } else {
+                index
+            };
             from_start.clamp(lowest, highest)
         };
         let first = start.map_or(if step > 0 { lowest } else { highest }, clamped);
@@ -459,10 +552,12 @@ impl Picked {
     }
 }
 
-/// Evaluates what a variable or a namespace keeps: what could make values deeper and deeper is looked at.
+/// Evaluates what a variable or a namespace keeps: what could make values deeper and deeper is
+/// looked at.
 ///
-/// A variable may keep data as they are; what is looked at are lists and objects that the template makes. A namespace outlives
-/// loops, and could come to hold itself: there everything is looked at but what it holds already.
+/// A variable may keep data as they are; what is looked at are lists and objects that the template
+/// makes. A namespace outlives loops, and could come to hold itself: there everything is looked at
+/// but what it holds already.
 pub(super) fn kept<'e, W: Watch>(
     eval: &mut Eval<'e, W>,
     expression: &'e Expr,
@@ -500,14 +595,17 @@ fn makes(expression: &Expr) -> bool {
     match &expression.kind {
         ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().any(|item| !is_flat(item)),
         ExprKind::Map(pairs) => pairs.iter().any(|(_, value)| !is_flat(value)),
-        ExprKind::Binary(BinOpKind::Mul, left, right) | ExprKind::And(left, right) | ExprKind::Or(left, right) => {
-            makes(left) || makes(right)
-        }
+        ExprKind::Binary(BinOpKind::Mul, left, right)
+        | ExprKind::And(left, right)
+        | ExprKind::Or(left, right) => makes(left) || makes(right),
         ExprKind::Slice(it) => makes(&it.base),
         ExprKind::Filter(it) => {
             matches!(it.filter.name, "items" | "map")
                 || it.input.as_ref().is_some_and(makes)
-                || it.arguments.iter().any(|argument| makes(argument.expression()))
+                || it
+                    .arguments
+                    .iter()
+                    .any(|argument| makes(argument.expression()))
         }
         _ => false,
     }
@@ -528,12 +626,20 @@ fn is_flat(expression: &Expr) -> bool {
 
 /// Returns `true` if an expression reads what the target holds already.
 fn is_same(expression: &Expr, target: &Target) -> bool {
-    let (ExprKind::Member { base, name, .. }, Target::Member { object, name: assigned, .. }) =
-        (&expression.kind, target)
+    let (
+        ExprKind::Member { base, name, .. },
+        Target::Member {
+            object,
+            name: assigned,
+            ..
+        },
+    ) = (&expression.kind, target)
     else {
         return false;
     };
-    let (ExprKind::Var(read), ExprKind::Var(written)) = (&base.kind, &object.kind) else { return false };
+    let (ExprKind::Var(read), ExprKind::Var(written)) = (&base.kind, &object.kind) else {
+        return false;
+    };
     name == assigned && read == written
 }
 
@@ -560,6 +666,15 @@ mod tests {
         assert_eq!(slice(Some(i64::MIN), Some(i64::MAX), i64::MAX), [0]);
         assert_eq!(slice(Some(i64::MAX), Some(i64::MIN), i64::MIN), [4]);
         assert_eq!(slice(Some(9), None, 1), [0; 0]);
-        assert_eq!(Picked { start: None, stop: None, step: -1 }.of(0).count(), 0);
+        assert_eq!(
+            Picked {
+                start: None,
+                stop: None,
+                step: -1
+            }
+            .of(0)
+            .count(),
+            0
+        );
     }
 }

@@ -33,13 +33,18 @@ struct Entrance {
 impl<'e, W: Watch> Eval<'e, W> {
     /// Evaluates a template, and those that it extends.
     pub(super) fn template(&mut self, template: &'e Template) -> Outcome<()> {
-        let around = (std::mem::replace(&mut self.template, template), self.parent.take());
+        let around = (
+            std::mem::replace(&mut self.template, template),
+            self.parent.take(),
+        );
         let mut body = &template.body;
         let result = loop {
             if let Err(failure) = self.body(body) {
                 break Err(failure);
             }
-            let Some(parent) = self.parent.take() else { break Ok(()) };
+            let Some(parent) = self.parent.take() else {
+                break Ok(());
+            };
             self.out.pop();
             (self.template, body) = (parent, &parent.body);
         };
@@ -48,7 +53,9 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     pub(super) fn body(&mut self, statements: &'e [Stmt]) -> Outcome<()> {
-        statements.iter().try_for_each(|statement| self.statement(statement))
+        statements
+            .iter()
+            .try_for_each(|statement| self.statement(statement))
     }
 
     fn statement(&mut self, statement: &'e Stmt) -> Outcome<()> {
@@ -70,14 +77,22 @@ impl<'e, W: Watch> Eval<'e, W> {
                 };
                 self.assign(target, value)
             }
-            StmtKind::SetBlock { target, filter, body } => self.set_block(target, filter.as_ref(), body, at),
+            StmtKind::SetBlock {
+                target,
+                filter,
+                body,
+            } => self.set_block(target, filter.as_ref(), body, at),
             StmtKind::AutoEscape(enabled, body) => self.auto_escape(enabled, body),
             StmtKind::FilterBlock(filter, body) => self.filter_block(filter, body, at),
             StmtKind::Block(name) => self.block_here(name, at),
             StmtKind::Import { from, name } => self.import(from, name, at),
             StmtKind::FromImport { from, names } => self.import_names(from, names, at),
             StmtKind::Extends(name) => self.extend(name, at),
-            StmtKind::Include { name, ignore_missing, inner } => self.include(name, *ignore_missing, [at, *inner]),
+            StmtKind::Include {
+                name,
+                ignore_missing,
+                inner,
+            } => self.include(name, *ignore_missing, [at, *inner]),
             StmtKind::Macro(it) => {
                 let value = self.declare(it);
                 self.variables.set(&it.name, value);
@@ -165,8 +180,15 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.body(&it.otherwise)
     }
 
-    fn with_block(&mut self, assignments: &'e [(Target, Expr)], body: &'e [Stmt], at: Place) -> Outcome<()> {
-        self.variables.open().map_err(|error| Failure::at(at, error))?;
+    fn with_block(
+        &mut self,
+        assignments: &'e [(Target, Expr)],
+        body: &'e [Stmt],
+        at: Place,
+    ) -> Outcome<()> {
+        self.variables
+            .open()
+            .map_err(|error| Failure::at(at, error))?;
         for (target, value) in assignments {
             let value = self.kept(value, Holder::Variable, None)?;
             self.assign(target, value)?;
@@ -176,7 +198,13 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    fn set_block(&mut self, target: &'e Target, filter: Option<&'e Expr>, body: &'e [Stmt], at: Place) -> Outcome<()> {
+    fn set_block(
+        &mut self,
+        target: &'e Target,
+        filter: Option<&'e Expr>,
+        body: &'e [Stmt],
+        at: Place,
+    ) -> Outcome<()> {
         let text = self.capture(Scope::SetBlock, body, at)?;
         let value = match filter {
             None => text,
@@ -184,7 +212,8 @@ impl<'e, W: Watch> Eval<'e, W> {
         };
         let value = self.claimed(value, at);
         if target.is_in_namespace() {
-            values::keep(&value.value, Holder::Namespace).map_err(|error| Failure::at(at, error))?;
+            values::keep(&value.value, Holder::Namespace)
+                .map_err(|error| Failure::at(at, error))?;
         }
         self.assign(target, value)
     }
@@ -198,10 +227,15 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     /// Says of a captured text that its block's tag wrote what no tag wrote before.
     fn claimed(&mut self, value: Tracked, tag: Place) -> Tracked {
-        let Origin::Text(told) = &value.origin else { return value };
+        let Origin::Text(told) = &value.origin else {
+            return value;
+        };
         let mut told = Told::clone(told);
         self.watch.captured(&mut told, tag);
-        Tracked { origin: Origin::Text(Arc::new(told)), ..value }
+        Tracked {
+            origin: Origin::Text(Arc::new(told)),
+            ..value
+        }
     }
 
     fn capture(&mut self, scope: Scope, body: &'e [Stmt], at: Place) -> Outcome<Tracked> {
@@ -216,7 +250,12 @@ impl<'e, W: Watch> Eval<'e, W> {
         let escapes = match (value.value.as_str(), value.value == Value::from(true)) {
             (Some("html"), _) | (None, true) => true,
             (Some("none"), _) | (None, false) => false,
-            _ => return Err(Failure::at(enabled.at, invalid("invalid value to autoescape tag"))),
+            _ => {
+                return Err(Failure::at(
+                    enabled.at,
+                    invalid("invalid value to autoescape tag"),
+                ));
+            }
         };
         let around = std::mem::replace(&mut self.escapes, escapes);
         self.body(body)?;
@@ -244,7 +283,11 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn passing(&mut self, it: &'e For, filter: &'e Expr, over: &Tracked) -> Outcome<Tracked> {
         let elements = elements::<W>(over, it.iter.at)?;
         let object = Arc::new(Loop::new(self.next_loop(), Vec::new(), 0, false));
-        let running = Running { object, node: None, home: (self.template.number, self.block) };
+        let running = Running {
+            object,
+            node: None,
+            home: (self.template.number, self.block),
+        };
         self.open_loop(running, filter.at)?;
         let mut passing = Vec::new();
         for element in elements {
@@ -261,7 +304,9 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     fn open_loop(&mut self, running: Running<'e>, at: Place) -> Outcome<()> {
-        self.variables.open_loop(running).map_err(|error| Failure::at(at, error))
+        self.variables
+            .open_loop(running)
+            .map_err(|error| Failure::at(at, error))
     }
 
     fn next_loop(&mut self) -> usize {
@@ -281,12 +326,22 @@ impl<'e, W: Watch> Eval<'e, W> {
     /// Runs a loop's body for each element; returns whether there was one.
     fn for_each(&mut self, it: &'e For, over: &Tracked, at: Place) -> Outcome<bool> {
         let elements = elements::<W>(over, it.iter.at)?;
-        let around = self.variables.running().filter(|around| around.object.recursive);
+        let around = self
+            .variables
+            .running()
+            .filter(|around| around.object.recursive);
         let depth = around.map_or(0, |around| around.object.depth() + 1);
-        let values = elements.iter().map(|element| element.value.clone()).collect();
+        let values = elements
+            .iter()
+            .map(|element| element.value.clone())
+            .collect();
         let object = Arc::new(Loop::new(self.next_loop(), values, depth, it.recursive));
         let home = (self.template.number, self.block);
-        let running = Running { object: Arc::clone(&object), node: Some(it), home };
+        let running = Running {
+            object: Arc::clone(&object),
+            node: Some(it),
+            home,
+        };
         self.running.push(running.clone());
         self.open_loop(running, it.iter.at)?;
         let count = elements.len();
@@ -308,16 +363,28 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     /// Runs a loop again, over something else, from within.
-    pub(super) fn recurse(&mut self, running: &Running<'e>, over: &Tracked, at: Place) -> Outcome<()> {
+    pub(super) fn recurse(
+        &mut self,
+        running: &Running<'e>,
+        over: &Tracked,
+        at: Place,
+    ) -> Outcome<()> {
         match running.node.filter(|node| node.recursive) {
             Some(node) => self.for_each(node, over, at).map(drop),
-            None => Err(Failure::at(at, invalid("cannot recurse outside of recursive loop"))),
+            None => Err(Failure::at(
+                at,
+                invalid("cannot recurse outside of recursive loop"),
+            )),
         }
     }
 }
 
 fn origin(index: usize, is_known: bool, over: &Tracked) -> Origin {
-    if is_known { over.origin.element(index) } else { Origin::Unknown }
+    if is_known {
+        over.origin.element(index)
+    } else {
+        Origin::Unknown
+    }
 }
 
 /// Assignments.
@@ -337,7 +404,10 @@ impl<'e, W: Watch> Eval<'e, W> {
                         Ok(())
                     }
                     None => {
-                        let error = invalid(format!("can only assign to namespaces, not {}", object.value.kind()));
+                        let error = invalid(format!(
+                            "can only assign to namespaces, not {}",
+                            object.value.kind()
+                        ));
                         Err(Failure::of(*at, error, &object))
                     }
                 }
@@ -346,7 +416,10 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     fn unpack(&mut self, targets: &'e [Target], value: &Tracked, at: Place) -> Outcome<()> {
-        let elements = value.value.as_object().and_then(minijinja::value::DynObject::try_iter);
+        let elements = value
+            .value
+            .as_object()
+            .and_then(minijinja::value::DynObject::try_iter);
         let Some(elements) = elements else {
             let error = Error::new(ErrorKind::CannotUnpack, "value is not iterable");
             return Err(Failure::of(at, error, value));
@@ -355,15 +428,25 @@ impl<'e, W: Watch> Eval<'e, W> {
         if elements.len() != targets.len() {
             let (expected, got) = (targets.len(), elements.len());
             let message = format!("sequence of wrong length (expected {expected}, got {got})");
-            return Err(Failure::at(at, Error::new(ErrorKind::CannotUnpack, message)));
+            return Err(Failure::at(
+                at,
+                Error::new(ErrorKind::CannotUnpack, message),
+            ));
         }
         for (index, (target, element)) in targets.iter().zip(elements).enumerate() {
-            self.assign(target, Tracked { value: element, origin: value.origin.element(index) })?;
+            self.assign(
+                target,
+                Tracked {
+                    value: element,
+                    origin: value.origin.element(index),
+                },
+            )?;
         }
         Ok(())
     }
 
-    /// Evaluates what a variable or a namespace keeps: what could make values deeper and deeper is looked at.
+    /// Evaluates what a variable or a namespace keeps: what could make values deeper and deeper is
+    /// looked at.
     pub(super) fn kept(
         &mut self,
         expression: &'e Expr,
@@ -385,13 +468,19 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     pub(super) fn run_block(&mut self, name: &'e str, at: Place) -> Outcome<()> {
-        let found = self.blocks.get_key_value(name).and_then(|(name, it)| Some((*name, it.all.get(it.depth)?, it)));
+        let found = self
+            .blocks
+            .get_key_value(name)
+            .and_then(|(name, it)| Some((*name, it.all.get(it.depth)?, it)));
         let Some((name, block, blocks)) = found else {
             let error = Error::new(ErrorKind::UnknownBlock, format!("block '{name}' not found"));
             return Err(Failure::at(at, error));
         };
         if blocks.all.len() == 1 && block.required {
-            return Err(Failure::at(at, invalid(format!("Required block '{name}' not found"))));
+            return Err(Failure::at(
+                at,
+                invalid(format!("Required block '{name}' not found")),
+            ));
         }
         let body = &block.body;
         self.in_block(name, body, at)
@@ -399,7 +488,9 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn in_block(&mut self, name: &'e str, body: &'e [Stmt], at: Place) -> Outcome<()> {
         let depth = self.variables.open_scopes();
-        self.variables.open().map_err(|error| Failure::at(at, error))?;
+        self.variables
+            .open()
+            .map_err(|error| Failure::at(at, error))?;
         let around = (self.block.replace(name), self.parent.take());
         let result = self.body(body);
         (self.block, self.parent) = around;
@@ -412,7 +503,9 @@ impl<'e, W: Watch> Eval<'e, W> {
         let Some(name) = self.block else {
             return Err(Failure::at(at, invalid("cannot super outside of block")));
         };
-        let Some(Blocks { all, depth }) = self.blocks.get_mut(name) else { return Ok(()) };
+        let Some(Blocks { all, depth }) = self.blocks.get_mut(name) else {
+            return Ok(());
+        };
         let Some(block) = all.get(*depth + 1) else {
             return Err(Failure::at(at, invalid("no parent block exists")));
         };
@@ -428,18 +521,28 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn extend(&mut self, name: &'e Expr, at: Place) -> Outcome<()> {
         let named = self.value(name)?;
         if self.parent.is_some() {
-            return Err(Failure::at(at, invalid("tried to extend a second time in a template")));
+            return Err(Failure::at(
+                at,
+                invalid("tried to extend a second time in a template"),
+            ));
         }
         let Some(text) = named.value.as_str() else {
-            return Err(Failure::at(name.at, invalid("template name was not a string")));
+            return Err(Failure::at(
+                name.at,
+                invalid("template name was not a string"),
+            ));
         };
         let library = self.library;
         let Some(parent) = library.find(text) else {
-            let error = Error::new(ErrorKind::TemplateNotFound, format!("template {text:?} does not exist"));
+            let error = Error::new(
+                ErrorKind::TemplateNotFound,
+                format!("template {text:?} does not exist"),
+            );
             return Err(Failure::at(name.at, error));
         };
         if !self.extended.insert(parent.number) {
-            let message = format!("cycle in template inheritance. {text:?} was referenced more than once");
+            let message =
+                format!("cycle in template inheritance. {text:?} was referenced more than once");
             return Err(Failure::at(at, invalid(message)));
         }
         self.add_blocks(parent);
@@ -448,23 +551,42 @@ impl<'e, W: Watch> Eval<'e, W> {
         Ok(())
     }
 
-    fn include(&mut self, name: &'e Expr, ignore_missing: bool, [at, inner]: [Place; 2]) -> Outcome<()> {
+    fn include(
+        &mut self,
+        name: &'e Expr,
+        ignore_missing: bool,
+        [at, inner]: [Place; 2],
+    ) -> Outcome<()> {
         let named = self.value(name)?;
         if !W::FOLLOWS
             && let Some(text) = named.value.as_str()
         {
             let known = self.library.known(self.template, text, &self.variables);
             if let Some(known) = known.map_err(|error| Failure::at(at, error))? {
-                self.watch.steps(known.steps).map_err(|error| Failure::at(at, error))?;
+                self.watch
+                    .steps(known.steps)
+                    .map_err(|error| Failure::at(at, error))?;
                 return self.write_text(&known.text, at);
             }
         }
-        let include = Entrance { step: Step { scope: Scope::Include, at }, inner };
+        let include = Entrance {
+            step: Step {
+                scope: Scope::Include,
+                at,
+            },
+            inner,
+        };
         self.included(&named, name.at, ignore_missing, include)
     }
 
     /// Runs the first template that there is of those that a value names.
-    fn included(&mut self, named: &Tracked, at: Place, ignore_missing: bool, by: Entrance) -> Outcome<()> {
+    fn included(
+        &mut self,
+        named: &Tracked,
+        at: Place,
+        ignore_missing: bool,
+        by: Entrance,
+    ) -> Outcome<()> {
         let choices: Vec<Value> = match named.value.as_object() {
             Some(list) => list.try_iter().into_iter().flatten().collect(),
             None => vec![named.value.clone()],
@@ -485,10 +607,15 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     fn run_included(&mut self, template: &'e Template, by: Entrance) -> Outcome<()> {
-        self.variables.deepen(INCLUDE_DEPTH).map_err(|error| Failure::at(by.inner, error))?;
+        self.variables
+            .deepen(INCLUDE_DEPTH)
+            .map_err(|error| Failure::at(by.inner, error))?;
         let depth = self.variables.open_scopes();
         let closure = self.variables.take_closure();
-        let blocks = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.extended));
+        let blocks = (
+            std::mem::take(&mut self.blocks),
+            std::mem::take(&mut self.extended),
+        );
         let escapes = std::mem::replace(&mut self.escapes, false);
         self.add_blocks(template);
         self.watch.entered(by.step);
@@ -499,14 +626,32 @@ impl<'e, W: Watch> Eval<'e, W> {
         self.variables.close_to(depth);
         self.variables.give_closure(closure);
         self.variables.rise(INCLUDE_DEPTH);
-        result.map_err(|failure| failure.through(Step { at: by.inner, ..by.step }))
+        result.map_err(|failure| {
+            failure.through(Step {
+                at: by.inner,
+                ..by.step
+            })
+        })
     }
 
     fn import(&mut self, from: &'e Expr, name: &'e str, at: Place) -> Outcome<()> {
         self.begin_capture();
-        self.variables.open().map_err(|error| Failure::at(at, error))?;
+        self.variables
+            .open()
+            .map_err(|error| Failure::at(at, error))?;
         let named = self.value(from)?;
-        self.included(&named, from.at, false, Entrance { step: Step { scope: Scope::Import, at }, inner: at })?;
+        self.included(
+            &named,
+            from.at,
+            false,
+            Entrance {
+                step: Step {
+                    scope: Scope::Import,
+                    at,
+                },
+                inner: at,
+            },
+        )?;
         let written = self.end_capture();
         let written = self.captured(written).value;
         let (mut values, mut origins) = (Members::new(), Vec::new());
@@ -515,7 +660,11 @@ impl<'e, W: Watch> Eval<'e, W> {
             origins.push(exported.origin);
         }
         self.variables.close();
-        let module = Value::from_object(Module { values, origins, written });
+        let module = Value::from_object(Module {
+            values,
+            origins,
+            written,
+        });
         values::keep(&module, Holder::Variable).map_err(|error| Failure::at(at, error))?;
         self.variables.set(name, Tracked::plain(module));
         Ok(())
@@ -523,14 +672,30 @@ impl<'e, W: Watch> Eval<'e, W> {
 
     fn import_names(&mut self, from: &'e Expr, names: &'e [Imported], at: Place) -> Outcome<()> {
         self.begin_discard();
-        self.variables.open().map_err(|error| Failure::at(at, error))?;
+        self.variables
+            .open()
+            .map_err(|error| Failure::at(at, error))?;
         let template = self.value(from)?;
-        self.included(&template, from.at, false, Entrance { step: Step { scope: Scope::Import, at }, inner: at })?;
+        self.included(
+            &template,
+            from.at,
+            false,
+            Entrance {
+                step: Step {
+                    scope: Scope::Import,
+                    at,
+                },
+                inner: at,
+            },
+        )?;
         let mut values = Vec::with_capacity(names.len());
         for imported in names {
             let value = self.value(&imported.name)?;
             values.push(match value.is_missing() {
-                true => Tracked::missing(Absent { at: imported.name.at, kind: AbsentKind::Import }),
+                true => Tracked::missing(Absent {
+                    at: imported.name.at,
+                    kind: AbsentKind::Import,
+                }),
                 false => value,
             });
         }
@@ -548,8 +713,12 @@ fn elements<W: Watch>(over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
     if over.is_missing() {
         return Err(undefined(at, over));
     }
-    let values = over.value.try_iter().map_err(|error| Failure::at(at, error))?;
-    let has_places = W::FOLLOWS && matches!(over.value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    let values = over
+        .value
+        .try_iter()
+        .map_err(|error| Failure::at(at, error))?;
+    let has_places =
+        W::FOLLOWS && matches!(over.value.kind(), ValueKind::Seq | ValueKind::Iterable);
     let is_known = has_places || matches!(over.origin, Origin::List(_));
     let mut elements = Vec::with_capacity(values.size_hint().0);
     for (index, value) in values.enumerate() {
@@ -560,7 +729,11 @@ fn elements<W: Watch>(over: &Tracked, at: Place) -> Outcome<Vec<Tracked>> {
 }
 
 fn unknown_loop(at: Place) -> Failure {
-    Failure::at(at, Error::new(ErrorKind::UnknownFunction, "loop is unknown")).calling("loop")
+    Failure::at(
+        at,
+        Error::new(ErrorKind::UnknownFunction, "loop is unknown"),
+    )
+    .calling("loop")
 }
 
 fn not_found(tried: &[Value]) -> Error {

@@ -30,12 +30,22 @@ impl Tags {
     pub(super) fn of(text: &str, dialect: Dialect) -> Tags {
         let mut tags = Tags::default();
         let (mut open, mut around) = (None, Vec::new());
-        for (token, span) in machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok) {
+        for (token, span) in machinery::tokenize(text, false, syntax(dialect)).map_while(Result::ok)
+        {
             let range = span.start_offset as usize..span.end_offset as usize;
             match (token, &mut open) {
-                (Token::BlockStart, _) => open = Some(OpenTag { start: range.start, keyword: None }),
+                (Token::BlockStart, _) => {
+                    open = Some(OpenTag {
+                        start: range.start,
+                        keyword: None,
+                    });
+                }
                 (Token::BlockEnd, Some(_)) => {
-                    if let Some(OpenTag { start, keyword: Some((keyword, at)) }) = open.take() {
+                    if let Some(OpenTag {
+                        start,
+                        keyword: Some((keyword, at)),
+                    }) = open.take()
+                    {
                         tags.add(&keyword, at, start..range.end, &mut around);
                     }
                 }
@@ -116,16 +126,23 @@ impl Parentheses {
     /// Returns the range of an operand with the parentheses around it.
     pub(super) fn operand(&self, inner: &Range<usize>, side: Side) -> Range<usize> {
         let mut range = inner.clone();
-        let mut before = self.0.partition_point(|(_, token)| token.start < range.start);
+        let mut before = self
+            .0
+            .partition_point(|(_, token)| token.start < range.start);
         let mut after = self.0.partition_point(|(_, token)| token.start < range.end);
         loop {
-            let open = before.checked_sub(1).map(|index| &self.0[index]).filter(|(sign, _)| *sign == Sign::Open);
+            let open = before
+                .checked_sub(1)
+                .map(|index| &self.0[index])
+                .filter(|(sign, _)| *sign == Sign::Open);
             let close = self.0.get(after).filter(|(sign, _)| *sign == Sign::Close);
             let is_enclosed = match side {
                 Side::Left => close.is_some(),
                 Side::Right => open.is_some(),
             };
-            let (Some((_, open)), Some((_, close)), true) = (open, close, is_enclosed) else { return range };
+            let (Some((_, open)), Some((_, close)), true) = (open, close, is_enclosed) else {
+                return range;
+            };
             range = open.start..close.end;
             before -= 1;
             after += 1;

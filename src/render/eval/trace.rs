@@ -1,4 +1,5 @@
-//! Follows who writes each byte: the scopes that the render is in, the branches that it takes, and which tag wrote what.
+//! Follows who writes each byte: the scopes that the render is in, the branches that it takes, and
+//! which tag wrote what.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +30,17 @@ pub(in super::super) struct Trace {
 
 impl Default for Trace {
     fn default() -> Trace {
-        let outermost = Frame { parent: None, step: None, written_by: None };
-        Trace { frames: vec![outermost], frame: 0, branches: BTreeSet::new(), emissions: 0 }
+        let outermost = Frame {
+            parent: None,
+            step: None,
+            written_by: None,
+        };
+        Trace {
+            frames: vec![outermost],
+            frame: 0,
+            branches: BTreeSet::new(),
+            emissions: 0,
+        }
     }
 }
 
@@ -38,7 +48,11 @@ impl Trace {
     /// Takes what no tag wrote yet for a tag's, here.
     fn claim(&mut self, text: &mut Told, tag: Place) {
         self.emissions += 1;
-        for run in text.runs.iter_mut().filter(|run| run.tag.is_none() && run.recording == 0) {
+        for run in text
+            .runs
+            .iter_mut()
+            .filter(|run| run.tag.is_none() && run.recording == 0)
+        {
             (run.tag, run.emission, run.frame) = (Some(tag), self.emissions, self.frame);
         }
     }
@@ -46,12 +60,17 @@ impl Trace {
     /// Notes that a tag writes what was captured before.
     fn note_captures(&mut self, text: &Told, tag: Place) {
         let here = self.frame;
-        for runs in text.runs.chunk_by(|one, next| one.frame == next.frame && one.recording == next.recording) {
+        for runs in text
+            .runs
+            .chunk_by(|one, next| one.frame == next.frame && one.recording == next.recording)
+        {
             let run = &runs[0];
             let mut next = Some(run.frame).filter(|frame| *frame != here && run.recording == 0);
             while let Some(frame) = next.and_then(|id| self.frames.get_mut(id as usize)) {
                 next = frame.parent.filter(|parent| *parent != here);
-                if frame.written_by.is_none() && frame.step.is_some_and(|step| step.scope == Scope::SetBlock) {
+                if frame.written_by.is_none()
+                    && frame.step.is_some_and(|step| step.scope == Scope::SetBlock)
+                {
                     frame.written_by = Some(tag);
                 }
             }
@@ -69,11 +88,19 @@ impl Watch for Trace {
     fn entered(&mut self, step: Step) {
         let parent = Some(self.frame);
         self.frame = FrameId::try_from(self.frames.len()).unwrap_or(FrameId::MAX);
-        self.frames.push(Frame { parent, step: Some(step), written_by: None });
+        self.frames.push(Frame {
+            parent,
+            step: Some(step),
+            written_by: None,
+        });
     }
 
     fn left(&mut self) {
-        self.frame = self.frames.get(self.frame as usize).and_then(|frame| frame.parent).unwrap_or(0);
+        self.frame = self
+            .frames
+            .get(self.frame as usize)
+            .and_then(|frame| frame.parent)
+            .unwrap_or(0);
     }
 
     fn frame(&self) -> FrameId {

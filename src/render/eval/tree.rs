@@ -21,7 +21,11 @@ pub(in super::super) struct Place {
 impl Place {
     /// Returns the place of a range of bytes. Templates are shorter than 2^32 bytes.
     pub(in super::super) fn new(template: u32, range: &Range<usize>) -> Place {
-        Place { template, start: offset(range.start), end: offset(range.end) }
+        Place {
+            template,
+            start: offset(range.start),
+            end: offset(range.end),
+        }
     }
 
     /// Returns the range of bytes.
@@ -37,7 +41,11 @@ impl Place {
 
     /// Returns the place without a byte at each end: a literal without its quotes.
     pub(in super::super) fn inside(self) -> Place {
-        Place { start: self.start + 1, end: self.end.saturating_sub(1), ..self }
+        Place {
+            start: self.start + 1,
+            end: self.end.saturating_sub(1),
+            ..self
+        }
     }
 
     /// Returns whether another place lies within this one.
@@ -142,7 +150,11 @@ pub(super) struct Imported {
 pub(super) enum Target {
     Name(Box<str>),
     List(Place, Vec<Target>),
-    Member { object: Box<Expr>, name: Box<str>, at: Place },
+    Member {
+        object: Box<Expr>,
+        name: Box<str>,
+        at: Place,
+    },
 }
 
 impl Target {
@@ -317,7 +329,10 @@ impl Argument {
 
     /// Returns the expression that gives it.
     pub(super) fn expression(&self) -> &Expr {
-        let (Argument::Value(it) | Argument::Named(_, it) | Argument::Spread(it) | Argument::SpreadNamed(it)) = self;
+        let (Argument::Value(it)
+        | Argument::Named(_, it)
+        | Argument::Spread(it)
+        | Argument::SpreadNamed(it)) = self;
         it
     }
 }

@@ -51,50 +51,80 @@ pub(in super::super) enum AbsentKind {
     Value,
     /// A parameter that a call gives no value: the place is its name in the declaration.
     Parameter,
-    /// A name that the template does not have from which it is imported: the place is the name in the tag.
+    /// A name that the template does not have from which it is imported: the place is the name in
+    /// the tag.
     Import,
 }
 
 impl Absent {
     /// Returns what is missing where an expression asks for it.
     pub(super) fn value(at: Place) -> Absent {
-        Absent { at, kind: AbsentKind::Value }
+        Absent {
+            at,
+            kind: AbsentKind::Value,
+        }
     }
 }
 
 impl Tracked {
     /// Returns an undefined value.
     pub(super) fn missing(absent: Absent) -> Tracked {
-        Tracked { value: Value::UNDEFINED, origin: Origin::Missing(absent) }
+        Tracked {
+            value: Value::UNDEFINED,
+            origin: Origin::Missing(absent),
+        }
     }
 
     /// Returns a value of which nothing is known.
     pub(in super::super) fn plain(value: impl Into<Value>) -> Tracked {
-        Tracked { value: value.into(), origin: Origin::Unknown }
+        Tracked {
+            value: value.into(),
+            origin: Origin::Unknown,
+        }
     }
 
     /// Returns the undefined value that counts as nothing, as filters of the engine know it.
     pub(super) fn nothing() -> Tracked {
         static NOTHING: OnceLock<Value> = OnceLock::new();
-        let value = NOTHING.get_or_init(|| made_by_engine().unwrap_or_default()).clone();
-        Tracked { value, origin: Origin::Nothing }
+        let value = NOTHING
+            .get_or_init(|| made_by_engine().unwrap_or_default())
+            .clone();
+        Tracked {
+            value,
+            origin: Origin::Nothing,
+        }
     }
 
     /// Returns a text with its writers, if they are followed.
     pub(in super::super) fn text(told: Told) -> Tracked {
         let value = Value::from(told.text.as_str());
         super::super::account::follow(told.runs.len());
-        let origin = if told.is_followed() { Origin::Text(Arc::new(told)) } else { Origin::Unknown };
+        let origin = if told.is_followed() {
+            Origin::Text(Arc::new(told))
+        } else {
+            Origin::Unknown
+        };
         Tracked { value, origin }
     }
 
     /// Returns a list of values.
     pub(in super::super) fn list(elements: Vec<Tracked>) -> Tracked {
-        let is_known = elements.iter().any(|element| !matches!(element.origin, Origin::Unknown));
-        let (values, origins): (Vec<Value>, Vec<Origin>) =
-            elements.into_iter().map(|element| (element.value, element.origin)).unzip();
-        let origin = if is_known { Origin::List(origins.into()) } else { Origin::Unknown };
-        Tracked { value: Value::from(values), origin }
+        let is_known = elements
+            .iter()
+            .any(|element| !matches!(element.origin, Origin::Unknown));
+        let (values, origins): (Vec<Value>, Vec<Origin>) = elements
+            .into_iter()
+            .map(|element| (element.value, element.origin))
+            .unzip();
+        let origin = if is_known {
+            Origin::List(origins.into())
+        } else {
+            Origin::Unknown
+        };
+        Tracked {
+            value: Value::from(values),
+            origin,
+        }
     }
 
     /// Returns whether it is the undefined value that counts as nothing.
@@ -108,9 +138,12 @@ impl Tracked {
     }
 }
 
-/// Returns the value of an inline `if` without `else`, which only an expression of the engine gives out.
+/// Returns the value of an inline `if` without `else`, which only an expression of the engine gives
+/// out.
 fn made_by_engine() -> Result<Value, Error> {
-    Environment::empty().compile_expression("none if false")?.eval(())
+    Environment::empty()
+        .compile_expression("none if false")?
+        .eval(())
 }
 
 impl Origin {
@@ -124,10 +157,17 @@ impl Origin {
     }
 
     /// Returns the origin of a member of an object, `index` being its place in the object's order.
-    pub(in super::super) fn member(&self, name: &str, index: impl FnOnce() -> Option<usize>) -> Origin {
+    pub(in super::super) fn member(
+        &self,
+        name: &str,
+        index: impl FnOnce() -> Option<usize>,
+    ) -> Origin {
         match self {
             Origin::Data(path) => Origin::Data(Arc::new(path.member(name))),
-            Origin::Map(members) => index().and_then(|index| members.get(index)).cloned().unwrap_or_default(),
+            Origin::Map(members) => index()
+                .and_then(|index| members.get(index))
+                .cloned()
+                .unwrap_or_default(),
             _ => Origin::Unknown,
         }
     }
@@ -168,12 +208,19 @@ impl Arguments {
     /// Returns the argument at an index; nothing of which anything is known if there is none.
     pub(in super::super) fn get(&self, index: usize) -> Tracked {
         let value = self.values.get(index).cloned().unwrap_or_default();
-        Tracked { value, origin: self.origins.get(index).cloned().unwrap_or_default() }
+        Tracked {
+            value,
+            origin: self.origins.get(index).cloned().unwrap_or_default(),
+        }
     }
 
     /// Returns what a text was made of that was computed from all of them.
     pub(in super::super) fn inputs(&self) -> Arc<[Input]> {
-        self.origins.iter().flat_map(Origin::inputs).take(MAX_INPUTS).collect()
+        self.origins
+            .iter()
+            .flat_map(Origin::inputs)
+            .take(MAX_INPUTS)
+            .collect()
     }
 
     /// Returns the expression that gave an undefined argument, or a part of one.
@@ -205,9 +252,17 @@ impl<'e> Native<'_, 'e> {
     pub(in super::super) fn computed(&self, value: Value) -> Tracked {
         match value.as_str() {
             Some(text) if self.follows => {
-                let mut told = Told::one(text, Writer::Computed { from: self.arguments.inputs() });
+                let mut told = Told::one(
+                    text,
+                    Writer::Computed {
+                        from: self.arguments.inputs(),
+                    },
+                );
                 told.set_frame(self.frame);
-                Tracked { origin: Origin::Text(Arc::new(told)), value }
+                Tracked {
+                    origin: Origin::Text(Arc::new(told)),
+                    value,
+                }
             }
             _ => Tracked::plain(value),
         }
@@ -233,8 +288,19 @@ impl<'e> Native<'_, 'e> {
 
     /// Returns a call with other arguments from here.
     pub(in super::super) fn within(&mut self, arguments: Arguments) -> Native<'_, 'e> {
-        let Native { follows, frame, names, .. } = *self;
-        Native { arguments, follows, frame, state: &mut *self.state, names }
+        let Native {
+            follows,
+            frame,
+            names,
+            ..
+        } = *self;
+        Native {
+            arguments,
+            follows,
+            frame,
+            state: &mut *self.state,
+            names,
+        }
     }
 
     /// Returns the elements of an argument that is a list, each with its origin.
@@ -258,16 +324,28 @@ pub(in super::super) fn elements(list: &Tracked) -> Result<Vec<Tracked>, Error> 
     Ok(values
         .into_iter()
         .enumerate()
-        .map(|(index, value)| Tracked { value, origin: origin(index, has_places, list) })
+        .map(|(index, value)| Tracked {
+            value,
+            origin: origin(index, has_places, list),
+        })
         .collect())
 }
 
 fn origin(index: usize, has_places: bool, list: &Tracked) -> Origin {
-    if has_places { list.origin.element(index) } else { Origin::Unknown }
+    if has_places {
+        list.origin.element(index)
+    } else {
+        Origin::Unknown
+    }
 }
 
 /// Returns a value's text with its writers.
-pub(in super::super) fn told_as(value: &Tracked, text: &str, follows: bool, frame: FrameId) -> Told {
+pub(in super::super) fn told_as(
+    value: &Tracked,
+    text: &str,
+    follows: bool,
+    frame: FrameId,
+) -> Told {
     if !follows {
         return Told::unfollowed(text);
     }
@@ -275,7 +353,12 @@ pub(in super::super) fn told_as(value: &Tracked, text: &str, follows: bool, fram
         Origin::Text(told) if told.text == text => Told::clone(told),
         Origin::Data(path) if value.value.as_object().is_none() => of_data(text, path),
         origin => {
-            let mut told = Told::one(text, Writer::Computed { from: origin.inputs().into() });
+            let mut told = Told::one(
+                text,
+                Writer::Computed {
+                    from: origin.inputs().into(),
+                },
+            );
             told.set_frame(frame);
             told
         }
@@ -284,5 +367,11 @@ pub(in super::super) fn told_as(value: &Tracked, text: &str, follows: bool, fram
 
 /// Returns a text that is a value of the data.
 pub(in super::super) fn of_data(text: &str, path: &Arc<Pointer>) -> Told {
-    Told::one(text, Writer::Data { path: Arc::clone(path), at: 0 })
+    Told::one(
+        text,
+        Writer::Data {
+            path: Arc::clone(path),
+            at: 0,
+        },
+    )
 }

@@ -50,7 +50,13 @@ pub(super) struct Variables<'e> {
 
 impl<'e> Variables<'e> {
     pub(super) fn new(globals: &'e BTreeMap<&'static str, Value>) -> Variables<'e> {
-        Variables { globals, data: Vec::new(), scopes: vec![Scope::default()], outside: 0, closures: Vec::new() }
+        Variables {
+            globals,
+            data: Vec::new(),
+            scopes: vec![Scope::default()],
+            outside: 0,
+            closures: Vec::new(),
+        }
     }
 
     /// Gives the template a variable.
@@ -64,20 +70,32 @@ impl<'e> Variables<'e> {
             if let Some(value) = find(&scope.locals, name) {
                 return Some(value.clone());
             }
-            if let Some(running) = scope.running.as_ref().filter(|running| running.node.is_some() && name == "loop") {
-                return Some(Tracked::plain(Value::from_dyn_object(Arc::clone(&running.object))));
+            if let Some(running) = scope
+                .running
+                .as_ref()
+                .filter(|running| running.node.is_some() && name == "loop")
+            {
+                return Some(Tracked::plain(Value::from_dyn_object(Arc::clone(
+                    &running.object,
+                ))));
             }
             if let Some(value) = scope.enclosed.and_then(|id| find(&self.closures[id], name)) {
                 return Some(value.clone());
             }
         }
-        let given = self.data.iter().find(|(known, _)| **known == *name).map(|(_, value)| value.clone());
+        let given = self
+            .data
+            .iter()
+            .find(|(known, _)| **known == *name)
+            .map(|(_, value)| value.clone());
         given.or_else(|| self.globals.get(name).cloned().map(Tracked::plain))
     }
 
     /// Assigns a variable of the innermost scope.
     pub(super) fn set(&mut self, name: &'e str, value: Tracked) {
-        let Some(scope) = self.scopes.last_mut() else { return };
+        let Some(scope) = self.scopes.last_mut() else {
+            return;
+        };
         if let Some(closure) = scope.closure {
             put(&mut self.closures[closure], name, value.clone());
         }
@@ -129,7 +147,10 @@ impl<'e> Variables<'e> {
 
     /// Returns the innermost loop.
     pub(super) fn running(&self) -> Option<&Running<'e>> {
-        self.scopes.iter().rev().find_map(|scope| scope.running.as_ref())
+        self.scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.running.as_ref())
     }
 
     /// Takes variables for the macros that the innermost scope declares.
@@ -154,9 +175,12 @@ impl<'e> Variables<'e> {
         Some(id)
     }
 
-    /// Takes away what macros of the innermost scope enclose; [`Variables::give_closure`] puts it back.
+    /// Takes away what macros of the innermost scope enclose; [`Variables::give_closure`] puts it
+    /// back.
     pub(super) fn take_closure(&mut self) -> Option<ClosureId> {
-        self.scopes.last_mut().and_then(|scope| scope.closure.take())
+        self.scopes
+            .last_mut()
+            .and_then(|scope| scope.closure.take())
     }
 
     pub(super) fn give_closure(&mut self, closure: Option<ClosureId>) {
@@ -184,11 +208,21 @@ impl<'e> Variables<'e> {
     /// # Errors
     ///
     /// If that is too deep.
-    pub(super) fn enter_macro(&mut self, enclosed: Option<ClosureId>, cost: usize) -> Result<Outside<'e>, Error> {
-        let before = Outside { scopes: std::mem::take(&mut self.scopes), outside: self.outside };
+    pub(super) fn enter_macro(
+        &mut self,
+        enclosed: Option<ClosureId>,
+        cost: usize,
+    ) -> Result<Outside<'e>, Error> {
+        let before = Outside {
+            scopes: std::mem::take(&mut self.scopes),
+            outside: self.outside,
+        };
         self.outside += before.scopes.len() + cost;
         self.scopes.push(Scope::default());
-        self.scopes.push(Scope { enclosed, ..Scope::default() });
+        self.scopes.push(Scope {
+            enclosed,
+            ..Scope::default()
+        });
         match self.check_depth() {
             Ok(()) => Ok(before),
             Err(error) => {
@@ -204,8 +238,16 @@ impl<'e> Variables<'e> {
 
     /// Returns the variables of the innermost scope that others may import, by name.
     pub(super) fn exported(&self) -> Vec<(&'e str, Tracked)> {
-        let locals = self.scopes.last().map(|scope| scope.locals.as_slice()).unwrap_or_default();
-        let mut exported: Vec<_> = locals.iter().filter(|(name, _)| !name.starts_with('_')).cloned().collect();
+        let locals = self
+            .scopes
+            .last()
+            .map(|scope| scope.locals.as_slice())
+            .unwrap_or_default();
+        let mut exported: Vec<_> = locals
+            .iter()
+            .filter(|(name, _)| !name.starts_with('_'))
+            .cloned()
+            .collect();
         exported.sort_by_key(|(name, _)| *name);
         exported
     }
@@ -232,7 +274,11 @@ impl Names for Variables<'_> {
 }
 
 fn find<'v>(variables: &'v [(&str, Tracked)], name: &str) -> Option<&'v Tracked> {
-    variables.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value)
+    variables
+        .iter()
+        .rev()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| value)
 }
 
 fn put<'e>(variables: &mut Vec<(&'e str, Tracked)>, name: &'e str, value: Tracked) {

@@ -1,7 +1,8 @@
 //! Who is told what happens while a template is evaluated.
 //!
-//! A watch is a type with a method for each thing that it wants to know. To write a new one, implement [`Watch`] for a type of
-//! yours and give it to [`run`](super::run); two are watched together as a pair:
+//! A watch is a type with a method for each thing that it wants to know. To write a new one,
+//! implement [`Watch`] for a type of yours and give it to [`run`](super::run); two are watched
+//! together as a pair:
 //!
 //! ```text
 //! /// Counts the branches that a render took.
@@ -70,7 +71,8 @@ pub(in super::super) trait Watch {
     /// A value was taken out of an object or a list. It is told where origins are followed.
     fn read(&mut self, _value: &Tracked, _at: Place) {}
 
-    /// A value is looked at in another way than by handing it on, writing it, or asking whether it is there.
+    /// A value is looked at in another way than by handing it on, writing it, or asking whether it
+    /// is there.
     fn looked_at(&mut self, _value: &Tracked) {}
 }
 

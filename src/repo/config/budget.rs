@@ -7,7 +7,14 @@ use crate::source::{FileId, Span, Spanned};
 use crate::toml::{Kind, Table};
 
 /// Every key of a `[[budget]]` entry.
-pub const BUDGET_KEYS: [&str; 6] = ["agent", "context", "tokens", "bytes", "tools", "cached_share"];
+pub const BUDGET_KEYS: [&str; 6] = [
+    "agent",
+    "context",
+    "tokens",
+    "bytes",
+    "tools",
+    "cached_share",
+];
 
 /// A `[[budget]]` entry: how much bodies may take.
 #[derive(Debug, Clone)]
@@ -24,32 +31,57 @@ pub struct Budget {
     pub bytes: Option<Spanned<u64>>,
     /// The most tools of a body.
     pub tools: Option<Spanned<u64>>,
-    /// The least share of a body that is read from the cache when the conversation goes on, from 0 to 1.
+    /// The least share of a body that is read from the cache when the conversation goes on, from 0
+    /// to 1.
     pub cached_share: Option<Spanned<f64>>,
 }
 
 impl Budget {
-    pub(super) fn read(file: FileId, entry: Spanned<&Table>, findings: &mut Vec<Diagnostic>) -> Option<Budget> {
+    pub(super) fn read(
+        file: FileId,
+        entry: Spanned<&Table>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<Budget> {
         let before = findings.len();
         let mut reader = Reader::new(file, entry.value, findings);
         reader.only(&Known::flat("[[budget]]", &BUDGET_KEYS));
-        let agent = reader.string("agent").and_then(|pattern| glob(&mut reader, "agent", &pattern));
-        let context = reader.string("context").and_then(|pattern| glob(&mut reader, "context", &pattern));
+        let agent = reader
+            .string("agent")
+            .and_then(|pattern| glob(&mut reader, "agent", &pattern));
+        let context = reader
+            .string("context")
+            .and_then(|pattern| glob(&mut reader, "context", &pattern));
         let limits = ["tokens", "bytes", "tools", "cached_share"];
         if !limits.iter().any(|key| reader.has(key)) {
-            let finding = Diagnostic::new(&rules::MISSING_KEY, entry.span, "a [[budget]] entry limits nothing");
+            let finding = Diagnostic::new(
+                &rules::MISSING_KEY,
+                entry.span,
+                "a [[budget]] entry limits nothing",
+            );
             reader.report(finding.help("add `tokens`, `bytes`, `tools` or `cached_share`"));
         }
-        let [tokens, bytes, tools] = ["tokens", "bytes", "tools"].map(|key| limit(&mut reader, key));
+        let [tokens, bytes, tools] =
+            ["tokens", "bytes", "tools"].map(|key| limit(&mut reader, key));
         let cached_share = share(&mut reader, "cached_share");
         let is_usable = !reader.found_more_than(before);
-        is_usable.then_some(Budget { span: entry.span, agent, context, tokens, bytes, tools, cached_share })
+        is_usable.then_some(Budget {
+            span: entry.span,
+            agent,
+            context,
+            tokens,
+            bytes,
+            tools,
+            cached_share,
+        })
     }
 
     /// Returns `true` if it is for the body of an agent in a context.
     pub fn is_for(&self, agent: &str, context: &str) -> bool {
         self.agent.as_ref().is_none_or(|glob| glob.is_match(agent))
-            && self.context.as_ref().is_none_or(|glob| glob.is_match(context))
+            && self
+                .context
+                .as_ref()
+                .is_none_or(|glob| glob.is_match(context))
     }
 }
 
@@ -61,7 +93,10 @@ fn limit(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<u64>> {
         let message = format!("`{key}` must not be negative");
         reader.report(Diagnostic::new(&rules::INVALID_VALUE, number.span, message));
     }
-    value.map(|value| Spanned { value, span: number.span })
+    value.map(|value| Spanned {
+        value,
+        span: number.span,
+    })
 }
 
 /// A share from 0 to 1.
@@ -81,6 +116,9 @@ fn share(reader: &mut Reader<'_, '_>, key: &str) -> Option<Spanned<f64>> {
         return Some(Spanned { value, span });
     }
     let message = format!("`{key}` must be from 0 to 1");
-    reader.report(Diagnostic::new(&rules::INVALID_VALUE, span, message).help("write for instance `0.6` for 60 %"));
+    reader.report(
+        Diagnostic::new(&rules::INVALID_VALUE, span, message)
+            .help("write for instance `0.6` for 60 %"),
+    );
     None
 }

@@ -26,8 +26,9 @@ impl ModelName {
     }
 }
 
-/// A model's name without what tells nothing of the model: gateways' prefixes, regions, dates, `latest`, tags. In lower case,
-/// with `-` for every dot: `us.anthropic.claude-opus-4-5-20251101-v1:0` and `anthropic/claude-opus-4.5` are one.
+/// A model's name without what tells nothing of the model: gateways' prefixes, regions, dates,
+/// `latest`, tags. In lower case, with `-` for every dot:
+/// `us.anthropic.claude-opus-4-5-20251101-v1:0` and `anthropic/claude-opus-4.5` are one.
 pub fn normal_name(name: &str) -> String {
     ModelName::new(name).normal().to_owned()
 }
@@ -45,7 +46,11 @@ fn spelt(name: &str) -> String {
     let name = name.as_str();
     let plain = without_vendor(name);
     // Bedrock counts its own versions of a model.
-    let plain = if plain.len() < name.len() { without_version(plain) } else { plain };
+    let plain = if plain.len() < name.len() {
+        without_version(plain)
+    } else {
+        plain
+    };
     plain.replace(['.', '_'], "-")
 }
 
@@ -57,7 +62,9 @@ pub(super) fn normal_pattern(pattern: &str) -> String {
 /// Without regions and makers in front: `us.anthropic.`.
 fn without_vendor(name: &str) -> &str {
     match name.split_once('.') {
-        Some((first, rest)) if !first.is_empty() && first.chars().all(|c| c.is_ascii_lowercase() || c == '-') => {
+        Some((first, rest))
+            if !first.is_empty() && first.chars().all(|c| c.is_ascii_lowercase() || c == '-') =>
+        {
             without_vendor(rest)
         }
         _ => name,
@@ -72,13 +79,20 @@ fn without_version(name: &str) -> &str {
     }
 }
 
-/// Without dates, numbers of builds and `latest` at the end: `-2025-09-29`, `-20250929`, `-09-2025`, `-0528`, `-001`.
+/// Without dates, numbers of builds and `latest` at the end: `-2025-09-29`, `-20250929`,
+/// `-09-2025`, `-0528`, `-001`.
 fn without_dates(name: &str) -> &str {
-    let Some((rest, last)) = name.rsplit_once('-') else { return name };
+    let Some((rest, last)) = name.rsplit_once('-') else {
+        return name;
+    };
     match last {
         "latest" => without_dates(rest),
-        _ if is_number(last) && last.len() >= 3 => without_dates(without_short(rest, last.len() == 4)),
-        _ if is_number(last) && last.len() == 2 => without_full_date(name).map_or(name, without_dates),
+        _ if is_number(last) && last.len() >= 3 => {
+            without_dates(without_short(rest, last.len() == 4))
+        }
+        _ if is_number(last) && last.len() == 2 => {
+            without_full_date(name).map_or(name, without_dates)
+        }
         _ => name,
     }
 }
@@ -95,8 +109,9 @@ fn without_short(name: &str, is_year: bool) -> &str {
 fn without_full_date(name: &str) -> Option<&str> {
     let mut parts = name.rsplitn(4, '-');
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_date =
-        [(day, 2), (month, 2), (year, 4)].iter().all(|(part, length)| part.len() == *length && is_number(part));
+    let is_date = [(day, 2), (month, 2), (year, 4)]
+        .iter()
+        .all(|(part, length)| part.len() == *length && is_number(part));
     parts.next().filter(|_| is_date)
 }
 
@@ -111,7 +126,9 @@ mod tests {
     #[test]
     fn spellings_of_one_model_are_one_name() {
         let same = |spellings: &[&str], expected: &str| {
-            spellings.iter().for_each(|name| assert_eq!(normal_name(name), expected, "{name}"));
+            spellings
+                .iter()
+                .for_each(|name| assert_eq!(normal_name(name), expected, "{name}"));
         };
         let opus = [
             "claude-opus-4-5",
@@ -124,14 +141,32 @@ mod tests {
             "claude-opus-4-5-latest",
         ];
         same(&opus, "claude-opus-4-5");
-        same(&["gpt-5.1-2025-11-13", "openai/gpt-5.1", "gpt-5.1"], "gpt-5-1");
-        same(&["models/gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash-preview"], "gemini-2-5-flash-preview");
-        same(&["gemini-2.0-flash-001", "google/gemini-2.0-flash:free"], "gemini-2-0-flash");
-        same(&["deepseek/deepseek-r1-0528", "deepseek-r1:8b"], "deepseek-r1");
+        same(
+            &["gpt-5.1-2025-11-13", "openai/gpt-5.1", "gpt-5.1"],
+            "gpt-5-1",
+        );
+        same(
+            &[
+                "models/gemini-2.5-flash-preview-09-2025",
+                "gemini-2.5-flash-preview",
+            ],
+            "gemini-2-5-flash-preview",
+        );
+        same(
+            &["gemini-2.0-flash-001", "google/gemini-2.0-flash:free"],
+            "gemini-2-0-flash",
+        );
+        same(
+            &["deepseek/deepseek-r1-0528", "deepseek-r1:8b"],
+            "deepseek-r1",
+        );
         same(&["deepseek-v4"], "deepseek-v4");
         same(&["magistral-medium-2509"], "magistral-medium");
         same(&["o1", "o1-2024-12-17"], "o1");
-        same(&["claude-opus-4", "claude-opus-4-20250514"], "claude-opus-4");
+        same(
+            &["claude-opus-4", "claude-opus-4-20250514"],
+            "claude-opus-4",
+        );
         same(&["claude-3-5-sonnet-v2@20241022"], "claude-3-5-sonnet-v2");
         same(&["qwen3-235b-a22b"], "qwen3-235b-a22b");
         same(&["", "/", "@"], "");
@@ -140,8 +175,14 @@ mod tests {
     #[test]
     fn a_date_is_kept_beside() {
         let dated = |name: &str| ModelName::new(name).dated().map(str::to_owned);
-        assert_eq!(dated("mistral/mistral-large-2411"), Some("mistral-large-2411".to_owned()));
-        assert_eq!(dated("claude-opus-4@20250514"), Some("claude-opus-4-20250514".to_owned()));
+        assert_eq!(
+            dated("mistral/mistral-large-2411"),
+            Some("mistral-large-2411".to_owned())
+        );
+        assert_eq!(
+            dated("claude-opus-4@20250514"),
+            Some("claude-opus-4-20250514".to_owned())
+        );
         assert_eq!(dated("mistral-large"), None);
     }
 }

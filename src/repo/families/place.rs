@@ -23,13 +23,21 @@ struct Step {
 impl MemberPath {
     pub(super) fn new(pointer: &str) -> MemberPath {
         let pointer = Pointer::parse(pointer);
-        let steps = pointer.tokens().map(|name| Step { snake: snake(&name), name: name.into() });
-        MemberPath { steps: steps.collect(), pointer }
+        let steps = pointer.tokens().map(|name| Step {
+            snake: snake(&name),
+            name: name.into(),
+        });
+        MemberPath {
+            steps: steps.collect(),
+            pointer,
+        }
     }
 
     /// Returns `true` if it is a member of the body, or a part of it.
     pub fn is_below(&self, member: &str) -> bool {
-        self.steps.first().is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
+        self.steps
+            .first()
+            .is_none_or(|step| &*step.name == member || step.snake.as_deref() == Some(member))
     }
 
     /// Returns `true` if a place of a body is one of these members.
@@ -43,9 +51,13 @@ impl MemberPath {
         }) && tokens.next().is_none()
     }
 
-    /// The values there; `null` counts as none. `member` gives the members of the body by name, and `both` says whether
-    /// names have two spellings.
-    pub fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Vec<&'b Value> {
+    /// The values there; `null` counts as none. `member` gives the members of the body by name, and
+    /// `both` says whether names have two spellings.
+    pub fn find<'b>(
+        &self,
+        both: bool,
+        member: impl Fn(&str) -> Option<&'b Value>,
+    ) -> Vec<&'b Value> {
         let mut found = Vec::new();
         if let Some((first, rest)) = self.steps.split_first()
             && let Some(value) = first.find(both, member)
@@ -57,19 +69,26 @@ impl MemberPath {
 
     /// The name as people say it: `reasoning.effort`.
     pub fn name(&self) -> String {
-        let names: Vec<&str> = self.steps.iter().map(|step| &*step.name).filter(|name| *name != "*").collect();
+        let names: Vec<&str> = self
+            .steps
+            .iter()
+            .map(|step| &*step.name)
+            .filter(|name| *name != "*")
+            .collect();
         names.join(".")
     }
 }
 
-/// Adds the values behind some steps, of which `*` stands for each element of a list. A value that is no list counts as
-/// its only element, as servers that read protocol buffers have it.
+/// Adds the values behind some steps, of which `*` stands for each element of a list. A value that
+/// is no list counts as its only element, as servers that read protocol buffers have it.
 fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b Value>) {
     match (steps, value) {
         ([], Value::Null) => {}
         ([], value) => found.push(value),
         ([any, rest @ ..], Value::Array(elements)) if &*any.name == "*" => {
-            elements.iter().for_each(|element| find_in(rest, both, element, found));
+            elements
+                .iter()
+                .for_each(|element| find_in(rest, both, element, found));
         }
         ([any, rest @ ..], value) if &*any.name == "*" => {
             if both {
@@ -85,7 +104,11 @@ fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b
 }
 
 impl Step {
-    fn find<'b>(&self, both: bool, member: impl Fn(&str) -> Option<&'b Value>) -> Option<&'b Value> {
+    fn find<'b>(
+        &self,
+        both: bool,
+        member: impl Fn(&str) -> Option<&'b Value>,
+    ) -> Option<&'b Value> {
         member(&self.name).or_else(|| member(self.snake.as_deref().filter(|_| both)?))
     }
 }

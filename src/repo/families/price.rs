@@ -5,8 +5,16 @@ use crate::conversation::Usage;
 use crate::diag::Diagnostic;
 
 /// Every key of a `[family.price]` table.
-pub const PRICE_KEYS: [&str; 8] =
-    ["input", "output", "cache_read", "cache_write", "cache_write_hour", "most_input", "source", "seen"];
+pub const PRICE_KEYS: [&str; 8] = [
+    "input",
+    "output",
+    "cache_read",
+    "cache_write",
+    "cache_write_hour",
+    "most_input",
+    "source",
+    "seen",
+];
 
 pub(super) const PRICE: Known = Known::flat("a [family.price] table", &PRICE_KEYS);
 
@@ -41,7 +49,8 @@ pub enum Kept {
 }
 
 impl Price {
-    /// Returns what an answer cost, in US dollars; `None` if a price that is needed for that is not known. Each token counts once.
+    /// Returns what an answer cost, in US dollars; `None` if a price that is needed for that is not
+    /// known. Each token counts once.
     pub fn cost(&self, usage: &Usage, kept: Kept) -> Option<f64> {
         if self.most_input.is_some_and(|most| usage.input > most) {
             return None;
@@ -51,7 +60,10 @@ impl Price {
             Kept::Hour => self.cache_write_hour,
             Kept::Mixed => None,
         };
-        let fresh = usage.input.checked_sub(usage.cache_read)?.checked_sub(usage.cache_write)?;
+        let fresh = usage
+            .input
+            .checked_sub(usage.cache_read)?
+            .checked_sub(usage.cache_write)?;
         let parts = [
             (fresh, Some(self.input)),
             (usage.output, Some(self.output)),
@@ -59,9 +71,15 @@ impl Price {
             (usage.cache_write, write),
         ];
         let needed = parts.into_iter().filter(|(tokens, _)| *tokens > 0);
-        #[expect(clippy::cast_precision_loss, reason = "nobody counts more tokens than 2^53")]
-        let cost = needed.map(|(tokens, price)| Some(tokens as f64 * price?)).sum::<Option<f64>>()?;
-        // Per million, to the thousandth of a millionth: what stands behind that comes from binary fractions.
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "nobody counts more tokens than 2^53"
+        )]
+        let cost = needed
+            .map(|(tokens, price)| Some(tokens as f64 * price?))
+            .sum::<Option<f64>>()?;
+        // Per million, to the thousandth of a millionth: what stands behind that comes from binary
+        // fractions.
         Some((cost * 1e3).round() / 1e9)
     }
 
@@ -90,13 +108,19 @@ impl Price {
 
 impl Reader<'_, '_> {
     /// A price; `None` if it is none, `Some(None)` if it is absent.
-    #[expect(clippy::option_option, reason = "wrong, absent and there are three things")]
+    #[expect(
+        clippy::option_option,
+        reason = "wrong, absent and there are three things"
+    )]
     fn amount(&mut self, key: &str) -> Option<Option<f64>> {
         let amount = self.number(key)?;
         if amount.is_none_or(|amount| amount.is_finite() && amount >= 0.0) {
             return Some(amount);
         }
-        let span = self.get(key).map(|node| self.span(node)).expect("it was read");
+        let span = self
+            .get(key)
+            .map(|node| self.span(node))
+            .expect("it was read");
         let finding = Diagnostic::new(&rules::INVALID_VALUE, span, format!("`{key}` is no price"));
         self.report(finding.help("write US dollars per million tokens: `3.0`"));
         None
@@ -114,27 +138,66 @@ mod tests {
         cache_write: Some(6.25),
         cache_write_hour: Some(10.0),
         most_input: Some(200_000),
-        origin: Origin { source: None, seen: None },
+        origin: Origin {
+            source: None,
+            seen: None,
+        },
     };
 
-    const USAGE: Usage = Usage { input: 10_000, output: 100, cache_read: 7_000, cache_write: 2_000, reasoning: 50 };
+    const USAGE: Usage = Usage {
+        input: 10_000,
+        output: 100,
+        cache_read: 7_000,
+        cache_write: 2_000,
+        reasoning: 50,
+    };
 
     #[test]
     fn each_token_counts_once() {
         // 1000 * 5 + 100 * 25 + 7000 * 0.5 + 2000 * 6.25, in millionths.
         assert_eq!(PRICE.cost(&USAGE, Kept::Default), Some(0.0235));
         assert_eq!(PRICE.cost(&USAGE, Kept::Hour), Some(0.031));
-        assert_eq!(PRICE.cost(&Usage { input: 1, ..Usage::default() }, Kept::Default), Some(0.000_005));
+        assert_eq!(
+            PRICE.cost(
+                &Usage {
+                    input: 1,
+                    ..Usage::default()
+                },
+                Kept::Default
+            ),
+            Some(0.000_005)
+        );
     }
 
     #[test]
     fn nothing_is_guessed() {
         assert_eq!(PRICE.cost(&USAGE, Kept::Mixed), None);
-        let plain = Price { cache_read: None, cache_write: None, ..PRICE };
+        let plain = Price {
+            cache_read: None,
+            cache_write: None,
+            ..PRICE
+        };
         assert_eq!(plain.cost(&USAGE, Kept::Default), None);
-        let without = Usage { cache_read: 0, cache_write: 0, ..USAGE };
+        let without = Usage {
+            cache_read: 0,
+            cache_write: 0,
+            ..USAGE
+        };
         assert_eq!(plain.cost(&without, Kept::Mixed), Some(0.0525));
-        assert_eq!(PRICE.cost(&Usage { input: 200_001, ..without }, Kept::Default), None);
-        assert_eq!(PRICE.cost(&Usage { input: 10, ..USAGE }, Kept::Default), None, "counters that cannot be");
+        assert_eq!(
+            PRICE.cost(
+                &Usage {
+                    input: 200_001,
+                    ..without
+                },
+                Kept::Default
+            ),
+            None
+        );
+        assert_eq!(
+            PRICE.cost(&Usage { input: 10, ..USAGE }, Kept::Default),
+            None,
+            "counters that cannot be"
+        );
     }
 }

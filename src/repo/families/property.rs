@@ -83,40 +83,60 @@ impl Property {
     /// Returns what it says of a model, if it is so and if it is not.
     pub(super) fn told(self, is: bool) -> &'static str {
         let (yes, no) = match self {
-            Property::Prefill => ("goes on with a last turn of the assistant", "refuses a last turn of the assistant"),
-            Property::SystemMessages => {
-                ("takes `system` messages within the conversation", "refuses `system` messages within the conversation")
-            }
-            Property::UserAfterResults => {
-                ("takes a message of the user behind results", "refuses a message of the user behind results")
-            }
+            Property::Prefill => (
+                "goes on with a last turn of the assistant",
+                "refuses a last turn of the assistant",
+            ),
+            Property::SystemMessages => (
+                "takes `system` messages within the conversation",
+                "refuses `system` messages within the conversation",
+            ),
+            Property::UserAfterResults => (
+                "takes a message of the user behind results",
+                "refuses a message of the user behind results",
+            ),
             Property::MixedResults => (
                 "takes text and images behind results of the same message",
                 "refuses what stands behind results of the same message",
             ),
-            Property::ShortCallIds => {
-                ("wants ids of calls with nine letters or digits", "takes ids of calls of any length")
-            }
-            Property::SignedCalls => {
-                ("wants the signatures of calls in the current turn", "takes calls without signatures")
-            }
+            Property::ShortCallIds => (
+                "wants ids of calls with nine letters or digits",
+                "takes ids of calls of any length",
+            ),
+            Property::SignedCalls => (
+                "wants the signatures of calls in the current turn",
+                "takes calls without signatures",
+            ),
             Property::BuiltinChoice => (
                 "takes a choice among functions beside built-in tools alone",
                 "refuses a choice among functions beside built-in tools alone",
             ),
-            Property::ThinksByDefault => ("thinks unless it is told not to", "thinks only if it is told to"),
-            Property::ForcedCalls => ("takes a forced call while it thinks", "refuses a forced call while it thinks"),
-            Property::BoundThinking => ("thinking is bound to what stands before it", "thinking is bound to nothing"),
+            Property::ThinksByDefault => (
+                "thinks unless it is told not to",
+                "thinks only if it is told to",
+            ),
+            Property::ForcedCalls => (
+                "takes a forced call while it thinks",
+                "refuses a forced call while it thinks",
+            ),
+            Property::BoundThinking => (
+                "thinking is bound to what stands before it",
+                "thinking is bound to nothing",
+            ),
             Property::Images => ("takes images", "takes no images"),
             Property::Audio => ("takes audio", "takes no audio"),
             Property::MediaUrls => (
                 "fetches images and documents by their web address",
                 "fetches no images or documents by their web address",
             ),
-            Property::UserCitations => {
-                ("takes citations on texts of the user", "refuses citations on texts of the user")
-            }
-            Property::ResultImages => ("takes images in results of tools", "takes no images in results of tools"),
+            Property::UserCitations => (
+                "takes citations on texts of the user",
+                "refuses citations on texts of the user",
+            ),
+            Property::ResultImages => (
+                "takes images in results of tools",
+                "takes no images in results of tools",
+            ),
             Property::AnswerCounts => (
                 "refuses a request whose longest answer does not fit into the context window beside it",
                 "takes a request whose longest answer does not fit into the context window beside it",

@@ -7,14 +7,23 @@ use super::{Condition, Demand, Fact, Family, MemberPath, Price, State};
 impl Family {
     /// Returns what it says of histories and caches, a line each.
     pub fn flags(&self) -> Vec<String> {
-        let beta = self.without_beta.as_ref().map(|name| format!("without the beta feature `{name}`"));
-        let properties = self.properties.iter().map(|(property, is)| property.told(*is).to_owned());
+        let beta = self
+            .without_beta
+            .as_ref()
+            .map(|name| format!("without the beta feature `{name}`"));
+        let properties = self
+            .properties
+            .iter()
+            .map(|(property, is)| property.told(*is).to_owned());
         let price = self.price.as_ref().map(Price::told);
         let others = [
-            self.reasoned_calls
-                .map(|_| "wants `reasoning_content` of messages with calls back while it thinks".to_owned()),
-            self.cache_minimum.map(|least| format!("a prefix of less than {least} tokens is not cached")),
-            self.context_window.map(|most| format!("has a context window of {most} tokens")),
+            self.reasoned_calls.map(|_| {
+                "wants `reasoning_content` of messages with calls back while it thinks".to_owned()
+            }),
+            self.cache_minimum
+                .map(|least| format!("a prefix of less than {least} tokens is not cached")),
+            self.context_window
+                .map(|most| format!("has a context window of {most} tokens")),
             price,
         ]
         .into_iter()
@@ -36,17 +45,29 @@ impl Price {
         let more = [
             (self.cache_read, "input from a cache"),
             (self.cache_write, "input written to a cache"),
-            (self.cache_write_hour, "input written to a cache for an hour"),
+            (
+                self.cache_write_hour,
+                "input written to a cache for an hour",
+            ),
         ];
-        let more = more.into_iter().filter_map(|(price, what)| Some(format!(", {} for {what}", price?)));
-        let most = self.most_input.map(|most| format!(", up to {most} tokens of input")).unwrap_or_default();
+        let more = more
+            .into_iter()
+            .filter_map(|(price, what)| Some(format!(", {} for {what}", price?)));
+        let most = self
+            .most_input
+            .map(|most| format!(", up to {most} tokens of input"))
+            .unwrap_or_default();
         let more: String = more.collect();
-        format!("costs {} USD per million tokens of input, {} of output{more}{most}", self.input, self.output)
+        format!(
+            "costs {} USD per million tokens of input, {} of output{more}{most}",
+            self.input, self.output
+        )
     }
 }
 
 impl Fact {
-    /// Returns what is asked, as what follows the name of a model: `refuses temperature, unless reasoning_effort is "none"`.
+    /// Returns what is asked, as what follows the name of a model:
+    /// `refuses temperature, unless reasoning_effort is "none"`.
     pub fn told(&self) -> String {
         let names: Vec<String> = self.at.iter().map(named).collect();
         let names = listed(&names, "and");
@@ -60,15 +81,24 @@ impl Fact {
         format!("{demand}{}", self.conditions())
     }
 
-    /// Returns the conditions in words, with a comma before each kind: `, while … and …, unless … or …`.
+    /// Returns the conditions in words, with a comma before each kind: `, while … and …, unless …
+    /// or …`.
     pub fn conditions(&self) -> String {
-        format!("{}{}", told("while", &self.when, "and"), told("unless", &self.unless, "or"))
+        format!(
+            "{}{}",
+            told("while", &self.when, "and"),
+            told("unless", &self.unless, "or")
+        )
     }
 }
 
 fn told(word: &str, conditions: &[Condition], join: &str) -> String {
     let conditions: Vec<_> = conditions.iter().map(Condition::told).collect();
-    if conditions.is_empty() { String::new() } else { format!(", {word} {}", listed(&conditions, join)) }
+    if conditions.is_empty() {
+        String::new()
+    } else {
+        format!(", {word} {}", listed(&conditions, join))
+    }
 }
 
 impl Demand {
@@ -82,7 +112,14 @@ impl Demand {
 
     /// Which values are taken, in words.
     pub fn taken(&self) -> String {
-        let Demand::Value { one_of, least, most } = self else { return "nothing".to_owned() };
+        let Demand::Value {
+            one_of,
+            least,
+            most,
+        } = self
+        else {
+            return "nothing".to_owned();
+        };
         let mut taken: Vec<String> = one_of.iter().map(shown).collect();
         match (least, most) {
             (Some(least), Some(most)) => taken.push(format!("{least} to {most}")),
@@ -95,10 +132,13 @@ impl Demand {
 }
 
 impl Demand {
-    /// Which values are refused, in words; empty if all are, or if only those are known that are taken.
+    /// Which values are refused, in words; empty if all are, or if only those are known that are
+    /// taken.
     pub fn refused(&self) -> String {
         match self {
-            Demand::Absent { values, .. } => listed(&values.iter().map(shown).collect::<Vec<_>>(), "and"),
+            Demand::Absent { values, .. } => {
+                listed(&values.iter().map(shown).collect::<Vec<_>>(), "and")
+            }
             Demand::Value { .. } => String::new(),
         }
     }
@@ -111,7 +151,10 @@ impl Condition {
             State::Present(true) => format!("{name} is there"),
             State::Present(false) => format!("{name} is absent"),
             State::OneOf(values) => {
-                format!("{name} is {}", listed(&values.iter().map(shown).collect::<Vec<_>>(), "or"))
+                format!(
+                    "{name} is {}",
+                    listed(&values.iter().map(shown).collect::<Vec<_>>(), "or")
+                )
             }
         }
     }

@@ -8,8 +8,8 @@ const MOST: usize = 8;
 /// The character that an example has where a pattern takes any.
 const ANY: char = 'x';
 
-/// Some names that a glob may accept: one for each alternative in braces, up to a few. Whoever uses one asks the glob about it: a class such
-/// as `[!a-z]` can exclude what was chosen.
+/// Some names that a glob may accept: one for each alternative in braces, up to a few. Whoever uses
+/// one asks the glob about it: a class such as `[!a-z]` can exclude what was chosen.
 pub(crate) fn examples(glob: &str) -> Vec<String> {
     let mut names = alternatives(&mut glob.chars().peekable(), 0);
     names.dedup();
@@ -54,10 +54,15 @@ fn stars(rest: &mut Peekable<Chars<'_>>) -> String {
     while rest.next_if_eq(&'*').is_some() {
         stars += 1;
     }
-    if stars > 1 && rest.next_if_eq(&'/').is_some() { String::new() } else { ANY.to_string() }
+    if stars > 1 && rest.next_if_eq(&'/').is_some() {
+        String::new()
+    } else {
+        ANY.to_string()
+    }
 }
 
-/// A character of a class, its bracket read: its first one, or [`ANY`] if the class names what it does not accept.
+/// A character of a class, its bracket read: its first one, or [`ANY`] if the class names what it
+/// does not accept.
 fn class(rest: &mut Peekable<Chars<'_>>) -> char {
     let is_negated = rest.next_if(|it| matches!(it, '!' | '^')).is_some();
     let first = rest.next().unwrap_or(ANY);
@@ -67,7 +72,9 @@ fn class(rest: &mut Peekable<Chars<'_>>) -> char {
 }
 
 fn joined(heads: &[String], tails: &[String]) -> Vec<String> {
-    let all = heads.iter().flat_map(|head| tails.iter().map(move |tail| format!("{head}{tail}")));
+    let all = heads
+        .iter()
+        .flat_map(|head| tails.iter().map(move |tail| format!("{head}{tail}")));
     all.take(MOST).collect()
 }
 
@@ -90,7 +97,12 @@ mod tests {
         ];
         for (text, example) in globs {
             assert_eq!(examples(text), [example]);
-            assert!(glob(text).expect("a glob").is_match(&example.to_lowercase()), "{text}");
+            assert!(
+                glob(text)
+                    .expect("a glob")
+                    .is_match(&example.to_lowercase()),
+                "{text}"
+            );
         }
         assert_eq!(examples("*.{js,ts{,x}}"), ["x.js", "x.ts", "x.tsx"]);
     }
@@ -98,6 +110,10 @@ mod tests {
     #[test]
     fn there_are_never_many() {
         assert_eq!(examples(&"{a,b}".repeat(200)).len(), MOST);
-        assert!(examples("{").len() <= MOST && examples("[").len() <= MOST && examples("\\").len() <= MOST);
+        assert!(
+            examples("{").len() <= MOST
+                && examples("[").len() <= MOST
+                && examples("\\").len() <= MOST
+        );
     }
 }

@@ -31,7 +31,8 @@ const OF_PROGRAMS: [&str; 2] = ["working_directory", "env"];
 /// The keys that say nothing of a server that is a program.
 const OF_URLS: [&str; 3] = ["headers", "api_key_ref", "api_key_header"];
 
-/// The longest name of a server, in bytes: half of what the name of a tool may have, which begins with it.
+/// The longest name of a server, in bytes: half of what the name of a tool may have, which begins
+/// with it.
 pub const MAX_SERVER_NAME: usize = 32;
 
 /// An MCP server, as `tools.toml` says it.
@@ -93,7 +94,9 @@ pub(super) fn read(
 ) -> Option<(ServerSpec, Spanned<Arc<str>>)> {
     reader.only(&Known::flat("[[server]]", &SERVER_KEYS));
     reader.missing("a [[server]] entry", entry.span, &["name"]);
-    let name = reader.string("name").filter(|name| check_name(reader, "server", name, MAX_SERVER_NAME));
+    let name = reader
+        .string("name")
+        .filter(|name| check_name(reader, "server", name, MAX_SERVER_NAME));
     let connection = read_connection(world, reader, entry.span);
     let tools = reader.strings("tools").map(|tools| tools.value);
     let limits = Limits::read(reader);
@@ -109,9 +112,15 @@ pub(super) fn read(
     Some((server, name))
 }
 
-fn read_connection(world: &dyn World, reader: &mut Reader<'_, '_>, entry: Span) -> Option<ServerConnection> {
+fn read_connection(
+    world: &dyn World,
+    reader: &mut Reader<'_, '_>,
+    entry: Span,
+) -> Option<ServerConnection> {
     // Both are read, whatever else is wrong, so that all mistakes are reported at once.
-    let program = reader.has("command").then(|| ProgramSpec::read(world, reader));
+    let program = reader
+        .has("command")
+        .then(|| ProgramSpec::read(world, reader));
     let http = reader.has("url").then(|| read_http(reader));
     match (program, http) {
         (Some(program), None) => {
@@ -124,11 +133,15 @@ fn read_connection(world: &dyn World, reader: &mut Reader<'_, '_>, entry: Span) 
         }
         (Some(_), Some(_)) => {
             let message = "a server is a program or at a URL, not both";
-            reader.report(Diagnostic::new(&rules::SERVER_CONNECTION, entry, message).help("remove `command` or `url`"));
+            reader.report(
+                Diagnostic::new(&rules::SERVER_CONNECTION, entry, message)
+                    .help("remove `command` or `url`"),
+            );
             None
         }
         (None, None) => {
-            let help = "write `command = [\"PROGRAM\", \"ARGUMENT\"]`, or `url = \"https://HOST/mcp\"`";
+            let help =
+                "write `command = [\"PROGRAM\", \"ARGUMENT\"]`, or `url = \"https://HOST/mcp\"`";
             let message = "a [[server]] entry needs `command` or `url`";
             reader.report(Diagnostic::new(&rules::SERVER_CONNECTION, entry, message).help(help));
             None
@@ -138,8 +151,10 @@ fn read_connection(world: &dyn World, reader: &mut Reader<'_, '_>, entry: Span) 
 
 /// Returns `true` if none of some keys is there, which mean something only beside another one.
 fn only_of(reader: &mut Reader<'_, '_>, keys: &[&str], what: &str, beside: &str) -> bool {
-    let strangers: Vec<(&str, Span)> =
-        keys.iter().filter_map(|key| Some((*key, reader.get(key).map(|node| reader.span(node))?))).collect();
+    let strangers: Vec<(&str, Span)> = keys
+        .iter()
+        .filter_map(|key| Some((*key, reader.get(key).map(|node| reader.span(node))?)))
+        .collect();
     for (key, span) in &strangers {
         let message = format!("`{key}` says nothing of {what}");
         let finding = Diagnostic::new(&rules::SERVER_CONNECTION, *span, message);
@@ -149,29 +164,50 @@ fn only_of(reader: &mut Reader<'_, '_>, keys: &[&str], what: &str, beside: &str)
 }
 
 fn read_http(reader: &mut Reader<'_, '_>) -> Option<HttpSpec> {
-    let url = reader.string("url").filter(|url| instance::check_url(reader, url, address::server_url));
-    let headers = reader.table("headers").map(|table| headers::read(reader, table.value)).unwrap_or_default();
-    let headers = headers.into_iter().filter(|(name, _)| check_header(reader, "headers", name));
+    let url = reader
+        .string("url")
+        .filter(|url| instance::check_url(reader, url, address::server_url));
+    let headers = reader
+        .table("headers")
+        .map(|table| headers::read(reader, table.value))
+        .unwrap_or_default();
+    let headers = headers
+        .into_iter()
+        .filter(|(name, _)| check_header(reader, "headers", name));
     let headers = headers.collect();
     let reference = reader.string("api_key_ref");
     let reference = reference.map(|text| instance::read_secret(reader, &text));
     let header = read_key_header(reader);
     let key = match reference {
-        Some(reference) => Some(KeyHeader { reference: reference?, header: header? }),
+        Some(reference) => Some(KeyHeader {
+            reference: reference?,
+            header: header?,
+        }),
         None => None,
     };
-    Some(HttpSpec { url: url?, headers, key })
+    Some(HttpSpec {
+        url: url?,
+        headers,
+        key,
+    })
 }
 
 /// The header of the key; `None` if it has a finding, `Some(None)` if it is absent.
-#[expect(clippy::option_option, reason = "wrong, absent and there are three things")]
+#[expect(
+    clippy::option_option,
+    reason = "wrong, absent and there are three things"
+)]
 fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
     if !reader.has("api_key_header") {
         return Some(None);
     }
     let header = reader.string("api_key_header")?;
     if !reader.has("api_key_ref") {
-        let finding = Diagnostic::new(&rules::SERVER_CONNECTION, header.span, "`api_key_header` has no key to carry");
+        let finding = Diagnostic::new(
+            &rules::SERVER_CONNECTION,
+            header.span,
+            "`api_key_header` has no key to carry",
+        );
         reader.report(finding.help("add `api_key_ref`, or remove it"));
         return None;
     }
@@ -179,7 +215,11 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
         true => check_header(reader, "api_key_header", &header.value)
             .then(|| Some(header.value.to_ascii_lowercase().into())),
         false => {
-            let finding = Diagnostic::new(&rules::INVALID_VALUE, header.span, "a key cannot stand in this header");
+            let finding = Diagnostic::new(
+                &rules::INVALID_VALUE,
+                header.span,
+                "a key cannot stand in this header",
+            );
             reader.report(finding.help("write the name of a header, for instance `x-api-key`"));
             None
         }
@@ -191,9 +231,13 @@ fn check_header(reader: &mut Reader<'_, '_>, key: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_own = name.starts_with("mcp-") || matches!(&*name, "accept" | "last-event-id");
     if is_own {
-        let span = reader.get(key).map(|node| reader.span(node)).expect("it was read");
+        let span = reader
+            .get(key)
+            .map(|node| reader.span(node))
+            .expect("it was read");
         let message = format!("the header `{name}` cannot be set here");
-        let finding = Diagnostic::new(&rules::INVALID_VALUE, span, message).label("it belongs to the protocol");
+        let finding = Diagnostic::new(&rules::INVALID_VALUE, span, message)
+            .label("it belongs to the protocol");
         reader.report(finding.help("remove it"));
     }
     !is_own
@@ -217,16 +261,48 @@ mod tests {
                     api_key_ref = \"env:KEY\"\napi_key_header = \"X-Api-Key\"\ntimeout_seconds = 5\nmax_output_bytes = 9\n";
         let (servers, found) = servers(text);
         assert_eq!(found, "");
-        let [a, b] = &servers[..] else { panic!("two servers") };
-        let ServerConnection::Program(program) = &a.connection else { panic!("{a:?}") };
-        assert_eq!((&*program.name.value, program.arguments.len(), program.environment.len()), ("p", 1, 1));
-        assert_eq!((a.time_limit.as_secs(), a.output_limit, program.working_directory.as_str()), (60, 65_536, "in"));
-        assert_eq!(a.tools.as_ref().map(|tools| tools[0].value.to_string()).as_deref(), Some("one.two"));
-        let ServerConnection::Http(http) = &b.connection else { panic!("{b:?}") };
+        let [a, b] = &servers[..] else {
+            panic!("two servers")
+        };
+        let ServerConnection::Program(program) = &a.connection else {
+            panic!("{a:?}")
+        };
+        assert_eq!(
+            (
+                &*program.name.value,
+                program.arguments.len(),
+                program.environment.len()
+            ),
+            ("p", 1, 1)
+        );
+        assert_eq!(
+            (
+                a.time_limit.as_secs(),
+                a.output_limit,
+                program.working_directory.as_str()
+            ),
+            (60, 65_536, "in")
+        );
+        assert_eq!(
+            a.tools
+                .as_ref()
+                .map(|tools| tools[0].value.to_string())
+                .as_deref(),
+            Some("one.two")
+        );
+        let ServerConnection::Http(http) = &b.connection else {
+            panic!("{b:?}")
+        };
         let key = http.key.as_ref().expect("it has one");
-        assert_eq!((&*http.url.value, key.header.as_deref()), ("https://h.example/mcp?x=1", Some("x-api-key")));
+        assert_eq!(
+            (&*http.url.value, key.header.as_deref()),
+            ("https://h.example/mcp?x=1", Some("x-api-key"))
+        );
         assert_eq!(http.headers, [("x-title".into(), "t".into())]);
-        assert_eq!((b.time_limit.as_secs(), b.output_limit, &b.tools), (5, 9, &None));
+        assert_eq!(
+            (b.time_limit.as_secs(), b.output_limit, &b.tools),
+            (5, 9, &None)
+        );
     }
 
     #[test]
@@ -234,27 +310,82 @@ mod tests {
         let said = |lines: &str| servers(&format!("[[server]]\nname = \"a\"\n{lines}")).1;
         let program = |line: &str| said(&format!("command = [\"p\"]\n{line}"));
         let url = |line: &str| said(&format!("url = \"https://h.example/mcp\"\n{line}"));
-        assert_eq!(servers("[[server]]\ncommand = [\"p\"]").1, "a [[server]] entry needs `name`");
+        assert_eq!(
+            servers("[[server]]\ncommand = [\"p\"]").1,
+            "a [[server]] entry needs `name`"
+        );
         assert_eq!(said(""), "a [[server]] entry needs `command` or `url`");
-        assert_eq!(program("url = \"https://h.example\""), "a server is a program or at a URL, not both");
-        assert_eq!(program("args = [\"x\"]"), "unknown key `args` in [[server]]");
-        assert_eq!(program("headers = {}"), "`headers` says nothing of a server that is a program");
-        assert_eq!(program("tools = \"x\""), "`tools` must be an array of strings, not a string");
-        assert_eq!(url("env = [\"A\"]"), "`env` says nothing of a server at a URL");
-        assert_eq!(url("headers = { Authorization = \"Bearer x\" }"), "a header holds a key");
-        assert_eq!(url("headers = { x-api-key = \"x\" }"), "a header holds a key");
-        assert_eq!(url("headers = { Mcp-Session-Id = \"x\" }"), "the header `mcp-session-id` cannot be set here");
-        assert_eq!(url("headers = { accept = \"x\" }"), "the header `accept` cannot be set here");
-        assert_eq!(url("api_key_ref = \"sk-a1B2c3D4e5F6g7H8\""), "`api_key_ref` is not a reference to a key");
-        assert_eq!(url("api_key_header = \"x-api-key\""), "`api_key_header` has no key to carry");
-        let header = |name: &str| url(&format!("api_key_ref = \"env:K\"\napi_key_header = \"{name}\""));
+        assert_eq!(
+            program("url = \"https://h.example\""),
+            "a server is a program or at a URL, not both"
+        );
+        assert_eq!(
+            program("args = [\"x\"]"),
+            "unknown key `args` in [[server]]"
+        );
+        assert_eq!(
+            program("headers = {}"),
+            "`headers` says nothing of a server that is a program"
+        );
+        assert_eq!(
+            program("tools = \"x\""),
+            "`tools` must be an array of strings, not a string"
+        );
+        assert_eq!(
+            url("env = [\"A\"]"),
+            "`env` says nothing of a server at a URL"
+        );
+        assert_eq!(
+            url("headers = { Authorization = \"Bearer x\" }"),
+            "a header holds a key"
+        );
+        assert_eq!(
+            url("headers = { x-api-key = \"x\" }"),
+            "a header holds a key"
+        );
+        assert_eq!(
+            url("headers = { Mcp-Session-Id = \"x\" }"),
+            "the header `mcp-session-id` cannot be set here"
+        );
+        assert_eq!(
+            url("headers = { accept = \"x\" }"),
+            "the header `accept` cannot be set here"
+        );
+        assert_eq!(
+            url("api_key_ref = \"sk-a1B2c3D4e5F6g7H8\""),
+            "`api_key_ref` is not a reference to a key"
+        );
+        assert_eq!(
+            url("api_key_header = \"x-api-key\""),
+            "`api_key_header` has no key to carry"
+        );
+        let header = |name: &str| {
+            url(&format!(
+                "api_key_ref = \"env:K\"\napi_key_header = \"{name}\""
+            ))
+        };
         assert_eq!(header("host"), "a key cannot stand in this header");
         assert_eq!(header("a b"), "a key cannot stand in this header");
-        assert_eq!(header("mcp-session-id"), "the header `mcp-session-id` cannot be set here");
-        assert_eq!(said("url = \"https://u:p@h.example\""), "a key stands in `url`");
-        assert_eq!(said("url = \"https://h.example/?api_key=x\""), "a key stands in `url`");
-        assert_eq!(said("url = \"ftp://h.example\""), "no request can be sent to `url`");
-        assert_eq!(said("url = \"https://h.example/#x\""), "no request can be sent to `url`");
+        assert_eq!(
+            header("mcp-session-id"),
+            "the header `mcp-session-id` cannot be set here"
+        );
+        assert_eq!(
+            said("url = \"https://u:p@h.example\""),
+            "a key stands in `url`"
+        );
+        assert_eq!(
+            said("url = \"https://h.example/?api_key=x\""),
+            "a key stands in `url`"
+        );
+        assert_eq!(
+            said("url = \"ftp://h.example\""),
+            "no request can be sent to `url`"
+        );
+        assert_eq!(
+            said("url = \"https://h.example/#x\""),
+            "no request can be sent to `url`"
+        );
         let one = "[[server]]\nname = \"a\"\ncommand = [\"p\"]\n";
         assert_eq!(servers(&one.repeat(2)).1, "the server `a` is there twice");
         let long = servers(&one.replace("\"a\"", "\"abcdefghijklmnopqrstuvwxyz0123456\"")).1;

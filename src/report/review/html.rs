@@ -1,4 +1,5 @@
-//! One page that needs no network: causes at the left; of each the source, and one body before and after.
+//! One page that needs no network: causes at the left; of each the source, and one body before and
+//! after.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,7 +7,9 @@ use std::sync::Arc;
 
 use similar::DiffTag;
 
-use super::{Block, blocks, error_line, errors, errors_of, place_of, reach, rerouted, summary, verdict, what};
+use super::{
+    Block, blocks, error_line, errors, errors_of, place_of, reach, rerouted, summary, verdict, what,
+};
 use crate::diag::{Diagnostic, count};
 use crate::diff::{ChangedFile, Word, line_operations, words};
 use crate::report::escape::{code, html};
@@ -32,9 +35,21 @@ const CONTEXT: usize = 3;
 /// The review as an HTML document.
 pub fn review_html(review: &Review, base: Option<&Text>) -> Text {
     let title = html(&summary(review));
-    let base = base.map(|base| format!("<p>{}</p>\n", html(base))).unwrap_or_default();
-    let items = review.causes.iter().take(MOST_CAUSES).enumerate().map(|(at, cause)| item(at, cause));
-    let sections = review.causes.iter().take(MOST_CAUSES).enumerate().map(|(at, cause)| section(review, at, cause));
+    let base = base
+        .map(|base| format!("<p>{}</p>\n", html(base)))
+        .unwrap_or_default();
+    let items = review
+        .causes
+        .iter()
+        .take(MOST_CAUSES)
+        .enumerate()
+        .map(|(at, cause)| item(at, cause));
+    let sections = review
+        .causes
+        .iter()
+        .take(MOST_CAUSES)
+        .enumerate()
+        .map(|(at, cause)| section(review, at, cause));
     Text::lines(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -50,17 +65,35 @@ pub fn review_html(review: &Review, base: Option<&Text>) -> Text {
 
 fn item(at: usize, cause: &Cause) -> String {
     let place = cause.edits.first().map(Edit::place).unwrap_or_default();
-    format!("<li><a href=\"#cause-{at}\">{}</a><br><small>{}</small></li>\n", html(&place), html(&reach(cause)))
+    format!(
+        "<li><a href=\"#cause-{at}\">{}</a><br><small>{}</small></li>\n",
+        html(&place),
+        html(&reach(cause))
+    )
 }
 
 fn roll(review: &Review) -> String {
     let roll = &review.roll;
-    let renamed = roll.renamed.iter().map(|it| format!("<li>renamed: {} → {}</li>\n", code(&it.from), code(&it.to)));
+    let renamed = roll
+        .renamed
+        .iter()
+        .map(|it| format!("<li>renamed: {} → {}</li>\n", code(&it.from), code(&it.to)));
     let contexts = roll.renamed_contexts.iter();
-    let contexts = contexts.map(|it| format!("<li>renamed context: {} → {}</li>\n", code(&it.from), code(&it.to)));
-    let rerouted = review.rerouted.iter().map(|it| format!("<li>{}</li>\n", rerouted(it, code)));
+    let contexts = contexts.map(|it| {
+        format!(
+            "<li>renamed context: {} → {}</li>\n",
+            code(&it.from),
+            code(&it.to)
+        )
+    });
+    let rerouted = review
+        .rerouted
+        .iter()
+        .map(|it| format!("<li>{}</li>\n", rerouted(it, code)));
     let lowered = crate::report::lowered_text(&review.lowered);
-    let lowered = lowered.lines().map(|line| format!("<li>{}</li>\n", html(line.trim())));
+    let lowered = lowered
+        .lines()
+        .map(|line| format!("<li>{}</li>\n", html(line.trim())));
     let items = [
         list("new agents", &roll.agents),
         list("agents gone", &roll.gone_agents),
@@ -68,21 +101,41 @@ fn roll(review: &Review) -> String {
         list("contexts gone", &roll.gone_contexts),
         list("contexts that can no longer be read", &roll.broken_contexts),
     ];
-    let items: String = items.into_iter().chain(renamed).chain(contexts).chain(rerouted).chain(lowered).collect();
-    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
+    let items: String = items
+        .into_iter()
+        .chain(renamed)
+        .chain(contexts)
+        .chain(rerouted)
+        .chain(lowered)
+        .collect();
+    if items.is_empty() {
+        items
+    } else {
+        format!("<ul>\n{items}</ul>\n")
+    }
 }
 
 fn list(what: &str, list: &[Listed]) -> String {
     let names: Vec<String> = list.iter().map(|it| code(&it.name)).collect();
     let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
-    if names.is_empty() { String::new() } else { format!("<li>{what}: {} ({bodies})</li>\n", names.join(", ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("<li>{what}: {} ({bodies})</li>\n", names.join(", "))
+    }
 }
 
 /// The agents that compile on one side alone, or on neither.
 fn broken(review: &Review) -> String {
     let lists: [(&str, Vec<&Arc<str>>); 4] = [
-        ("<strong class=\"old\">no longer compile</strong>", review.no_longer_compiled().collect()),
-        ("<strong class=\"old\">new, and do not compile</strong>", review.new_and_broken().collect()),
+        (
+            "<strong class=\"old\">no longer compile</strong>",
+            review.no_longer_compiled().collect(),
+        ),
+        (
+            "<strong class=\"old\">new, and do not compile</strong>",
+            review.new_and_broken().collect(),
+        ),
         ("compile now", review.mended.iter().collect()),
         ("compile on neither side", review.uncompared().collect()),
     ];
@@ -92,25 +145,43 @@ fn broken(review: &Review) -> String {
         format!("<li>{what}: {}</li>\n", names.join(", "))
     });
     let unknown: BTreeSet<Arc<str>> = review.broken_by_nothing_known().cloned().collect();
-    let items: String = items.chain(error_items(review, errors(review, &unknown))).collect();
-    if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
+    let items: String = items
+        .chain(error_items(review, errors(review, &unknown)))
+        .collect();
+    if items.is_empty() {
+        items
+    } else {
+        format!("<ul>\n{items}</ul>\n")
+    }
 }
 
 fn error_items(review: &Review, errors: Vec<&Diagnostic>) -> Vec<String> {
-    errors.into_iter().map(|error| format!("<li>{}</li>\n", code(&error_line(review, error)))).collect()
+    errors
+        .into_iter()
+        .map(|error| format!("<li>{}</li>\n", code(&error_line(review, error))))
+        .collect()
 }
 
 fn section(review: &Review, at: usize, cause: &Cause) -> String {
     let edits: String = Edit::shown(&cause.edits).iter().map(edit).collect();
     let blocks = blocks(&cause.groups);
     let changes = blocks.iter().take(MOST_CHANGES).map(|it| block(it, cause));
-    let items: String = error_items(review, errors_of(review, cause)).into_iter().chain(changes).collect();
+    let items: String = error_items(review, errors_of(review, cause))
+        .into_iter()
+        .chain(changes)
+        .collect();
     let more = match blocks.len().saturating_sub(MOST_CHANGES) {
         0 => String::new(),
         more => format!("<li>… and {} more</li>\n", count(more, "change")),
     };
-    let broken = cause.broken.iter().chain(&cause.mended).map(|agent| code(agent));
-    let bodies: Vec<String> = broken.chain(cause.changes.iter().map(|file| code(&file.path))).collect();
+    let broken = cause
+        .broken
+        .iter()
+        .chain(&cause.mended)
+        .map(|agent| code(agent));
+    let bodies: Vec<String> = broken
+        .chain(cause.changes.iter().map(|file| code(&file.path)))
+        .collect();
     format!(
         "<section id=\"cause-{at}\">\n<h2>{}</h2>\n<p class=\"dim\">{}</p>\n{edits}<ul>\n{items}{more}</ul>\n{}\
          <details><summary>{}</summary>\n<p>{}</p>\n</details>\n</section>\n",
@@ -124,32 +195,50 @@ fn section(review: &Review, at: usize, cause: &Cause) -> String {
 
 /// The lines of an edit, side by side.
 fn edit(edit: &Edit) -> String {
-    let what = what(edit).map(|what| format!(" {}", code(&what))).unwrap_or_default();
+    let what = what(edit)
+        .map(|what| format!(" {}", code(&what)))
+        .unwrap_or_default();
     let rows: String = edit
         .hunks
         .iter()
         .map(|hunk| {
-            let [removed, added] =
-                [&hunk.removed, &hunk.added].map(|it| it.iter().map(String::as_str).collect::<Vec<_>>());
+            let [removed, added] = [&hunk.removed, &hunk.added]
+                .map(|it| it.iter().map(String::as_str).collect::<Vec<_>>());
             rows(&removed, &added, (hunk.old_line, hunk.new_line))
         })
         .collect();
-    format!("<table>\n{COLUMNS}<tr><th colspan=\"4\">{}{what}</th></tr>\n{rows}</table>\n", html(&edit.place()))
+    format!(
+        "<table>\n{COLUMNS}<tr><th colspan=\"4\">{}{what}</th></tr>\n{rows}</table>\n",
+        html(&edit.place())
+    )
 }
 
 fn block(block: &Block<'_>, cause: &Cause) -> String {
-    let pointers: Vec<String> = block.pointers.iter().map(|pointer| code(&place_of(block, pointer))).collect();
+    let pointers: Vec<String> = block
+        .pointers
+        .iter()
+        .map(|pointer| code(&place_of(block, pointer)))
+        .collect();
     let shown = match &block.hunks {
         Some(hunks) => format!("text, {}", count(hunks.len(), "place")),
         None => block.kind.describe(300),
     };
-    let part = block.part(cause).map(|part| format!(" <span class=\"dim\">({})</span>", html(&part)));
-    format!("<li>{} {}{}</li>\n", pointers.join(", "), code(&shown), part.unwrap_or_default())
+    let part = block
+        .part(cause)
+        .map(|part| format!(" <span class=\"dim\">({})</span>", html(&part)));
+    format!(
+        "<li>{} {}{}</li>\n",
+        pointers.join(", "),
+        code(&shown),
+        part.unwrap_or_default()
+    )
 }
 
-/// A body before and after, what stays the same folded. Texts with several lines are shown line by line.
+/// A body before and after, what stays the same folded. Texts with several lines are shown line by
+/// line.
 fn body(file: &ChangedFile) -> String {
-    let text = |side: &Option<String>| masked(side.as_deref().unwrap_or_default()).replace("\\n", "\\n\n");
+    let text =
+        |side: &Option<String>| masked(side.as_deref().unwrap_or_default()).replace("\\n", "\\n\n");
     let (old, new) = (text(&file.old), text(&file.new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut all = format!(
@@ -179,7 +268,10 @@ fn body(file: &ChangedFile) -> String {
 }
 
 fn fold(text: &str) -> String {
-    format!("<tr><td class=\"fold\" colspan=\"4\">{}</td></tr>\n", html(text))
+    format!(
+        "<tr><td class=\"fold\" colspan=\"4\">{}</td></tr>\n",
+        html(text)
+    )
 }
 
 /// Lines that both sides have.
@@ -188,16 +280,31 @@ fn equal(lines: &[&str], range: Range<usize>, new_start: usize) -> String {
     let row = |at: usize| {
         let text = html(lines[at]);
         let new = new_start + at - first + 1;
-        format!("<tr><td class=\"n\">{}</td><td>{text}</td><td class=\"n\">{new}</td><td>{text}</td></tr>\n", at + 1)
+        format!(
+            "<tr><td class=\"n\">{}</td><td>{text}</td><td class=\"n\">{new}</td><td>{text}</td></tr>\n",
+            at + 1
+        )
     };
-    let head = if range.start == 0 { range.start } else { (range.start + CONTEXT).min(range.end) };
-    let tail = if range.end == lines.len() { range.end } else { range.end.saturating_sub(CONTEXT).max(head) };
+    let head = if range.start == 0 {
+        range.start
+    } else {
+        (range.start + CONTEXT).min(range.end)
+    };
+    let tail = if range.end == lines.len() {
+        range.end
+    } else {
+        range.end.saturating_sub(CONTEXT).max(head)
+    };
     let hidden = tail - head;
     if hidden <= 1 {
         return range.map(row).collect();
     }
     let folded = fold(&format!("{} equal lines", thousands(hidden)));
-    (range.start..head).map(row).chain([folded]).chain((tail..range.end).map(row)).collect()
+    (range.start..head)
+        .map(row)
+        .chain([folded])
+        .chain((tail..range.end).map(row))
+        .collect()
 }
 
 /// Lines that differ, side by side.
@@ -209,7 +316,10 @@ fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> Str
                 let (old, new) = words(old, new);
                 (Some(old), Some(new))
             }
-            (old, new) => (old.map(|line| vec![Word::whole(line)]), new.map(|line| vec![Word::whole(line)])),
+            (old, new) => (
+                old.map(|line| vec![Word::whole(line)]),
+                new.map(|line| vec![Word::whole(line)]),
+            ),
         };
         let before = cell("old", old.get(at).map(|_| old_line + at), before);
         let after = cell("new", new.get(at).map(|_| new_line + at), after);
@@ -221,7 +331,10 @@ fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> Str
 fn cell(class: &str, line: Option<usize>, words: Option<Vec<Word>>) -> String {
     match (line, words) {
         (Some(line), Some(words)) => {
-            format!("<td class=\"n\">{line}</td><td class=\"{class}\">{}</td>", marked(&words))
+            format!(
+                "<td class=\"n\">{line}</td><td class=\"{class}\">{}</td>",
+                marked(&words)
+            )
         }
         _ => "<td class=\"n\"></td><td></td>".to_owned(),
     }
@@ -245,12 +358,19 @@ fn rest(review: &Review) -> String {
         for it in review.unexplained.iter().take(MOST_CAUSES) {
             let bodies = count(it.group.subjects.len(), "body");
             let change = code(&it.group.change.kind.describe(200));
-            items.push_str(&format!("<li>{} {change} ({bodies})</li>\n", code(&it.group.pointer)));
+            items.push_str(&format!(
+                "<li>{} {change} ({bodies})</li>\n",
+                code(&it.group.pointer)
+            ));
         }
-        all.push_str(&format!("<section>\n<h2>No edit is known to cause these</h2>\n<ul>\n{items}</ul>\n</section>\n"));
+        all.push_str(&format!(
+            "<section>\n<h2>No edit is known to cause these</h2>\n<ul>\n{items}</ul>\n</section>\n"
+        ));
     }
-    let beside: Vec<String> =
-        Edit::shown(review.beside()).iter().map(|it| format!("<li>{}</li>\n", code(&it.place()))).collect();
+    let beside: Vec<String> = Edit::shown(review.beside())
+        .iter()
+        .map(|it| format!("<li>{}</li>\n", code(&it.place())))
+        .collect();
     let beside = beside.concat();
     if !beside.is_empty() {
         all.push_str(&format!(

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use owo_colors::Style;
 
 use super::{
-    Block, blocks, changed, error_line, errors, errors_of, place_of, repeats, rerouted, summary, verdict, what,
+    Block, blocks, changed, error_line, errors, errors_of, place_of, repeats, rerouted, summary,
+    verdict, what,
 };
 use crate::diag::count;
 use crate::diff::{ChangeKind, ChangedFile, TextHunk, Word, words};
@@ -33,13 +34,17 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
     if let Some(base) = base {
         all.push(&text!("{}\n", base));
     }
-    let is_nothing = review.is_empty() && review.broken.is_empty() && review.beside().next().is_none();
+    let is_nothing =
+        review.is_empty() && review.broken.is_empty() && review.beside().next().is_none();
     if is_nothing && review.report.fails() {
         all.push(&text!("no changes in what could be compiled\n"));
     } else if is_nothing {
         all.push(&text!("no changes\n"));
     } else {
-        all.push(&text!("{}\n", Text::line(&summary(review)).styled(Style::new().bold(), layout.colour)));
+        all.push(&text!(
+            "{}\n",
+            Text::line(&summary(review)).styled(Style::new().bold(), layout.colour)
+        ));
     }
     all.push(&roll(review));
     for cause in review.causes.iter().take(MOST_CAUSES) {
@@ -49,40 +54,82 @@ pub fn review_text(review: &Review, base: Option<&Text>, layout: Layout) -> Text
         all.push(&more(review.causes.len() - MOST_CAUSES, "cause"));
     }
     if !review.unexplained.is_empty() {
-        let heading = if review.has_sources { text!("no edit is known to cause these:\n") } else { Text::new() };
-        all.push(&text!("\n{}{}", heading, changes_text(&review.unexplained, layout)));
+        let heading = if review.has_sources {
+            text!("no edit is known to cause these:\n")
+        } else {
+            Text::new()
+        };
+        all.push(&text!(
+            "\n{}{}",
+            heading,
+            changes_text(&review.unexplained, layout)
+        ));
     }
     all.push(&beside(review));
     all
 }
 
-/// Returns what can be accepted by itself, with the paths of its files: each cause, who came and went, and what no edit explains.
+/// Returns what can be accepted by itself, with the paths of its files: each cause, who came and
+/// went, and what no edit explains.
 pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)> {
-    let causes = review.causes.iter().filter(|cause| !cause.changes.is_empty());
-    let mut items: Vec<(Text, Vec<String>)> =
-        causes.map(|cause| (cause_text(review, cause, layout), paths(&cause.changes))).collect();
-    let explained: BTreeSet<&str> = items.iter().flat_map(|(_, paths)| paths).map(String::as_str).collect();
-    let others = review.changes.iter().filter(|file| !explained.contains(file.path.as_str()));
-    let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) =
-        others.cloned().partition(|file| file.old.is_some() && file.new.is_some());
-    let counted = |what: &'static str, files: &[ChangedFile]| text!("{}: {}\n", what, count(files.len(), "file"));
+    let causes = review
+        .causes
+        .iter()
+        .filter(|cause| !cause.changes.is_empty());
+    let mut items: Vec<(Text, Vec<String>)> = causes
+        .map(|cause| (cause_text(review, cause, layout), paths(&cause.changes)))
+        .collect();
+    let explained: BTreeSet<&str> = items
+        .iter()
+        .flat_map(|(_, paths)| paths)
+        .map(String::as_str)
+        .collect();
+    let others = review
+        .changes
+        .iter()
+        .filter(|file| !explained.contains(file.path.as_str()));
+    let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) = others
+        .cloned()
+        .partition(|file| file.old.is_some() && file.new.is_some());
+    let counted = |what: &'static str, files: &[ChangedFile]| {
+        text!("{}: {}\n", what, count(files.len(), "file"))
+    };
     let both = (
-        text!("{}{}", counted("no edit is known to cause these", &both), changes_text(&review.unexplained, layout)),
+        text!(
+            "{}{}",
+            counted("no edit is known to cause these", &both),
+            changes_text(&review.unexplained, layout)
+        ),
         paths(&both),
     );
-    let one = (text!("{}{}", counted("files that come or go", &one), roll(review)), paths(&one));
-    items.extend([both, one].into_iter().filter(|(_, paths)| !paths.is_empty()));
+    let one = (
+        text!("{}{}", counted("files that come or go", &one), roll(review)),
+        paths(&one),
+    );
+    items.extend(
+        [both, one]
+            .into_iter()
+            .filter(|(_, paths)| !paths.is_empty()),
+    );
     items
 }
 
 fn paths(files: &[ChangedFile]) -> Vec<String> {
-    files.iter().map(|file| file.path.clone()).collect::<Vec<_>>()
+    files
+        .iter()
+        .map(|file| file.path.clone())
+        .collect::<Vec<_>>()
 }
 
 /// The agents that no longer compile or compile now, and the edits that change nothing beside that.
 pub fn review_broken(review: &Review, layout: Layout) -> Text {
     let mut all = names(review, layout);
-    for cause in review.causes.iter().filter(|cause| cause.changes.is_empty()).take(MOST_CAUSES) {
+    for cause in review
+        .causes
+        .iter()
+        .filter(|cause| cause.changes.is_empty())
+        .take(MOST_CAUSES)
+    {
         all.push(&text!("\n{}", cause_text(review, cause, layout)));
     }
     all
@@ -92,14 +139,30 @@ pub fn review_broken(review: &Review, layout: Layout) -> Text {
 fn names(review: &Review, layout: Layout) -> Text {
     let (red, plain) = (Style::new().red().bold(), Style::new());
     let lists: [(&str, Style, Vec<&Arc<str>>); 4] = [
-        ("no longer compile", red, review.no_longer_compiled().collect()),
-        ("new, and do not compile", red, review.new_and_broken().collect()),
+        (
+            "no longer compile",
+            red,
+            review.no_longer_compiled().collect(),
+        ),
+        (
+            "new, and do not compile",
+            red,
+            review.new_and_broken().collect(),
+        ),
         ("compile now", plain, review.mended.iter().collect()),
-        ("compile on neither side", plain, review.uncompared().collect()),
+        (
+            "compile on neither side",
+            plain,
+            review.uncompared().collect(),
+        ),
     ];
     let mut all = Text::new();
     for (what, style, agents) in lists.into_iter().filter(|(.., agents)| !agents.is_empty()) {
-        all.push(&text!("{}: {}\n", Text::line(what).styled(style, layout.colour), some_names(&agents, NAMES * 4)));
+        all.push(&text!(
+            "{}: {}\n",
+            Text::line(what).styled(style, layout.colour),
+            some_names(&agents, NAMES * 4)
+        ));
     }
     let unknown: BTreeSet<Arc<str>> = review.broken_by_nothing_known().cloned().collect();
     for error in errors(review, &unknown) {
@@ -112,7 +175,11 @@ fn names(review: &Review, layout: Layout) -> Text {
 fn some_names(names: &[&Arc<str>], most: usize) -> Text {
     let shown: Vec<Text> = names.iter().take(most).map(|agent| name(agent)).collect();
     let rest = names.len().saturating_sub(most);
-    let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
+    let rest = if rest > 0 {
+        text!(", … (+{})", rest)
+    } else {
+        Text::new()
+    };
     text!("{}{}", Text::join(&shown, ", "), rest)
 }
 
@@ -120,7 +187,11 @@ fn more(number: usize, noun: &str) -> Text {
     text!(
         "… and {} more {}; `--format json` has all\n",
         thousands(number),
-        if number == 1 { noun.to_owned() } else { format!("{noun}s") }
+        if number == 1 {
+            noun.to_owned()
+        } else {
+            format!("{noun}s")
+        }
     )
 }
 
@@ -129,11 +200,25 @@ fn roll(review: &Review) -> Text {
     let roll = &review.roll;
     let mut all = Text::new();
     let listed = |what: &'static str, list: &[Listed]| {
-        let names: Vec<Text> = list.iter().take(NAMES * 4).map(|it| name(&it.name)).collect();
+        let names: Vec<Text> = list
+            .iter()
+            .take(NAMES * 4)
+            .map(|it| name(&it.name))
+            .collect();
         let rest = list.len().saturating_sub(NAMES * 4);
-        let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
+        let rest = if rest > 0 {
+            text!(", … (+{})", rest)
+        } else {
+            Text::new()
+        };
         let bodies = list.iter().map(|it| it.bodies).sum();
-        text!("{}: {}{} ({})\n", what, Text::join(&names, ", "), rest, count(bodies, "body"))
+        text!(
+            "{}: {}{} ({})\n",
+            what,
+            Text::join(&names, ", "),
+            rest,
+            count(bodies, "body")
+        )
     };
     let lists = [
         ("new agents", &roll.agents),
@@ -142,22 +227,44 @@ fn roll(review: &Review) -> Text {
         ("contexts gone", &roll.gone_contexts),
         ("contexts that can no longer be read", &roll.broken_contexts),
     ];
-    lists.into_iter().filter(|(_, list)| !list.is_empty()).for_each(|(what, list)| all.push(&listed(what, list)));
+    lists
+        .into_iter()
+        .filter(|(_, list)| !list.is_empty())
+        .for_each(|(what, list)| all.push(&listed(what, list)));
     for renamed in &roll.renamed {
-        all.push(&text!("renamed: {} → {}\n", name(&renamed.from), name(&renamed.to)));
+        all.push(&text!(
+            "renamed: {} → {}\n",
+            name(&renamed.from),
+            name(&renamed.to)
+        ));
     }
     for renamed in &roll.renamed_contexts {
-        all.push(&text!("renamed context: {} → {}\n", name(&renamed.from), name(&renamed.to)));
+        all.push(&text!(
+            "renamed context: {} → {}\n",
+            name(&renamed.from),
+            name(&renamed.to)
+        ));
     }
     for it in &review.rerouted {
-        all.push(&text!("{}\n", Text::line(&rerouted(it, |foreign| name(foreign).to_string()))));
+        all.push(&text!(
+            "{}\n",
+            Text::line(&rerouted(it, |foreign| name(foreign).to_string()))
+        ));
     }
     let (new, gone): (Vec<_>, Vec<_>) = roll.bodies.iter().partition(|file| file.new.is_some());
     for (what, files) in [("further new bodies", new), ("further bodies gone", gone)] {
         if !files.is_empty() {
-            let names: Vec<Text> = files.iter().take(NAMES).map(|file| name(&file.path)).collect();
+            let names: Vec<Text> = files
+                .iter()
+                .take(NAMES)
+                .map(|file| name(&file.path))
+                .collect();
             let rest = files.len().saturating_sub(NAMES);
-            let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
+            let rest = if rest > 0 {
+                text!(", … (+{})", rest)
+            } else {
+                Text::new()
+            };
             all.push(&text!("{}: {}{}\n", what, Text::join(&names, ", "), rest));
         }
     }
@@ -182,20 +289,29 @@ fn beside(review: &Review) -> Text {
 
 /// Returns what an edit is on one line: a value that became another is shown.
 fn short(edit: &Edit) -> Text {
-    let what = what(edit).map_or(Text::new(), |what| text!("  {}", Text::line(&what).cut(LONGEST)));
+    let what = what(edit).map_or(Text::new(), |what| {
+        text!("  {}", Text::line(&what).cut(LONGEST))
+    });
     let values = match (&edit.kind, edit.hunks.as_slice()) {
         (EditKind::Key(_), [Hunk { removed, added, .. }]) => value(removed).zip(value(added)),
         _ => None,
     };
     match values.filter(|(old, new)| old != new) {
-        Some((old, new)) => text!("{}: {} → {}", what, Text::line(&old).cut(60), Text::line(&new).cut(60)),
+        Some((old, new)) => text!(
+            "{}: {} → {}",
+            what,
+            Text::line(&old).cut(60),
+            Text::line(&new).cut(60)
+        ),
         None => what,
     }
 }
 
 fn value(lines: &[String]) -> Option<String> {
     match lines {
-        [line] => line.split_once('=').map(|(_, value)| value.trim().to_owned()),
+        [line] => line
+            .split_once('=')
+            .map(|(_, value)| value.trim().to_owned()),
         _ => None,
     }
 }
@@ -215,25 +331,41 @@ fn cause_text(review: &Review, cause: &Cause, layout: Layout) -> Text {
         all.push(&block_text(block, cause, layout));
     }
     if blocks.len() > MOST_CHANGES {
-        all.push(&text!("    {}", more(blocks.len() - MOST_CHANGES, "change")));
+        all.push(&text!(
+            "    {}",
+            more(blocks.len() - MOST_CHANGES, "change")
+        ));
     }
     if let (true, Some(first)) = (cause.changes.len() > 1, cause.changes.first()) {
         let context = first.subject.context.as_deref().unwrap_or("request");
-        all.push(&text!("  for instance {}/{}\n", name(&first.subject.agent), name(context)));
+        all.push(&text!(
+            "  for instance {}/{}\n",
+            name(&first.subject.agent),
+            name(context)
+        ));
     }
     if let Some(verdict) = verdict(cause) {
-        all.push(&text!("  {}\n", Text::line(&verdict).styled(Style::new().dimmed(), layout.colour)));
+        all.push(&text!(
+            "  {}\n",
+            Text::line(&verdict).styled(Style::new().dimmed(), layout.colour)
+        ));
     }
     all
 }
 
-/// Whom a cause reaches: agents that it breaks, with their errors, agents that it mends, and bodies.
+/// Whom a cause reaches: agents that it breaks, with their errors, agents that it mends, and
+/// bodies.
 fn reached_text(review: &Review, cause: &Cause) -> Text {
     let mut all = Text::new();
     for (what, agents) in [("breaks", &cause.broken), ("mends", &cause.mended)] {
         if !agents.is_empty() {
             let names: Vec<&Arc<str>> = agents.iter().collect();
-            all.push(&text!("  {} {} ({})\n", what, count(agents.len(), "agent"), some_names(&names, NAMES)));
+            all.push(&text!(
+                "  {} {} ({})\n",
+                what,
+                count(agents.len(), "agent"),
+                some_names(&names, NAMES)
+            ));
         }
     }
     for error in errors_of(review, cause) {
@@ -241,7 +373,11 @@ fn reached_text(review: &Review, cause: &Cause) -> Text {
     }
     if !cause.changes.is_empty() {
         let agents: Vec<&Arc<str>> = cause.agents().into_iter().collect();
-        all.push(&text!("  in {} ({})\n", changed(cause), some_names(&agents, NAMES)));
+        all.push(&text!(
+            "  in {} ({})\n",
+            changed(cause),
+            some_names(&agents, NAMES)
+        ));
     }
     all
 }
@@ -263,19 +399,38 @@ fn lines_text(removed: &[String], added: &[String], indent: &'static str, layout
     // Before they are taken apart: a part of a key would not be known as one.
     let (removed, added) = (without_keys(removed), without_keys(added));
     let pairs: Vec<(Vec<Word>, Vec<Word>)> = match removed.len() == added.len() {
-        true => removed.iter().zip(&added).map(|(old, new)| words(old, new)).collect(),
+        true => removed
+            .iter()
+            .zip(&added)
+            .map(|(old, new)| words(old, new))
+            .collect(),
         false => Vec::new(),
     };
     let whole = |line: &String| vec![Word::whole(line)];
-    let olds = (0..removed.len()).map(|at| pairs.get(at).map_or_else(|| whole(&removed[at]), |pair| pair.0.clone()));
-    let news = (0..added.len()).map(|at| pairs.get(at).map_or_else(|| whole(&added[at]), |pair| pair.1.clone()));
+    let olds = (0..removed.len()).map(|at| {
+        pairs
+            .get(at)
+            .map_or_else(|| whole(&removed[at]), |pair| pair.0.clone())
+    });
+    let news = (0..added.len()).map(|at| {
+        pairs
+            .get(at)
+            .map_or_else(|| whole(&added[at]), |pair| pair.1.clone())
+    });
     let signed = |sign: &'static str, words: Vec<Word>, style: Style| {
         let line = line_text(&words, style, layout);
-        text!("{}{} {}\n", indent, text!("{}", sign).styled(style, layout.colour), line)
+        text!(
+            "{}{} {}\n",
+            indent,
+            text!("{}", sign).styled(style, layout.colour),
+            line
+        )
     };
     let (red, green) = (Style::new().red(), Style::new().green());
-    let lines: Vec<Text> =
-        olds.map(|line| signed("-", line, red)).chain(news.map(|line| signed("+", line, green))).collect();
+    let lines: Vec<Text> = olds
+        .map(|line| signed("-", line, red))
+        .chain(news.map(|line| signed("+", line, green)))
+        .collect();
     let hidden = lines.len().saturating_sub(MOST_LINES);
     let mut all: Text = lines.into_iter().take(MOST_LINES).collect();
     if hidden > 0 {
@@ -288,7 +443,8 @@ fn without_keys(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| masked(line).into_owned()).collect()
 }
 
-/// A line: what changed in full, of what stays around it so much that it can be found, if the line is long.
+/// A line: what changed in full, of what stays around it so much that it can be found, if the line
+/// is long.
 fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     let length: usize = words.iter().map(|word| word.text.chars().count()).sum();
     let is_long = length + 6 > layout.width;
@@ -299,7 +455,11 @@ fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
             true => shortened(&word.text, at > 0, at < last),
             false => word.text.clone(),
         };
-        let style = if word.is_changed && words.len() > 1 { style.underline() } else { style };
+        let style = if word.is_changed && words.len() > 1 {
+            style.underline()
+        } else {
+            style
+        };
         line.push(&Text::line(&shown).cut(LONGEST).styled(style, layout.colour));
     }
     line
@@ -312,29 +472,54 @@ fn shortened(text: &str, has_before: bool, has_after: bool) -> String {
     if chars.len() <= kept + 1 {
         return text.to_owned();
     }
-    let head: String = if has_before || !has_after { chars[..CONTEXT].iter().collect() } else { String::new() };
-    let tail: String =
-        if has_after || !has_before { chars[chars.len() - CONTEXT..].iter().collect() } else { String::new() };
+    let head: String = if has_before || !has_after {
+        chars[..CONTEXT].iter().collect()
+    } else {
+        String::new()
+    };
+    let tail: String = if has_after || !has_before {
+        chars[chars.len() - CONTEXT..].iter().collect()
+    } else {
+        String::new()
+    };
     format!("{head}…{tail}")
 }
 
 fn block_text(block: &Block<'_>, cause: &Cause, layout: Layout) -> Text {
-    let pointers: Vec<Text> =
-        block.pointers.iter().take(NAMES).map(|pointer| Text::line(&place_of(block, pointer)).cut(LONGEST)).collect();
+    let pointers: Vec<Text> = block
+        .pointers
+        .iter()
+        .take(NAMES)
+        .map(|pointer| Text::line(&place_of(block, pointer)).cut(LONGEST))
+        .collect();
     let rest = block.pointers.len().saturating_sub(NAMES);
-    let rest = if rest > 0 { text!(", … (+{})", rest) } else { Text::new() };
-    let pointer = text!("{}{}", Text::join(&pointers, ", "), rest).styled(Style::new().cyan(), layout.colour);
-    let part = block.part(cause).map_or(Text::new(), |part| text!("  ({})", part));
+    let rest = if rest > 0 {
+        text!(", … (+{})", rest)
+    } else {
+        Text::new()
+    };
+    let pointer =
+        text!("{}{}", Text::join(&pointers, ", "), rest).styled(Style::new().cyan(), layout.colour);
+    let part = block
+        .part(cause)
+        .map_or(Text::new(), |part| text!("  ({})", part));
     let mut all = match &block.hunks {
-        Some(hunks) if repeats(block, cause) => text!("    {} the same {}{}\n", pointer, lines(hunks), part),
+        Some(hunks) if repeats(block, cause) => {
+            text!("    {} the same {}{}\n", pointer, lines(hunks), part)
+        }
         Some(hunks) => {
-            let shown = hunks.iter().map(|hunk| lines_text(&hunk.removed, &hunk.added, "      ", layout));
+            let shown = hunks
+                .iter()
+                .map(|hunk| lines_text(&hunk.removed, &hunk.added, "      ", layout));
             text!("    {}{}\n{}", pointer, part, shown.collect::<Text>())
         }
         None => value_text(block.kind, &pointer, &part, layout),
     };
     if block.variants > 1 {
-        all.push(&text!("      … and {} more of this kind, with other values\n", thousands(block.variants - 1)));
+        all.push(&text!(
+            "      … and {} more of this kind, with other values\n",
+            thousands(block.variants - 1)
+        ));
     }
     all
 }

@@ -18,9 +18,15 @@ pub fn review_json(review: &Review, base: Option<&Text>) -> Text {
     let roll = &review.roll;
     let caused = review.causes.iter().flat_map(|cause| {
         let place = cause.edits.first().map(Edit::place);
-        cause.groups.iter().map(move |group| group_value(group, place.as_deref()))
+        cause
+            .groups
+            .iter()
+            .map(move |group| group_value(group, place.as_deref()))
     });
-    let others = review.unexplained.iter().map(|it| group_value(&it.group, it.cause.as_deref()));
+    let others = review
+        .unexplained
+        .iter()
+        .map(|it| group_value(&it.group, it.cause.as_deref()));
     Text::json(&json!({
         "version": 1,
         "summary": {
@@ -63,9 +69,16 @@ fn names(names: &BTreeSet<Arc<str>>) -> Vec<&str> {
 /// An agent that does not compile, its errors, and the edits that break it.
 fn broken_value(review: &Review, broken: &BrokenAgent) -> Value {
     let agent = BTreeSet::from([Arc::clone(&broken.agent)]);
-    let errors = errors(review, &agent).into_iter().map(|error| finding(error, &review.report));
-    let causes = review.causes.iter().filter(|cause| cause.broken.contains(&broken.agent));
-    let places = causes.flat_map(|cause| Edit::shown(&cause.edits)).map(|edit| edit.place());
+    let errors = errors(review, &agent)
+        .into_iter()
+        .map(|error| finding(error, &review.report));
+    let causes = review
+        .causes
+        .iter()
+        .filter(|cause| cause.broken.contains(&broken.agent));
+    let places = causes
+        .flat_map(|cause| Edit::shown(&cause.edits))
+        .map(|edit| edit.place());
     json!({
         "agent": &*broken.agent,
         "is_new": broken.before == Before::Absent,
@@ -79,7 +92,9 @@ fn renamed(it: &Renamed) -> Value {
 }
 
 fn listed(list: &[Listed]) -> Vec<Value> {
-    list.iter().map(|it| json!({"name": &*it.name, "path": &*it.path, "bodies": it.bodies})).collect()
+    list.iter()
+        .map(|it| json!({"name": &*it.name, "path": &*it.path, "bodies": it.bodies}))
+        .collect()
 }
 
 fn rerouted_value(it: &Rerouted) -> Value {

@@ -1,9 +1,13 @@
-//! For a comment on a pull request: folded, gravest first, and never longer than such comments may be.
+//! For a comment on a pull request: folded, gravest first, and never longer than such comments may
+//! be.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Block, blocks, error_line, errors, errors_of, place_of, reach, repeats, rerouted, summary, verdict, what};
+use super::{
+    Block, blocks, error_line, errors, errors_of, place_of, reach, repeats, rerouted, summary,
+    verdict, what,
+};
 use crate::diag::{Diagnostic, count};
 use crate::report::escape::{code, html};
 use crate::report::{LONGEST_NAME, thousands};
@@ -45,7 +49,10 @@ pub fn review_markdown(review: &Review, base: Option<&Text>) -> Text {
         left -= 1;
     }
     if left > 0 {
-        all.push_str(&format!("\n… and {} more: `reqc compile --diff` shows all.\n", count(left, "cause")));
+        all.push_str(&format!(
+            "\n… and {} more: `reqc compile --diff` shows all.\n",
+            count(left, "cause")
+        ));
     }
     all.push_str(&rest);
     Text::lines(&all)
@@ -61,24 +68,44 @@ fn some_names<'n>(names: impl IntoIterator<Item = &'n Arc<str>>) -> String {
     let names: Vec<&Arc<str>> = names.into_iter().collect();
     let shown: Vec<String> = names.iter().take(MOST_NAMES).map(|it| name(it)).collect();
     let rest = names.len().saturating_sub(MOST_NAMES);
-    let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
+    let rest = if rest > 0 {
+        format!(", … (+{rest})")
+    } else {
+        String::new()
+    };
     format!("{}{rest}", shown.join(", "))
 }
 
 /// The agents that compile on one side alone, or on neither.
 fn broken(review: &Review) -> String {
     let lists: [(&str, Vec<&Arc<str>>); 4] = [
-        ("**No longer compile**", review.no_longer_compiled().collect()),
-        ("**New, and do not compile**", review.new_and_broken().collect()),
+        (
+            "**No longer compile**",
+            review.no_longer_compiled().collect(),
+        ),
+        (
+            "**New, and do not compile**",
+            review.new_and_broken().collect(),
+        ),
         ("Compile now", review.mended.iter().collect()),
         ("Compile on neither side", review.uncompared().collect()),
     ];
     let lists = lists.into_iter().filter(|(_, agents)| !agents.is_empty());
-    let items: Vec<String> = lists.map(|(what, agents)| format!("- {what}: {}\n", some_names(agents))).collect();
+    let items: Vec<String> = lists
+        .map(|(what, agents)| format!("- {what}: {}\n", some_names(agents)))
+        .collect();
     let mut all = items.concat();
     let unknown: BTreeSet<Arc<str>> = review.broken_by_nothing_known().cloned().collect();
-    all.extend(errors(review, &unknown).into_iter().map(|error| error_item(review, error)));
-    if all.is_empty() { all } else { format!("{all}\n") }
+    all.extend(
+        errors(review, &unknown)
+            .into_iter()
+            .map(|error| error_item(review, error)),
+    );
+    if all.is_empty() {
+        all
+    } else {
+        format!("{all}\n")
+    }
 }
 
 fn error_item(review: &Review, error: &Diagnostic) -> String {
@@ -89,7 +116,10 @@ fn findings(review: &Review) -> String {
     let summary = &review.report.summary;
     match summary.errors {
         0 => String::new(),
-        errors => format!("**{}**: `reqc check` shows them.\n\n", count(errors, "error")),
+        errors => format!(
+            "**{}**: `reqc check` shows them.\n\n",
+            count(errors, "error")
+        ),
     }
 }
 
@@ -100,7 +130,10 @@ fn lowered(review: &Review) -> String {
     let lines = crate::report::lowered_text(&review.lowered);
     let mut lines = lines.lines().map(|line| html(line.trim()));
     let heading = lines.next().unwrap_or_default();
-    let items: Vec<String> = lines.take(MOST_NAMES).map(|line| format!("- {line}\n")).collect();
+    let items: Vec<String> = lines
+        .take(MOST_NAMES)
+        .map(|line| format!("- {line}\n"))
+        .collect();
     format!("**{heading}**\n\n{}\n", items.concat())
 }
 
@@ -109,11 +142,22 @@ fn roll(review: &Review) -> String {
     let mut all = String::new();
     let mut list = |what: &str, list: &[Listed]| {
         if !list.is_empty() {
-            let names: Vec<String> = list.iter().take(MOST_NAMES).map(|it| name(&it.name)).collect();
+            let names: Vec<String> = list
+                .iter()
+                .take(MOST_NAMES)
+                .map(|it| name(&it.name))
+                .collect();
             let rest = list.len().saturating_sub(MOST_NAMES);
-            let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
+            let rest = if rest > 0 {
+                format!(", … (+{rest})")
+            } else {
+                String::new()
+            };
             let bodies = count(list.iter().map(|it| it.bodies).sum(), "body");
-            all.push_str(&format!("- {what}: {}{rest} ({bodies})\n", names.join(", ")));
+            all.push_str(&format!(
+                "- {what}: {}{rest} ({bodies})\n",
+                names.join(", ")
+            ));
         }
     };
     list("new agents", &roll.agents);
@@ -122,24 +166,43 @@ fn roll(review: &Review) -> String {
     list("contexts gone", &roll.gone_contexts);
     list("contexts that can no longer be read", &roll.broken_contexts);
     for it in roll.renamed.iter().take(MOST_NAMES) {
-        all.push_str(&format!("- renamed: {} → {}\n", name(&it.from), name(&it.to)));
+        all.push_str(&format!(
+            "- renamed: {} → {}\n",
+            name(&it.from),
+            name(&it.to)
+        ));
     }
     for it in roll.renamed_contexts.iter().take(MOST_NAMES) {
-        all.push_str(&format!("- renamed context: {} → {}\n", name(&it.from), name(&it.to)));
+        all.push_str(&format!(
+            "- renamed context: {} → {}\n",
+            name(&it.from),
+            name(&it.to)
+        ));
     }
     for it in review.rerouted.iter().take(MOST_NAMES) {
         all.push_str(&format!("- {}\n", rerouted(it, name)));
     }
-    if all.is_empty() { all } else { format!("{all}\n") }
+    if all.is_empty() {
+        all
+    } else {
+        format!("{all}\n")
+    }
 }
 
 fn heading(cause: &Cause) -> String {
     let edits = Edit::shown(&cause.edits);
     let edit = edits.first();
     let place = edit.map(|edit| name(&edit.place())).unwrap_or_default();
-    let what = edit.and_then(what).map(|what| format!(" {}", code(cut(&what, 80).as_ref()))).unwrap_or_default();
+    let what = edit
+        .and_then(what)
+        .map(|what| format!(" {}", code(cut(&what, 80).as_ref())))
+        .unwrap_or_default();
     let more = edits.len().saturating_sub(1);
-    let more = if more > 0 { format!(" and {}", count(more, "more edit")) } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {}", count(more, "more edit"))
+    } else {
+        String::new()
+    };
     format!("{place}{what}{more}: {}", html(&reach(cause)))
 }
 
@@ -147,7 +210,10 @@ fn cause_markdown(review: &Review, cause: &Cause) -> String {
     let open = if cause.broken.is_empty() { "" } else { " open" };
     let mut all = format!("<details{open}><summary>{}</summary>\n\n", heading(cause));
     all.extend(verdict(cause).map(|verdict| format!("{}\n\n", html(&verdict))));
-    let errors: String = errors_of(review, cause).into_iter().map(|error| error_item(review, error)).collect();
+    let errors: String = errors_of(review, cause)
+        .into_iter()
+        .map(|error| error_item(review, error))
+        .collect();
     if !errors.is_empty() {
         all.push_str(&format!("{errors}\n"));
     }
@@ -157,7 +223,12 @@ fn cause_markdown(review: &Review, cause: &Cause) -> String {
         }
         all.push_str(&edit_markdown(edit));
     }
-    let agents: BTreeSet<&Arc<str>> = cause.agents().into_iter().chain(&cause.broken).chain(&cause.mended).collect();
+    let agents: BTreeSet<&Arc<str>> = cause
+        .agents()
+        .into_iter()
+        .chain(&cause.broken)
+        .chain(&cause.mended)
+        .collect();
     all.push_str(&format!("Agents: {}\n\n", some_names(agents)));
     let blocks = blocks(&cause.groups);
     let mut left = blocks.len();
@@ -178,14 +249,23 @@ fn cause_markdown(review: &Review, cause: &Cause) -> String {
 
 fn edit_markdown(edit: &Edit) -> String {
     let mut all = format!("{}\n\n", name(&edit.place()));
-    let lines: Vec<String> = edit.hunks.iter().flat_map(|hunk| signed(&hunk.removed, &hunk.added)).collect();
+    let lines: Vec<String> = edit
+        .hunks
+        .iter()
+        .flat_map(|hunk| signed(&hunk.removed, &hunk.added))
+        .collect();
     all.push_str(&diff(&lines, ""));
     all
 }
 
 fn signed(removed: &[String], added: &[String]) -> Vec<String> {
-    let line = |sign: char| move |line: &String| format!("{sign}{}", cut(&Text::line(line), LONGEST_LINE));
-    removed.iter().map(line('-')).chain(added.iter().map(line('+'))).collect()
+    let line =
+        |sign: char| move |line: &String| format!("{sign}{}", cut(&Text::line(line), LONGEST_LINE));
+    removed
+        .iter()
+        .map(line('-'))
+        .chain(added.iter().map(line('+')))
+        .collect()
 }
 
 /// A block of lines that differ.
@@ -194,7 +274,11 @@ fn diff(lines: &[String], indent: &str) -> String {
         return String::new();
     }
     let hidden = lines.len().saturating_sub(MOST_LINES);
-    let shown: Vec<String> = lines.iter().take(MOST_LINES).map(|line| format!("{indent}{line}\n")).collect();
+    let shown: Vec<String> = lines
+        .iter()
+        .take(MOST_LINES)
+        .map(|line| format!("{indent}{line}\n"))
+        .collect();
     let mut shown = shown.concat();
     if hidden > 0 {
         shown.push_str(&format!("{indent} … {} more lines\n", thousands(hidden)));
@@ -204,9 +288,16 @@ fn diff(lines: &[String], indent: &str) -> String {
 }
 
 fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
-    let pointers: Vec<String> =
-        block.pointers.iter().take(MOST_NAMES).map(|pointer| name(&place_of(block, pointer))).collect();
-    let part = block.part(cause).map(|part| format!(" ({part})")).unwrap_or_default();
+    let pointers: Vec<String> = block
+        .pointers
+        .iter()
+        .take(MOST_NAMES)
+        .map(|pointer| name(&place_of(block, pointer)))
+        .collect();
+    let part = block
+        .part(cause)
+        .map(|part| format!(" ({part})"))
+        .unwrap_or_default();
     let variants = match block.variants {
         0 | 1 => String::new(),
         variants => format!(" … and {} more with other values", variants - 1),
@@ -215,7 +306,10 @@ fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
     match &block.hunks {
         Some(_) if repeats(block, cause) => format!("{head}: the same lines{variants}\n"),
         Some(hunks) => {
-            let lines: Vec<String> = hunks.iter().flat_map(|hunk| signed(&hunk.removed, &hunk.added)).collect();
+            let lines: Vec<String> = hunks
+                .iter()
+                .flat_map(|hunk| signed(&hunk.removed, &hunk.added))
+                .collect();
             format!("{head}{variants}\n\n{}", diff(&lines, "  "))
         }
         None => format!("{head} {}{variants}\n", code(&block.kind.describe(200))),
@@ -226,7 +320,11 @@ fn block_markdown(block: &Block<'_>, cause: &Cause) -> String {
 fn rest(review: &Review) -> String {
     let mut all = String::new();
     if !review.unexplained.is_empty() {
-        all.push_str(if review.has_sources { "\nNo edit is known to cause these:\n\n" } else { "\n" });
+        all.push_str(if review.has_sources {
+            "\nNo edit is known to cause these:\n\n"
+        } else {
+            "\n"
+        });
         for it in review.unexplained.iter().take(MOST_NAMES) {
             let bodies = count(it.group.subjects.len(), "body");
             all.push_str(&format!(
@@ -238,10 +336,21 @@ fn rest(review: &Review) -> String {
     }
     let beside = Edit::shown(review.beside());
     if !beside.is_empty() {
-        let places: Vec<String> = beside.iter().take(MOST_NAMES).map(|edit| name(&edit.place())).collect();
+        let places: Vec<String> = beside
+            .iter()
+            .take(MOST_NAMES)
+            .map(|edit| name(&edit.place()))
+            .collect();
         let rest = beside.len().saturating_sub(MOST_NAMES);
-        let rest = if rest > 0 { format!(", … (+{rest})") } else { String::new() };
-        all.push_str(&format!("\nEdits that change no compared body: {}{rest}\n", places.join(", ")));
+        let rest = if rest > 0 {
+            format!(", … (+{rest})")
+        } else {
+            String::new()
+        };
+        all.push_str(&format!(
+            "\nEdits that change no compared body: {}{rest}\n",
+            places.join(", ")
+        ));
     }
     all
 }

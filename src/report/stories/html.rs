@@ -1,4 +1,5 @@
-//! One page that needs no network: each conversation with a picture of its sizes over time, and what is told of it.
+//! One page that needs no network: each conversation with a picture of its sizes over time, and
+//! what is told of it.
 
 use super::sentences::{Sentence, heading, of_story, summary};
 use super::{spelled, told};
@@ -18,9 +19,15 @@ const MOST: usize = 300;
 pub fn stories_html(stories: &Stories) -> Text {
     let summary = summary(stories);
     let title = summary.first().map(|line| html(line)).unwrap_or_default();
-    let lines: Vec<String> = summary.iter().map(|line| format!("<p>{}</p>\n", html(line))).collect();
+    let lines: Vec<String> = summary
+        .iter()
+        .map(|line| format!("<p>{}</p>\n", html(line)))
+        .collect();
     let lines = lines.concat();
-    let sections: String = told(stories).take(MOST).map(|(at, story)| section(at, story)).collect();
+    let sections: String = told(stories)
+        .take(MOST)
+        .map(|(at, story)| section(at, story))
+        .collect();
     Text::lines(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -31,7 +38,9 @@ pub fn stories_html(stories: &Stories) -> Text {
 }
 
 fn legend() -> String {
-    let parts = Share::ALL.iter().map(|share| format!("<span class=\"{0}\">■</span> {0} ", share.name()));
+    let parts = Share::ALL
+        .iter()
+        .map(|share| format!("<span class=\"{0}\">■</span> {0} ", share.name()));
     let parts: String = parts.collect();
     format!(
         "<p class=\"legend\">{parts}<span class=\"cached\">■</span> from the cache <span class=\"mark\">│</span> the prefix changed, or the cache was missed \
@@ -41,11 +50,19 @@ fn legend() -> String {
 
 fn section(at: usize, story: &Story) -> String {
     let sentences: String = of_story(story).iter().map(sentence).collect();
-    format!("<section>\n<h2>{}</h2>\n{}<ul>\n{sentences}</ul>\n</section>\n", html(&heading(at, story)), picture(story))
+    format!(
+        "<section>\n<h2>{}</h2>\n{}<ul>\n{sentences}</ul>\n</section>\n",
+        html(&heading(at, story)),
+        picture(story)
+    )
 }
 
 fn sentence(sentence: &Sentence) -> String {
-    let class = if sentence.is_finding { " class=\"finding\"" } else { "" };
+    let class = if sentence.is_finding {
+        " class=\"finding\""
+    } else {
+        ""
+    };
     let mut shown = format!("<li{class}>{}", html(&sentence.text));
     if let (Some(before), Some(after)) = (&sentence.before, &sentence.after) {
         shown.push_str(&format!("<br>{}<br>{}", code(before), code(after)));
@@ -87,15 +104,29 @@ impl Scale {
 /// Draws the sizes of a conversation's requests, one part on top of the other.
 fn picture(story: &Story) -> String {
     let points = &story.growth.points;
-    let (Some(first), Some(last)) = (points.first(), points.last()) else { return String::new() };
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return String::new();
+    };
     if points.len() < 2 {
         return String::new();
     }
-    let most = points.iter().map(|point| point.total().max(point.cached)).max().unwrap_or_default();
-    let window = story.growth.window.filter(|window| *window < most.saturating_mul(2));
-    let scale = Scale { first: first.request, requests: last.request, most: window.unwrap_or_default().max(most) };
-    let mut shown =
-        format!("<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"tokens of each request\">\n");
+    let most = points
+        .iter()
+        .map(|point| point.total().max(point.cached))
+        .max()
+        .unwrap_or_default();
+    let window = story
+        .growth
+        .window
+        .filter(|window| *window < most.saturating_mul(2));
+    let scale = Scale {
+        first: first.request,
+        requests: last.request,
+        most: window.unwrap_or_default().max(most),
+    };
+    let mut shown = format!(
+        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"tokens of each request\">\n"
+    );
     for (at, share) in Share::ALL.iter().enumerate() {
         shown.push_str(&area(points, &scale, share.name(), |point| {
             let below: u64 = point.tokens[..at].iter().sum();
@@ -123,23 +154,48 @@ fn picture(story: &Story) -> String {
     shown + "</svg>\n"
 }
 
-fn area(points: &[Point], scale: &Scale, class: &str, ends: impl Fn(&Point) -> (u64, u64)) -> String {
+fn area(
+    points: &[Point],
+    scale: &Scale,
+    class: &str,
+    ends: impl Fn(&Point) -> (u64, u64),
+) -> String {
     if points.iter().all(|point| ends(point).0 == ends(point).1) {
         return String::new();
     }
-    let above = points.iter().map(|point| format!("{:.1},{:.1}", scale.x(point.request), scale.y(ends(point).1)));
-    let below = points.iter().rev().map(|point| format!("{:.1},{:.1}", scale.x(point.request), scale.y(ends(point).0)));
+    let above = points.iter().map(|point| {
+        format!(
+            "{:.1},{:.1}",
+            scale.x(point.request),
+            scale.y(ends(point).1)
+        )
+    });
+    let below = points.iter().rev().map(|point| {
+        format!(
+            "{:.1},{:.1}",
+            scale.x(point.request),
+            scale.y(ends(point).0)
+        )
+    });
     let corners: Vec<String> = above.chain(below).collect();
-    format!("<polygon class=\"{class}\" points=\"{}\"/>\n", corners.join(" "))
+    format!(
+        "<polygon class=\"{class}\" points=\"{}\"/>\n",
+        corners.join(" ")
+    )
 }
 
 fn line(points: &[Point], scale: &Scale) -> String {
     if points.iter().all(|point| point.cached == 0) {
         return String::new();
     }
-    let corners: Vec<String> =
-        points.iter().map(|point| format!("{:.1},{:.1}", scale.x(point.request), scale.y(point.cached))).collect();
-    format!("<polyline class=\"cached\" points=\"{}\"/>\n", corners.join(" "))
+    let corners: Vec<String> = points
+        .iter()
+        .map(|point| format!("{:.1},{:.1}", scale.x(point.request), scale.y(point.cached)))
+        .collect();
+    format!(
+        "<polyline class=\"cached\" points=\"{}\"/>\n",
+        corners.join(" ")
+    )
 }
 
 fn mark(scale: &Scale, request: usize, class: &str) -> String {

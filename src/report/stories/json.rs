@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::sentences::of_story;
 use crate::traffic::{
-    Break, Change, Loss, Origin, Place, Poison, Share, Stories, Story, ThinkingLoss, ThinkingLossKind, Unpriced,
+    Break, Change, Loss, Origin, Place, Poison, Share, Stories, Story, ThinkingLoss,
+    ThinkingLossKind, Unpriced,
 };
 
 /// Returns the stories for programs.
@@ -110,7 +111,9 @@ fn found(found: &Break) -> Value {
 fn thinking(found: &ThinkingLoss) -> Value {
     let (kind, models) = match &found.kind {
         ThinkingLossKind::Dropped => ("dropped", Value::Null),
-        ThinkingLossKind::OtherModel { from, to } => ("other-model", json!({"from": &**from, "to": &**to})),
+        ThinkingLossKind::OtherModel { from, to } => {
+            ("other-model", json!({"from": &**from, "to": &**to}))
+        }
         ThinkingLossKind::Unbound => ("unbound", Value::Null),
     };
     json!({

@@ -3,8 +3,8 @@
 use crate::diag::count;
 use crate::report::thousands;
 use crate::traffic::{
-    Break, Change, Compaction, Counted, Growth, Loss, Origin, Place, Poison, Share, Stories, Story, ThinkingLoss,
-    ThinkingLossKind, Unpriced,
+    Break, Change, Compaction, Counted, Growth, Loss, Origin, Place, Poison, Share, Stories, Story,
+    ThinkingLoss, ThinkingLossKind, Unpriced,
 };
 
 /// A sentence, and what is shown below it.
@@ -20,42 +20,99 @@ pub(super) struct Sentence {
 }
 
 fn note(text: String) -> Sentence {
-    Sentence { text, ..Sentence::default() }
+    Sentence {
+        text,
+        ..Sentence::default()
+    }
 }
 
-/// Returns the heading of a story: `conversation 2: 23 requests, claude-sonnet-5 (anthropic-messages), log.jsonl:1 to 29`.
+/// Returns the heading of a story:
+/// `conversation 2: 23 requests, claude-sonnet-5 (anthropic-messages), log.jsonl:1 to 29`.
 pub(super) fn heading(at: usize, story: &Story) -> String {
-    let models: Vec<&str> = story.models.iter().map(|model| &**model).filter(|model| !model.is_empty()).collect();
-    let models = if models.is_empty() { "no model named".to_owned() } else { models.join(" → ") };
+    let models: Vec<&str> = story
+        .models
+        .iter()
+        .map(|model| &**model)
+        .filter(|model| !model.is_empty())
+        .collect();
+    let models = if models.is_empty() {
+        "no model named".to_owned()
+    } else {
+        models.join(" → ")
+    };
     let (first, last) = (&story.first, &story.last);
     let place = match first.file == last.file {
         true if first.line == last.line => format!("{}:{}", first.file, first.line),
         true => format!("{}:{} to {}", first.file, first.line, last.line),
-        false => format!("{}:{} to {}:{}", first.file, first.line, last.file, last.line),
+        false => format!(
+            "{}:{} to {}:{}",
+            first.file, first.line, last.file, last.line
+        ),
     };
-    format!("conversation {}: {}, {models} ({}), {place}", at + 1, count(story.requests, "request"), story.wire.name())
+    format!(
+        "conversation {}: {}, {models} ({}), {place}",
+        at + 1,
+        count(story.requests, "request"),
+        story.wire.name()
+    )
 }
 
 /// Returns the last lines: how much there was, and what was left out.
 pub(super) fn summary(stories: &Stories) -> Vec<String> {
-    let forms: Vec<String> = stories.forms.iter().map(|(form, requests)| format!("{requests} of {form}")).collect();
-    let forms = if forms.is_empty() { String::new() } else { format!(" ({})", forms.join(", ")) };
+    let forms: Vec<String> = stories
+        .forms
+        .iter()
+        .map(|(form, requests)| format!("{requests} of {form}"))
+        .collect();
+    let forms = if forms.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", forms.join(", "))
+    };
     let all = count(stories.stories.len() + stories.untold, "conversation");
-    let found = stories.stories.iter().filter(|story| story.has_findings()).count();
-    let verdict = if found == 0 { "nothing to mend".to_owned() } else { format!("{found} with something to mend") };
+    let found = stories
+        .stories
+        .iter()
+        .filter(|story| story.has_findings())
+        .count();
+    let verdict = if found == 0 {
+        "nothing to mend".to_owned()
+    } else {
+        format!("{found} with something to mend")
+    };
     let requests: usize = stories.forms.iter().map(|(_, requests)| requests).sum();
-    let mut lines = vec![format!("{}{forms} in {all}: {verdict}", count(requests, "request"))];
-    let loss = stories.stories.iter().map(Story::lost).fold(Loss::default(), added);
+    let mut lines = vec![format!(
+        "{}{forms} in {all}: {verdict}",
+        count(requests, "request")
+    )];
+    let loss = stories
+        .stories
+        .iter()
+        .map(Story::lost)
+        .fold(Loss::default(), added);
     if loss.tokens > 0 {
-        lines.push(format!("read again because a prefix changed: {}", of_loss(loss)));
+        lines.push(format!(
+            "read again because a prefix changed: {}",
+            of_loss(loss)
+        ));
     }
     if let Some(place) = &stories.unreadable {
         let more = stories.unreadable_lines;
-        let which = if more == 1 { "1 line is" } else { &format!("{} lines are", thousands(more)) };
-        lines.push(format!("{which} cut off or no JSON, and passed over; the first is {}:{}", place.file, place.line));
+        let which = if more == 1 {
+            "1 line is"
+        } else {
+            &format!("{} lines are", thousands(more))
+        };
+        lines.push(format!(
+            "{which} cut off or no JSON, and passed over; the first is {}:{}",
+            place.file, place.line
+        ));
     }
     if stories.passed_over > 0 {
-        lines.push(format!("{} without a request, passed over", count(stories.passed_over, "line or document")));
+        lines.push(format!(
+            "{} without a request, passed over",
+            count(stories.passed_over, "line or document")
+        ));
     }
     if stories.closed_early > 0 {
         let closed = count(stories.closed_early, "conversation");
@@ -69,16 +126,27 @@ fn added(one: Loss, other: Loss) -> Loss {
         (Some(a), Some(b)) => Some(a + b),
         (one, other) => one.or(other),
     };
-    Loss { tokens: one.tokens + other.tokens, requests: one.requests + other.requests, dollars }
+    Loss {
+        tokens: one.tokens + other.tokens,
+        requests: one.requests + other.requests,
+        dollars,
+    }
 }
 
 fn of_loss(loss: Loss) -> String {
-    let dollars = loss.dollars.map(|dollars| format!(", about {}", money(dollars))).unwrap_or_default();
+    let dollars = loss
+        .dollars
+        .map(|dollars| format!(", about {}", money(dollars)))
+        .unwrap_or_default();
     format!("{} tokens{dollars}", number(loss.tokens))
 }
 
 fn money(dollars: f64) -> String {
-    if dollars >= 0.01 { format!("${dollars:.2}") } else { format!("${dollars:.4}") }
+    if dollars >= 0.01 {
+        format!("${dollars:.2}")
+    } else {
+        format!("${dollars:.4}")
+    }
 }
 
 fn number(tokens: u64) -> String {
@@ -90,7 +158,10 @@ pub(super) fn of_story(story: &Story) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = origin(story).into_iter().chain(counts(story)).collect();
     sentences.extend(story.breaks.iter().map(|found| of_break(found, story)));
     if story.more_breaks > 0 {
-        sentences.push(note(format!("{} at further places", count(story.more_breaks, "change"))));
+        sentences.push(note(format!(
+            "{} at further places",
+            count(story.more_breaks, "change")
+        )));
     }
     if story.unmarked > 1 {
         let requests = count(story.unmarked, "request");
@@ -99,7 +170,13 @@ pub(super) fn of_story(story: &Story) -> Vec<Sentence> {
         );
         sentences.push(note(text));
     }
-    sentences.extend(story.compactions.iter().take(MOST_COMPACTIONS).map(compaction));
+    sentences.extend(
+        story
+            .compactions
+            .iter()
+            .take(MOST_COMPACTIONS)
+            .map(compaction),
+    );
     sentences.extend(story.thinking.iter().map(thinking));
     sentences.extend(story.poison.iter().map(|found| poison(found, story)));
     sentences.extend(usage(&story.counted));
@@ -113,10 +190,18 @@ const MOST_COMPACTIONS: usize = 10;
 fn origin(story: &Story) -> Option<Sentence> {
     match story.origin {
         Origin::Began => None,
-        Origin::Summary => Some(note("begins with a summary of an earlier conversation".to_owned())),
-        Origin::Fork { story: from, shared } => {
+        Origin::Summary => Some(note(
+            "begins with a summary of an earlier conversation".to_owned(),
+        )),
+        Origin::Fork {
+            story: from,
+            shared,
+        } => {
             let shared = count(shared, "message");
-            Some(note(format!("a fork of conversation {}: it shares the first {shared}", from + 1)))
+            Some(note(format!(
+                "a fork of conversation {}: it shares the first {shared}",
+                from + 1
+            )))
         }
     }
 }
@@ -124,7 +209,10 @@ fn origin(story: &Story) -> Option<Sentence> {
 fn counts(story: &Story) -> Vec<Sentence> {
     let mut told = Vec::new();
     if story.retries > 0 {
-        told.push(note(format!("{} of a request that was sent before", count(story.retries, "exact repetition"))));
+        told.push(note(format!(
+            "{} of a request that was sent before",
+            count(story.retries, "exact repetition")
+        )));
     }
     if story.earlier > 0 {
         told.push(note(format!(
@@ -143,9 +231,16 @@ fn counts(story: &Story) -> Vec<Sentence> {
 
 fn of_break(found: &Break, story: &Story) -> Sentence {
     let what = change(found);
-    let byte = found.byte.map(|byte| format!(", from byte {byte}")).unwrap_or_default();
+    let byte = found
+        .byte
+        .map(|byte| format!(", from byte {byte}"))
+        .unwrap_or_default();
     let cost = cost(found);
-    let lost = if found.is_costly() { "cache lost" } else { "the prefix changed" };
+    let lost = if found.is_costly() {
+        "cache lost"
+    } else {
+        "the prefix changed"
+    };
     Sentence {
         is_finding: found.is_costly(),
         text: format!("{lost} at request {}: {what}{byte}; {cost}", found.request),
@@ -164,13 +259,24 @@ fn change(found: &Break) -> String {
         Change::Tool(name) => format!("the definition of the tool `{name}` (`{at}`)"),
         Change::ToolOrder => "tools in another order".to_owned(),
         Change::ToolSet { added, removed } => {
-            let list =
-                |names: &[String]| names.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            let side = |word: &str, names: &[String]| format!("{word} {}{}", list(names), more(names));
+            let list = |names: &[String]| {
+                names
+                    .iter()
+                    .take(5)
+                    .map(|name| format!("`{name}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
+            let side =
+                |word: &str, names: &[String]| format!("{word} {}{}", list(names), more(names));
             match (added.is_empty(), removed.is_empty()) {
                 (false, true) => side("new tools:", added),
                 (true, _) => side("tools that are gone:", removed),
-                (false, false) => format!("{}; {}", side("new tools:", added), side("tools that are gone:", removed)),
+                (false, false) => format!(
+                    "{}; {}",
+                    side("new tools:", added),
+                    side("tools that are gone:", removed)
+                ),
             }
         }
         Change::System => format!("the system prompt, `{at}`"),
@@ -180,12 +286,18 @@ fn change(found: &Break) -> String {
         Change::Removed(messages) => format!("{} left out at `{at}`", count(*messages, "message")),
         Change::Inserted(messages) => format!("{} put in at `{at}`", count(*messages, "message")),
         Change::Setting(name) => format!("the setting `{name}`"),
-        Change::Model { from, to } => format!("the model `{to}` instead of `{from}`, which has a cache of its own"),
+        Change::Model { from, to } => {
+            format!("the model `{to}` instead of `{from}`, which has a cache of its own")
+        }
     }
 }
 
 fn more(names: &[String]) -> String {
-    if names.len() > 5 { format!(" and {} more", names.len() - 5) } else { String::new() }
+    if names.len() > 5 {
+        format!(" and {} more", names.len() - 5)
+    } else {
+        String::new()
+    }
 }
 
 fn cost(found: &Break) -> String {
@@ -203,23 +315,35 @@ fn cost(found: &Break) -> String {
         return format!("{why}{times}");
     }
     let each = loss.tokens / loss.requests.max(1) as u64;
-    let dollars = loss.dollars.map(|dollars| format!(", about {}", money(dollars))).unwrap_or_default();
+    let dollars = loss
+        .dollars
+        .map(|dollars| format!(", about {}", money(dollars)))
+        .unwrap_or_default();
     match loss.requests {
         1 => format!("{} tokens read again{dollars}{times}", number(each)),
-        requests => format!("{} tokens read again in each of {requests} requests{dollars}", number(each)),
+        requests => format!(
+            "{} tokens read again in each of {requests} requests{dollars}",
+            number(each)
+        ),
     }
 }
 
 fn help(change: &Change, story: &Story) -> Option<&'static str> {
     Some(match change {
-        Change::Time | Change::Id => "say it in the newest message of the user, which nothing stands behind",
+        Change::Time | Change::Id => {
+            "say it in the newest message of the user, which nothing stands behind"
+        }
         Change::Tool(_) | Change::ToolSet { .. } => {
             "keep the tools of a conversation as they were in its first request"
         }
         Change::ToolOrder => "sort the tools, or keep them in a list that has an order",
-        Change::System => "keep the system prompt of a conversation, and tell what changed in a message",
+        Change::System => {
+            "keep the system prompt of a conversation, and tell what changed in a message"
+        }
         Change::KeyOrder => "write JSON with its members in a fixed order",
-        Change::Message | Change::Inserted(_) => "send messages again exactly as they were, and add at the end",
+        Change::Message | Change::Inserted(_) => {
+            "send messages again exactly as they were, and add at the end"
+        }
         Change::Removed(_) => "cut rarely and much, or let a summary stand for what is left out",
         Change::Thinking => "send back blocks of thinking as they came",
         Change::Setting(_) if story.has_bodies => "keep it for the whole conversation",
@@ -228,7 +352,11 @@ fn help(change: &Change, story: &Story) -> Option<&'static str> {
 }
 
 fn compaction(found: &Compaction) -> Sentence {
-    let sizes = format!("{} tokens of history became {}", number(found.before), number(found.after));
+    let sizes = format!(
+        "{} tokens of history became {}",
+        number(found.before),
+        number(found.after)
+    );
     note(format!(
         "a summary replaced the history at request {}: {sizes}; the cache begins anew there, as it must",
         found.request
@@ -239,19 +367,29 @@ fn thinking(found: &ThinkingLoss) -> Sentence {
     let (at, request) = (&found.at, found.request);
     let (text, help) = match &found.kind {
         ThinkingLossKind::Dropped => (
-            format!("thinking is dropped at request {request}: `{at}` lacks the signed blocks that it had"),
+            format!(
+                "thinking is dropped at request {request}: `{at}` lacks the signed blocks that it had"
+            ),
             "send the blocks of an answer back as they came, signatures too",
         ),
         ThinkingLossKind::OtherModel { from, to } => (
-            format!("thinking that `{from}` signed goes to `{to}` from request {request} on (`{at}`)"),
+            format!(
+                "thinking that `{from}` signed goes to `{to}` from request {request} on (`{at}`)"
+            ),
             "leave out thinking of another model: it is refused, or ignored in silence",
         ),
         ThinkingLossKind::Unbound => (
-            format!("thinking loses its binding at request {request}: what stands before `{at}` changed"),
+            format!(
+                "thinking loses its binding at request {request}: what stands before `{at}` changed"
+            ),
             "keep what stands before; to go on, leave out all thinking behind the change",
         ),
     };
-    let times = if found.requests > 1 { format!(", {} requests in all", found.requests) } else { String::new() };
+    let times = if found.requests > 1 {
+        format!(", {} requests in all", found.requests)
+    } else {
+        String::new()
+    };
     Sentence {
         is_finding: true,
         text: format!("{text}{times}"),
@@ -265,13 +403,21 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
     let reach = match found.mended {
         Some(next) => format!("it was gone at request {next}"),
         None if found.request == story.requests => "the last request ends with it".to_owned(),
-        None => format!("every later request holds it: {} of {}", found.requests, story.requests),
+        None => format!(
+            "every later request holds it: {} of {}",
+            found.requests, story.requests
+        ),
     };
     let revive = match found.mended {
         Some(_) => String::new(),
-        None => format!("to go on with this session, mend or remove `{}` in its history", found.at),
+        None => format!(
+            "to go on with this session, mend or remove `{}` in its history",
+            found.at
+        ),
     };
-    let help = [found.help.clone().unwrap_or_default(), revive].into_iter().filter(|part| !part.is_empty());
+    let help = [found.help.clone().unwrap_or_default(), revive]
+        .into_iter()
+        .filter(|part| !part.is_empty());
     let help = help.collect::<Vec<_>>().join("; ");
     Sentence {
         is_finding: true,
@@ -288,7 +434,9 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
 fn usage(counted: &Counted) -> Vec<Sentence> {
     let mut told = Vec::new();
     if counted.answers > 0 {
-        let share = (counted.read * 100).checked_div(counted.input.max(1)).unwrap_or_default();
+        let share = (counted.read * 100)
+            .checked_div(counted.input.max(1))
+            .unwrap_or_default();
         told.push(note(format!(
             "counted by the provider in {}: {} input tokens, {share} % of them from the cache, {} written to it, {} output tokens",
             count(counted.answers, "answer"),
@@ -330,17 +478,38 @@ fn usage(counted: &Counted) -> Vec<Sentence> {
 }
 
 fn growth(growth: &Growth, has_bodies: bool) -> Vec<Sentence> {
-    let (Some(first), Some(last)) = (growth.points.first(), growth.points.last()) else { return Vec::new() };
-    let parts = Share::ALL.iter().zip(last.tokens).filter(|(_, tokens)| *tokens > 0);
-    let parts: Vec<String> = parts.map(|(share, tokens)| format!("{} {}", share.name(), number(tokens))).collect();
-    let missing = if has_bodies { "" } else { "; the file holds the messages alone" };
-    let mut text =
-        format!("size: {} → {} tokens ({}{missing})", number(first.total()), number(last.total()), parts.join(", "));
+    let (Some(first), Some(last)) = (growth.points.first(), growth.points.last()) else {
+        return Vec::new();
+    };
+    let parts = Share::ALL
+        .iter()
+        .zip(last.tokens)
+        .filter(|(_, tokens)| *tokens > 0);
+    let parts: Vec<String> = parts
+        .map(|(share, tokens)| format!("{} {}", share.name(), number(tokens)))
+        .collect();
+    let missing = if has_bodies {
+        ""
+    } else {
+        "; the file holds the messages alone"
+    };
+    let mut text = format!(
+        "size: {} → {} tokens ({}{missing})",
+        number(first.total()),
+        number(last.total()),
+        parts.join(", ")
+    );
     if let Some(pace) = growth.per_request {
-        text.push_str(&format!("; {} more in each of the last requests", number(pace)));
+        text.push_str(&format!(
+            "; {} more in each of the last requests",
+            number(pace)
+        ));
     }
     if let (Some(window), Some(left)) = (growth.window, growth.requests_left) {
-        text.push_str(&format!("; at that pace the context window of {} is full after {left} more", number(window)));
+        text.push_str(&format!(
+            "; at that pace the context window of {} is full after {left} more",
+            number(window)
+        ));
     }
     if parts.is_empty() {
         return Vec::new();

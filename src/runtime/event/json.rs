@@ -7,7 +7,8 @@ use super::{Event, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
 use crate::conversation::{Block, Message, Usage};
 use crate::runtime::Error;
 
-/// Serde writes what `to_json` gives. Nothing is read back: events tell of messages and images in short.
+/// Serde writes what `to_json` gives. Nothing is read back: events tell of messages and images in
+/// short.
 macro_rules! as_json {
     ($($type:ty),*) => { $(
         impl Serialize for $type {
@@ -25,40 +26,64 @@ impl Event {
     pub fn to_json(&self) -> Value {
         match self {
             Event::Message(message) => named("message", message_json(message)),
-            Event::Item(item) => json!({"event": "item", "kind": item.kind().name(), "text": &**item.text()}),
+            Event::Item(item) => {
+                json!({"event": "item", "kind": item.kind().name(), "text": &**item.text()})
+            }
             Event::Renewed => json!({"event": "renewed"}),
-            Event::Compressed { messages, summary, usage } => json!({
+            Event::Compressed {
+                messages,
+                summary,
+                usage,
+            } => json!({
                 "event": "compressed", "messages": messages, "summary": &**summary, "usage": usage.to_json(),
             }),
             Event::TurnStart { round } => json!({"event": "turn_start", "round": round}),
             Event::AnswerStart(info) => named("answer_start", info.to_json()),
             Event::Text(text) => json!({"event": "text", "text": text}),
             Event::Thinking(text) => json!({"event": "thinking", "text": text}),
-            Event::ToolCallStart { id, name } => json!({"event": "tool_call_start", "id": &**id, "name": &**name}),
+            Event::ToolCallStart { id, name } => {
+                json!({"event": "tool_call_start", "id": &**id, "name": &**name})
+            }
             Event::ToolCallArguments { id, json } => {
                 json!({"event": "tool_call_arguments", "id": &**id, "json": json})
             }
             Event::ToolCallEnd(call) => named("tool_call_end", call.to_json()),
-            Event::ToolProgress { id, text } => json!({"event": "tool_progress", "id": &**id, "text": text}),
+            Event::ToolProgress { id, text } => {
+                json!({"event": "tool_progress", "id": &**id, "text": text})
+            }
             Event::ToolResult { id, name, output } => json!({
                 "event": "tool_result", "id": &**id, "name": &**name,
                 "content": &*output.content, "is_error": output.is_error, "images": output.images.len(),
             }),
-            Event::ProviderBlock { block, is_open_call } => json!({
+            Event::ProviderBlock {
+                block,
+                is_open_call,
+            } => json!({
                 "event": "provider_block", "kind": block.kind(), "origin": &*block.origin, "data": block.data,
                 "text": block.text.as_deref(), "is_open_call": is_open_call,
             }),
             Event::Usage(usage) => named("usage", usage.to_json()),
             Event::Cost(usd) => json!({"event": "cost", "usd": usd}),
-            Event::Retry { attempt, delay, error } => json!({
+            Event::Retry {
+                attempt,
+                delay,
+                error,
+            } => json!({
                 "event": "retry", "attempt": attempt, "delay_ms": delay.as_millis() as u64, "error": error.to_json(),
             }),
             Event::Warning(message) => json!({"event": "warning", "message": message}),
-            Event::Refused(Refusal { category, explanation }) => {
+            Event::Refused(Refusal {
+                category,
+                explanation,
+            }) => {
                 json!({"event": "refused", "category": category, "explanation": explanation})
             }
             Event::TurnEnd { stop } => named("turn_end", stop_json(stop)),
-            Event::TurnCutOff { reason, kept, error } => json!({
+            Event::TurnCutOff {
+                reason,
+                kept,
+                error,
+            } => json!({
                 "event": "turn_cut_off", "reason": reason.name(), "kept": kept,
                 "error": error.as_ref().map(Error::to_json),
             }),
@@ -83,7 +108,8 @@ impl Outcome {
 }
 
 impl ToolCall {
-    /// The call; `input` is null if the arguments are malformed, and `malformed` has what they were.
+    /// The call; `input` is null if the arguments are malformed, and `malformed` has what they
+    /// were.
     pub fn to_json(&self) -> Value {
         match &self.input {
             Ok(input) => json!({"id": &*self.id, "name": &*self.name, "input": input}),
@@ -103,7 +129,14 @@ impl Error {
             "status": self.status, "retryable": self.retryable,
             "retry_after_ms": self.retry_after.map(|wish| wish.as_millis()),
         });
-        merge(&mut members, self.response.as_deref().cloned().unwrap_or_default().to_json());
+        merge(
+            &mut members,
+            self.response
+                .as_deref()
+                .cloned()
+                .unwrap_or_default()
+                .to_json(),
+        );
         members
     }
 }
@@ -125,7 +158,8 @@ impl Usage {
     }
 }
 
-/// A message in short: its text, the ids of the calls that it answers, and how many other blocks it has.
+/// A message in short: its text, the ids of the calls that it answers, and how many other blocks it
+/// has.
 fn message_json(message: &Message) -> Value {
     let (mut text, mut results, mut other) = (String::new(), Vec::new(), 0_usize);
     for block in &message.blocks {

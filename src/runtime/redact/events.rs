@@ -7,8 +7,9 @@ use indexmap::IndexMap;
 use super::{Flow, Redactor};
 use crate::runtime::Event;
 
-/// Takes keys out of the events of one answer. Text that may be the beginning of a key waits for what follows, so all that is
-/// said counts as one text, whatever other events stand between its pieces.
+/// Takes keys out of the events of one answer. Text that may be the beginning of a key waits for
+/// what follows, so all that is said counts as one text, whatever other events stand between its
+/// pieces.
 pub(in crate::runtime) struct Redacting {
     redactor: Redactor,
     text: Flow,
@@ -18,7 +19,12 @@ pub(in crate::runtime) struct Redacting {
 
 impl Redacting {
     pub(in crate::runtime) fn new(redactor: Redactor) -> Redacting {
-        Redacting { redactor, text: Flow::default(), thinking: Flow::default(), arguments: IndexMap::new() }
+        Redacting {
+            redactor,
+            text: Flow::default(),
+            thinking: Flow::default(),
+            arguments: IndexMap::new(),
+        }
     }
 
     /// Returns what may be told now that an event has come.
@@ -28,10 +34,16 @@ impl Redacting {
         }
         match event {
             Event::Text(piece) => said(Event::Text, self.redactor.next(&mut self.text, &piece)),
-            Event::Thinking(piece) => said(Event::Thinking, self.redactor.next(&mut self.thinking, &piece)),
+            Event::Thinking(piece) => said(
+                Event::Thinking,
+                self.redactor.next(&mut self.thinking, &piece),
+            ),
             Event::ToolCallArguments { id, json } => {
                 let flow = self.arguments.entry(Arc::clone(&id)).or_default();
-                said(|json| arguments(&self.redactor, &id, json), self.redactor.next(flow, &json))
+                said(
+                    |json| arguments(&self.redactor, &id, json),
+                    self.redactor.next(flow, &json),
+                )
             }
             Event::ToolCallStart { mut id, mut name } => {
                 self.redactor.shared(&mut id);
@@ -39,8 +51,14 @@ impl Redacting {
                 vec![Event::ToolCallStart { id, name }]
             }
             Event::ToolCallEnd(mut call) => {
-                let rest = self.arguments.shift_remove(&call.id).map(|mut flow| self.redactor.last(&mut flow));
-                let mut events = said(|json| arguments(&self.redactor, &call.id, json), rest.unwrap_or_default());
+                let rest = self
+                    .arguments
+                    .shift_remove(&call.id)
+                    .map(|mut flow| self.redactor.last(&mut flow));
+                let mut events = said(
+                    |json| arguments(&self.redactor, &call.id, json),
+                    rest.unwrap_or_default(),
+                );
                 self.redactor.call(&mut call);
                 events.push(Event::ToolCallEnd(call));
                 events
@@ -55,17 +73,27 @@ impl Redacting {
         let mut events = said(Event::Thinking, self.redactor.last(&mut self.thinking));
         events.extend(said(Event::Text, self.redactor.last(&mut self.text)));
         for (id, mut flow) in self.arguments.drain(..) {
-            events.extend(said(|json| arguments(&self.redactor, &id, json), self.redactor.last(&mut flow)));
+            events.extend(said(
+                |json| arguments(&self.redactor, &id, json),
+                self.redactor.last(&mut flow),
+            ));
         }
         events
     }
 }
 
 fn arguments(redactor: &Redactor, id: &str, json: String) -> Event {
-    Event::ToolCallArguments { id: redactor.text(id).into(), json }
+    Event::ToolCallArguments {
+        id: redactor.text(id).into(),
+        json,
+    }
 }
 
 /// An event with a piece of text, unless the piece is empty.
 fn said(event: impl FnOnce(String) -> Event, piece: String) -> Vec<Event> {
-    if piece.is_empty() { Vec::new() } else { vec![event(piece)] }
+    if piece.is_empty() {
+        Vec::new()
+    } else {
+        vec![event(piece)]
+    }
 }

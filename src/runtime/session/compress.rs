@@ -36,9 +36,16 @@ impl State {
         let history = self.history()[..messages].to_vec();
         // Thinking is bound to the requests of the chat. What came with turns is part of the
         // history.
-        let conversation =
-            Conversation { task: Task::Chat(history), bound_from: messages, is_told: true, ..Conversation::default() };
-        Some(Compressible { conversation, messages })
+        let conversation = Conversation {
+            task: Task::Chat(history),
+            bound_from: messages,
+            is_told: true,
+            ..Conversation::default()
+        };
+        Some(Compressible {
+            conversation,
+            messages,
+        })
     }
 
     /// Returns the number of messages that a summary stands for. It parts no call from its result,
@@ -52,20 +59,36 @@ impl State {
         let by_turn = match keep_turns.max(usize::from(is_open)) {
             0 => end,
             // With fewer turns than that, all of them stay.
-            keep => turns.len().checked_sub(keep).map_or(0, |first| turns[first]),
+            keep => turns
+                .len()
+                .checked_sub(keep)
+                .map_or(0, |first| turns[first]),
         };
-        let last_answer = history.iter().rposition(|message| message.role == Role::Assistant);
+        let last_answer = history
+            .iter()
+            .rposition(|message| message.role == Role::Assistant);
         let within = last_answer.filter(|_| is_open && keep_turns == 0);
-        [Some(by_turn), within].into_iter().flatten().find(|&cut| says_something(&history[..cut]))
+        [Some(by_turn), within]
+            .into_iter()
+            .flatten()
+            .find(|&cut| says_something(&history[..cut]))
     }
 
     /// Returns the places where turns of the person begin, with the items that came before the
     /// message.
     fn turns(&self, end: usize) -> Vec<usize> {
         let history = &self.history()[..end];
-        let written = history.iter().enumerate().filter(|(_, message)| self.is_written(message)).map(|(at, _)| at);
+        let written = history
+            .iter()
+            .enumerate()
+            .filter(|(_, message)| self.is_written(message))
+            .map(|(at, _)| at);
         let begins = written.map(|at| {
-            let items = history[..at].iter().rev().take_while(|message| message.item.is_some()).count();
+            let items = history[..at]
+                .iter()
+                .rev()
+                .take_while(|message| message.item.is_some())
+                .count();
             at - items
         });
         begins.collect()
@@ -80,14 +103,19 @@ impl State {
 
 /// Returns `true` if the model answered in some messages: a summary alone is no answer.
 fn says_something(history: &[Message]) -> bool {
-    let mut answers = history.iter().filter(|message| message.role == Role::Assistant);
+    let mut answers = history
+        .iter()
+        .filter(|message| message.role == Role::Assistant);
     answers.any(|answer| answer.blocks.iter().any(Block::says_something))
 }
 
 impl RequestTask<'_> {
     /// Compresses the chat because somebody asked for it.
     pub(super) async fn compress(&self, compression: &Compression) -> Result<StopReason, Stop> {
-        let compressible = self.shared.state().begin_compression(compression.keep_turns)?;
+        let compressible = self
+            .shared
+            .state()
+            .begin_compression(compression.keep_turns)?;
         self.summarise(compression, compressible, Told::All).await?;
         Ok(StopReason::EndTurn)
     }
@@ -95,14 +123,26 @@ impl RequestTask<'_> {
     /// Compresses the chat if a request is too large, and says whether it did. If that fails the
     /// request is sent as it is: its server may take it.
     pub(super) async fn compress_if_full(&self, tokens: u64) -> Result<bool, Stop> {
-        let Some(auto) = self.too_large(tokens) else { return Ok(false) };
-        let compressible = self.shared.state().compressible(auto.compression.keep_turns);
-        let Some(compressible) = compressible else { return Ok(false) };
-        match self.summarise(&auto.compression, compressible, Told::Little).await {
+        let Some(auto) = self.too_large(tokens) else {
+            return Ok(false);
+        };
+        let compressible = self
+            .shared
+            .state()
+            .compressible(auto.compression.keep_turns);
+        let Some(compressible) = compressible else {
+            return Ok(false);
+        };
+        match self
+            .summarise(&auto.compression, compressible, Told::Little)
+            .await
+        {
             Ok(()) => Ok(true),
             Err(Stop::Failed(error)) => {
                 self.give_up_compression();
-                self.emitter.emit(Event::Warning(format!("{error}: the request is sent as it is")));
+                self.emitter.emit(Event::Warning(format!(
+                    "{error}: the request is sent as it is"
+                )));
                 Ok(false)
             }
             Err(stop) => Err(stop),
@@ -113,17 +153,31 @@ impl RequestTask<'_> {
     fn too_large(&self, tokens: u64) -> Option<AutoCompression> {
         let auto = lock(&self.shared.auto_compression).clone()?;
         let tokens = self.shared.state().calibration().corrected(tokens);
-        let is_full = auto.most(&self.shared.agent).is_ok_and(|most| tokens >= most);
+        let is_full = auto
+            .most(&self.shared.agent)
+            .is_ok_and(|most| tokens >= most);
         (is_full && !self.has_given_up_compression()).then_some(auto)
     }
 
     /// Lets the agent write a summary, and puts it into the place of what it stands for.
-    async fn summarise(&self, compression: &Compression, part: Compressible, told: Told) -> Result<(), Stop> {
-        let Compressible { conversation, messages } = part;
-        let acquired = compression.pool.acquire_for(&compression.agent, conversation);
+    async fn summarise(
+        &self,
+        compression: &Compression,
+        part: Compressible,
+        told: Told,
+    ) -> Result<(), Stop> {
+        let Compressible {
+            conversation,
+            messages,
+        } = part;
+        let acquired = compression
+            .pool
+            .acquire_for(&compression.agent, conversation);
         let session = self.unless_cancelled(acquired).await?;
         session.set_layer(compression.layer());
-        let answer = self.unless_cancelled(self.read(session.proceed(), told)).await?;
+        let answer = self
+            .unless_cancelled(self.read(session.proceed(), told))
+            .await?;
         let text = summary_of(&answer).map_err(not_compressed);
         let mut state = self.shared.state();
         state.add_cost(session.cost());
@@ -134,7 +188,11 @@ impl RequestTask<'_> {
         };
         state.summarise(summary.clone()).map_err(not_compressed)?;
         drop(state);
-        self.emitter.emit(Event::Compressed { messages, summary: summary.text, usage: summary.usage });
+        self.emitter.emit(Event::Compressed {
+            messages,
+            summary: summary.text,
+            usage: summary.usage,
+        });
         Ok(())
     }
 
@@ -153,14 +211,20 @@ impl RequestTask<'_> {
                 self.emitter.emit(event);
             }
         }
-        TextAnswer { text, outcome: Outcome::Cancelled }
+        TextAnswer {
+            text,
+            outcome: Outcome::Cancelled,
+        }
     }
 }
 
 /// The summary that an answer is: whole, and not empty.
 fn summary_of(answer: &TextAnswer) -> Result<&str, Error> {
     match answer.complete()? {
-        text if text.trim().is_empty() => Err(Error::new(Category::Provider, "the agent's answer has no text")),
+        text if text.trim().is_empty() => Err(Error::new(
+            Category::Provider,
+            "the agent's answer has no text",
+        )),
         text => Ok(text),
     }
 }

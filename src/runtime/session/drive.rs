@@ -92,7 +92,10 @@ impl Deadline {
     pub(super) fn after(limit: Duration) -> Deadline {
         // Whoever gives more time than there is gives thirty years.
         let most = Duration::from_hours(24 * 365 * 30);
-        Deadline { at: Instant::now() + limit.min(most), limit }
+        Deadline {
+            at: Instant::now() + limit.min(most),
+            limit,
+        }
     }
 }
 
@@ -119,7 +122,11 @@ impl Stop {
 
 /// Returns what a request fails with that takes too long. The next one has as much time again.
 fn late(limit: Duration) -> Error {
-    Error::new(Category::Timeout, format!("the run did not end within {limit:?}")).retryable()
+    Error::new(
+        Category::Timeout,
+        format!("the run did not end within {limit:?}"),
+    )
+    .retryable()
 }
 
 impl From<Error> for Stop {
@@ -150,12 +157,28 @@ impl<'a> RequestTask<'a> {
         let request = lock(&shared.tool_loop).open(policy.limit);
         let cancel = cancel.child_token();
         let (is_late, in_turn, has_kept, has_given_up) = Default::default();
-        RequestTask { shared, policy, emitter, cancel, deadline, is_late, request, in_turn, has_kept, has_given_up }
+        RequestTask {
+            shared,
+            policy,
+            emitter,
+            cancel,
+            deadline,
+            is_late,
+            request,
+            in_turn,
+            has_kept,
+            has_given_up,
+        }
     }
 
-    /// Stops the request when its time is over. What it does then is its own business: this never ends.
+    /// Stops the request when its time is over. What it does then is its own business: this never
+    /// ends.
     fn watch(&self) -> impl Future<Output = Infallible> + use<> {
-        let (cancel, is_late, deadline) = (self.cancel.clone(), Arc::clone(&self.is_late), self.deadline);
+        let (cancel, is_late, deadline) = (
+            self.cancel.clone(),
+            Arc::clone(&self.is_late),
+            self.deadline,
+        );
         async move {
             if let Some(deadline) = deadline {
                 tokio::time::sleep_until(deadline.at).await;
@@ -215,10 +238,13 @@ impl<'a> RequestTask<'a> {
         self.tell_news();
         let mut undo = begun?;
         for round in 1.. {
-            // Only what this request itself added can be taken back, and only while nothing came of it.
+            // Only what this request itself added can be taken back, and only while nothing came of
+            // it.
             let added = std::mem::take(&mut undo);
             let (asked, tools) = match self.ask(round).await {
-                Err(stop @ (Stop::Failed(_) | Stop::Late(_))) => return Err(self.take_back(added, stop)),
+                Err(stop @ (Stop::Failed(_) | Stop::Late(_))) => {
+                    return Err(self.take_back(added, stop));
+                }
                 asked => asked?,
             };
             let (stop, calls) = self.keep_answer(asked, added).await?;
@@ -242,23 +268,42 @@ impl<'a> RequestTask<'a> {
         match self.policy.limit {
             0 => Ok(()),
             limit if round <= limit => Ok(()),
-            limit => Err(Error::new(Category::Tool, format!("the provider paused its turn more than {limit} times"))),
+            limit => Err(Error::new(
+                Category::Tool,
+                format!("the provider paused its turn more than {limit} times"),
+            )),
         }
     }
 
-    /// Compiles what is there and exchanges it for an answer. The tools are those that the model was told of.
+    /// Compiles what is there and exchanges it for an answer. The tools are those that the model
+    /// was told of.
     async fn ask(&self, round: u32) -> Result<(Exchange, ToolSet), Stop> {
-        if let RoundDecision::Stop(reason) = self.unless_cancelled(self.policy.hooks.before_turn(round)).await? {
+        if let RoundDecision::Stop(reason) = self
+            .unless_cancelled(self.policy.hooks.before_turn(round))
+            .await?
+        {
             return Err(Stop::Hook(or_default(reason, STOPPED)));
         }
         self.in_turn.store(true, Ordering::Relaxed);
         self.has_kept.store(false, Ordering::Relaxed);
         self.emitter.emit(Event::TurnStart { round });
         let ready = self.compile().await?;
-        let ready = if self.compress_if_full(ready.tokens).await? { self.compile().await? } else { ready };
-        let Ready { compiled, tools, id_prefix, tokens } = ready;
+        let ready = if self.compress_if_full(ready.tokens).await? {
+            self.compile().await?
+        } else {
+            ready
+        };
+        let Ready {
+            compiled,
+            tools,
+            id_prefix,
+            tokens,
+        } = ready;
         if compiled.exposes_key() {
-            tracing::warn!(url = compiled.address(), "the key travels in the clear: use https");
+            tracing::warn!(
+                url = compiled.address(),
+                "the key travels in the clear: use https"
+            );
         }
         let context = RoundContext {
             transport: &self.shared.transport,
@@ -274,18 +319,33 @@ impl<'a> RequestTask<'a> {
         Ok((exchange, tools))
     }
 
-    /// Compiles what is there. System prompt and tools are kept if they are new, and renewed if anything else became new to which thinking
-    /// of the history is bound.
+    /// Compiles what is there. System prompt and tools are kept if they are new, and renewed if
+    /// anything else became new to which thinking of the history is bound.
     async fn compile(&self) -> Result<Ready, Stop> {
         loop {
-            let RoundInput { conversation, tools, id_prefix, is_new, bound_to } = self.shared.state().to_ask();
-            let (tools_said, layers_said) = (conversation.tools.clone(), conversation.system_layers.clone());
+            let RoundInput {
+                conversation,
+                tools,
+                id_prefix,
+                is_new,
+                bound_to,
+            } = self.shared.state().to_ask();
+            let (tools_said, layers_said) = (
+                conversation.tools.clone(),
+                conversation.system_layers.clone(),
+            );
             let conversation = match self.shared.transport.now() {
                 Some(now) => conversation.without_expired(now),
                 None => conversation,
             };
             let made = self.shared.agent.compile_apart(conversation, bound_to);
-            let Made { compiled, prompt, sent, is_bound, tokens } = self.unless_cancelled(made).await??;
+            let Made {
+                compiled,
+                prompt,
+                sent,
+                is_bound,
+                tokens,
+            } = self.unless_cancelled(made).await??;
             let mut state = self.shared.state();
             if !is_bound {
                 state.renew();
@@ -297,11 +357,17 @@ impl<'a> RequestTask<'a> {
             state.sends(sent);
             drop(state);
             self.tell_news();
-            return Ok(Ready { compiled, tools, id_prefix, tokens });
+            return Ok(Ready {
+                compiled,
+                tools,
+                id_prefix,
+                tokens,
+            });
         }
     }
 
-    /// Tells what an answer cost, and adds it up. Of one that was cut off, and where the server counts none, not all tokens are known.
+    /// Tells what an answer cost, and adds it up. Of one that was cut off, and where the server
+    /// counts none, not all tokens are known.
     fn tell_cost(&self, compiled: &Compiled, exchange: &Exchange) {
         let usage = &exchange.answer.usage;
         let is_whole = matches!(exchange.ended, Ended::Complete(_));
@@ -318,9 +384,25 @@ impl<'a> RequestTask<'a> {
     }
 
     /// Puts what came into the history. `added` messages go if nothing did.
-    async fn keep_answer(&self, exchange: Exchange, added: usize) -> Result<(StopReason, Vec<ToolCall>), Stop> {
-        let Exchange { answer, held, calls_begun, ended, wire, .. } = exchange;
-        let Answer { mut blocks, mut calls, usage, refusal } = answer;
+    async fn keep_answer(
+        &self,
+        exchange: Exchange,
+        added: usize,
+    ) -> Result<(StopReason, Vec<ToolCall>), Stop> {
+        let Exchange {
+            answer,
+            held,
+            calls_begun,
+            ended,
+            wire,
+            ..
+        } = exchange;
+        let Answer {
+            mut blocks,
+            mut calls,
+            usage,
+            refusal,
+        } = answer;
         match ended {
             Ended::Complete(stop) => {
                 if stop == StopReason::Refusal {
@@ -328,12 +410,17 @@ impl<'a> RequestTask<'a> {
                     blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
                     calls.clear();
                 }
-                self.keep(blocks, cut_off(&stop, wire).filter(|_| calls.is_empty()), usage)?;
+                self.keep(
+                    blocks,
+                    cut_off(&stop, wire).filter(|_| calls.is_empty()),
+                    usage,
+                )?;
                 if let Err(stop) = self.show(held).await {
                     return Err(self.give_up_calls(stop));
                 }
                 if stop == StopReason::Refusal {
-                    self.emitter.emit(Event::Refused(refusal.unwrap_or_default()));
+                    self.emitter
+                        .emit(Event::Refused(refusal.unwrap_or_default()));
                 }
                 self.in_turn.store(false, Ordering::Relaxed);
                 self.emitter.emit(Event::TurnEnd { stop: stop.clone() });
@@ -342,7 +429,11 @@ impl<'a> RequestTask<'a> {
             Ended::Cancelled => {
                 let stop = self.stopped();
                 // The message of a request that was cancelled stays in any case.
-                let added = if matches!(stop, Stop::Cancelled) { 0 } else { added };
+                let added = if matches!(stop, Stop::Cancelled) {
+                    0
+                } else {
+                    added
+                };
                 self.keep_part(blocks, calls_begun, wire, usage, added, &stop)?;
                 Err(stop)
             }
@@ -356,8 +447,8 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Keeps what is left of an answer that failed, and marks it. Returns `true` if anything is left. If no answer had begun, `added`
-    /// messages are taken back.
+    /// Keeps what is left of an answer that failed, and marks it. Returns `true` if anything is
+    /// left. If no answer had begun, `added` messages are taken back.
     fn keep_part(
         &self,
         blocks: Vec<Block>,
@@ -386,29 +477,44 @@ impl<'a> RequestTask<'a> {
         let is_empty = blocks.is_empty();
         state.answer(blocks, cut_off)?;
         self.has_kept.store(!is_empty, Ordering::Relaxed);
-        let open = if own.is_empty() { Vec::new() } else { state.own_calls() };
+        let open = if own.is_empty() {
+            Vec::new()
+        } else {
+            state.own_calls()
+        };
         for block in own {
             let is_open_call = open.contains(&block);
-            self.emitter.emit(Event::ProviderBlock { block, is_open_call });
+            self.emitter.emit(Event::ProviderBlock {
+                block,
+                is_open_call,
+            });
         }
         state.count(usage)
     }
 
-    /// Takes back what a request added that failed. If that cannot be written, the request's own error still says more.
+    /// Takes back what a request added that failed. If that cannot be written, the request's own
+    /// error still says more.
     fn take_back(&self, added: usize, stop: Stop) -> Stop {
         let _ = self.shared.state().retract(added);
         stop
     }
 
-    /// Returns what is left of an answer that was not completed: text, and what tools of the provider did; never a call for the host. Under
-    /// hooks, the text beside a call goes too.
+    /// Returns what is left of an answer that was not completed: text, and what tools of the
+    /// provider did; never a call for the host. Under hooks, the text beside a call goes too.
     fn kept(&self, mut blocks: Vec<Block>, calls_begun: bool, wire: WireFormat) -> Vec<Block> {
         let own_blocks = wire.own_blocks();
         blocks.retain(|block| !matches!(block, Block::ToolUse { .. }));
         if calls_begun && !self.policy.keep_text_beside_calls {
             blocks.retain(|block| matches!(block, Block::Provider(_)) && !has_text(block));
         }
-        if blocks.iter().any(|block| has_text(block) || is_done(block, &own_blocks)) { blocks } else { Vec::new() }
+        if blocks
+            .iter()
+            .any(|block| has_text(block) || is_done(block, &own_blocks))
+        {
+            blocks
+        } else {
+            Vec::new()
+        }
     }
 
     /// Shows text that was held back, as hooks want it.
@@ -462,7 +568,11 @@ impl<'a> RequestTask<'a> {
         };
         if self.in_turn.swap(false, Ordering::Relaxed) {
             let kept = self.has_kept.load(Ordering::Relaxed);
-            self.emitter.emit(Event::TurnCutOff { reason, kept, error });
+            self.emitter.emit(Event::TurnCutOff {
+                reason,
+                kept,
+                error,
+            });
         }
     }
 
@@ -486,13 +596,27 @@ impl<'a> RequestTask<'a> {
 
     /// The ids of calls that have no result yet.
     pub(super) fn open_calls(&self) -> Vec<Arc<str>> {
-        self.shared.state().open_calls().into_iter().map(|(id, _)| id).collect()
+        self.shared
+            .state()
+            .open_calls()
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect()
     }
 
     /// Keeps the result of a call, and tells it then.
-    pub(super) fn finish(&self, id: &Arc<str>, name: &Arc<str>, output: ToolOutput) -> Result<(), Stop> {
+    pub(super) fn finish(
+        &self,
+        id: &Arc<str>,
+        name: &Arc<str>,
+        output: ToolOutput,
+    ) -> Result<(), Stop> {
         self.shared.state().result(id, output.clone())?;
-        self.emitter.emit(Event::ToolResult { id: Arc::clone(id), name: Arc::clone(name), output });
+        self.emitter.emit(Event::ToolResult {
+            id: Arc::clone(id),
+            name: Arc::clone(name),
+            output,
+        });
         Ok(())
     }
 
@@ -506,8 +630,14 @@ impl<'a> RequestTask<'a> {
         self.shared.tools_at_once.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Result<T, Stop> {
-        self.cancel.run_until_cancelled(future).await.ok_or_else(|| self.stopped())
+    pub(super) async fn unless_cancelled<T>(
+        &self,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        self.cancel
+            .run_until_cancelled(future)
+            .await
+            .ok_or_else(|| self.stopped())
     }
 }
 
@@ -541,13 +671,24 @@ fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
     }
 }
 
-/// Returns `true` if a reason without a name here says that the answer is not complete. Responses and Gemini have one word for answers that
-/// are; other servers have their own words for both: `vLLM` and `SGLang` say `abort`.
+/// Returns `true` if a reason without a name here says that the answer is not complete. Responses
+/// and Gemini have one word for answers that are; other servers have their own words for both:
+/// `vLLM` and `SGLang` say `abort`.
 fn is_broken_off(word: &str, wire: WireFormat) -> bool {
-    const UNFINISHED: [&str; 8] =
-        ["abort", "aborted", "cancel", "cancelled", "canceled", "incomplete", "timeout", "unload"];
-    matches!(wire, WireFormat::OpenAiResponses | WireFormat::GoogleGenerateContent)
-        || UNFINISHED.contains(&word.to_ascii_lowercase().as_str())
+    const UNFINISHED: [&str; 8] = [
+        "abort",
+        "aborted",
+        "cancel",
+        "cancelled",
+        "canceled",
+        "incomplete",
+        "timeout",
+        "unload",
+    ];
+    matches!(
+        wire,
+        WireFormat::OpenAiResponses | WireFormat::GoogleGenerateContent
+    ) || UNFINISHED.contains(&word.to_ascii_lowercase().as_str())
 }
 
 /// The error of a request that a hook stops without a reason.
@@ -555,5 +696,9 @@ const STOPPED: &str = "a hook stopped the request: no reason was given";
 
 /// A reason, or what stands for one that says nothing.
 pub(super) fn or_default(reason: String, default: &str) -> String {
-    if reason.trim().is_empty() { default.to_owned() } else { reason }
+    if reason.trim().is_empty() {
+        default.to_owned()
+    } else {
+        reason
+    }
 }

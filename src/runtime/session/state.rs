@@ -10,7 +10,8 @@ use super::Start;
 use super::compress::Compressible;
 use crate::conversation::log::{CutOff, Entry, Instructions, Log, Sent, Summary};
 use crate::conversation::{
-    Block, Conversation, Item, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool, Usage, turn_from,
+    Block, Conversation, Item, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool,
+    Usage, turn_from,
 };
 use crate::provider::WireFormat;
 use crate::tokens::Calibration;
@@ -18,30 +19,36 @@ use crate::world::{AccessError, Journal};
 
 /// A session's state.
 pub(super) struct State {
-    /// Tools, layers, and the task of a completion; the history of a chat is not here but in the log.
+    /// Tools, layers, and the task of a completion; the history of a chat is not here but in the
+    /// log.
     frame: Conversation,
     log: Log,
     journal: Option<Box<dyn Journal>>,
     tools: ToolSet,
     seed: Usage,
-    /// The cost of answers since this was made, in US dollars; `None` once that is not known of one.
+    /// The cost of answers since this was made, in US dollars; `None` once that is not known of
+    /// one.
     cost: Option<f64>,
-    /// `true` if a request is in flight: then items wait, so that they part no call from its result.
+    /// `true` if a request is in flight: then items wait, so that they part no call from its
+    /// result.
     busy: bool,
     waiting: VecDeque<Item>,
-    /// How long the history was once the host had given its own: nothing was asked since if it still is.
+    /// How long the history was once the host had given its own: nothing was asked since if it
+    /// still is.
     given: Option<usize>,
     /// The messages that joined the history and were not told yet, beside answers and results.
     news: Vec<Event>,
     /// Why the last answer ended, if nothing came of it that could be marked.
     unsaid: Option<CutOff>,
-    /// `true` if the history says what the agent says of its surroundings, and holds attached files.
+    /// `true` if the history says what the agent says of its surroundings, and holds attached
+    /// files.
     is_told: bool,
     /// The agent's name.
     agent: Arc<str>,
     /// The wire format of its requests.
     wire: WireFormat,
-    /// `true` if the system prompt is rendered anew for the next request, and thinking from before it left out.
+    /// `true` if the system prompt is rendered anew for the next request, and thinking from before
+    /// it left out.
     renews: bool,
     /// The summary of the request in flight.
     asked: Option<Sent>,
@@ -58,7 +65,8 @@ pub(super) struct RoundInput {
     pub(super) id_prefix: String,
     /// `true` if its system prompt and tools are not those of the last request: they are kept.
     pub(super) is_new: bool,
-    /// The summary of the request to which thinking of the history is bound. None is if system prompt and tools are new.
+    /// The summary of the request to which thinking of the history is bound. None is if system
+    /// prompt and tools are new.
     pub(super) bound_to: Option<Sent>,
 }
 
@@ -66,20 +74,30 @@ pub(super) struct RoundInput {
 pub enum SessionStart {
     /// Nothing: its journal is empty, and gets the conversation's history first.
     New(Conversation),
-    /// The content of the journal. The conversation gives tools and layers; its own history comes after that of the log.
+    /// The content of the journal. The conversation gives tools and layers; its own history comes
+    /// after that of the log.
     Resumed(Log, Conversation),
 }
 
 impl SessionStart {
-    /// The conversation that a first request would be about, with this message if there is one. Nothing is written.
+    /// The conversation that a first request would be about, with this message if there is one.
+    /// Nothing is written.
     ///
     /// # Errors
     ///
     /// There is nothing to ask about.
-    pub fn preview(self, agent: &Agent, message: Option<Vec<Block>>) -> Result<Conversation, Error> {
+    pub fn preview(
+        self,
+        agent: &Agent,
+        message: Option<Vec<Block>>,
+    ) -> Result<Conversation, Error> {
         let mut state = State::restored(agent, self, None)?;
         state.begin(agent, message.map_or(Start::Proceed, Start::Message))?;
-        let RoundInput { conversation, bound_to, .. } = state.to_ask();
+        let RoundInput {
+            conversation,
+            bound_to,
+            ..
+        } = state.to_ask();
         if bound_to.is_none_or(|earlier| agent.continues(conversation.clone(), &earlier)) {
             return Ok(conversation);
         }
@@ -88,8 +106,9 @@ impl SessionStart {
     }
 }
 
-/// Returns the number of messages whose thinking is bound to an unknown system prompt and unknown tools: older programs wrote no line
-/// about them. The provider refuses such thinking behind any other prompt or tools.
+/// Returns the number of messages whose thinking is bound to an unknown system prompt and unknown
+/// tools: older programs wrote no line about them. The provider refuses such thinking behind any
+/// other prompt or tools.
 fn unbound(log: &Log, agent: &Agent) -> usize {
     match log.instructions() {
         None if has_thinking(log.history()) && agent.binds_thinking() => log.history().len(),
@@ -99,12 +118,21 @@ fn unbound(log: &Log, agent: &Agent) -> usize {
 
 impl State {
     pub(super) fn new(agent: &Agent, conversation: Conversation) -> State {
-        State::restored(agent, SessionStart::New(conversation), None).expect("without a journal nothing can fail")
+        State::restored(agent, SessionStart::New(conversation), None)
+            .expect("without a journal nothing can fail")
     }
 
-    fn of(agent: &Agent, mut frame: Conversation, log: Log, journal: Option<Box<dyn Journal>>) -> State {
+    fn of(
+        agent: &Agent,
+        mut frame: Conversation,
+        log: Log,
+        journal: Option<Box<dyn Journal>>,
+    ) -> State {
         // A host that says nothing of tools and layers wants those that the session had.
-        if let Some(known) = log.instructions().filter(|known| known.agent == *agent.name()) {
+        if let Some(known) = log
+            .instructions()
+            .filter(|known| known.agent == *agent.name())
+        {
             if frame.tools.is_empty() {
                 frame.tools.clone_from(&known.tools);
             }
@@ -153,14 +181,23 @@ impl State {
         let unbound = unbound(&log, agent);
         let (frame, history) = part(conversation);
         let known_items = frame.known_items;
-        let mut state = State::of(agent, Conversation { known_items: Vec::new(), ..frame }, log, journal);
+        let mut state = State::of(
+            agent,
+            Conversation {
+                known_items: Vec::new(),
+                ..frame
+            },
+            log,
+            journal,
+        );
         state.is_told = state.frame.is_told || state.says_surroundings();
         // Whose calls are open may bring their results.
         if !state.has_open_calls() || !history.is_empty() {
             state.settle(true)?;
         }
         let is_given = !history.is_empty();
-        // The history of a completion is empty. What surrounds a given one came with its first message of the person.
+        // The history of a completion is empty. What surrounds a given one came with its first
+        // message of the person.
         let first = turn_from(&history, 0);
         let bound_from = std::mem::take(&mut state.frame.bound_from).min(history.len());
         for (at, message) in history.into_iter().enumerate() {
@@ -183,24 +220,40 @@ impl State {
         Ok(state)
     }
 
-    /// Closes a turn that ended in its middle, before anything follows it: calls that nobody will answer get a result that says
-    /// so, and the model is told. That the person has no answer yet is told only if `moves_on`: else it comes now.
+    /// Closes a turn that ended in its middle, before anything follows it: calls that nobody will
+    /// answer get a result that says so, and the model is told. That the person has no answer yet
+    /// is told only if `moves_on`: else it comes now.
     fn settle(&mut self, moves_on: bool) -> Result<(), Error> {
         let has_open_calls = self.has_open_calls();
         let has_own_calls = !self.own_calls().is_empty();
-        let open: Vec<Block> = self.log.open_calls().into_iter().filter_map(interrupted_call).collect();
-        open.into_iter().try_for_each(|result| self.record(Entry::ToolResult(result)))?;
+        let open: Vec<Block> = self
+            .log
+            .open_calls()
+            .into_iter()
+            .filter_map(interrupted_call)
+            .collect();
+        open.into_iter()
+            .try_for_each(|result| self.record(Entry::ToolResult(result)))?;
         self.refuse_own_calls(CALL_INTERRUPTED)?;
         let cut_off = self.unsaid.or(self.log.cut_off());
-        if (self.log.is_interrupted() || has_own_calls) && (moves_on || has_open_calls || cut_off.is_some()) {
-            self.record(Entry::Item(cut_off.map_or_else(Item::interrupted, Item::cut_off)))?;
+        if (self.log.is_interrupted() || has_own_calls)
+            && (moves_on || has_open_calls || cut_off.is_some())
+        {
+            self.record(Entry::Item(
+                cut_off.map_or_else(Item::interrupted, Item::cut_off),
+            ))?;
         }
         Ok(())
     }
 
     /// The calls in the provider's own form that wait for a result.
     pub(super) fn own_calls(&self) -> Vec<ProviderBlock> {
-        self.wire.own_blocks().open_calls(self.history()).into_iter().cloned().collect()
+        self.wire
+            .own_blocks()
+            .open_calls(self.history())
+            .into_iter()
+            .cloned()
+            .collect()
     }
 
     /// Returns `true` if the last turn has no complete answer.
@@ -228,34 +281,63 @@ impl State {
         !self.log.open_calls().is_empty() || !self.own_calls().is_empty()
     }
 
-    /// Answers calls in the provider's own form, which no tool of a session takes, with an error; says how many there were.
+    /// Answers calls in the provider's own form, which no tool of a session takes, with an error;
+    /// says how many there were.
     pub(super) fn refuse_own_calls(&mut self, why: &str) -> Result<usize, Error> {
         let calls = self.own_calls();
-        let errors: Vec<Block> = calls.iter().filter_map(|call| self.wire.own_error(call, why)).collect();
-        let (common, own): (Vec<Block>, Vec<Block>) =
-            errors.into_iter().partition(|error| matches!(error, Block::ToolResult { .. }));
-        common.into_iter().try_for_each(|error| self.record(Entry::ToolResult(error)))?;
+        let errors: Vec<Block> = calls
+            .iter()
+            .filter_map(|call| self.wire.own_error(call, why))
+            .collect();
+        let (common, own): (Vec<Block>, Vec<Block>) = errors
+            .into_iter()
+            .partition(|error| matches!(error, Block::ToolResult { .. }));
+        common
+            .into_iter()
+            .try_for_each(|error| self.record(Entry::ToolResult(error)))?;
         if !own.is_empty() {
-            self.record(Entry::Message(Message { role: Role::User, blocks: own, item: None }))?;
+            self.record(Entry::Message(Message {
+                role: Role::User,
+                blocks: own,
+                item: None,
+            }))?;
         }
         Ok(calls.len())
     }
 
     /// Returns `true` if the history says what the agent says of its surroundings.
     fn says_surroundings(&self) -> bool {
-        self.log.items().any(|item| item.as_surroundings().is_some())
+        self.log
+            .items()
+            .any(|item| item.as_surroundings().is_some())
     }
 
-    /// Says what the agent says of its surroundings, and shows attached files, as far as the history does not.
+    /// Says what the agent says of its surroundings, and shows attached files, as far as the
+    /// history does not.
     fn tell_surroundings(&mut self, agent: &Agent) -> Result<(), Error> {
-        let Some(text) = agent.surroundings(self.frame.omit_system_prompt)? else { return Ok(()) };
+        let Some(text) = agent.surroundings(self.frame.omit_system_prompt)? else {
+            return Ok(());
+        };
         self.is_told = true;
-        let said = self.log.items().filter_map(Item::as_surroundings).next_back();
+        let said = self
+            .log
+            .items()
+            .filter_map(Item::as_surroundings)
+            .next_back();
         let is_new = said.map_or(!text.is_empty(), |said| !text.is_empty() && *said != text);
-        let attached =
-            self.frame.files.iter().map(Item::attached).filter(|file| self.log.items().all(|item| item != file));
-        let news: Vec<Item> = is_new.then(|| Item::surroundings(text)).into_iter().chain(attached).collect();
-        news.into_iter().try_for_each(|item| self.record(Entry::Item(item)))
+        let attached = self
+            .frame
+            .files
+            .iter()
+            .map(Item::attached)
+            .filter(|file| self.log.items().all(|item| item != file));
+        let news: Vec<Item> = is_new
+            .then(|| Item::surroundings(text))
+            .into_iter()
+            .chain(attached)
+            .collect();
+        news.into_iter()
+            .try_for_each(|item| self.record(Entry::Item(item)))
     }
 
     pub(super) fn history(&self) -> &[Message] {
@@ -279,7 +361,11 @@ impl State {
                 conversation.known_prompt = Some(Arc::clone(&known.prompt));
             }
             let is_renewed = is_new && self.log.instructions().is_some();
-            let bound_from = if is_renewed { self.history().len() } else { self.log.bound_from() };
+            let bound_from = if is_renewed {
+                self.history().len()
+            } else {
+                self.log.bound_from()
+            };
             conversation.bound_from = conversation.bound_from.max(bound_from);
             bound_to = self.log.sent().filter(|_| !is_new).cloned();
         }
@@ -287,15 +373,25 @@ impl State {
             conversation.files.clear();
         }
         let id_prefix = format!("call_{}_", self.history().len());
-        RoundInput { conversation, tools: self.tools.clone(), id_prefix, is_new, bound_to }
+        RoundInput {
+            conversation,
+            tools: self.tools.clone(),
+            id_prefix,
+            is_new,
+            bound_to,
+        }
     }
 
-    /// Returns what the session said in its last request beside the history, unless the host wants something else now.
+    /// Returns what the session said in its last request beside the history, unless the host wants
+    /// something else now.
     fn known_instructions(&self) -> Option<&Instructions> {
-        self.log.instructions().filter(|_| !self.renews).filter(|known| {
-            let said = (&known.agent, &known.tools, &known.layers);
-            said == (&self.agent, &self.frame.tools, &self.frame.system_layers)
-        })
+        self.log
+            .instructions()
+            .filter(|_| !self.renews)
+            .filter(|known| {
+                let said = (&known.agent, &known.tools, &known.layers);
+                said == (&self.agent, &self.frame.tools, &self.frame.system_layers)
+            })
     }
 
     /// Keeps a system prompt that was rendered, with the tools and layers of its request.
@@ -306,9 +402,18 @@ impl State {
         layers: Vec<SystemLayer>,
     ) -> Result<(), Error> {
         let is_first = self.log.instructions().is_none();
-        let (agent, bound_from) = (Arc::clone(&self.agent), if is_first { self.frame.bound_from } else { 0 });
+        let (agent, bound_from) = (
+            Arc::clone(&self.agent),
+            if is_first { self.frame.bound_from } else { 0 },
+        );
         let is_renewed = !is_first || (self.renews && bound_from > 0);
-        self.record(Entry::Instructions(Instructions { agent, prompt, tools, layers, bound_from }))?;
+        self.record(Entry::Instructions(Instructions {
+            agent,
+            prompt,
+            tools,
+            layers,
+            bound_from,
+        }))?;
         self.renews = false;
         self.news.extend(is_renewed.then_some(Event::Renewed));
         Ok(())
@@ -328,7 +433,9 @@ impl State {
     pub(super) fn begin(&mut self, agent: &Agent, start: Start) -> Result<usize, Error> {
         self.busy = true;
         let mut before = self.history().len();
-        let added = self.settle_before(&start, &mut before).and_then(|()| self.add(agent, start));
+        let added = self
+            .settle_before(&start, &mut before)
+            .and_then(|()| self.add(agent, start));
         match added {
             Ok(()) => Ok(self.history().len() - before),
             Err(error) => {
@@ -342,7 +449,8 @@ impl State {
     /// Begins to compress the chat: from here on items wait.
     pub(super) fn begin_compression(&mut self, keep_turns: usize) -> Result<Compressible, Error> {
         let compressible = self.compressible(keep_turns).ok_or_else(|| {
-            config("there is nothing to compress").detail("nothing was answered before what has to stay as it is")
+            config("there is nothing to compress")
+                .detail("nothing was answered before what has to stay as it is")
         })?;
         self.busy = true;
         Ok(compressible)
@@ -357,12 +465,14 @@ impl State {
         Ok(())
     }
 
-    /// Closes what was open before a request. Results and items of the host stay, whatever comes of the request: `before` counts them.
+    /// Closes what was open before a request. Results and items of the host stay, whatever comes of
+    /// the request: `before` counts them.
     fn settle_before(&mut self, start: &Start, before: &mut usize) -> Result<(), Error> {
         if matches!(start, Start::Message(blocks) if self.has_results(blocks)) {
             return Ok(());
         }
-        // What a host gave is asked about as it is: calls that nobody answered are no part of a request.
+        // What a host gave is asked about as it is: calls that nobody answered are no part of a
+        // request.
         if matches!(start, Start::Proceed) && self.is_given() && self.waiting.is_empty() {
             return Ok(());
         }
@@ -386,36 +496,43 @@ impl State {
                 if self.is_chat() && !self.has_results(&blocks) {
                     self.tell_surroundings(agent)?;
                 }
-                let message = Message { role: Role::User, blocks, item: None };
+                let message = Message {
+                    role: Role::User,
+                    blocks,
+                    item: None,
+                };
                 self.push(message.clone())?;
                 self.news.push(Event::Message(message));
                 Ok(())
             }
-            Start::Proceed if self.is_chat() && self.history().is_empty() => {
-                Err(config("there is nothing to go on with: the history is empty"))
-            }
-            Start::Proceed if self.ends_with_an_answer() || self.log.ends_with_summary() => {
-                Err(config("there is nothing to answer: the history ends with the model's answer")
-                    .detail("send a message, or inject an item"))
-            }
+            Start::Proceed if self.is_chat() && self.history().is_empty() => Err(config(
+                "there is nothing to go on with: the history is empty",
+            )),
+            Start::Proceed if self.ends_with_an_answer() || self.log.ends_with_summary() => Err(
+                config("there is nothing to answer: the history ends with the model's answer")
+                    .detail("send a message, or inject an item"),
+            ),
             // What is compressed begins in a way of its own.
             Start::Proceed | Start::Compress(_) => Ok(()),
         }
     }
 
-    /// Returns `true` if a request begins with what a host has to say to open calls: then nothing was interrupted.
+    /// Returns `true` if a request begins with what a host has to say to open calls: then nothing
+    /// was interrupted.
     fn has_results(&self, blocks: &[Block]) -> bool {
         let own = self.wire.own_blocks();
-        let has_results = blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }) || own.is_result(block));
+        let has_results = blocks
+            .iter()
+            .any(|block| matches!(block, Block::ToolResult { .. }) || own.is_result(block));
         has_results && self.has_open_calls()
     }
 
-    /// Returns `true` if the last message is an answer that says something. A host may give a history that ends with the beginning of one.
+    /// Returns `true` if the last message is an answer that says something. A host may give a
+    /// history that ends with the beginning of one.
     fn ends_with_an_answer(&self) -> bool {
-        let is_answer = self
-            .history()
-            .last()
-            .is_some_and(|last| last.role == Role::Assistant && last.blocks.iter().any(Block::says_something));
+        let is_answer = self.history().last().is_some_and(|last| {
+            last.role == Role::Assistant && last.blocks.iter().any(Block::says_something)
+        });
         is_answer && !self.is_given()
     }
 
@@ -438,8 +555,9 @@ impl State {
             }
         }
         if self.refuse_own_calls(NO_TOOL_TAKES_IT)? > 0 {
-            self.news
-                .push(Event::Warning("no tool of this session takes a call in the provider's own form".to_owned()));
+            self.news.push(Event::Warning(
+                "no tool of this session takes a call in the provider's own form".to_owned(),
+            ));
         }
         self.admit_waiting()
     }
@@ -481,7 +599,11 @@ impl State {
 
     /// Adds the items that wait, unless they would part a call from its result.
     fn admit_between(&mut self) -> Result<(), Error> {
-        if self.busy || !self.log.open_calls().is_empty() { Ok(()) } else { self.admit_waiting() }
+        if self.busy || !self.log.open_calls().is_empty() {
+            Ok(())
+        } else {
+            self.admit_waiting()
+        }
     }
 
     fn admit_waiting(&mut self) -> Result<(), Error> {
@@ -510,31 +632,42 @@ impl State {
     }
 
     /// Adds what the model said; nothing if it said nothing, or if there is no history to add to.
-    pub(super) fn answer(&mut self, blocks: Vec<Block>, cut_off: Option<CutOff>) -> Result<(), Error> {
+    pub(super) fn answer(
+        &mut self,
+        blocks: Vec<Block>,
+        cut_off: Option<CutOff>,
+    ) -> Result<(), Error> {
         if blocks.is_empty() || !self.is_chat() {
             self.unsaid = cut_off.or(self.unsaid);
             return Ok(());
         }
         self.unsaid = None;
         self.bind(&blocks)?;
-        let message = Message { role: Role::Assistant, blocks, item: None };
+        let message = Message {
+            role: Role::Assistant,
+            blocks,
+            item: None,
+        };
         self.record(match cut_off {
             Some(cut_off) => Entry::Partial { message, cut_off },
             None => Entry::Message(message),
         })
     }
 
-    /// Records the system prompt and tools of the request that was answered, if thinking is bound to them: the thinking of the answer,
-    /// or that of a history that the host gave.
+    /// Records the system prompt and tools of the request that was answered, if thinking is bound
+    /// to them: the thinking of the answer, or that of a history that the host gave.
     fn bind(&mut self, answer: &[Block]) -> Result<(), Error> {
-        let Some(asked) = self.asked.take() else { return Ok(()) };
+        let Some(asked) = self.asked.take() else {
+            return Ok(());
+        };
         if thinks(answer) || self.log.sent().is_none() && has_thinking(self.history()) {
             self.record(Entry::Sent(asked))?;
         }
         Ok(())
     }
 
-    /// Returns what joined the history since this was asked last: messages of the person, and items.
+    /// Returns what joined the history since this was asked last: messages of the person, and
+    /// items.
     pub(super) fn news(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.news)
     }
@@ -564,7 +697,11 @@ impl State {
     }
 
     pub(super) fn count(&mut self, usage: Usage) -> Result<(), Error> {
-        if usage == Usage::default() { Ok(()) } else { self.record(Entry::Usage(usage)) }
+        if usage == Usage::default() {
+            Ok(())
+        } else {
+            self.record(Entry::Usage(usage))
+        }
     }
 
     /// Adds what an answer cost; `None` if that is not known.
@@ -623,13 +760,16 @@ fn part(mut conversation: Conversation) -> (Conversation, Vec<Message>) {
 /// Returns what a call gets that a session was interrupted in.
 fn interrupted_call(call: &Block) -> Option<Block> {
     match call {
-        Block::ToolUse { id, .. } => Some(ToolOutput::error(CALL_INTERRUPTED).into_block(Arc::clone(id))),
+        Block::ToolUse { id, .. } => {
+            Some(ToolOutput::error(CALL_INTERRUPTED).into_block(Arc::clone(id)))
+        }
         _ => None,
     }
 }
 
 /// The answer to a call whose end nobody saw.
-const CALL_INTERRUPTED: &str = "the turn was interrupted before there was a result: whether the tool ran is not known";
+const CALL_INTERRUPTED: &str =
+    "the turn was interrupted before there was a result: whether the tool ran is not known";
 
 /// The answer to a call in the provider's own form, beside calls that tools answered.
 const NO_TOOL_TAKES_IT: &str = "there is no such tool here: the call was not run";

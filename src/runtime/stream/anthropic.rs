@@ -1,7 +1,8 @@
 //! Anthropic Messages.
 //!
-//! Events as in the Python SDK 2.12 (`types/raw_message_stream_event.py`, `types/raw_content_block_delta.py`); a whole
-//! answer is `types/message.py`. The terminal event is `message_stop`; gateways leave it out (esengine/DeepSeek-Reasonix#8756,
+//! Events as in the Python SDK 2.12 (`types/raw_message_stream_event.py`,
+//! `types/raw_content_block_delta.py`); a whole answer is `types/message.py`. The terminal event is
+//! `message_stop`; gateways leave it out (esengine/DeepSeek-Reasonix#8756,
 //! tombii/better-ccflare#307). Stop reasons (`types/stop_reason.py`):
 //!
 //! | provider | here |
@@ -14,12 +15,14 @@
 //! | `pause_turn` | paused: the session asks again |
 //! | others | in their own word |
 //!
-//! Usage (`types/usage.py`): `input_tokens` counts neither what was read from a cache nor what was written to one; the
-//! figures of `message_delta` are cumulative and replace those of `message_start`.
+//! Usage (`types/usage.py`): `input_tokens` counts neither what was read from a cache nor what was
+//! written to one; the figures of `message_delta` are cumulative and replace those of
+//! `message_start`.
 //!
-//! Blocks of other types, among them those of tools that the server runs, are kept as the provider's own: as they came, with
-//! the pieces of `input_json_delta` as their `input` and those of other deltas put together. So is a text with citations. A call
-//! that a program of the server made (`caller`) becomes a call like any other, with a warning.
+//! Blocks of other types, among them those of tools that the server runs, are kept as the
+//! provider's own: as they came, with the pieces of `input_json_delta` as their `input` and those
+//! of other deltas put together. So is a text with citations. A call that a program of the server
+//! made (`caller`) becomes a call like any other, with a warning.
 
 use std::collections::HashMap;
 
@@ -41,7 +44,10 @@ const KINDS: &[Kind] = &[
     kind(&["content_block_delta"], BLOCK_DELTA),
     kind(&["content_block_stop"], &[number(&["index"])]),
     kind(&["message_delta"], MESSAGE_DELTA),
-    kind(&["message_stop"], &[ignored(&["amazon-bedrock-invocationMetrics"], GATEWAY)]),
+    kind(
+        &["message_stop"],
+        &[ignored(&["amazon-bedrock-invocationMetrics"], GATEWAY)],
+    ),
     kind(&["ping"], &[]),
     kind(&["message"], MEMBERS),
 ];
@@ -54,8 +60,11 @@ const BLOCK_DELTA: &[Member] = &[number(&["index"]), apart(&["delta"], &DELTA)];
 
 const GATEWAY: &str = "a gateway's measurements of time and tokens";
 
-const MESSAGE_DELTA: &[Member] =
-    &[within(&["delta"], &STOP), within(&["usage"], &USAGE), beside(&["context_management", "container"])];
+const MESSAGE_DELTA: &[Member] = &[
+    within(&["delta"], &STOP),
+    within(&["usage"], &USAGE),
+    beside(&["context_management", "container"]),
+];
 
 static MESSAGE: Shape = Shape::new("message", MEMBERS);
 
@@ -82,8 +91,13 @@ static STOP: Shape = Shape::new(
     ],
 );
 
-static STOP_DETAILS: Shape =
-    Shape::new("stop_details", &[shape::text(&["category", "explanation"]), always(&["type"], &["refusal"])]);
+static STOP_DETAILS: Shape = Shape::new(
+    "stop_details",
+    &[
+        shape::text(&["category", "explanation"]),
+        always(&["type"], &["refusal"]),
+    ],
+);
 
 static USAGE: Shape = Shape::new(
     "usage",
@@ -91,16 +105,30 @@ static USAGE: Shape = Shape::new(
         number(&["input_tokens", "output_tokens"]),
         number(&["cache_read_input_tokens", "cache_creation_input_tokens"]),
         within(&["output_tokens_details"], &OUTPUT_DETAILS),
-        ignored(&["cache_creation"], "it splits `cache_creation_input_tokens` by lifetime"),
-        ignored(&["server_tool_use"], "it counts calls, not tokens; the calls are kept"),
-        ignored(&["service_tier", "inference_geo", "speed"], "how the request was served"),
+        ignored(
+            &["cache_creation"],
+            "it splits `cache_creation_input_tokens` by lifetime",
+        ),
+        ignored(
+            &["server_tool_use"],
+            "it counts calls, not tokens; the calls are kept",
+        ),
+        ignored(
+            &["service_tier", "inference_geo", "speed"],
+            "how the request was served",
+        ),
         ignored(&["iterations"], "the parts of the sums above"),
     ],
 );
 
-static OUTPUT_DETAILS: Shape = Shape::new("usage.output_tokens_details", &[number(&["thinking_tokens"])]);
+static OUTPUT_DETAILS: Shape = Shape::new(
+    "usage.output_tokens_details",
+    &[number(&["thinking_tokens"])],
+);
 
-static BLOCK: Shape = Shape::new("content_block", &[]).with_kinds(BLOCKS).keeping_other_kinds();
+static BLOCK: Shape = Shape::new("content_block", &[])
+    .with_kinds(BLOCKS)
+    .keeping_other_kinds();
 
 const BLOCKS: &[Kind] = &[
     kind(&["text"], &[shape::text(&["text"]), kept(&["citations"])]),
@@ -109,17 +137,33 @@ const BLOCKS: &[Kind] = &[
     kind(&["tool_use"], TOOL_USE),
 ];
 
-const TOOL_USE: &[Member] = &[shape::text(&["id", "name"]), any(&["input"]), within(&["caller"], &CALLER)];
+const TOOL_USE: &[Member] = &[
+    shape::text(&["id", "name"]),
+    any(&["input"]),
+    within(&["caller"], &CALLER),
+];
 
 static CALLER: Shape = Shape::new(
     "content_block.caller",
-    &[shape::text(&["type"]), ignored(&["tool_id"], "the warning says that a program made the call")],
+    &[
+        shape::text(&["type"]),
+        ignored(
+            &["tool_id"],
+            "the warning says that a program made the call",
+        ),
+    ],
 );
 
 /// Pieces of blocks that are not the provider's own; into its own blocks, any piece is put.
 static DELTA: Shape = Shape::new("delta", &[]).with_kinds(&[
     kind(&["text_delta"], &[shape::text(&["text"])]),
-    kind(&["thinking_delta"], &[shape::text(&["thinking"]), ignored(&["estimated_tokens"], ESTIMATE)]),
+    kind(
+        &["thinking_delta"],
+        &[
+            shape::text(&["thinking"]),
+            ignored(&["estimated_tokens"], ESTIMATE),
+        ],
+    ),
     kind(&["signature_delta"], &[shape::text(&["signature"])]),
     kind(&["input_json_delta"], &[shape::text(&["partial_json"])]),
     kind(&["citations_delta"], &[kept(&["citation"])]),
@@ -173,7 +217,8 @@ impl AnswerParser for Anthropic {
         Ok(())
     }
 
-    /// Some gateways close the stream without `message_stop`. With a reason to stop, and each block ended, nothing is missing.
+    /// Some gateways close the stream without `message_stop`. With a reason to stop, and each block
+    /// ended, nothing is missing.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         if self.stop.is_some() && self.blocks.is_empty() {
             self.complete(answer);
@@ -217,12 +262,28 @@ impl Anthropic {
             _ => {}
         }
         let citations = items(block, "citations").to_vec();
-        self.blocks.insert(index, Open { place, input: block["input"].clone(), own, json: String::new(), citations });
+        self.blocks.insert(
+            index,
+            Open {
+                place,
+                input: block["input"].clone(),
+                own,
+                json: String::new(),
+                citations,
+            },
+        );
     }
 
     /// A piece of a block. Pieces of a block that never started are dropped.
     fn delta(&mut self, index: u64, delta: &Value, answer: &mut AnswerBuilder) {
-        let Some(Open { place, own, json, citations, .. }) = self.blocks.get_mut(&index) else {
+        let Some(Open {
+            place,
+            own,
+            json,
+            citations,
+            ..
+        }) = self.blocks.get_mut(&index)
+        else {
             let kind = json::name(text(delta, "type"));
             return answer.not_read(&format!("a `{kind}` belongs to no open block"));
         };
@@ -247,7 +308,16 @@ impl Anthropic {
     }
 
     fn end_block(&mut self, index: u64, answer: &mut AnswerBuilder) {
-        let Some(Open { place, input, own, json, citations }) = self.blocks.remove(&index) else { return };
+        let Some(Open {
+            place,
+            input,
+            own,
+            json,
+            citations,
+        }) = self.blocks.remove(&index)
+        else {
+            return;
+        };
         if own {
             return end_own(place, &json, answer);
         }
@@ -257,7 +327,10 @@ impl Anthropic {
         }
         // The API refuses a blank text, also one with citations.
         if !citations.is_empty() && answer.has_words(place) {
-            return answer.text_as_own(place, |text| json!({"type": "text", "text": text, "citations": citations}));
+            return answer.text_as_own(
+                place,
+                |text| json!({"type": "text", "text": text, "citations": citations}),
+            );
         }
         if !citations.is_empty() {
             answer.not_read("citations came with a text of white space alone");
@@ -292,18 +365,32 @@ impl Anthropic {
 
     fn usage(&mut self, value: &Value, answer: &mut AnswerBuilder) {
         set(&mut self.tokens.fresh, count(value, "/usage/input_tokens"));
-        set(&mut self.tokens.read, count(value, "/usage/cache_read_input_tokens"));
-        set(&mut self.tokens.written, count(value, "/usage/cache_creation_input_tokens"));
+        set(
+            &mut self.tokens.read,
+            count(value, "/usage/cache_read_input_tokens"),
+        );
+        set(
+            &mut self.tokens.written,
+            count(value, "/usage/cache_creation_input_tokens"),
+        );
         let usage = answer.usage();
         usage.cache_read = self.tokens.read;
         usage.cache_write = self.tokens.written;
-        usage.input = self.tokens.fresh.saturating_add(self.tokens.read).saturating_add(self.tokens.written);
+        usage.input = self
+            .tokens
+            .fresh
+            .saturating_add(self.tokens.read)
+            .saturating_add(self.tokens.written);
         set(&mut usage.output, count(value, "/usage/output_tokens"));
-        set(&mut usage.reasoning, count(value, "/usage/output_tokens_details/thinking_tokens"));
+        set(
+            &mut usage.reasoning,
+            count(value, "/usage/output_tokens_details/thinking_tokens"),
+        );
     }
 }
 
-/// Returns `true` if a call was not made by the model itself (`anthropic` 2.12, `types/tool_use_block.py`).
+/// Returns `true` if a call was not made by the model itself (`anthropic` 2.12,
+/// `types/tool_use_block.py`).
 fn is_of_program(call: &Value) -> bool {
     let caller = text(&call["caller"], "type");
     !caller.is_empty() && caller != "direct"
@@ -312,10 +399,18 @@ fn is_of_program(call: &Value) -> bool {
 /// The warning about arguments that came twice.
 const REPLACED: &str = "the arguments in the start of a block, which other ones follow in pieces";
 
-/// A piece of a block of the provider's own: its texts go on with those of the block, other members replace them.
+/// A piece of a block of the provider's own: its texts go on with those of the block, other members
+/// replace them.
 fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
-    let Some(Value::Object(block)) = answer.own_data(place) else { return };
-    for (key, piece) in delta.as_object().into_iter().flatten().filter(|(key, _)| *key != "type") {
+    let Some(Value::Object(block)) = answer.own_data(place) else {
+        return;
+    };
+    for (key, piece) in delta
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| *key != "type")
+    {
         match (block.get_mut(key), piece) {
             (Some(Value::String(text)), Value::String(piece)) => text.push_str(piece),
             _ => drop(block.insert(key.clone(), piece.clone())),
@@ -325,7 +420,9 @@ fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
 
 /// The end of a block of the provider's own. One whose arguments are no JSON is not whole.
 fn end_own(place: BlockIndex, arguments: &str, answer: &mut AnswerBuilder) {
-    let Some(block) = answer.own_data(place) else { return };
+    let Some(block) = answer.own_data(place) else {
+        return;
+    };
     if !arguments.trim().is_empty() {
         match serde_json::from_str::<Value>(arguments) {
             Ok(input) => {
@@ -334,7 +431,9 @@ fn end_own(place: BlockIndex, arguments: &str, answer: &mut AnswerBuilder) {
                     answer.not_read(REPLACED);
                 }
             }
-            Err(_) => return answer.warn("a call of the provider's own tool has malformed arguments"),
+            Err(_) => {
+                return answer.warn("a call of the provider's own tool has malformed arguments");
+            }
         }
     }
     answer.seal(place);

@@ -1,7 +1,8 @@
 //! Parts of an answer → events, blocks, calls.
 //!
-//! Dialects say what came; this decides what it means, once for all of them: which pieces are one block, which id a call
-//! gets, when a call is complete, what its arguments are, and why the model stopped.
+//! Dialects say what came; this decides what it means, once for all of them: which pieces are one
+//! block, which id a call gets, when a call is complete, what its arguments are, and why the model
+//! stopped.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,13 +12,18 @@ use serde_json::{Map, Value};
 use super::Source;
 use crate::conversation::{Block, ProviderBlock};
 use crate::json::kind_of;
-use crate::runtime::{Answer, Category, Error, Event, MalformedInput, Refusal, StopReason, ToolCall, Usage, failure};
+use crate::runtime::{
+    Answer, Category, Error, Event, MalformedInput, Refusal, StopReason, ToolCall, Usage, failure,
+};
 
 /// The key under which a history keeps the text of arguments that are no object.
 const MALFORMED: &str = "_malformed";
 
 /// An answer that grows.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that came at its own time")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own that came at its own time"
+)]
 pub(super) struct AnswerBuilder {
     origin: Arc<str>,
     id_prefix: String,
@@ -49,8 +55,15 @@ pub(super) struct AnswerBuilder {
 pub(super) struct BlockIndex(usize);
 
 enum Slot {
-    Text { text: String, sealed: bool },
-    Thinking { text: String, signature: String, sealed: bool },
+    Text {
+        text: String,
+        sealed: bool,
+    },
+    Thinking {
+        text: String,
+        signature: String,
+        sealed: bool,
+    },
     Redacted(String),
     Call(Call),
     Own(Own),
@@ -65,7 +78,10 @@ struct Own {
 
 /// A call on its way.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that came at its own time")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own that came at its own time"
+)]
 struct Call {
     /// As the provider gave it, until the call starts; then as the answer has it.
     id: Arc<str>,
@@ -75,15 +91,16 @@ struct Call {
     given: bool,
     /// `true` if more of the name may come.
     growing: bool,
-    /// `true` if the arguments are `{}` so far, which nobody was told: some servers begin with that.
+    /// `true` if the arguments are `{}` so far, which nobody was told: some servers begin with
+    /// that.
     held: bool,
     started: bool,
     cut: bool,
     done: Option<ToolCall>,
 }
 
-/// The longest name of a tool, id of a call, and word of a provider for why it stopped, in bytes. Providers take names of 64
-/// characters, and their own ids have 40 at most.
+/// The longest name of a tool, id of a call, and word of a provider for why it stopped, in bytes.
+/// Providers take names of 64 characters, and their own ids have 40 at most.
 const LONGEST_NAME: usize = 256;
 
 /// How many parts that are not read are listed.
@@ -140,7 +157,10 @@ impl AnswerBuilder {
 
     /// A new block of text.
     pub(super) fn open_text(&mut self) -> BlockIndex {
-        self.open(Slot::Text { text: String::new(), sealed: false })
+        self.open(Slot::Text {
+            text: String::new(),
+            sealed: false,
+        })
     }
 
     /// A piece of a block's text.
@@ -190,7 +210,11 @@ impl AnswerBuilder {
             return;
         }
         let place = match self.slots.last() {
-            Some(Slot::Thinking { signature, sealed: false, .. }) if signature.is_empty() => self.last(),
+            Some(Slot::Thinking {
+                signature,
+                sealed: false,
+                ..
+            }) if signature.is_empty() => self.last(),
             _ => self.open_thinking(),
         };
         self.thinking_at(place, piece);
@@ -198,7 +222,11 @@ impl AnswerBuilder {
 
     /// A new block of reasoning.
     pub(super) fn open_thinking(&mut self) -> BlockIndex {
-        self.open(Slot::Thinking { text: String::new(), signature: String::new(), sealed: false })
+        self.open(Slot::Thinking {
+            text: String::new(),
+            signature: String::new(),
+            sealed: false,
+        })
     }
 
     /// A piece of a block's reasoning.
@@ -247,12 +275,19 @@ impl AnswerBuilder {
 
     /// Returns `true` if the last block is text or thinking: only then can something go on with it.
     pub(super) fn ends_in_words(&self) -> bool {
-        matches!(self.slots.last(), None | Some(Slot::Text { .. } | Slot::Thinking { .. }))
+        matches!(
+            self.slots.last(),
+            None | Some(Slot::Text { .. } | Slot::Thinking { .. })
+        )
     }
 
     /// Something in the provider's own form, which may still grow.
     pub(super) fn open_own(&mut self, data: Value) -> BlockIndex {
-        self.open(Slot::Own(Own { data, text: None, sealed: false }))
+        self.open(Slot::Own(Own {
+            data,
+            text: None,
+            sealed: false,
+        }))
     }
 
     /// Something in the provider's own form, complete.
@@ -264,8 +299,15 @@ impl AnswerBuilder {
 
     /// Turns a call into something in the provider's own form, which holds its signature itself.
     pub(super) fn make_own(&mut self, place: BlockIndex, data: Value) {
-        self.slots[place.0] = Slot::Own(Own { data, text: None, sealed: true });
-        let before = place.0.checked_sub(1).and_then(|index| self.slots.get_mut(index));
+        self.slots[place.0] = Slot::Own(Own {
+            data,
+            text: None,
+            sealed: true,
+        });
+        let before = place
+            .0
+            .checked_sub(1)
+            .and_then(|index| self.slots.get_mut(index));
         if let Some(Slot::Thinking { signature, .. }) = before {
             signature.clear();
         }
@@ -293,13 +335,20 @@ impl AnswerBuilder {
     pub(super) fn text_as_own(&mut self, place: BlockIndex, data: impl FnOnce(&str) -> Value) {
         if let Slot::Text { text, .. } = &mut self.slots[place.0] {
             let text = std::mem::take(text);
-            self.slots[place.0] = Slot::Own(Own { data: data(&text), text: Some(text), sealed: true });
+            self.slots[place.0] = Slot::Own(Own {
+                data: data(&text),
+                text: Some(text),
+                sealed: true,
+            });
         }
     }
 
-    /// Turns blocks of text into one in the provider's own form, in the place of the first, which says the same as all of them.
+    /// Turns blocks of text into one in the provider's own form, in the place of the first, which
+    /// says the same as all of them.
     pub(super) fn texts_as_own(&mut self, places: &[BlockIndex], data: Value) {
-        let Some((first, others)) = places.split_first() else { return };
+        let Some((first, others)) = places.split_first() else {
+            return;
+        };
         let more: String = others.iter().map(|place| self.take_text(*place)).collect();
         if let Slot::Text { text, .. } = &mut self.slots[first.0] {
             text.push_str(&more);
@@ -307,10 +356,19 @@ impl AnswerBuilder {
         self.text_as_own(*first, |_| data);
     }
 
-    /// Drops something in the provider's own form, unless the answer says something beside it and thinking.
+    /// Drops something in the provider's own form, unless the answer says something beside it and
+    /// thinking.
     pub(super) fn drop_unless_said(&mut self, place: BlockIndex) {
-        if !self.slots.iter().enumerate().any(|(index, slot)| index != place.0 && slot.says_something()) {
-            self.slots[place.0] = Slot::Text { text: String::new(), sealed: true };
+        if !self
+            .slots
+            .iter()
+            .enumerate()
+            .any(|(index, slot)| index != place.0 && slot.says_something())
+        {
+            self.slots[place.0] = Slot::Text {
+                text: String::new(),
+                sealed: true,
+            };
         }
     }
 
@@ -337,7 +395,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Tells, once, of a part of the answer that is not read: a whole phrase, such as "the event `x` is unknown".
+    /// Tells, once, of a part of the answer that is not read: a whole phrase, such as "the event
+    /// `x` is unknown".
     pub(super) fn not_read(&mut self, what: &str) {
         let message = format!("a part of the answer is not read: {what}");
         if self.warned.contains(&message) || self.not_read > MOST_NOT_READ {
@@ -350,7 +409,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Keeps something that is no part of the message in a block of its own; the last one of a name counts.
+    /// Keeps something that is no part of the message in a block of its own; the last one of a name
+    /// counts.
     pub(super) fn beside(&mut self, name: &str, value: &Value) {
         self.beside.insert(name.to_owned(), value.clone());
     }
@@ -360,13 +420,15 @@ impl AnswerBuilder {
         put_together(self.beside.entry(name).or_insert(Value::Null), value);
     }
 
-    /// A signature for what comes next: on the reasoning just before, or on reasoning without words.
+    /// A signature for what comes next: on the reasoning just before, or on reasoning without
+    /// words.
     pub(super) fn sign_next(&mut self, signature: &str) {
         let place = self.slots.len();
         self.sign_before(place, signature);
     }
 
-    /// Where a signature goes of what comes next, which may be given later: the reasoning just before, or reasoning without words.
+    /// Where a signature goes of what comes next, which may be given later: the reasoning just
+    /// before, or reasoning without words.
     pub(super) fn place_of_signature(&mut self) -> BlockIndex {
         match self.slots.last() {
             Some(Slot::Thinking { signature, .. }) if signature.is_empty() => self.last(),
@@ -374,7 +436,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// A signature for the text that was just said: the reasoning before it carries it, and the text is over.
+    /// A signature for the text that was just said: the reasoning before it carries it, and the
+    /// text is over.
     pub(super) fn sign_text(&mut self, signature: &str) {
         match self.slots.last_mut() {
             Some(Slot::Text { sealed, .. }) => {
@@ -388,15 +451,26 @@ impl AnswerBuilder {
 
     /// Only for parsers that keep no [`BlockIndex`]: blocks from `place` on may move.
     fn sign_before(&mut self, place: usize, mark: &str) {
-        let before = place.checked_sub(1).and_then(|index| self.slots.get_mut(index));
-        if let Some(Slot::Thinking { signature, sealed, .. }) = before
+        let before = place
+            .checked_sub(1)
+            .and_then(|index| self.slots.get_mut(index));
+        if let Some(Slot::Thinking {
+            signature, sealed, ..
+        }) = before
             && signature.is_empty()
         {
             mark.clone_into(signature);
             *sealed = true;
             return;
         }
-        self.slots.insert(place, Slot::Thinking { text: String::new(), signature: mark.to_owned(), sealed: true });
+        self.slots.insert(
+            place,
+            Slot::Thinking {
+                text: String::new(),
+                signature: mark.to_owned(),
+                sealed: true,
+            },
+        );
     }
 
     /// Reasoning that only the provider can read. The same twice in a row is one.
@@ -414,14 +488,24 @@ impl AnswerBuilder {
 
     /// A new call. It starts when its name is known; an id that is empty or taken is replaced then.
     pub(super) fn open_call(&mut self, id: &str, name: &str) -> BlockIndex {
-        let place = self.open(Slot::Call(Call { id: id.into(), name: name.to_owned(), ..Call::default() }));
+        let place = self.open(Slot::Call(Call {
+            id: id.into(),
+            name: name.to_owned(),
+            ..Call::default()
+        }));
         self.start(place);
         place
     }
 
-    /// A new call of a provider whose names may come in pieces: it starts with its arguments, or with what comes next.
+    /// A new call of a provider whose names may come in pieces: it starts with its arguments, or
+    /// with what comes next.
     pub(super) fn open_growing_call(&mut self, id: &str, name: &str) -> BlockIndex {
-        self.open(Slot::Call(Call { id: id.into(), name: name.to_owned(), growing: true, ..Call::default() }))
+        self.open(Slot::Call(Call {
+            id: id.into(),
+            name: name.to_owned(),
+            growing: true,
+            ..Call::default()
+        }))
     }
 
     /// Adds what came late of a call: its id, its name or a piece of that. A name may be repeated.
@@ -475,7 +559,10 @@ impl AnswerBuilder {
         {
             call.json.push_str(piece);
             if call.started {
-                self.events.push(Event::ToolCallArguments { id: Arc::clone(&call.id), json: piece.to_owned() });
+                self.events.push(Event::ToolCallArguments {
+                    id: Arc::clone(&call.id),
+                    json: piece.to_owned(),
+                });
             }
         }
     }
@@ -511,7 +598,9 @@ impl AnswerBuilder {
 
     /// Returns `true` if a call has this name and these arguments, a text or a value.
     pub(super) fn is_call(&self, place: BlockIndex, name: &str, arguments: &Value) -> bool {
-        let Slot::Call(call) = &self.slots[place.0] else { return false };
+        let Slot::Call(call) = &self.slots[place.0] else {
+            return false;
+        };
         let parsed = match arguments {
             Value::String(text) => serde_json::from_str(text).ok(),
             value => Some(value.clone()),
@@ -519,8 +608,8 @@ impl AnswerBuilder {
         call.name == name && parsed.is_some_and(|arguments| call.input() == Ok(arguments))
     }
 
-    /// The provider says that a call is complete. One without arguments, or with arguments that are no object, may have
-    /// been cut by the limit of output tokens: the answer's end decides.
+    /// The provider says that a call is complete. One without arguments, or with arguments that are
+    /// no object, may have been cut by the limit of output tokens: the answer's end decides.
     pub(super) fn end_call(&mut self, place: BlockIndex) {
         if self.has_whole_arguments(place) {
             self.complete_call(place);
@@ -547,27 +636,37 @@ impl AnswerBuilder {
         });
     }
 
-    /// Ends an answer for which the server gives no reason to stop: it is complete if it says something and none of its calls is
-    /// cut.
+    /// Ends an answer for which the server gives no reason to stop: it is complete if it says
+    /// something and none of its calls is cut.
     pub(super) fn stop_without_reason(&mut self) {
         let says_something = self.slots.iter().any(Slot::says_something);
-        if self.stop.is_none() && says_something && (0..self.slots.len()).all(|index| self.is_uncut(index)) {
+        if self.stop.is_none()
+            && says_something
+            && (0..self.slots.len()).all(|index| self.is_uncut(index))
+        {
             self.stop = Some(StopReason::EndTurn);
-            self.warn("the server does not say why the model stopped: the answer counts as complete");
+            self.warn(
+                "the server does not say why the model stopped: the answer counts as complete",
+            );
         }
     }
 
     /// Returns `false` for a call whose arguments break off.
     fn is_uncut(&self, index: usize) -> bool {
         match &self.slots[index] {
-            Slot::Call(call) => call.is_nothing() || call.given || self.has_whole_arguments(BlockIndex(index)),
+            Slot::Call(call) => {
+                call.is_nothing() || call.given || self.has_whole_arguments(BlockIndex(index))
+            }
             _ => true,
         }
     }
 
     /// Returns `true` if the model came to the end of what it had to say: nothing cut it off.
     pub(super) fn stopped_by_itself(&self) -> bool {
-        matches!(self.stop, Some(StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence))
+        matches!(
+            self.stop,
+            Some(StopReason::EndTurn | StopReason::ToolUse | StopReason::StopSequence)
+        )
     }
 
     /// The answer is a refusal, whatever the reason says.
@@ -577,19 +676,26 @@ impl AnswerBuilder {
 
     /// Notes the provider's words on a refusal; only the first word counts.
     pub(super) fn refused_for(&mut self, category: &str, explanation: &str) {
-        let refusal = Refusal { category: said(category), explanation: said(explanation) };
+        let refusal = Refusal {
+            category: said(category),
+            explanation: said(explanation),
+        };
         if refusal != Refusal::default() && self.refusal.is_none() {
             self.refusal = Some(refusal);
         }
     }
 
-    /// Puts some blocks in this order, in the places that they have together. Only where no [`BlockIndex`] is used any more.
+    /// Puts some blocks in this order, in the places that they have together. Only where no
+    /// [`BlockIndex`] is used any more.
     pub(super) fn put_in_order(&mut self, order: &[BlockIndex]) {
         let mut places = order.to_vec();
         places.sort_by_key(|place| place.0);
         let mut slots: Vec<Option<Slot>> = self.slots.drain(..).map(Some).collect();
         let moved: Vec<Option<Slot>> = order.iter().map(|place| slots[place.0].take()).collect();
-        places.into_iter().zip(moved).for_each(|(place, slot)| slots[place.0] = slot);
+        places
+            .into_iter()
+            .zip(moved)
+            .for_each(|(place, slot)| slots[place.0] = slot);
         self.slots = slots.into_iter().flatten().collect();
     }
 
@@ -611,12 +717,19 @@ impl AnswerBuilder {
     pub(super) fn end(&mut self) -> Result<StopReason, Error> {
         let Some(stop) = self.stop.clone() else {
             let error = match self.closed {
-                true => Error::new(Category::Provider, "the server ended the answer before it was complete"),
-                false => Error::new(Category::Network, "the connection ended before the answer was complete"),
+                true => Error::new(
+                    Category::Provider,
+                    "the server ended the answer before it was complete",
+                ),
+                false => Error::new(
+                    Category::Network,
+                    "the connection ended before the answer was complete",
+                ),
             };
             return Err(error.retryable());
         };
-        self.slots.retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
+        self.slots
+            .retain(|slot| !matches!(slot, Slot::Call(call) if call.is_nothing()));
         for index in 0..self.slots.len() {
             if self.is_whole_call(index, &stop)? {
                 self.complete_call(BlockIndex(index));
@@ -633,22 +746,36 @@ impl AnswerBuilder {
 
     /// Returns whether a call may count as complete now that the answer is.
     fn is_whole_call(&self, index: usize, stop: &StopReason) -> Result<bool, Error> {
-        let Slot::Call(call) = &self.slots[index] else { return Ok(false) };
-        let cut = *stop == StopReason::MaxTokens && !call.given && !self.has_whole_arguments(BlockIndex(index));
+        let Slot::Call(call) = &self.slots[index] else {
+            return Ok(false);
+        };
+        let cut = *stop == StopReason::MaxTokens
+            && !call.given
+            && !self.has_whole_arguments(BlockIndex(index));
         if call.cut || cut {
             return Ok(false);
         }
         if !is_name(&call.name) {
-            let what = if call.name.is_empty() { "without a name" } else { "whose name no tool can have" };
-            return Err(Error::new(Category::Provider, format!("the answer has a tool call {what}")));
+            let what = if call.name.is_empty() {
+                "without a name"
+            } else {
+                "whose name no tool can have"
+            };
+            return Err(Error::new(
+                Category::Provider,
+                format!("the answer has a tool call {what}"),
+            ));
         }
         Ok(true)
     }
 
-    /// The reason that the rest of the answer agrees with: servers say `stop` beside calls, and `tool_calls` without
-    /// any.
+    /// The reason that the rest of the answer agrees with: servers say `stop` beside calls, and
+    /// `tool_calls` without any.
     fn agreed(&self, stop: StopReason) -> StopReason {
-        let calls = self.slots.iter().any(|slot| matches!(slot, Slot::Call(Call { done: Some(_), .. })));
+        let calls = self
+            .slots
+            .iter()
+            .any(|slot| matches!(slot, Slot::Call(Call { done: Some(_), .. })));
         match stop {
             StopReason::MaxTokens | StopReason::Refusal => stop,
             _ if self.refused => StopReason::Refusal,
@@ -660,12 +787,19 @@ impl AnswerBuilder {
 
     /// The blocks and calls.
     pub(super) fn into_answer(self) -> Answer {
-        let mut answer = Answer { usage: self.usage, refusal: self.refusal, ..Answer::default() };
+        let mut answer = Answer {
+            usage: self.usage,
+            refusal: self.refusal,
+            ..Answer::default()
+        };
         let last = self.slots.len().saturating_sub(1);
         for (index, slot) in self.slots.into_iter().enumerate() {
             // What is the provider's own goes back as it is, or not at all.
             let whole = self.ended || (index < last && !matches!(slot, Slot::Own(_)));
-            if let Slot::Call(Call { done: Some(call), .. }) = &slot {
+            if let Slot::Call(Call {
+                done: Some(call), ..
+            }) = &slot
+            {
                 answer.calls.push(call.clone());
             }
             answer.blocks.extend(slot.into_block(whole, &self.origin));
@@ -673,12 +807,17 @@ impl AnswerBuilder {
         for (name, value) in self.beside {
             let data = Value::Object(Map::from_iter([(name, value)]));
             let origin = Arc::clone(&self.origin);
-            answer.blocks.push(Block::Provider(ProviderBlock { origin, data, text: None }));
+            answer.blocks.push(Block::Provider(ProviderBlock {
+                origin,
+                data,
+                text: None,
+            }));
         }
         answer
     }
 
-    /// Returns `true` if there are more blocks than an answer has: nothing of it is worth more work.
+    /// Returns `true` if there are more blocks than an answer has: nothing of it is worth more
+    /// work.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() > MOST_BLOCKS
     }
@@ -700,18 +839,30 @@ impl AnswerBuilder {
 
     /// Starts a call whose name is known.
     fn start(&mut self, place: BlockIndex) {
-        let Slot::Call(call) = &mut self.slots[place.0] else { return };
+        let Slot::Call(call) = &mut self.slots[place.0] else {
+            return;
+        };
         if call.started || call.growing || !is_name(&call.name) {
             return;
         }
         call.started = true;
         let free = is_name(&call.id) && !self.ids.contains(&call.id);
-        let id = if free { Arc::clone(&call.id) } else { mint(&self.id_prefix, &mut self.minted, &self.ids) };
+        let id = if free {
+            Arc::clone(&call.id)
+        } else {
+            mint(&self.id_prefix, &mut self.minted, &self.ids)
+        };
         call.id = Arc::clone(&id);
         self.ids.insert(Arc::clone(&id));
-        self.events.push(Event::ToolCallStart { id: Arc::clone(&id), name: call.name.as_str().into() });
+        self.events.push(Event::ToolCallStart {
+            id: Arc::clone(&id),
+            name: call.name.as_str().into(),
+        });
         if !call.json.is_empty() && !call.held {
-            self.events.push(Event::ToolCallArguments { id, json: call.json.clone() });
+            self.events.push(Event::ToolCallArguments {
+                id,
+                json: call.json.clone(),
+            });
         }
     }
 
@@ -721,10 +872,17 @@ impl AnswerBuilder {
             && call.done.is_none()
             && call.started
         {
-            let done = ToolCall { id: Arc::clone(&call.id), name: call.name.as_str().into(), input: call.input() };
+            let done = ToolCall {
+                id: Arc::clone(&call.id),
+                name: call.name.as_str().into(),
+                input: call.input(),
+            };
             call.done = Some(done.clone());
             if std::mem::take(&mut call.held) {
-                self.events.push(Event::ToolCallArguments { id: Arc::clone(&done.id), json: call.json.clone() });
+                self.events.push(Event::ToolCallArguments {
+                    id: Arc::clone(&done.id),
+                    json: call.json.clone(),
+                });
             }
             self.events.push(Event::ToolCallEnd(done));
         }
@@ -735,7 +893,8 @@ fn said(text: &str) -> Option<String> {
     Some(failure::snippet(text.as_bytes())).filter(|text| !text.is_empty())
 }
 
-/// Adds a piece to what is known of a value: lists grow, members are put together, anything else is replaced.
+/// Adds a piece to what is known of a value: lists grow, members are put together, anything else is
+/// replaced.
 fn put_together(known: &mut Value, piece: &Value) {
     match (known, piece) {
         (Value::Array(known), Value::Array(more)) => known.extend(more.iter().cloned()),
@@ -748,7 +907,8 @@ fn put_together(known: &mut Value, piece: &Value) {
     }
 }
 
-/// Returns `true` if a word of a server may be a name, an id or a reason: something, short, and on one line.
+/// Returns `true` if a word of a server may be a name, an id or a reason: something, short, and on
+/// one line.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= LONGEST_NAME && !word.contains(|c: char| c.is_control())
 }
@@ -780,12 +940,16 @@ impl Call {
             Ok(other) => format!("{}, not an object", kind_of(&other)),
             Err(error) => error.to_string(),
         };
-        Err(MalformedInput { text: self.json.clone(), problem })
+        Err(MalformedInput {
+            text: self.json.clone(),
+            problem,
+        })
     }
 }
 
 impl Slot {
-    /// Returns `true` if it says something: of an answer of other blocks, no next request holds anything.
+    /// Returns `true` if it says something: of an answer of other blocks, no next request holds
+    /// anything.
     fn says_something(&self) -> bool {
         match self {
             Slot::Text { text, .. } => !text.trim().is_empty(),
@@ -799,13 +963,30 @@ impl Slot {
         let (own_origin, origin) = (origin, Some(Arc::clone(origin)));
         match self {
             Slot::Text { text, .. } => (!text.is_empty()).then(|| Block::Text(text.into())),
-            Slot::Thinking { text, signature, sealed } => {
-                let signature = if whole || sealed { signature } else { String::new() };
+            Slot::Thinking {
+                text,
+                signature,
+                sealed,
+            } => {
+                let signature = if whole || sealed {
+                    signature
+                } else {
+                    String::new()
+                };
                 let blank = text.is_empty() && signature.is_empty();
-                (!blank).then(|| Block::Thinking { text: text.into(), signature: signature.into(), origin })
+                (!blank).then(|| Block::Thinking {
+                    text: text.into(),
+                    signature: signature.into(),
+                    origin,
+                })
             }
-            Slot::Redacted(data) => Some(Block::RedactedThinking { data: data.into(), origin }),
-            Slot::Own(own) if !whole && !own.sealed => own.text.map(|text| Block::Text(text.into())),
+            Slot::Redacted(data) => Some(Block::RedactedThinking {
+                data: data.into(),
+                origin,
+            }),
+            Slot::Own(own) if !whole && !own.sealed => {
+                own.text.map(|text| Block::Text(text.into()))
+            }
             Slot::Own(own) => Some(Block::Provider(ProviderBlock {
                 origin: Arc::clone(own_origin),
                 data: own.data,
@@ -818,8 +999,14 @@ impl Slot {
 
 impl ToolCall {
     fn into_block(self) -> Block {
-        let input = self.input.unwrap_or_else(|input| Value::Object(malformed(input)));
-        Block::ToolUse { id: self.id, name: self.name, input }
+        let input = self
+            .input
+            .unwrap_or_else(|input| Value::Object(malformed(input)));
+        Block::ToolUse {
+            id: self.id,
+            name: self.name,
+            input,
+        }
     }
 }
 

@@ -1,12 +1,16 @@
-//! Chat Completions: OpenAI's, Mistral's, and those of everybody who speaks the same; Mistral's fill-in-the-middle.
+//! Chat Completions: OpenAI's, Mistral's, and those of everybody who speaks the same; Mistral's
+//! fill-in-the-middle.
 //!
-//! Chunks as in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and mistralai 3.7 (`completionchunk.py`,
-//! `deltamessage.py`); a whole answer has `message` where a chunk has `delta`. An answer is complete when a chunk had a
-//! `finish_reason`; `[DONE]` may follow. Some servers send `[DONE]` alone (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang`
-//! 0.4.4, sgl-project/sglang#4550; models at Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`): what was said by then is
-//! complete, as it is for OpenAI's SDK, and that no reason came is told. Nothing that can be used, or the beginning of a call, is
-//! no answer: LM Studio ends so when the context is full (vaadin/flow-components#9195). Reasons (openai `chat_completion_chunk.py`,
-//! mistralai `completionresponsestreamchoice.py`, <https://api-docs.deepseek.com/api/create-chat-completion>,
+//! Chunks as in the Python SDKs openai 3.54 (`types/chat/chat_completion_chunk.py`) and mistralai
+//! 3.7 (`completionchunk.py`, `deltamessage.py`); a whole answer has `message` where a chunk has
+//! `delta`. An answer is complete when a chunk had a `finish_reason`; `[DONE]` may follow. Some
+//! servers send `[DONE]` alone (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang` 0.4.4,
+//! sgl-project/sglang#4550; models at Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`):
+//! what was said by then is complete, as it is for OpenAI's SDK, and that no reason came is told.
+//! Nothing that can be used, or the beginning of a call, is no answer: LM Studio ends so when the
+//! context is full (vaadin/flow-components#9195). Reasons (openai `chat_completion_chunk.py`,
+//! mistralai `completionresponsestreamchoice.py`,
+//! <https://api-docs.deepseek.com/api/create-chat-completion>,
 //! <https://openrouter.ai/docs/api-reference/overview>):
 //!
 //! | provider | here |
@@ -18,13 +22,13 @@
 //! | Mistral's and OpenRouter's `error`, `DeepSeek`'s `insufficient_system_resource` | an error |
 //! | others | in their own word |
 //!
-//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), `reasoning` (OpenRouter, Ollama, `vLLM`), OpenRouter's
-//! `reasoning_details` with signatures, which are also kept as they came, or Mistral's chunks of type `thinking`. Usage: cached
-//! tokens are part of `prompt_tokens`, reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked
-//! for.
+//! Reasoning comes as `reasoning_content` (`DeepSeek`, Qwen, llama.cpp), `reasoning` (OpenRouter,
+//! Ollama, `vLLM`), OpenRouter's `reasoning_details` with signatures, which are also kept as they
+//! came, or Mistral's chunks of type `thinking`. Usage: cached tokens are part of `prompt_tokens`,
+//! reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked for.
 //!
-//! Calls of custom tools, spoken answers, images, sources, and members and chunks that are not known are kept as the provider's
-//! own. Choices beyond the first are not kept, and that is told.
+//! Calls of custom tools, spoken answers, images, sources, and members and chunks that are not
+//! known are kept as the provider's own. Choices beyond the first are not kept, and that is told.
 
 use serde_json::{Map, Value, json};
 
@@ -33,7 +37,9 @@ use super::builder::{AnswerBuilder, BlockIndex};
 use super::infill::TIMINGS;
 use super::json::{count, is_first, items, set, text};
 use super::shape::{self, Member, Shape};
-use super::shape::{always, any, beside, beside_in_pieces, ignored, is_nothing, kept, kind, number, within, words};
+use super::shape::{
+    always, any, beside, beside_in_pieces, ignored, is_nothing, kept, kind, number, within, words,
+};
 use crate::runtime::{Category, Error, StopReason};
 
 pub(super) static SHAPE: Shape = Shape::new(
@@ -43,15 +49,30 @@ pub(super) static SHAPE: Shape = Shape::new(
         within(&["choices"], &CHOICE),
         within(&["usage"], &USAGE),
         within(&["timings"], &TIMINGS),
-        beside(&["citations", "search_results", "related_questions", "images", "videos"]),
+        beside(&[
+            "citations",
+            "search_results",
+            "related_questions",
+            "images",
+            "videos",
+        ]),
         beside(&["prompt_logprobs"]),
         ignored(&["object", "created"], "the same in each chunk"),
         ignored(SERVED_BY, "how and by whom the request was served"),
         ignored(&["obfuscation", "p"], "padding against guesses by length"),
-        ignored(&["prompt_filter_results", "content_filter_results"], FILTERED),
+        ignored(
+            &["prompt_filter_results", "content_filter_results"],
+            FILTERED,
+        ),
         ignored(&["prompt_token_ids"], "the prompt once more"),
-        ignored(&["x_groq", "kv_transfer_params", "metadata"], "the server's own bookkeeping"),
-        ignored(&["base_resp", "error"], "an error ends the answer; here there is none"),
+        ignored(
+            &["x_groq", "kv_transfer_params", "metadata"],
+            "the server's own bookkeeping",
+        ),
+        ignored(
+            &["base_resp", "error"],
+            "an error ends the answer; here there is none",
+        ),
     ],
 );
 
@@ -67,10 +88,19 @@ static CHOICE: Shape = Shape::new(
         within(&["delta", "message"], &MESSAGE),
         within(&["usage"], &USAGE),
         beside_in_pieces(&["logprobs"]),
-        ignored(&["content_filter_results", "content_filter_result"], FILTERED),
+        ignored(
+            &["content_filter_results", "content_filter_result"],
+            FILTERED,
+        ),
         ignored(&["content_filter_offsets"], "where the filter looked"),
-        ignored(&["native_finish_reason"], "`finish_reason` says it in the words of the format"),
-        ignored(&["stop_reason", "matched_stop"], "the outcome says that a stop sequence came up"),
+        ignored(
+            &["native_finish_reason"],
+            "`finish_reason` says it in the words of the format",
+        ),
+        ignored(
+            &["stop_reason", "matched_stop"],
+            "the outcome says that a stop sequence came up",
+        ),
         ignored(&["token_ids"], "the text once more"),
     ],
 );
@@ -101,7 +131,10 @@ static CHUNK: Shape = Shape::new("choices[].delta.content[]", &[])
 const THINKING: &[Member] = &[
     words(&["thinking"], &THOUGHT),
     shape::text(&["signature"]),
-    ignored(&["closed"], "the next chunk shows that the thinking is over"),
+    ignored(
+        &["closed"],
+        "the next chunk shows that the thinking is over",
+    ),
 ];
 
 static THOUGHT: Shape = Shape::new("choices[].delta.content[].thinking[]", &[])
@@ -117,17 +150,29 @@ static CALL: Shape = Shape::new(
     ],
 );
 
-static FUNCTION: Shape =
-    Shape::new("choices[].delta.tool_calls[].function", &[shape::text(&["name", "input"]), any(&["arguments"])]);
+static FUNCTION: Shape = Shape::new(
+    "choices[].delta.tool_calls[].function",
+    &[shape::text(&["name", "input"]), any(&["arguments"])],
+);
 
 static USAGE: Shape = Shape::new(
     "usage",
     &[
-        number(&["prompt_tokens", "completion_tokens", "prompt_cache_hit_tokens"]),
+        number(&[
+            "prompt_tokens",
+            "completion_tokens",
+            "prompt_cache_hit_tokens",
+        ]),
         within(&["prompt_tokens_details"], &PROMPT_DETAILS),
         within(&["completion_tokens_details"], &COMPLETION_DETAILS),
-        ignored(&["total_tokens", "prompt_cache_miss_tokens"], "they follow from the other counts"),
-        ignored(&["num_cached_tokens", "cached_tokens"], "a second name of the cached tokens"),
+        ignored(
+            &["total_tokens", "prompt_cache_miss_tokens"],
+            "they follow from the other counts",
+        ),
+        ignored(
+            &["num_cached_tokens", "cached_tokens"],
+            "a second name of the cached tokens",
+        ),
         ignored(COSTS, "prices come from the tables of the models"),
         ignored(TIMES, "how long it took"),
         ignored(SEARCHES, "they count calls and seconds, not tokens"),
@@ -150,7 +195,10 @@ const SEARCHES: &[&str] = &[
 
 static PROMPT_DETAILS: Shape = Shape::new(
     "usage.prompt_tokens_details",
-    &[number(&["cached_tokens", "cache_write_tokens"]), ignored(MODALITIES, "the counts above, split by modality")],
+    &[
+        number(&["cached_tokens", "cache_write_tokens"]),
+        ignored(MODALITIES, "the counts above, split by modality"),
+    ],
 );
 
 static COMPLETION_DETAILS: Shape = Shape::new(
@@ -158,11 +206,20 @@ static COMPLETION_DETAILS: Shape = Shape::new(
     &[
         number(&["reasoning_tokens"]),
         ignored(MODALITIES, "the counts above, split by modality"),
-        ignored(&["accepted_prediction_tokens", "rejected_prediction_tokens"], "parts of the output"),
+        ignored(
+            &["accepted_prediction_tokens", "rejected_prediction_tokens"],
+            "parts of the output",
+        ),
     ],
 );
 
-const MODALITIES: &[&str] = &["audio_tokens", "text_tokens", "image_tokens", "video_tokens", "num_sources_used"];
+const MODALITIES: &[&str] = &[
+    "audio_tokens",
+    "text_tokens",
+    "image_tokens",
+    "video_tokens",
+    "num_sources_used",
+];
 
 #[derive(Default)]
 pub(super) struct Chat {
@@ -187,13 +244,15 @@ struct Open {
 }
 
 impl Open {
-    /// Returns `true` if a piece with this index may belong to the call: the indices are equal, or one of them is missing.
+    /// Returns `true` if a piece with this index may belong to the call: the indices are equal, or
+    /// one of them is missing.
     fn may_have(&self, index: Option<u64>) -> bool {
         index.is_none() || self.index.is_none() || self.index == index
     }
 }
 
-/// The last of `reasoning_details`, and how it was marked: pieces with the same marks go on with it.
+/// The last of `reasoning_details`, and how it was marked: pieces with the same marks go on with
+/// it.
 struct Detail {
     kind: String,
     index: Option<u64>,
@@ -207,7 +266,9 @@ impl AnswerParser for Chat {
         if choices.iter().any(|choice| !is_first(choice)) {
             answer.warn("the answer has several choices: the first is kept");
         }
-        let Some(choice) = choices.iter().find(|choice| is_first(choice)) else { return Ok(()) };
+        let Some(choice) = choices.iter().find(|choice| is_first(choice)) else {
+            return Ok(());
+        };
         if choice["usage"].is_object() {
             self.usage(choice, answer);
         }
@@ -245,7 +306,11 @@ impl Chat {
         self.keep_details(items(message, "reasoning_details"), whole, answer);
         if !self.details(items(message, "reasoning_details"), answer) {
             let reasoning = text(message, "reasoning_content");
-            answer.thinking(if reasoning.is_empty() { text(message, "reasoning") } else { reasoning });
+            answer.thinking(if reasoning.is_empty() {
+                text(message, "reasoning")
+            } else {
+                reasoning
+            });
         }
         match &message["content"] {
             Value::String(piece) => answer.text(piece),
@@ -260,7 +325,11 @@ impl Chat {
         self.own_members(message, answer);
         if message["function_call"].is_object() && (self.legacy || self.calls.is_empty()) {
             self.legacy = true;
-            return self.call(&json!({"function": message["function_call"]}), whole, answer);
+            return self.call(
+                &json!({"function": message["function_call"]}),
+                whole,
+                answer,
+            );
         }
         for call in items(message, "tool_calls") {
             if answer.is_full() {
@@ -277,7 +346,12 @@ impl Chat {
 
     /// Members that are the provider's own. Pieces of a spoken answer go on with each other.
     fn own_members(&mut self, message: &Value, answer: &mut AnswerBuilder) {
-        for (name, value) in message.as_object().into_iter().flatten().filter(|(name, value)| is_own(name, value)) {
+        for (name, value) in message
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(name, value)| is_own(name, value))
+        {
             let place = self.own_place(name, &Value::Null, answer);
             if let Some(data) = answer.own_data(place) {
                 merge(&mut data[name], value);
@@ -302,18 +376,25 @@ impl Chat {
     /// The call of a custom tool that a piece goes on with.
     fn known_custom(&self, call: &Value) -> Option<BlockIndex> {
         let index = count(call, "/index")?;
-        self.customs.iter().find(|(known, _)| *known == Some(index)).map(|(_, place)| *place)
+        self.customs
+            .iter()
+            .find(|(known, _)| *known == Some(index))
+            .map(|(_, place)| *place)
     }
 
     /// A call of a custom tool, or a piece of one: its input is free text.
     fn custom_call(&mut self, known: Option<BlockIndex>, call: &Value, answer: &mut AnswerBuilder) {
         let place = known.unwrap_or_else(|| {
-            let data = json!({"id": id_of(call), "type": "custom", "custom": {"name": "", "input": ""}});
+            let data =
+                json!({"id": id_of(call), "type": "custom", "custom": {"name": "", "input": ""}});
             let place = answer.open_own(data);
             self.customs.push((count(call, "/index"), place));
             place
         });
-        if let Some(Value::Object(custom)) = answer.own_data(place).and_then(|data| data.get_mut("custom")) {
+        if let Some(Value::Object(custom)) = answer
+            .own_data(place)
+            .and_then(|data| data.get_mut("custom"))
+        {
             for key in ["name", "input"] {
                 if let Some(Value::String(text)) = custom.get_mut(key) {
                     text.push_str(self::text(&call["custom"], key));
@@ -324,24 +405,30 @@ impl Chat {
         answer.waits_for_host();
     }
 
-    /// Keeps OpenRouter's reasoning as it came, put together: it must go back unmodified and in order, with what a history does not
-    /// know of it.
+    /// Keeps OpenRouter's reasoning as it came, put together: it must go back unmodified and in
+    /// order, with what a history does not know of it.
     fn keep_details(&mut self, details: &[Value], whole: bool, answer: &mut AnswerBuilder) {
         if details.is_empty() {
             return;
         }
         let place = self.own_place(DETAILS, &json!([]), answer);
-        let Some(Value::Array(known)) = answer.own_data(place).map(|data| &mut data[DETAILS]) else { return };
+        let Some(Value::Array(known)) = answer.own_data(place).map(|data| &mut data[DETAILS])
+        else {
+            return;
+        };
         for detail in details {
-            match known.last_mut().filter(|last| !whole && goes_on(last, detail)) {
+            match known
+                .last_mut()
+                .filter(|last| !whole && goes_on(last, detail))
+            {
                 Some(last) => add_detail(last, detail),
                 None => known.push(detail.clone()),
             }
         }
     }
 
-    /// OpenRouter's reasoning (`ReasoningDetailUnion` of its API document): whether it had any words, which then
-    /// stand under `reasoning` once more.
+    /// OpenRouter's reasoning (`ReasoningDetailUnion` of its API document): whether it had any
+    /// words, which then stand under `reasoning` once more.
     fn details(&mut self, details: &[Value], answer: &mut AnswerBuilder) -> bool {
         let mut said = false;
         for detail in details {
@@ -367,9 +454,16 @@ impl Chat {
         said
     }
 
-    /// Returns the block that a detail belongs to, and opens a new one if needed. The index alone is not enough: some streams have 0
-    /// throughout (OpenRouterTeam/ai-sdk-provider#520). So another type begins a new block, and so do words after a signature.
-    fn detail_place(&mut self, kind: &str, index: Option<u64>, words: bool, answer: &mut AnswerBuilder) -> BlockIndex {
+    /// Returns the block that a detail belongs to, and opens a new one if needed. The index alone
+    /// is not enough: some streams have 0 throughout (OpenRouterTeam/ai-sdk-provider#520). So
+    /// another type begins a new block, and so do words after a signature.
+    fn detail_place(
+        &mut self,
+        kind: &str,
+        index: Option<u64>,
+        words: bool,
+        answer: &mut AnswerBuilder,
+    ) -> BlockIndex {
         if let Some(detail) = &self.detail
             && detail.index == index
             && detail.kind == kind
@@ -378,7 +472,11 @@ impl Chat {
             return detail.place;
         }
         let place = answer.open_thinking();
-        self.detail = Some(Detail { kind: kind.to_owned(), index, place });
+        self.detail = Some(Detail {
+            kind: kind.to_owned(),
+            index,
+            place,
+        });
         place
     }
 
@@ -389,7 +487,11 @@ impl Chat {
         if self.is_repeated(call, answer) {
             return;
         }
-        let known = if whole { None } else { self.known(call, answer) };
+        let known = if whole {
+            None
+        } else {
+            self.known(call, answer)
+        };
         let place = match known {
             Some(at) => {
                 answer.name_call(self.calls[at].place, id, name);
@@ -400,14 +502,19 @@ impl Chat {
             }
             None => {
                 let place = answer.open_growing_call(id, name);
-                self.calls.push(Open { index: count(call, "/index"), id: id.to_owned(), place });
+                self.calls.push(Open {
+                    index: count(call, "/index"),
+                    id: id.to_owned(),
+                    place,
+                });
                 place
             }
         };
         answer.arguments_value(place, &function["arguments"]);
     }
 
-    /// Returns `true` if a call was there before, with its id, its name and all its arguments: some servers end a stream with what they sent.
+    /// Returns `true` if a call was there before, with its id, its name and all its arguments: some
+    /// servers end a stream with what they sent.
     fn is_repeated(&self, call: &Value, answer: &AnswerBuilder) -> bool {
         let (index, id, function) = (count(call, "/index"), id_of(call), &call["function"]);
         !id.is_empty()
@@ -418,18 +525,31 @@ impl Chat {
             })
     }
 
-    /// Returns the position of the call that a piece continues. Calls are told apart by their index. Some servers send none, or the
-    /// same for all: there, a new id begins a new call, and so does a new name after complete arguments.
+    /// Returns the position of the call that a piece continues. Calls are told apart by their
+    /// index. Some servers send none, or the same for all: there, a new id begins a new call, and
+    /// so does a new name after complete arguments.
     fn known(&self, call: &Value, answer: &AnswerBuilder) -> Option<usize> {
-        let (index, id, name) = (count(call, "/index"), id_of(call), text(&call["function"], "name"));
-        let by_id =
-            self.calls.iter().rposition(|open| open.may_have(index) && open.id == id).filter(|_| !id.is_empty());
+        let (index, id, name) = (
+            count(call, "/index"),
+            id_of(call),
+            text(&call["function"], "name"),
+        );
+        let by_id = self
+            .calls
+            .iter()
+            .rposition(|open| open.may_have(index) && open.id == id)
+            .filter(|_| !id.is_empty());
         let at = by_id.or_else(|| self.calls.iter().rposition(|open| open.may_have(index)))?;
         let open = &self.calls[at];
         let other_id = !id.is_empty() && !open.id.is_empty() && open.id != id;
         let goes_on = !id.is_empty() && open.id == id && answer.is_held(open.place);
-        let brings_more = !call["function"]["arguments"].as_str().unwrap_or("value").trim().is_empty();
-        let begins_anew = !name.is_empty() && !goes_on && brings_more && answer.has_whole_arguments(open.place);
+        let brings_more = !call["function"]["arguments"]
+            .as_str()
+            .unwrap_or("value")
+            .trim()
+            .is_empty();
+        let begins_anew =
+            !name.is_empty() && !goes_on && brings_more && answer.has_whole_arguments(open.place);
         (!other_id && !begins_anew).then_some(at)
     }
 
@@ -440,10 +560,22 @@ impl Chat {
             self.counted = true;
             set(&mut usage.input, count(tokens, "/prompt_tokens"));
             set(&mut usage.output, count(tokens, "/completion_tokens"));
-            set(&mut usage.cache_read, count(tokens, "/prompt_cache_hit_tokens"));
-            set(&mut usage.cache_read, count(tokens, "/prompt_tokens_details/cached_tokens"));
-            set(&mut usage.cache_write, count(tokens, "/prompt_tokens_details/cache_write_tokens"));
-            set(&mut usage.reasoning, count(tokens, "/completion_tokens_details/reasoning_tokens"));
+            set(
+                &mut usage.cache_read,
+                count(tokens, "/prompt_cache_hit_tokens"),
+            );
+            set(
+                &mut usage.cache_read,
+                count(tokens, "/prompt_tokens_details/cached_tokens"),
+            );
+            set(
+                &mut usage.cache_write,
+                count(tokens, "/prompt_tokens_details/cache_write_tokens"),
+            );
+            set(
+                &mut usage.reasoning,
+                count(tokens, "/completion_tokens_details/reasoning_tokens"),
+            );
         } else if let (Some(fresh), false) = (count(value, "/timings/prompt_n"), self.counted) {
             usage.cache_read = count(value, "/timings/cache_n").unwrap_or_default();
             usage.input = fresh.saturating_add(usage.cache_read);
@@ -460,7 +592,8 @@ fn id_of(call: &Value) -> &str {
     }
 }
 
-/// A chunk of content: Mistral's text and thinking (`thinkchunk.py`), and the parts that some compatible servers send.
+/// A chunk of content: Mistral's text and thinking (`thinkchunk.py`), and the parts that some
+/// compatible servers send.
 fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
     match text(chunk, "type") {
         "thinking" => {}
@@ -475,7 +608,9 @@ fn read_chunk(chunk: &Value, answer: &mut AnswerBuilder) {
         }
     }
     answer.thinking(text(chunk, "thinking"));
-    items(chunk, "thinking").iter().for_each(|part| answer.thinking(text(part, "text")));
+    items(chunk, "thinking")
+        .iter()
+        .for_each(|part| answer.thinking(text(part, "text")));
     let signature = text(chunk, "signature");
     if !signature.is_empty() {
         answer.sign_next(signature);
@@ -490,8 +625,8 @@ fn is_own(name: &str, value: &Value) -> bool {
 /// The member with OpenRouter's reasoning.
 const DETAILS: &str = "reasoning_details";
 
-/// Returns `true` if a piece of reasoning goes on with the one before: see [`Chat::detail_place`]. What is encrypted comes whole, and
-/// sometimes twice.
+/// Returns `true` if a piece of reasoning goes on with the one before: see [`Chat::detail_place`].
+/// What is encrypted comes whole, and sometimes twice.
 fn goes_on(last: &Value, detail: &Value) -> bool {
     if !is_in_words(detail) {
         return last == detail;
@@ -514,8 +649,15 @@ fn is_in_words(detail: &Value) -> bool {
 
 /// Adds a piece to what there is of a detail: words and signatures grow, other members come once.
 fn add_detail(last: &mut Value, detail: &Value) {
-    let Some(known) = last.as_object_mut().filter(|_| is_in_words(detail)) else { return };
-    for (key, piece) in detail.as_object().into_iter().flatten().filter(|(_, piece)| !piece.is_null()) {
+    let Some(known) = last.as_object_mut().filter(|_| is_in_words(detail)) else {
+        return;
+    };
+    for (key, piece) in detail
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(_, piece)| !piece.is_null())
+    {
         match (known.get_mut(key), piece) {
             (Some(Value::String(said)), Value::String(piece))
                 if ["text", "summary", "signature"].contains(&key.as_str()) =>
@@ -528,7 +670,8 @@ fn add_detail(last: &mut Value, detail: &Value) {
     }
 }
 
-/// Returns `true` if a member of the provider's own comes in pieces, so that only the answer's end says that it is whole.
+/// Returns `true` if a member of the provider's own comes in pieces, so that only the answer's end
+/// says that it is whole.
 fn grows(name: &str) -> bool {
     matches!(name, "audio" | DETAILS)
 }
@@ -545,7 +688,9 @@ fn merge(into: &mut Value, piece: &Value) {
 fn merge_members(known: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (key, piece) in more {
         match (known.get_mut(key), piece) {
-            (Some(Value::String(text)), Value::String(piece)) if key == "data" || key == "transcript" => {
+            (Some(Value::String(text)), Value::String(piece))
+                if key == "data" || key == "transcript" =>
+            {
                 text.push_str(piece);
             }
             _ => drop(known.insert(key.clone(), piece.clone())),
@@ -557,7 +702,10 @@ fn merge_members(known: &mut Map<String, Value>, more: &Map<String, Value>) {
 fn filtered(results: &Value) -> String {
     let results = results.as_object().into_iter().flatten();
     let filtered = results.filter(|(_, result)| result["filtered"] == Value::Bool(true));
-    filtered.map(|(category, _)| category.as_str()).collect::<Vec<_>>().join(", ")
+    filtered
+        .map(|(category, _)| category.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn stop_reason(reason: &str) -> Result<Option<StopReason>, Error> {

@@ -1,7 +1,8 @@
 //! Bytes → frames: what an answer is cut into before anybody looks at its JSON.
 //!
-//! Input: bytes, cut anywhere. Output: [`Frame`]s, the same however the bytes were cut. A server's `content-type` is
-//! believed only as far as the first byte agrees: JSON text is never Server-Sent Events, and the other way round.
+//! Input: bytes, cut anywhere. Output: [`Frame`]s, the same however the bytes were cut. A server's
+//! `content-type` is believed only as far as the first byte agrees: JSON text is never Server-Sent
+//! Events, and the other way round.
 
 use super::sse::Sse;
 use super::{Framing, Limits};
@@ -37,7 +38,11 @@ enum Kind {
 impl Framer {
     /// A framer for an answer that says to be framed like this.
     pub(super) fn new(framing: Framing, limits: Limits) -> Framer {
-        Framer { kind: Kind::Undecided(framing), limits, content_bytes: 0 }
+        Framer {
+            kind: Kind::Undecided(framing),
+            limits,
+            content_bytes: 0,
+        }
     }
 
     /// How many bytes came that are neither comments nor white space.
@@ -50,7 +55,10 @@ impl Framer {
         let taken = self.take_line(bytes)?;
         let is_comment = matches!(&self.kind, Kind::Sse(sse) if sse.was_comment());
         if !is_comment && !matches!(self.kind, Kind::Undecided(_)) {
-            let content = bytes[..taken.0].iter().filter(|byte| !byte.is_ascii_whitespace()).count();
+            let content = bytes[..taken.0]
+                .iter()
+                .filter(|byte| !byte.is_ascii_whitespace())
+                .count();
             self.content_bytes = self.content_bytes.saturating_add(content);
         }
         Ok(taken)
@@ -59,7 +67,10 @@ impl Framer {
     fn take_line(&mut self, bytes: &[u8]) -> Result<(usize, Option<Frame>), Error> {
         match &mut self.kind {
             Kind::Undecided(framing) => {
-                let skipped = bytes.iter().position(|byte| !is_skipped(*byte)).unwrap_or(bytes.len());
+                let skipped = bytes
+                    .iter()
+                    .position(|byte| !is_skipped(*byte))
+                    .unwrap_or(bytes.len());
                 if let Some(first) = bytes.get(skipped) {
                     self.kind = Kind::by_first_byte(*framing, *first);
                 }
@@ -113,7 +124,11 @@ fn is_skipped(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF)
 }
 
-fn take_line(line: &mut Vec<u8>, bytes: &[u8], limits: Limits) -> Result<(usize, Option<Frame>), Error> {
+fn take_line(
+    line: &mut Vec<u8>,
+    bytes: &[u8],
+    limits: Limits,
+) -> Result<(usize, Option<Frame>), Error> {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
     within(line.len(), limits.line, "a line", "bytes")?;
@@ -128,7 +143,11 @@ pub(super) fn frame(event: Option<String>, data: &[u8]) -> Option<Frame> {
     let has_replacements = std::str::from_utf8(data).is_err();
     let data = String::from_utf8_lossy(data);
     let data = data.trim();
-    (!data.is_empty()).then(|| Frame { event, data: data.to_owned(), has_replacements })
+    (!data.is_empty()).then(|| Frame {
+        event,
+        data: data.to_owned(),
+        has_replacements,
+    })
 }
 
 /// Refuses what has grown over its limit.
@@ -136,5 +155,8 @@ pub(super) fn within(amount: usize, limit: usize, what: &str, unit: &str) -> Res
     if amount <= limit {
         return Ok(());
     }
-    Err(Error::new(Category::Provider, format!("{what} has more than {limit} {unit}")))
+    Err(Error::new(
+        Category::Provider,
+        format!("{what} has more than {limit} {unit}"),
+    ))
 }

@@ -1,8 +1,9 @@
 //! Gemini `generateContent` and `streamGenerateContent`.
 //!
-//! Chunks are `GenerateContentResponse` of the Python SDK google-genai 3.4 (`types.py`); a whole answer is one chunk, and
-//! without `alt=sse` a stream is a JSON array of them. There is no terminal event: an answer is complete when a chunk had
-//! a `finishReason`. Reasons (`types.py`, `FinishReason`):
+//! Chunks are `GenerateContentResponse` of the Python SDK google-genai 3.4 (`types.py`); a whole
+//! answer is one chunk, and without `alt=sse` a stream is a JSON array of them. There is no
+//! terminal event: an answer is complete when a chunk had a `finishReason`. Reasons (`types.py`,
+//! `FinishReason`):
 //!
 //! | provider | here |
 //! | --- | --- |
@@ -12,18 +13,20 @@
 //! | `MALFORMED_FUNCTION_CALL`, `MALFORMED_RESPONSE`, `UNEXPECTED_TOOL_CALL`, `MISSING_THOUGHT_SIGNATURE` | an error |
 //! | others | in their own word |
 //!
-//! The errors among them end answers that hold nothing to go on with: as successes they make agents ask again for ever
-//! (Wei-Shaw/sub2api#7098). A prompt that was blocked (`promptFeedback.blockReason`) has no answer: an error too.
+//! The errors among them end answers that hold nothing to go on with: as successes they make agents
+//! ask again for ever (Wei-Shaw/sub2api#7098). A prompt that was blocked
+//! (`promptFeedback.blockReason`) has no answer: an error too.
 //!
-//! A `thoughtSignature` stands on a call or on a text; here it belongs to the thinking block before that, so that the
-//! bundled partials can put it back where it was. Usage: thoughts are not in `candidatesTokenCount`, cached content is in
-//! `promptTokenCount`.
+//! A `thoughtSignature` stands on a call or on a text; here it belongs to the thinking block before
+//! that, so that the bundled partials can put it back where it was. Usage: thoughts are not in
+//! `candidatesTokenCount`, cached content is in `promptTokenCount`.
 //!
-//! Parts of one chunk are parts of the answer; a text goes on from chunk to chunk. Arguments may come in pieces
-//! (`partialArgs`, by JSON path): a piece has no name, the id of its call or none, and any of them may carry the call's
-//! signature (google/adk-go#442, promptfoo/promptfoo#10172). Parts of other kinds are kept as the provider's own, as is a
-//! signature that follows a call; so are the sources of a candidate, and a `functionResponse` of the model with its call,
-//! which the server ran itself. Candidates beyond the first are not kept, and that is told.
+//! Parts of one chunk are parts of the answer; a text goes on from chunk to chunk. Arguments may
+//! come in pieces (`partialArgs`, by JSON path): a piece has no name, the id of its call or none,
+//! and any of them may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172).
+//! Parts of other kinds are kept as the provider's own, as is a signature that follows a call; so
+//! are the sources of a candidate, and a `functionResponse` of the model with its call, which the
+//! server ran itself. Candidates beyond the first are not kept, and that is told.
 
 use serde_json::{Map, Value, json};
 
@@ -31,7 +34,9 @@ use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
 use super::json::{count, is_first, items, text};
 use super::shape::{self, Member, Shape};
-use super::shape::{always, any, apart, beside, beside_in_pieces, flag, ignored, kept, number, within};
+use super::shape::{
+    always, any, apart, beside, beside_in_pieces, flag, ignored, kept, number, within,
+};
 use crate::runtime::{Category, Error, StopReason, failure};
 
 pub(super) static SHAPE: Shape = Shape::new(
@@ -55,22 +60,36 @@ static CANDIDATE: Shape = Shape::new(
         kept(&SOURCES),
         beside_in_pieces(&["logprobsResult"]),
         beside(&["avgLogprobs", "groundingAttributions"]),
-        ignored(&["safetyRatings"], "told when an answer is refused; else nothing was found"),
+        ignored(
+            &["safetyRatings"],
+            "told when an answer is refused; else nothing was found",
+        ),
         ignored(&["tokenCount"], "the usage says it"),
     ],
 );
 
-static CONTENT: Shape = Shape::new("candidates[].content", &[apart(&["parts"], &PART), always(&["role"], &["model"])]);
+static CONTENT: Shape = Shape::new(
+    "candidates[].content",
+    &[apart(&["parts"], &PART), always(&["role"], &["model"])],
+);
 
 /// Parts with a text or a call; others are kept whole.
 static PART: Shape = Shape::new("candidates[].content.parts[]", PART_MEMBERS);
 
-const PART_MEMBERS: &[Member] =
-    &[shape::text(&["text", SIGNATURE]), flag(&["thought"]), within(&["functionCall"], &CALL)];
+const PART_MEMBERS: &[Member] = &[
+    shape::text(&["text", SIGNATURE]),
+    flag(&["thought"]),
+    within(&["functionCall"], &CALL),
+];
 
 static CALL: Shape = Shape::new(
     "candidates[].content.parts[].functionCall",
-    &[shape::text(&["id", "name"]), any(&["args"]), within(&["partialArgs"], &PIECE), flag(&["willContinue"])],
+    &[
+        shape::text(&["id", "name"]),
+        any(&["args"]),
+        within(&["partialArgs"], &PIECE),
+        flag(&["willContinue"]),
+    ],
 );
 
 static PIECE: Shape = Shape::new(
@@ -79,8 +98,14 @@ static PIECE: Shape = Shape::new(
         shape::text(&["jsonPath", "stringValue"]),
         number(&["numberValue"]),
         flag(&["boolValue"]),
-        ignored(&["nullValue"], "a place of arguments is null until it has a value"),
-        ignored(&["willContinue"], "a text goes on with the next piece of the same path"),
+        ignored(
+            &["nullValue"],
+            "a place of arguments is null until it has a value",
+        ),
+        ignored(
+            &["willContinue"],
+            "a text goes on with the next piece of the same path",
+        ),
     ],
 );
 
@@ -88,23 +113,37 @@ static FEEDBACK: Shape = Shape::new(
     "promptFeedback",
     &[
         shape::text(&["blockReason", "blockReasonMessage"]),
-        ignored(&["safetyRatings"], "told when a prompt is blocked; else nothing was found"),
+        ignored(
+            &["safetyRatings"],
+            "told when a prompt is blocked; else nothing was found",
+        ),
     ],
 );
 
 static USAGE: Shape = Shape::new(
     "usageMetadata",
     &[
-        number(&["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"]),
+        number(&[
+            "promptTokenCount",
+            "candidatesTokenCount",
+            "thoughtsTokenCount",
+        ]),
         number(&["cachedContentTokenCount", "toolUsePromptTokenCount"]),
         ignored(&["totalTokenCount"], "the sum of the others"),
         ignored(MODALITIES, "the counts above, split by modality"),
-        ignored(&["trafficType", "serviceTier"], "how the request was served"),
+        ignored(
+            &["trafficType", "serviceTier"],
+            "how the request was served",
+        ),
     ],
 );
 
-const MODALITIES: &[&str] =
-    &["promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetails", "toolUsePromptTokensDetails"];
+const MODALITIES: &[&str] = &[
+    "promptTokensDetails",
+    "candidatesTokensDetails",
+    "cacheTokensDetails",
+    "toolUsePromptTokensDetails",
+];
 
 #[derive(Default)]
 pub(super) struct Gemini {
@@ -121,12 +160,17 @@ struct Call {
     place: BlockIndex,
     /// The call as it came; of one that came in pieces, what they say together.
     part: Value,
-    /// Where its signature goes. Only calls that came in pieces, or with a signature, have a place for it.
+    /// Where its signature goes. Only calls that came in pieces, or with a signature, have a place
+    /// for it.
     signature: Option<BlockIndex>,
 }
 
 /// Members of a candidate that say where the answer comes from.
-const SOURCES: [&str; 3] = ["groundingMetadata", "citationMetadata", "urlContextMetadata"];
+const SOURCES: [&str; 3] = [
+    "groundingMetadata",
+    "citationMetadata",
+    "urlContextMetadata",
+];
 
 impl AnswerParser for Gemini {
     fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
@@ -134,8 +178,13 @@ impl AnswerParser for Gemini {
         let blocked = text(&value["promptFeedback"], "blockReason");
         if !blocked.is_empty() {
             let feedback = &value["promptFeedback"];
-            let detail = with_message(&with_ratings(blocked, feedback), text(feedback, "blockReasonMessage"));
-            return Err(Error::new(Category::Validation, "the provider blocked the prompt").detail(detail));
+            let detail = with_message(
+                &with_ratings(blocked, feedback),
+                text(feedback, "blockReasonMessage"),
+            );
+            return Err(
+                Error::new(Category::Validation, "the provider blocked the prompt").detail(detail),
+            );
         }
         let candidates = items(value, "candidates");
         if candidates.iter().any(|candidate| !is_first(candidate)) {
@@ -155,8 +204,8 @@ impl AnswerParser for Gemini {
         Ok(())
     }
 
-    /// Calls whose last piece never came. If the model stopped of its own accord, it has said all there is: the last piece of a
-    /// call is empty, and some servers leave that out.
+    /// Calls whose last piece never came. If the model stopped of its own accord, it has said all
+    /// there is: the last piece of a call is empty, and some servers leave that out.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         for call in std::mem::take(&mut self.open) {
             if answer.stopped_by_itself() {
@@ -175,7 +224,9 @@ impl Gemini {
             if part["text"].is_string() || part["functionCall"].is_object() {
                 PART.look_over("", part, answer);
             }
-            let kind = part["text"].is_string().then(|| part["thought"] == Value::Bool(true));
+            let kind = part["text"]
+                .is_string()
+                .then(|| part["thought"] == Value::Bool(true));
             if kind.is_some() && kind == before {
                 answer.seal_last();
             }
@@ -190,11 +241,15 @@ impl Gemini {
             self.function_call(part, answer);
             return;
         }
-        if let Some(response) = part.get("functionResponse").filter(|response| response.is_object()) {
+        if let Some(response) = part
+            .get("functionResponse")
+            .filter(|response| response.is_object())
+        {
             self.was_run(response, answer);
         }
         let words = text(part, "text");
-        if !part["text"].is_string() && part.as_object().is_some_and(|members| !members.is_empty()) {
+        if !part["text"].is_string() && part.as_object().is_some_and(|members| !members.is_empty())
+        {
             answer.own(part.clone());
             return;
         }
@@ -212,13 +267,22 @@ impl Gemini {
         }
     }
 
-    /// The server answers a call itself, which is complete then: the host is not asked for it, and it goes back as it came.
+    /// The server answers a call itself, which is complete then: the host is not asked for it, and
+    /// it goes back as it came.
     fn was_run(&mut self, response: &Value, answer: &mut AnswerBuilder) {
-        if let Some(at) = self.open.iter().position(|call| call.is_answered_by(response)) {
+        if let Some(at) = self
+            .open
+            .iter()
+            .position(|call| call.is_answered_by(response))
+        {
             let call = self.open.remove(at);
             self.end_call(call, answer);
         }
-        if let Some(at) = self.calls.iter().position(|call| call.is_answered_by(response)) {
+        if let Some(at) = self
+            .calls
+            .iter()
+            .position(|call| call.is_answered_by(response))
+        {
             let call = self.calls.remove(at);
             answer.make_own(call.place, call.part);
         }
@@ -243,10 +307,14 @@ impl Gemini {
         }
     }
 
-    /// Returns the position of the open call that a piece continues: the one with its id; the last one if it has neither id nor name.
+    /// Returns the position of the open call that a piece continues: the one with its id; the last
+    /// one if it has neither id nor name.
     fn goes_on(&self, piece: &Value) -> Option<usize> {
         let (id, is_nameless) = (text(piece, "id"), text(piece, "name").is_empty());
-        let same_id = self.open.iter().position(|call| !id.is_empty() && text(call.function(), "id") == id);
+        let same_id = self
+            .open
+            .iter()
+            .position(|call| !id.is_empty() && text(call.function(), "id") == id);
         same_id.or_else(|| self.open.len().checked_sub(1).filter(|_| is_nameless))
     }
 
@@ -261,9 +329,14 @@ impl Gemini {
         }
     }
 
-    /// A call is whole. The answer's end completes it: until then the server may still answer it itself.
+    /// A call is whole. The answer's end completes it: until then the server may still answer it
+    /// itself.
     fn end_call(&mut self, call: Call, answer: &mut AnswerBuilder) {
-        match call.function().get("args").filter(|arguments| !arguments.is_null()) {
+        match call
+            .function()
+            .get("args")
+            .filter(|arguments| !arguments.is_null())
+        {
             Some(arguments) => answer.arguments_value(call.place, arguments),
             None => answer.arguments_value(call.place, &json!({})),
         }
@@ -275,13 +348,18 @@ impl Gemini {
     /// Where the answer comes from: the last chunk that says so knows most.
     fn sources(&mut self, candidate: &Value, answer: &mut AnswerBuilder) {
         for name in SOURCES {
-            let Some(value) = candidate.get(name).filter(|value| value.as_object().is_some_and(|it| !it.is_empty()))
+            let Some(value) = candidate
+                .get(name)
+                .filter(|value| value.as_object().is_some_and(|it| !it.is_empty()))
             else {
                 continue;
             };
             let data = json!({ name: value });
             match self.beside.iter().find(|(known, _)| *known == name) {
-                Some((_, place)) => answer.own_data(*place).into_iter().for_each(|known| known.clone_from(&data)),
+                Some((_, place)) => answer
+                    .own_data(*place)
+                    .into_iter()
+                    .for_each(|known| known.clone_from(&data)),
                 None => {
                     let place = answer.open_own(data);
                     answer.seal(place);
@@ -302,8 +380,15 @@ impl Call {
         }
         let is_signed = !text(&part, SIGNATURE).is_empty();
         let signature = (will_continue || is_signed).then(|| answer.place_of_signature());
-        let place = answer.open_call(text(&part["functionCall"], "id"), text(&part["functionCall"], "name"));
-        Call { place, part, signature }
+        let place = answer.open_call(
+            text(&part["functionCall"], "id"),
+            text(&part["functionCall"], "name"),
+        );
+        Call {
+            place,
+            part,
+            signature,
+        }
     }
 
     /// Adds a piece of the call, also the first.
@@ -313,7 +398,9 @@ impl Call {
         if let Some(whole) = piece.get("args").filter(|whole| !whole.is_null()) {
             function["args"] = whole.clone();
         }
-        items(piece, "partialArgs").iter().for_each(|piece| put(&mut function["args"], piece));
+        items(piece, "partialArgs")
+            .iter()
+            .for_each(|piece| put(&mut function["args"], piece));
         let signature = text(part, SIGNATURE);
         if let Some(place) = self.signature
             && !signature.is_empty()
@@ -340,11 +427,14 @@ impl Call {
 /// The member of a part that signs it.
 const SIGNATURE: &str = "thoughtSignature";
 
-/// A piece of arguments (`PartialArg`): a value at a JSON path such as `$.a.b[0]`; texts go on with those before.
+/// A piece of arguments (`PartialArg`): a value at a JSON path such as `$.a.b[0]`; texts go on with
+/// those before.
 fn put(arguments: &mut Value, piece: &Value) {
     let steps = steps(text(piece, "jsonPath"));
     let at = steps.iter().fold(arguments, step_into);
-    let values = ["stringValue", "numberValue", "boolValue"].into_iter().find_map(|name| piece.get(name));
+    let values = ["stringValue", "numberValue", "boolValue"]
+        .into_iter()
+        .find_map(|name| piece.get(name));
     match (at, values) {
         (Value::String(known), Some(Value::String(more))) => known.push_str(more),
         (at, Some(value)) => at.clone_from(value),
@@ -361,7 +451,8 @@ enum Step {
     Index(usize),
 }
 
-/// The steps of a JSON path (RFC 9535) that names one place: `.name`, `['name']`, `["name"]`, `[0]`.
+/// The steps of a JSON path (RFC 9535) that names one place: `.name`, `['name']`, `["name"]`,
+/// `[0]`.
 fn steps(path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut rest = path.strip_prefix('$').unwrap_or(path);
@@ -380,9 +471,16 @@ fn first_step(path: &str) -> (Option<Step>, &str) {
         let (name, after) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
         return (named(name), after);
     };
-    if let Some(quote) = inside.chars().next().filter(|first| matches!(first, '\'' | '"')) {
+    if let Some(quote) = inside
+        .chars()
+        .next()
+        .filter(|first| matches!(first, '\'' | '"'))
+    {
         let (name, after) = quoted(&inside[1..], quote);
-        return (Some(Step::Name(name)), after.strip_prefix(']').unwrap_or(after));
+        return (
+            Some(Step::Name(name)),
+            after.strip_prefix(']').unwrap_or(after),
+        );
     }
     let (word, after) = inside.split_once(']').unwrap_or((inside, ""));
     let index = word.parse().ok().filter(|index| *index < MOST_ELEMENTS);
@@ -449,10 +547,15 @@ fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
         image if image.starts_with("IMAGE_") => StopReason::Refusal,
         reason @ ("MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL") => {
             let error = Error::new(Category::Provider, "the model's answer is malformed");
-            return Err(error.detail(with_message(reason, text(candidate, "finishMessage"))).retryable());
+            return Err(error
+                .detail(with_message(reason, text(candidate, "finishMessage")))
+                .retryable());
         }
         reason @ "MISSING_THOUGHT_SIGNATURE" => {
-            let error = Error::new(Category::Validation, "the provider misses a signature in the request");
+            let error = Error::new(
+                Category::Validation,
+                "the provider misses a signature in the request",
+            );
             return Err(error.detail(with_message(reason, text(candidate, "finishMessage"))));
         }
         other => StopReason::Other(other.to_owned()),
@@ -461,9 +564,15 @@ fn stop_reason(candidate: &Value) -> Result<Option<StopReason>, Error> {
 
 /// A reason with the categories that a filter stopped (`safetyRatings`), if it names any.
 fn with_ratings(reason: &str, value: &Value) -> String {
-    let blocked = items(value, "safetyRatings").iter().filter(|rating| rating["blocked"] == Value::Bool(true));
+    let blocked = items(value, "safetyRatings")
+        .iter()
+        .filter(|rating| rating["blocked"] == Value::Bool(true));
     let blocked: Vec<&str> = blocked.map(|rating| text(rating, "category")).collect();
-    if blocked.is_empty() { reason.to_owned() } else { format!("{reason} ({})", blocked.join(", ")) }
+    if blocked.is_empty() {
+        reason.to_owned()
+    } else {
+        format!("{reason} ({})", blocked.join(", "))
+    }
 }
 
 /// A reason with the provider's explanation, if there is one.
@@ -477,7 +586,8 @@ fn usage(value: &Value, answer: &mut AnswerBuilder) {
         return;
     }
     let usage = answer.usage();
-    usage.input = tokens(value, "/promptTokenCount").saturating_add(tokens(value, "/toolUsePromptTokenCount"));
+    usage.input = tokens(value, "/promptTokenCount")
+        .saturating_add(tokens(value, "/toolUsePromptTokenCount"));
     usage.reasoning = tokens(value, "/thoughtsTokenCount");
     usage.output = tokens(value, "/candidatesTokenCount").saturating_add(usage.reasoning);
     usage.cache_read = tokens(value, "/cachedContentTokenCount");
@@ -495,18 +605,36 @@ mod tests {
     fn names_in_quotes_are_one_step() {
         let arguments = |paths: &[&str]| {
             let mut arguments = json!({});
-            paths.iter().for_each(|path| put(&mut arguments, &json!({"jsonPath": path, "numberValue": 1})));
+            paths
+                .iter()
+                .for_each(|path| put(&mut arguments, &json!({"jsonPath": path, "numberValue": 1})));
             arguments
         };
-        assert_eq!(arguments(&["$['a.b'].c[1]"]), json!({"a.b": {"c": [null, 1]}}));
-        assert_eq!(arguments(&[r#"$["x[0]"]['it\'s']"#]), json!({"x[0]": {"it's": 1}}));
+        assert_eq!(
+            arguments(&["$['a.b'].c[1]"]),
+            json!({"a.b": {"c": [null, 1]}})
+        );
+        assert_eq!(
+            arguments(&[r#"$["x[0]"]['it\'s']"#]),
+            json!({"x[0]": {"it's": 1}})
+        );
         assert_eq!(
             arguments(&["$.a.0", "$['1']", "$.l[0].n", "$.l[1].n"]),
             json!({
                 "a": {"0": 1}, "1": 1, "l": [{"n": 1}, {"n": 1}]
             })
         );
-        for odd in ["", "$", "$['", "$[", "$..", "$[]", "$['a", "$[99999999999]", "$.a]"] {
+        for odd in [
+            "",
+            "$",
+            "$['",
+            "$[",
+            "$..",
+            "$[]",
+            "$['a",
+            "$[99999999999]",
+            "$.a]",
+        ] {
             arguments(&[odd]);
         }
     }

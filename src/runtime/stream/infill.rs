@@ -1,7 +1,7 @@
 //! llama.cpp's `/infill`, whose answers are those of its `/completion`.
 //!
-//! Fields as in llama.cpp's `tools/server/README.md` (`/completion`, result JSON). The terminal event has `"stop":
-//! true`. `stop_type`:
+//! Fields as in llama.cpp's `tools/server/README.md` (`/completion`, result JSON). The terminal
+//! event has `"stop": true`. `stop_type`:
 //!
 //! | provider | here |
 //! | --- | --- |
@@ -10,8 +10,8 @@
 //! | `word` | stop sequence |
 //! | others | in their own word |
 //!
-//! Servers before 2025 said the same by `stopped_limit` and `stopped_word`. Usage: `tokens_evaluated` counts the whole
-//! prompt, `timings.cache_n` its part that was cached.
+//! Servers before 2025 said the same by `stopped_limit` and `stopped_word`. Usage:
+//! `tokens_evaluated` counts the whole prompt, `timings.cache_n` its part that was cached.
 
 use serde_json::Value;
 
@@ -29,12 +29,30 @@ pub(super) static SHAPE: Shape = Shape::new(
         number(&["tokens_evaluated", "tokens_predicted"]),
         within(&["timings"], &OWN_TIMINGS),
         beside_in_pieces(&["completion_probabilities", "probs"]),
-        ignored(&["stopped_eos"], "the end of turn, unless another flag is set"),
-        ignored(&["stopping_word"], "the outcome says that a stop sequence came up"),
-        ignored(&["generation_settings", "prompt", "multimodal"], "it repeats the request"),
-        ignored(&["id_slot", "slot_id", "index"], "where the server works on the request"),
-        ignored(&["tokens", "has_new_line", "truncated"], "facts about `content`"),
-        ignored(&["tokens_cached"], "the size of the server's cache, which `timings.cache_n` tells apart"),
+        ignored(
+            &["stopped_eos"],
+            "the end of turn, unless another flag is set",
+        ),
+        ignored(
+            &["stopping_word"],
+            "the outcome says that a stop sequence came up",
+        ),
+        ignored(
+            &["generation_settings", "prompt", "multimodal"],
+            "it repeats the request",
+        ),
+        ignored(
+            &["id_slot", "slot_id", "index"],
+            "where the server works on the request",
+        ),
+        ignored(
+            &["tokens", "has_new_line", "truncated"],
+            "facts about `content`",
+        ),
+        ignored(
+            &["tokens_cached"],
+            "the size of the server's cache, which `timings.cache_n` tells apart",
+        ),
         ignored(&["oaicompat_token_ctr"], "a counter of the server's own"),
     ],
 );
@@ -45,7 +63,10 @@ pub(super) static TIMINGS: Shape = Shape::new(
     &[
         number(&["cache_n", "prompt_n", "predicted_n"]),
         ignored(TIMES, "how long it took"),
-        ignored(&["draft_n", "draft_n_accepted"], "how well a smaller model guessed"),
+        ignored(
+            &["draft_n", "draft_n_accepted"],
+            "how well a smaller model guessed",
+        ),
     ],
 );
 
@@ -54,9 +75,15 @@ static OWN_TIMINGS: Shape = Shape::new(
     "timings",
     &[
         number(&["cache_n"]),
-        ignored(&["prompt_n", "predicted_n"], "`tokens_evaluated` and `tokens_predicted` say it"),
+        ignored(
+            &["prompt_n", "predicted_n"],
+            "`tokens_evaluated` and `tokens_predicted` say it",
+        ),
         ignored(TIMES, "how long it took"),
-        ignored(&["draft_n", "draft_n_accepted"], "how well a smaller model guessed"),
+        ignored(
+            &["draft_n", "draft_n_accepted"],
+            "how well a smaller model guessed",
+        ),
     ],
 );
 

@@ -1,5 +1,5 @@
-//! JSON as it comes in streams, and the small readers that all parsers share. Absent, null and of another type are
-//! the same here: servers send all three for "nothing".
+//! JSON as it comes in streams, and the small readers that all parsers share. Absent, null and of
+//! another type are the same here: servers send all three for "nothing".
 
 use std::sync::Arc;
 
@@ -39,19 +39,29 @@ pub(super) fn values(text: &str) -> impl Iterator<Item = Result<Element, serde_j
 fn first(text: &str) -> (Result<Element, serde_json::Error>, &str) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     match stream.next() {
-        Some(Ok(value)) => (Ok(Element::Value(value)), text[stream.byte_offset()..].trim_start()),
-        Some(Err(error)) => match mend(text).and_then(|mended| serde_json::from_str(&mended).ok()) {
-            Some(value) => (Ok(Element::Mended(value)), ""),
-            None => (Err(error), ""),
-        },
+        Some(Ok(value)) => (
+            Ok(Element::Value(value)),
+            text[stream.byte_offset()..].trim_start(),
+        ),
+        Some(Err(error)) => {
+            match mend(text).and_then(|mended| serde_json::from_str(&mended).ok()) {
+                Some(value) => (Ok(Element::Mended(value)), ""),
+                None => (Err(error), ""),
+            }
+        }
         None => (Err(serde::de::Error::custom("nothing")), ""),
     }
 }
 
-/// Where wire formats say which answer this is, and which model gave it: Anthropic's `message`, Responses' `response`, the chunks
-/// of the others, Gemini's own names.
+/// Where wire formats say which answer this is, and which model gave it: Anthropic's `message`,
+/// Responses' `response`, the chunks of the others, Gemini's own names.
 const ID_PLACES: [&str; 4] = ["/message/id", "/response/id", "/id", "/responseId"];
-const MODEL_PLACES: [&str; 4] = ["/message/model", "/response/model", "/model", "/modelVersion"];
+const MODEL_PLACES: [&str; 4] = [
+    "/message/model",
+    "/response/model",
+    "/model",
+    "/modelVersion",
+];
 
 /// Notes the id and the model of an answer, as far as a value of it names them. A known one stays.
 pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
@@ -64,7 +74,10 @@ pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
 }
 
 fn first_id(value: &Value, places: [&str; 4]) -> Option<Arc<str>> {
-    places.iter().filter_map(|place| value.pointer(place)?.as_str()).find_map(failure::id)
+    places
+        .iter()
+        .filter_map(|place| value.pointer(place)?.as_str())
+        .find_map(failure::id)
 }
 
 /// Returns `true` if a text ends in the middle of a JSON value, or of `[DONE]`.
@@ -74,14 +87,21 @@ pub(super) fn is_cut(text: &str) -> bool {
     "[DONE]".starts_with(text.trim()) || error.is_some_and(|error| error.is_eof())
 }
 
-/// A text whose lone surrogate escapes are replacement characters; `None` if it has none. Servers that count UTF-16 units
-/// cut characters beyond the basic plane in two, and each half is an escape that no JSON parser takes.
+/// A text whose lone surrogate escapes are replacement characters; `None` if it has none. Servers
+/// that count UTF-16 units cut characters beyond the basic plane in two, and each half is an escape
+/// that no JSON parser takes.
 fn mend(text: &str) -> Option<String> {
     let mut mended = text.to_owned();
     let mut at = 0;
     while let Some(found) = text[at..].find("\\u") {
         let start = at + found;
-        let escaped = text[..start].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
+        let escaped = text[..start]
+            .bytes()
+            .rev()
+            .take_while(|byte| *byte == b'\\')
+            .count()
+            % 2
+            == 1;
         at = start + 2;
         match (escaped, unit(text, start), unit(text, start + 6)) {
             (false, Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => at = start + 12,
@@ -110,7 +130,11 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// The items of a list; none if there is no list.
 pub(super) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 /// A count, by JSON pointer.
@@ -146,14 +170,20 @@ mod tests {
 
     #[test]
     fn values_may_follow_each_other() {
-        assert_eq!(all("{\"a\":1}\n{\"b\":2}\n[DONE]"), ["{\"a\":1}", "{\"b\":2}", "done"]);
+        assert_eq!(
+            all("{\"a\":1}\n{\"b\":2}\n[DONE]"),
+            ["{\"a\":1}", "{\"b\":2}", "done"]
+        );
         assert_eq!(all("nonsense").len(), 1);
     }
 
     #[test]
     fn halves_of_characters_are_replaced() {
         assert_eq!(all(r#"{"a":"x\ud83d"}"#), ["{\"a\":\"x\u{fffd}\"}"]);
-        assert_eq!(all(r#"{"a":"\ud83d\ude00\ude00"}"#), ["{\"a\":\"😀\u{fffd}\"}"]);
+        assert_eq!(
+            all(r#"{"a":"\ud83d\ude00\ude00"}"#),
+            ["{\"a\":\"😀\u{fffd}\"}"]
+        );
         assert_eq!(all(r#"{"a":"\\ud83d"}"#), [r#"{"a":"\\ud83d"}"#]);
     }
 

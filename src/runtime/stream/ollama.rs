@@ -1,7 +1,7 @@
 //! Ollama's `/api/chat` and `/api/generate`.
 //!
-//! Lines as in ollama's `api/types.go` (`ChatResponse`, `GenerateResponse`); a whole answer is one such line. The
-//! terminal line has `"done": true`. `done_reason` (`llm/server.go`, `DoneReason`):
+//! Lines as in ollama's `api/types.go` (`ChatResponse`, `GenerateResponse`); a whole answer is one
+//! such line. The terminal line has `"done": true`. `done_reason` (`llm/server.go`, `DoneReason`):
 //!
 //! | provider | here |
 //! | --- | --- |
@@ -16,7 +16,9 @@ use serde_json::Value;
 use super::AnswerParser;
 use super::builder::AnswerBuilder;
 use super::json::{count, items, set, text};
-use super::shape::{self, Shape, always, any, beside_in_pieces, flag, ignored, kept, number, within};
+use super::shape::{
+    self, Shape, always, any, beside_in_pieces, flag, ignored, kept, number, within,
+};
 use crate::runtime::{Error, StopReason};
 
 pub(super) static SHAPE: Shape = Shape::new(
@@ -28,13 +30,24 @@ pub(super) static SHAPE: Shape = Shape::new(
         number(&["prompt_eval_count", "eval_count"]),
         beside_in_pieces(&["logprobs"]),
         ignored(&["created_at"], "the server's clock"),
-        ignored(&["context"], "tokens of the conversation, which the history says in words"),
-        ignored(&["remote_model", "remote_host"], "which server the model runs on"),
+        ignored(
+            &["context"],
+            "tokens of the conversation, which the history says in words",
+        ),
+        ignored(
+            &["remote_model", "remote_host"],
+            "which server the model runs on",
+        ),
         ignored(TIMES, "how long it took"),
     ],
 );
 
-const TIMES: &[&str] = &["total_duration", "load_duration", "prompt_eval_duration", "eval_duration"];
+const TIMES: &[&str] = &[
+    "total_duration",
+    "load_duration",
+    "prompt_eval_duration",
+    "eval_duration",
+];
 
 static MESSAGE: Shape = Shape::new(
     "message",
@@ -48,12 +61,20 @@ static MESSAGE: Shape = Shape::new(
 
 static CALL: Shape = Shape::new(
     "message.tool_calls[]",
-    &[shape::text(&["id"]), within(&["function"], &FUNCTION), always(&["type"], &["function"])],
+    &[
+        shape::text(&["id"]),
+        within(&["function"], &FUNCTION),
+        always(&["type"], &["function"]),
+    ],
 );
 
 static FUNCTION: Shape = Shape::new(
     "message.tool_calls[].function",
-    &[shape::text(&["name"]), any(&["arguments"]), ignored(&["index"], "calls come whole and in order")],
+    &[
+        shape::text(&["name"]),
+        any(&["arguments"]),
+        ignored(&["index"], "calls come whole and in order"),
+    ],
 );
 
 pub(super) struct Ollama;
@@ -68,11 +89,16 @@ impl AnswerParser for Ollama {
         for call in items(message, "tool_calls") {
             self::call(call, answer);
         }
-        if let Some(images) = message.get("images").filter(|images| images.as_array().is_some_and(|it| !it.is_empty()))
+        if let Some(images) = message
+            .get("images")
+            .filter(|images| images.as_array().is_some_and(|it| !it.is_empty()))
         {
             answer.own(serde_json::json!({ "images": images }));
         }
-        set(&mut answer.usage().input, count(value, "/prompt_eval_count"));
+        set(
+            &mut answer.usage().input,
+            count(value, "/prompt_eval_count"),
+        );
         set(&mut answer.usage().output, count(value, "/eval_count"));
         if value["done"] == Value::Bool(true) {
             answer.stop(stop_reason(text(value, "done_reason")));

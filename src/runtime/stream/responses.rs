@@ -1,9 +1,9 @@
 //! OpenAI Responses.
 //!
 //! Events as in `ResponseStreamEvent` of OpenAI's API document and the Python SDK openai 3.54
-//! (`types/responses/`); a whole answer is the `response` object that the terminal events carry. Those are
-//! `response.completed`, `response.incomplete`, `response.failed` and `error`. Reasons (`types/responses/response.py`,
-//! `status` and `incomplete_details`):
+//! (`types/responses/`); a whole answer is the `response` object that the terminal events carry.
+//! Those are `response.completed`, `response.incomplete`, `response.failed` and `error`. Reasons
+//! (`types/responses/response.py`, `status` and `incomplete_details`):
 //!
 //! | provider | here |
 //! | --- | --- |
@@ -13,16 +13,19 @@
 //! | `incomplete`, others | in their own word |
 //! | `failed`, `cancelled` | an error |
 //!
-//! What an item finally is, `response.output_item.done` says: the `encrypted_content` of the event before may be
-//! incomplete (`response_reasoning_item.py`). A reasoning item is thinking whose text is its summary, or, without a
-//! summary, redacted thinking; one without encrypted content is thinking without a signature. Items are told apart by
-//! `output_index`, or where servers leave that out (llama.cpp) by their id. Usage: cached tokens are part of
-//! `input_tokens`, reasoning of `output_tokens`.
+//! What an item finally is, `response.output_item.done` says: the `encrypted_content` of the event
+//! before may be incomplete (`response_reasoning_item.py`). A reasoning item is thinking whose text
+//! is its summary, or, without a summary, redacted thinking; one without encrypted content is
+//! thinking without a signature. Items are told apart by `output_index`, or where servers leave
+//! that out (llama.cpp) by their id. Usage: cached tokens are part of `input_tokens`, reasoning of
+//! `output_tokens`.
 //!
-//! The terminal event says once more what the answer is: items of it that no event brought are taken from there.
+//! The terminal event says once more what the answer is: items of it that no event brought are
+//! taken from there.
 //!
-//! Items of other types are kept as the provider's own, and so are messages with sources or a `phase`. Ids that tie an item to
-//! a reasoning item are left out, since reasoning goes back without its own (vercel/ai#7099, continuedev/continue#11994).
+//! Items of other types are kept as the provider's own, and so are messages with sources or a
+//! `phase`. Ids that tie an item to a reasoning item are left out, since reasoning goes back
+//! without its own (vercel/ai#7099, continuedev/continue#11994).
 
 use serde_json::{Map, Value, json};
 
@@ -42,7 +45,10 @@ pub(super) static SHAPE: Shape = Shape::new(
         shape::text(&["item_id"]),
         ignored(&["sequence_number"], "events come in order"),
         ignored(&["obfuscation"], "padding against guesses by length"),
-        ignored(&["response_id", "event_id", "created_at"], "the answer's start says it"),
+        ignored(
+            &["response_id", "event_id", "created_at"],
+            "the answer's start says it",
+        ),
     ],
 )
 .with_kinds(KINDS);
@@ -50,14 +56,26 @@ pub(super) static SHAPE: Shape = Shape::new(
 const KINDS: &[Kind] = &[
     kind(&["response.output_item.added"], &[any(&["item"])]),
     kind(&["response.output_item.done"], OF_ITEM),
-    kind(TEXT_DELTAS, &[shape::text(&["delta"]), ignored(&["logprobs"], PART_HAS_THEM)]),
+    kind(
+        TEXT_DELTAS,
+        &[
+            shape::text(&["delta"]),
+            ignored(&["logprobs"], PART_HAS_THEM),
+        ],
+    ),
     kind(&["response.function_call_arguments.done"], ARGUMENTS),
     kind(ENDS, OF_END),
     kind(STARTS, OF_START),
-    kind(&["response.content_part.added", "response.content_part.done"], OF_PART),
+    kind(
+        &["response.content_part.added", "response.content_part.done"],
+        OF_PART,
+    ),
     kind(SUMMARY_PARTS, OF_SUMMARY),
     kind(&["response.output_text.annotation.added"], ANNOTATION),
-    kind(DONE, &[ignored(&["text", "refusal", "logprobs"], ITEM_SAYS)]),
+    kind(
+        DONE,
+        &[ignored(&["text", "refusal", "logprobs"], ITEM_SAYS)],
+    ),
     kind(PROGRESS, &[ignored(PROGRESS_MEMBERS, ITEM_SAYS)]),
     kind(&["keepalive", "ping"], &[]),
     kind(&["", "response"], RESPONSE_MEMBERS),
@@ -65,7 +83,10 @@ const KINDS: &[Kind] = &[
 
 const OF_ITEM: &[Member] = &[within(&["item"], &ITEM)];
 
-const OF_END: &[Member] = &[within(&["response"], &RESPONSE), within(&["timings"], &TIMINGS)];
+const OF_END: &[Member] = &[
+    within(&["response"], &RESPONSE),
+    within(&["timings"], &TIMINGS),
+];
 
 const OF_START: &[Member] = &[within(&["response"], &RESPONSE)];
 
@@ -89,11 +110,23 @@ const ARGUMENTS: &[Member] = &[shape::text(&["arguments"]), ignored(&["name"], I
 
 const ANNOTATION: &[Member] = &[ignored(&["annotation", "annotation_index"], ITEM_SAYS)];
 
-const ENDS: &[&str] = &["response.completed", "response.incomplete", "response.failed", "response.cancelled"];
+const ENDS: &[&str] = &[
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+    "response.cancelled",
+];
 
-const STARTS: &[&str] = &["response.created", "response.in_progress", "response.queued"];
+const STARTS: &[&str] = &[
+    "response.created",
+    "response.in_progress",
+    "response.queued",
+];
 
-const SUMMARY_PARTS: &[&str] = &["response.reasoning_summary_part.added", "response.reasoning_summary_part.done"];
+const SUMMARY_PARTS: &[&str] = &[
+    "response.reasoning_summary_part.added",
+    "response.reasoning_summary_part.done",
+];
 
 const DONE: &[&str] = &[
     "response.output_text.done",
@@ -168,12 +201,16 @@ const RESPONSE_MEMBERS: &[Member] = &[
     ignored(&["created_at", "completed_at"], "the server's clock"),
     ignored(&["output_text"], "`output` says it"),
     ignored(&["timings"], "how long it took"),
-    ignored(&["content_filters"], "a refusal tells what stopped it; else nothing was stopped"),
+    ignored(
+        &["content_filters"],
+        "a refusal tells what stopped it; else nothing was stopped",
+    ),
     ignored(&["billing"], "who pays"),
     ignored(OF_REQUEST, "it repeats the request"),
 ];
 
-/// The members of a response that repeat its request (`openai` 3.54, `types/responses/response.py`).
+/// The members of a response that repeat its request (`openai` 3.54,
+/// `types/responses/response.py`).
 const OF_REQUEST: &[&str] = &[
     "background",
     "conversation",
@@ -212,54 +249,83 @@ static USAGE: Shape = Shape::new(
         within(&["input_tokens_details"], &INPUT_DETAILS),
         within(&["output_tokens_details"], &OUTPUT_DETAILS),
         ignored(&["total_tokens"], "the sum of the others"),
-        ignored(&["cost", "cost_details", "is_byok"], "prices come from the tables of the models"),
+        ignored(
+            &["cost", "cost_details", "is_byok"],
+            "prices come from the tables of the models",
+        ),
     ],
 );
 
 static INPUT_DETAILS: Shape = Shape::new(
     "response.usage.input_tokens_details",
-    &[number(&["cached_tokens", "cache_write_tokens"]), ignored(MODALITIES, "the counts above, split by modality")],
+    &[
+        number(&["cached_tokens", "cache_write_tokens"]),
+        ignored(MODALITIES, "the counts above, split by modality"),
+    ],
 );
 
 static OUTPUT_DETAILS: Shape = Shape::new(
     "response.usage.output_tokens_details",
-    &[number(&["reasoning_tokens"]), ignored(MODALITIES, "the counts above, split by modality")],
+    &[
+        number(&["reasoning_tokens"]),
+        ignored(MODALITIES, "the counts above, split by modality"),
+    ],
 );
 
 const MODALITIES: &[&str] = &["audio_tokens", "text_tokens", "image_tokens"];
 
-static ITEM: Shape = Shape::new("item", &[]).with_kinds(ITEMS).keeping_other_kinds();
+static ITEM: Shape = Shape::new("item", &[])
+    .with_kinds(ITEMS)
+    .keeping_other_kinds();
 
-const ITEMS: &[Kind] = &[kind(&["message"], MESSAGE), kind(&["reasoning"], REASONING), kind(&[CALL], FUNCTION_CALL)];
+const ITEMS: &[Kind] = &[
+    kind(&["message"], MESSAGE),
+    kind(&["reasoning"], REASONING),
+    kind(&[CALL], FUNCTION_CALL),
+];
 
 const MESSAGE: &[Member] = &[
     shape::text(&["id"]),
     within(&["content"], &PART),
     kept(&["phase"]),
     always(&["role"], &["assistant"]),
-    ignored(&["status"], "the answer's status says whether it is complete"),
+    ignored(
+        &["status"],
+        "the answer's status says whether it is complete",
+    ),
 ];
 
 const REASONING: &[Member] = &[
     shape::text(&["id", "encrypted_content"]),
     within(&["summary", "content"], &SUMMARY),
-    ignored(&["status"], "the answer's status says whether it is complete"),
+    ignored(
+        &["status"],
+        "the answer's status says whether it is complete",
+    ),
     ignored(&["format"], "a gateway's name for the model's format"),
 ];
 
-const FUNCTION_CALL: &[Member] = &[shape::text(&["id", "call_id", "name", "status"]), any(&["arguments"])];
+const FUNCTION_CALL: &[Member] = &[
+    shape::text(&["id", "call_id", "name", "status"]),
+    any(&["arguments"]),
+];
 
 static PART: Shape = Shape::new("item.content[]", &[]).with_kinds(&[
     kind(&["output_text"], OUTPUT_TEXT),
     kind(&["refusal"], &[shape::text(&["refusal"])]),
     // Servers tell of parts of reasoning like of those of a message.
-    kind(&["reasoning_text", "summary_text"], &[shape::text(&["text"])]),
+    kind(
+        &["reasoning_text", "summary_text"],
+        &[shape::text(&["text"])],
+    ),
 ]);
 
 const OUTPUT_TEXT: &[Member] = &[shape::text(&["text"]), kept(&["annotations", "logprobs"])];
 
-static SUMMARY: Shape = Shape::new("item.summary[]", &[])
-    .with_kinds(&[kind(&["summary_text", "reasoning_text", "text"], &[shape::text(&["text"])])]);
+static SUMMARY: Shape = Shape::new("item.summary[]", &[]).with_kinds(&[kind(
+    &["summary_text", "reasoning_text", "text"],
+    &[shape::text(&["text"])],
+)]);
 
 /// The text between two parts of a summary.
 const PARTS: &str = "\n\n";
@@ -308,11 +374,18 @@ impl AnswerParser for Responses {
                 answer.refuse();
                 self.text(value, delta, answer);
             }
-            "response.reasoning_summary_text.delta" => self.thinking(value, delta, "summary_index", answer),
+            "response.reasoning_summary_text.delta" => {
+                self.thinking(value, delta, "summary_index", answer);
+            }
             "response.reasoning_text.delta" => self.thinking(value, delta, "content_index", answer),
             "response.function_call_arguments.delta" => self.arguments(value, delta, answer),
-            "response.function_call_arguments.done" => self.all_arguments(value, text(value, "arguments"), answer),
-            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+            "response.function_call_arguments.done" => {
+                self.all_arguments(value, text(value, "arguments"), answer);
+            }
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled" => {
                 return self.end(&value["response"], kind, answer);
             }
             _ if text(value, "object") == "response" => return self.end(value, kind, answer),
@@ -335,14 +408,28 @@ impl Responses {
                 (Some(index), Some(known)) => index == known,
                 _ => !id.is_empty() && item.id == id,
             })
-            .or_else(|| self.items.iter().rposition(|item| item.kind == kind && !item.done).filter(|_| is_unnamed))
+            .or_else(|| {
+                self.items
+                    .iter()
+                    .rposition(|item| item.kind == kind && !item.done)
+                    .filter(|_| is_unnamed)
+            })
     }
 
     /// The item of a kind that a piece belongs to; made if the provider never said that it begins.
-    fn of_piece(&mut self, event: &Value, kind: &str, answer: &mut AnswerBuilder) -> &mut OutputItem {
+    fn of_piece(
+        &mut self,
+        event: &Value,
+        kind: &str,
+        answer: &mut AnswerBuilder,
+    ) -> &mut OutputItem {
         let id = text(event, "item_id");
         let at = self.known(event, id, kind).unwrap_or_else(|| {
-            let place = if kind == "message" { answer.open_text() } else { answer.open_thinking() };
+            let place = if kind == "message" {
+                answer.open_text()
+            } else {
+                answer.open_thinking()
+            };
             self.add(event, id, kind, place)
         });
         &mut self.items[at]
@@ -353,7 +440,11 @@ impl Responses {
         match open(item, answer) {
             Some(place) => drop(self.add(event, id, kind, place)),
             None => {
-                let (kind, index, id) = (kind.to_owned(), count(event, "/output_index"), id.to_owned());
+                let (kind, index, id) = (
+                    kind.to_owned(),
+                    count(event, "/output_index"),
+                    id.to_owned(),
+                );
                 self.announced.push(Announced { kind, index, id });
             }
         }
@@ -362,8 +453,9 @@ impl Responses {
     /// An item came whole that may have been announced.
     fn has_come(&mut self, event: &Value, item: &Value) {
         let (index, id) = (count(event, "/output_index"), text(item, "id"));
-        let is_it =
-            |known: &Announced| (known.index.is_some() && known.index == index) || (!id.is_empty() && known.id == id);
+        let is_it = |known: &Announced| {
+            (known.index.is_some() && known.index == index) || (!id.is_empty() && known.id == id)
+        };
         let place = self.announced.iter().position(is_it);
         let place = place.or_else(|| {
             let kind = text(item, "type");
@@ -376,13 +468,26 @@ impl Responses {
     fn tell_of_missing(&mut self, answer: &mut AnswerBuilder) {
         for Announced { kind, .. } in self.announced.drain(..) {
             let kind = json::name(&kind);
-            answer.not_read(&format!("an item of type `{kind}` began and never came whole"));
+            answer.not_read(&format!(
+                "an item of type `{kind}` began and never came whole"
+            ));
         }
     }
 
     fn add(&mut self, event: &Value, id: &str, kind: &str, place: BlockIndex) -> usize {
-        let (kind, index, id) = (kind.to_owned(), count(event, "/output_index"), id.to_owned());
-        self.items.push(OutputItem { kind, index, id, places: vec![place], part: None, done: false });
+        let (kind, index, id) = (
+            kind.to_owned(),
+            count(event, "/output_index"),
+            id.to_owned(),
+        );
+        self.items.push(OutputItem {
+            kind,
+            index,
+            id,
+            places: vec![place],
+            part: None,
+            done: false,
+        });
         self.items.len() - 1
     }
 
@@ -424,14 +529,22 @@ impl Responses {
 
     /// An item as it finally is.
     fn done(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) {
-        match self.known(event, text(item, "id"), text(item, "type")).filter(|at| !self.items[*at].done) {
+        match self
+            .known(event, text(item, "id"), text(item, "type"))
+            .filter(|at| !self.items[*at].done)
+        {
             Some(at) => self.end_item(at, item, answer),
             None => drop(self.whole_item(event, item, answer)),
         }
     }
 
     /// An item that nothing came of before.
-    fn whole_item(&mut self, event: &Value, item: &Value, answer: &mut AnswerBuilder) -> Option<usize> {
+    fn whole_item(
+        &mut self,
+        event: &Value,
+        item: &Value,
+        answer: &mut AnswerBuilder,
+    ) -> Option<usize> {
         let (id, kind) = (text(item, "id"), text(item, "type"));
         if kind.is_empty() {
             return None;
@@ -457,8 +570,8 @@ impl Responses {
         }
     }
 
-    /// Compares the items of the terminal event with the answer: items that no event brought are new, items that no event ended end. New
-    /// ones may belong between others.
+    /// Compares the items of the terminal event with the answer: items that no event brought are
+    /// new, items that no event ended end. New ones may belong between others.
     fn output(&mut self, output: &[Value], answer: &mut AnswerBuilder) {
         let came = self.items.len();
         let mut order = Vec::new();
@@ -473,7 +586,11 @@ impl Responses {
             order.extend(known.or_else(|| self.whole_item(&Value::Null, item, answer)));
         }
         if self.items.len() > came {
-            let places: Vec<BlockIndex> = order.iter().flat_map(|at| &self.items[*at].places).copied().collect();
+            let places: Vec<BlockIndex> = order
+                .iter()
+                .flat_map(|at| &self.items[*at].places)
+                .copied()
+                .collect();
             answer.put_in_order(&places);
         }
     }
@@ -482,12 +599,15 @@ impl Responses {
     fn take_over(&self, at: usize, item: &Value, answer: &mut AnswerBuilder) {
         let known = &self.items[at];
         let is_kept_whole = !matches!(known.kind.as_str(), "message" | "reasoning" | CALL);
-        let Some(data) = answer.own_data(known.place()).filter(|_| is_kept_whole) else { return };
+        let Some(data) = answer.own_data(known.place()).filter(|_| is_kept_whole) else {
+            return;
+        };
         add_news(data, item);
         untie(&known.kind, data);
     }
 
-    /// For each item of the terminal event, the one that came before: by its id or index, or else the next of its kind.
+    /// For each item of the terminal event, the one that came before: by its id or index, or else
+    /// the next of its kind.
     fn pairs(&self, output: &[Value]) -> Vec<Option<usize>> {
         let mut free: Vec<usize> = (0..self.items.len()).collect();
         let mut pairs = vec![None; output.len()];
@@ -495,7 +615,9 @@ impl Responses {
         for is_alike in ways {
             for (index, item) in output.iter().enumerate() {
                 if pairs[index].is_none()
-                    && let Some(found) = free.iter().position(|at| is_alike(&self.items[*at], index, item))
+                    && let Some(found) = free
+                        .iter()
+                        .position(|at| is_alike(&self.items[*at], index, item))
                 {
                     pairs[index] = Some(free.remove(found));
                 }
@@ -504,7 +626,12 @@ impl Responses {
         pairs
     }
 
-    fn end(&mut self, response: &Value, kind: &str, answer: &mut AnswerBuilder) -> Result<(), Error> {
+    fn end(
+        &mut self,
+        response: &Value,
+        kind: &str,
+        answer: &mut AnswerBuilder,
+    ) -> Result<(), Error> {
         usage(&response["usage"], answer);
         let output = items(response, "output");
         self.output(&output[..output.len().min(MOST_BLOCKS + 1)], answer);
@@ -532,9 +659,11 @@ fn open(item: &Value, answer: &mut AnswerBuilder) -> Option<BlockIndex> {
     })
 }
 
-/// Returns `true` if an item that came has the id or the index of one that the terminal event holds.
+/// Returns `true` if an item that came has the id or the index of one that the terminal event
+/// holds.
 fn is_named_alike(came: &OutputItem, index: usize, item: &Value) -> bool {
-    let same_id = !came.id.is_empty() && [text(item, "id"), call_id(item)].contains(&came.id.as_str());
+    let same_id =
+        !came.id.is_empty() && [text(item, "id"), call_id(item)].contains(&came.id.as_str());
     let same_index = came.index.is_some() && came.index == u64::try_from(index).ok();
     is_of_kind(came, index, item) && (same_id || same_index)
 }
@@ -552,8 +681,14 @@ fn call_id(item: &Value) -> &str {
 }
 
 /// Items that wait for the host.
-const OF_HOST: [&str; 6] =
-    ["custom_tool_call", "computer_call", "shell_call", "local_shell_call", "apply_patch_call", "mcp_approval_request"];
+const OF_HOST: [&str; 6] = [
+    "custom_tool_call",
+    "computer_call",
+    "shell_call",
+    "local_shell_call",
+    "apply_patch_call",
+    "mcp_approval_request",
+];
 
 /// Items whose id ties them to a reasoning item.
 const TIED: [&str; 2] = ["web_search_call", "custom_tool_call"];
@@ -574,7 +709,10 @@ fn add_news(known: &mut Value, later: &Value) {
             }
         }
         (Value::Array(known), Value::Array(later)) if known.len() == later.len() => {
-            known.iter_mut().zip(later).for_each(|(known, later)| add_news(known, later));
+            known
+                .iter_mut()
+                .zip(later)
+                .for_each(|(known, later)| add_news(known, later));
         }
         (known, later) if !is_nothing(later) => known.clone_from(later),
         _ => {}
@@ -595,7 +733,11 @@ fn own_item(item: &Value, answer: &mut AnswerBuilder) -> BlockIndex {
 fn own_message(item: &Value) -> Option<Value> {
     let parts = items(item, "content");
     let phase = text(item, "phase");
-    if phase.is_empty() && parts.iter().all(|part| items(part, "annotations").is_empty()) {
+    if phase.is_empty()
+        && parts
+            .iter()
+            .all(|part| items(part, "annotations").is_empty())
+    {
         return None;
     }
     let content: Vec<Value> = parts.iter().map(own_part).collect();
@@ -608,16 +750,24 @@ fn own_message(item: &Value) -> Option<Value> {
 
 /// A part of a message without what is for the host alone.
 fn own_part(part: &Value) -> Value {
-    let goes_back =
-        |(key, value): &(&String, &Value)| *key != "logprobs" && value.as_array().is_none_or(|it| !it.is_empty());
+    let goes_back = |(key, value): &(&String, &Value)| {
+        *key != "logprobs" && value.as_array().is_none_or(|it| !it.is_empty())
+    };
     let members = part.as_object().into_iter().flatten().filter(goes_back);
-    Value::Object(members.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>())
+    Value::Object(
+        members
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect::<Map<_, _>>(),
+    )
 }
 
 /// A message as it finally is. What was said stays; what was not said yet, its parts say.
 fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBuilder) {
     let (own, parts) = (own_message(item), items(item, "content"));
-    for part in parts.iter().filter(|part| !items(part, "logprobs").is_empty()) {
+    for part in parts
+        .iter()
+        .filter(|part| !items(part, "logprobs").is_empty())
+    {
         answer.beside_in_pieces("logprobs", &part["logprobs"]);
     }
     if parts.iter().any(|part| !text(part, "refusal").is_empty()) {
@@ -641,13 +791,21 @@ fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBu
 
 /// Returns the texts of a list of parts as one text.
 fn joined(item: &Value, key: &str) -> String {
-    items(item, key).iter().map(|part| text(part, "text")).collect::<Vec<_>>().join(PARTS)
+    items(item, key)
+        .iter()
+        .map(|part| text(part, "text"))
+        .collect::<Vec<_>>()
+        .join(PARTS)
 }
 
 fn end_reasoning(place: BlockIndex, item: &Value, answer: &mut AnswerBuilder) {
     let (summary, encrypted) = (joined(item, "summary"), text(item, "encrypted_content"));
     if answer.is_blank(place) {
-        let thinking = if summary.is_empty() { &joined(item, "content") } else { &summary };
+        let thinking = if summary.is_empty() {
+            &joined(item, "content")
+        } else {
+            &summary
+        };
         answer.thinking_at(place, thinking);
     }
     if summary.is_empty() && !encrypted.is_empty() {
@@ -689,7 +847,16 @@ fn usage(value: &Value, answer: &mut AnswerBuilder) {
     let usage = answer.usage();
     set(&mut usage.input, count(value, "/input_tokens"));
     set(&mut usage.output, count(value, "/output_tokens"));
-    set(&mut usage.cache_read, count(value, "/input_tokens_details/cached_tokens"));
-    set(&mut usage.cache_write, count(value, "/input_tokens_details/cache_write_tokens"));
-    set(&mut usage.reasoning, count(value, "/output_tokens_details/reasoning_tokens"));
+    set(
+        &mut usage.cache_read,
+        count(value, "/input_tokens_details/cached_tokens"),
+    );
+    set(
+        &mut usage.cache_write,
+        count(value, "/input_tokens_details/cache_write_tokens"),
+    );
+    set(
+        &mut usage.reasoning,
+        count(value, "/output_tokens_details/reasoning_tokens"),
+    );
 }

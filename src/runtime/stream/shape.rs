@@ -1,7 +1,9 @@
-//! The parts that an answer of a wire format may have, and what becomes of each: nothing is lost without a word.
+//! The parts that an answer of a wire format may have, and what becomes of each: nothing is lost
+//! without a word.
 //!
-//! Input: a table beside each parser, and a JSON value of an answer. Output: a warning for each part that the table does
-//! not name, once per answer, and blocks for what is kept beside the message. What the parts mean is the parser's business.
+//! Input: a table beside each parser, and a JSON value of an answer. Output: a warning for each
+//! part that the table does not name, once per answer, and blocks for what is kept beside the
+//! message. What the parts mean is the parser's business.
 
 use serde_json::Value;
 
@@ -51,7 +53,8 @@ enum Fate {
     Apart(&'static Shape),
     /// It is kept as it came in the block that it belongs to.
     Kept,
-    /// It is kept in a block of its own, which does not go back to the provider; the last one counts.
+    /// It is kept in a block of its own, which does not go back to the provider; the last one
+    /// counts.
     Beside,
     /// The same, for what comes in pieces.
     BesideInPieces,
@@ -71,7 +74,13 @@ enum Others {
 impl Shape {
     /// A place with these members, and no others.
     pub(super) const fn new(place: &'static str, members: &'static [Member]) -> Shape {
-        Shape { place, members, kinds: &[], other_members: Others::Warned, other_kinds: Others::Warned }
+        Shape {
+            place,
+            members,
+            kinds: &[],
+            other_members: Others::Warned,
+            other_kinds: Others::Warned,
+        }
     }
 
     /// With kinds of objects, told apart by `type`.
@@ -81,25 +90,38 @@ impl Shape {
 
     /// The parser keeps members of other names; of a flag it keeps nothing.
     pub(super) const fn keeping_other_members(self) -> Shape {
-        Shape { other_members: Others::Kept, ..self }
+        Shape {
+            other_members: Others::Kept,
+            ..self
+        }
     }
 
     /// The parser keeps objects of other kinds whole.
     pub(super) const fn keeping_other_kinds(self) -> Shape {
-        Shape { other_kinds: Others::Kept, ..self }
+        Shape {
+            other_kinds: Others::Kept,
+            ..self
+        }
     }
 
     /// Returns whether the table names a member, of whatever kind.
     pub(super) fn names(&self, name: &str) -> bool {
-        self.members.iter().any(|member| member.names.contains(&name))
+        self.members
+            .iter()
+            .any(|member| member.names.contains(&name))
     }
 
-    /// Looks over a value at this place. `kind` is the kind of an event; empty where the value's own `type` tells.
+    /// Looks over a value at this place. `kind` is the kind of an event; empty where the value's
+    /// own `type` tells.
     pub(super) fn look_over(&self, kind: &str, value: &Value, answer: &mut AnswerBuilder) {
         match value {
-            Value::Array(values) => values.iter().for_each(|value| self.look_over("", value, answer)),
+            Value::Array(values) => values
+                .iter()
+                .for_each(|value| self.look_over("", value, answer)),
             Value::Object(members) => {
-                let Some(own) = self.members_of_kind(kind, value, answer) else { return };
+                let Some(own) = self.members_of_kind(kind, value, answer) else {
+                    return;
+                };
                 for (name, value) in members.iter().filter(|(_, value)| !is_nothing(value)) {
                     self.member(name, value, own, answer);
                 }
@@ -110,11 +132,20 @@ impl Shape {
     }
 
     /// The members of a value's kind; `None` for a kind that the table does not name.
-    fn members_of_kind(&self, kind: &str, value: &Value, answer: &mut AnswerBuilder) -> Option<&'static [Member]> {
+    fn members_of_kind(
+        &self,
+        kind: &str,
+        value: &Value,
+        answer: &mut AnswerBuilder,
+    ) -> Option<&'static [Member]> {
         if self.kinds.is_empty() {
             return Some(&[]);
         }
-        let kind = if kind.is_empty() { json::text(value, "type") } else { kind };
+        let kind = if kind.is_empty() {
+            json::text(value, "type")
+        } else {
+            kind
+        };
         let known = self.kinds.iter().find(|known| known.names.contains(&kind));
         if known.is_none() && self.other_kinds == Others::Warned {
             answer.not_read(&self.unknown_kind(kind));
@@ -131,10 +162,18 @@ impl Shape {
         }
     }
 
-    fn member(&self, name: &str, value: &Value, own: &'static [Member], answer: &mut AnswerBuilder) {
+    fn member(
+        &self,
+        name: &str,
+        value: &Value,
+        own: &'static [Member],
+        answer: &mut AnswerBuilder,
+    ) {
         let mut members = self.members.iter().chain(own);
         if let Some(known) = members.find(|member| member.names.contains(&name)) {
-            return known.fate.look_over(&Place { shape: self, name }, value, answer);
+            return known
+                .fate
+                .look_over(&Place { shape: self, name }, value, answer);
         }
         let is_type = name == "type" && !self.kinds.is_empty();
         let is_kept = self.other_members == Others::Kept && !value.is_boolean();
@@ -191,7 +230,11 @@ impl Place<'_> {
     fn expect_one_of(&self, known: &[&str], value: &Value, answer: &mut AnswerBuilder) {
         if !value.as_str().is_some_and(|text| known.contains(&text)) {
             let (name, at) = (json::name(self.name), self.shape.place);
-            let value = json::name(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+            let value = json::name(
+                &value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned),
+            );
             answer.not_read(&format!("`{name}` in `{at}` is `{value}`"));
         }
     }
@@ -222,62 +265,101 @@ fn json_type(value: &Value) -> &'static str {
 
 /// Texts that are read.
 pub(super) const fn text(names: &'static [&'static str]) -> Member {
-    Member { names, fate: Fate::Text }
+    Member {
+        names,
+        fate: Fate::Text,
+    }
 }
 
 /// Numbers that are read.
 pub(super) const fn number(names: &'static [&'static str]) -> Member {
-    Member { names, fate: Fate::Number }
+    Member {
+        names,
+        fate: Fate::Number,
+    }
 }
 
 /// Flags that are read.
 pub(super) const fn flag(names: &'static [&'static str]) -> Member {
-    Member { names, fate: Fate::Flag }
+    Member {
+        names,
+        fate: Fate::Flag,
+    }
 }
 
 /// Values that are read whole.
 pub(super) const fn any(names: &'static [&'static str]) -> Member {
-    Member { names, fate: Fate::Any }
+    Member {
+        names,
+        fate: Fate::Any,
+    }
 }
 
 /// Objects, or lists of them, that are read.
 pub(super) const fn within(names: &'static [&'static str], shape: &'static Shape) -> Member {
-    Member { names, fate: Fate::Within(shape) }
+    Member {
+        names,
+        fate: Fate::Within(shape),
+    }
 }
 
 /// Texts, or lists of parts, that are read.
 pub(super) const fn words(names: &'static [&'static str], shape: &'static Shape) -> Member {
-    Member { names, fate: Fate::Words(shape) }
+    Member {
+        names,
+        fate: Fate::Words(shape),
+    }
 }
 
 /// Objects that a parser looks over itself.
 pub(super) const fn apart(names: &'static [&'static str], shape: &'static Shape) -> Member {
-    Member { names, fate: Fate::Apart(shape) }
+    Member {
+        names,
+        fate: Fate::Apart(shape),
+    }
 }
 
 /// Values that are kept in the block that they belong to.
 pub(super) const fn kept(names: &'static [&'static str]) -> Member {
-    Member { names, fate: Fate::Kept }
+    Member {
+        names,
+        fate: Fate::Kept,
+    }
 }
 
 /// Values that are kept in a block of their own, which does not go back.
 pub(super) const fn beside(names: &'static [&'static str]) -> Member {
-    Member { names, fate: Fate::Beside }
+    Member {
+        names,
+        fate: Fate::Beside,
+    }
 }
 
 /// Pieces that are kept, put together, in a block of their own, which does not go back.
 pub(super) const fn beside_in_pieces(names: &'static [&'static str]) -> Member {
-    Member { names, fate: Fate::BesideInPieces }
+    Member {
+        names,
+        fate: Fate::BesideInPieces,
+    }
 }
 
 /// Texts that say nothing as long as they are these.
-pub(super) const fn always(names: &'static [&'static str], texts: &'static [&'static str]) -> Member {
-    Member { names, fate: Fate::Always(texts) }
+pub(super) const fn always(
+    names: &'static [&'static str],
+    texts: &'static [&'static str],
+) -> Member {
+    Member {
+        names,
+        fate: Fate::Always(texts),
+    }
 }
 
 /// Values that are passed over, for a reason.
 pub(super) const fn ignored(names: &'static [&'static str], why: &'static str) -> Member {
-    Member { names, fate: Fate::Ignored(why) }
+    Member {
+        names,
+        fate: Fate::Ignored(why),
+    }
 }
 
 /// Kinds with members of their own.
@@ -321,7 +403,11 @@ impl Shape {
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         if !self.members.is_empty() || self.kinds.is_empty() {
-            rows.push(Row::new(format!("`{}`", self.place), self.members, self.other_members));
+            rows.push(Row::new(
+                format!("`{}`", self.place),
+                self.members,
+                self.other_members,
+            ));
         }
         for kind in self.kinds {
             let names = quoted(kind.names).join(", ");
@@ -359,7 +445,11 @@ impl Row {
             Others::Warned => "warning",
             Others::Kept => "kept",
         };
-        let mut row = Row { place, others, ..Row::default() };
+        let mut row = Row {
+            place,
+            others,
+            ..Row::default()
+        };
         members.iter().for_each(|member| row.add(*member));
         row
     }
@@ -367,19 +457,30 @@ impl Row {
     fn add(&mut self, member: Member) {
         let names = quoted(member.names).into_iter();
         match member.fate {
-            Fate::Text | Fate::Number | Fate::Flag | Fate::Any | Fate::Within(_) | Fate::Words(_) | Fate::Apart(_) => {
+            Fate::Text
+            | Fate::Number
+            | Fate::Flag
+            | Fate::Any
+            | Fate::Within(_)
+            | Fate::Words(_)
+            | Fate::Apart(_) => {
                 self.read.extend(names);
             }
             Fate::Kept => self.kept.extend(names),
             Fate::Beside | Fate::BesideInPieces => {
-                self.kept.extend(names.map(|name| format!("{name} (not sent back)")));
+                self.kept
+                    .extend(names.map(|name| format!("{name} (not sent back)")));
             }
             Fate::Always(texts) => {
                 let texts = quoted(texts).join(" or ");
-                self.ignored.push(format!("{}: always {texts}", names.collect::<Vec<_>>().join(", ")));
+                self.ignored.push(format!(
+                    "{}: always {texts}",
+                    names.collect::<Vec<_>>().join(", ")
+                ));
             }
             Fate::Ignored(why) => {
-                self.ignored.push(format!("{}: {why}", names.collect::<Vec<_>>().join(", ")));
+                self.ignored
+                    .push(format!("{}: {why}", names.collect::<Vec<_>>().join(", ")));
             }
         }
     }
@@ -387,10 +488,22 @@ impl Row {
     fn markdown(&self) -> String {
         let (read, kept) = (self.read.join(", "), self.kept.join(", "));
         let ignored = self.ignored.join("; ");
-        format!("| {} | {read} | {kept} | {ignored} | {} |\n", self.place, self.others)
+        format!(
+            "| {} | {read} | {kept} | {ignored} | {} |\n",
+            self.place, self.others
+        )
     }
 }
 
 fn quoted(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| if name.is_empty() { "none".to_owned() } else { format!("`{name}`") }).collect()
+    names
+        .iter()
+        .map(|name| {
+            if name.is_empty() {
+                "none".to_owned()
+            } else {
+                format!("`{name}`")
+            }
+        })
+        .collect()
 }

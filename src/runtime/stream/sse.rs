@@ -1,13 +1,16 @@
 //! Server-Sent Events: bytes → frames.
 //!
-//! Own code and no crate: what is needed is a page long, and what matters here is what crates leave to their users:
-//! a bound for every buffer, the event that a server forgot to end, and the places where real servers leave the
-//! standard. The standard is <https://html.spec.whatwg.org/multipage/server-sent-events.html>; `id` and `retry` are for
+//! Own code and no crate: what is needed is a page long, and what matters here is what crates leave
+//! to their users: a bound for every buffer, the event that a server forgot to end, and the places
+//! where real servers leave the standard. The standard is
+//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>; `id` and `retry` are for
 //! reconnecting, which an answer cannot do, so they are ignored.
 //!
 //! Beyond the standard:
-//! - `error: {…}` is an event named `error` (llama.cpp reported failures so through 2025, ggml-org/llama.cpp#16109).
-//! - A line that begins with `{` or `[` can be no field: it and what follows up to a blank line is an event of its own
+//! - `error: {…}` is an event named `error` (llama.cpp reported failures so through 2025,
+//!   ggml-org/llama.cpp#16109).
+//! - A line that begins with `{` or `[` can be no field: it and what follows up to a blank line is
+//!   an event of its own
 //!   (Gemini reports failures in the middle of a stream as bare JSON).
 //! - What comes before the connection ends counts, also without a blank line.
 
@@ -39,19 +42,36 @@ const LONGEST_FIELD: usize = 80;
 
 impl Sse {
     /// Takes bytes up to the end of the next line: how many, and the event that they complete.
-    pub(super) fn take(&mut self, bytes: &[u8], limits: Limits) -> Result<(usize, Option<Frame>), Error> {
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        limits: Limits,
+    ) -> Result<(usize, Option<Frame>), Error> {
         if std::mem::take(&mut self.after_return) && bytes.first() == Some(&b'\n') {
             return Ok((1, None));
         }
         let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-        self.line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
-        within(self.line.len(), limits.line, "a line of the stream", "bytes")?;
+        self.line
+            .extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+        within(
+            self.line.len(),
+            limits.line,
+            "a line of the stream",
+            "bytes",
+        )?;
         self.is_comment = self.line.first() == Some(&b':');
-        let Some(end) = end else { return Ok((bytes.len(), None)) };
+        let Some(end) = end else {
+            return Ok((bytes.len(), None));
+        };
         self.after_return = bytes[end] == b'\r';
         let line = std::mem::take(&mut self.line);
         let frame = self.take_line(&line);
-        within(self.data.len(), limits.event, "an event of the stream", "bytes")?;
+        within(
+            self.data.len(),
+            limits.event,
+            "an event of the stream",
+            "bytes",
+        )?;
         Ok((end + 1, frame))
     }
 
@@ -94,7 +114,8 @@ impl Sse {
             b"" | b"id" | b"retry" => {}
             unknown if self.unknown_fields.len() < MOST_FIELDS => {
                 let name = &unknown[..unknown.len().min(LONGEST_FIELD)];
-                self.unknown_fields.push(String::from_utf8_lossy(name).into_owned());
+                self.unknown_fields
+                    .push(String::from_utf8_lossy(name).into_owned());
             }
             // Told of by those before it.
             _ => {}
@@ -122,7 +143,10 @@ impl Sse {
 /// Returns `true` if a text may be how a stream begins.
 pub(super) fn could_begin(text: &[u8]) -> bool {
     let names: [&[u8]; 6] = [b"", b"data", b"event", b"id", b"retry", b"error"];
-    let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
+    let line = text
+        .split(|byte| matches!(byte, b'\n' | b'\r'))
+        .next()
+        .unwrap_or_default();
     match line.iter().position(|byte| *byte == b':') {
         Some(colon) => names.contains(&&line[..colon]),
         None => names.iter().any(|name| name.starts_with(line)),
@@ -145,7 +169,10 @@ mod tests {
             }
         }
         found.extend(sse.finish());
-        Ok(found.into_iter().map(|frame| (frame.event.unwrap_or_default(), frame.data)).collect())
+        Ok(found
+            .into_iter()
+            .map(|frame| (frame.event.unwrap_or_default(), frame.data))
+            .collect())
     }
 
     fn all(text: &str) -> Vec<(String, String)> {
@@ -166,7 +193,10 @@ mod tests {
 
     #[test]
     fn lines_of_data_are_joined_and_comments_ignored() {
-        assert_eq!(all(": hi\n\nid: 7\nretry: 10\ndata: {\ndata: }\n\ndata\n\n:\n"), [one("", "{\n}")]);
+        assert_eq!(
+            all(": hi\n\nid: 7\nretry: 10\ndata: {\ndata: }\n\ndata\n\n:\n"),
+            [one("", "{\n}")]
+        );
     }
 
     #[test]
@@ -176,22 +206,33 @@ mod tests {
 
     #[test]
     fn bare_json_and_error_fields_are_events() {
-        assert_eq!(all("data: 1\n\n{\n  \"error\": 2\n}\n"), [one("", "1"), one("", "{\n  \"error\": 2\n}")]);
-        assert_eq!(all("error: {\"code\":500}\n\n"), [one("error", "{\"code\":500}")]);
+        assert_eq!(
+            all("data: 1\n\n{\n  \"error\": 2\n}\n"),
+            [one("", "1"), one("", "{\n  \"error\": 2\n}")]
+        );
+        assert_eq!(
+            all("error: {\"code\":500}\n\n"),
+            [one("error", "{\"code\":500}")]
+        );
     }
 
     #[test]
     fn characters_survive_a_cut() {
         let text = "data: “😀”\r\n\r\n".as_bytes();
         for cut in 0..text.len() {
-            let found = events(&[&text[..cut], &text[cut..]], Limits::default()).expect("within limits");
+            let found =
+                events(&[&text[..cut], &text[cut..]], Limits::default()).expect("within limits");
             assert_eq!(found, [one("", "“😀”")], "cut at {cut}");
         }
     }
 
     #[test]
     fn lines_and_events_are_bounded() {
-        let limits = Limits { line: 10, event: 12, answer: 1000 };
+        let limits = Limits {
+            line: 10,
+            event: 12,
+            answer: 1000,
+        };
         assert!(events(&[b"data: 12345"], limits).is_err());
         assert!(events(&[b"data: 1234\ndata: 1234\ndata: 1234\n"], limits).is_err());
         assert!(events(&[b"data: 1234\n\ndata: 1234\n\n"], limits).is_ok());

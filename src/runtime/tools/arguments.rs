@@ -23,36 +23,55 @@ impl Arguments {
     /// Returns what is wrong with the arguments, if anything is.
     pub(super) fn mistake(&self, tool: &Tool, input: &Value) -> Option<String> {
         let (validator, measured) = self.0.get_or_init(|| compiled(tool)).as_ref()?;
-        let problems =
-            Some(input).filter(|input| measured.is_cheap(input)).and_then(|input| mistakes(validator, input))?;
-        Some(format!("the arguments do not fit the schema of `{}`: {problems}", tool.name))
+        let problems = Some(input)
+            .filter(|input| measured.is_cheap(input))
+            .and_then(|input| mistakes(validator, input))?;
+        Some(format!(
+            "the arguments do not fit the schema of `{}`: {problems}",
+            tool.name
+        ))
     }
 }
 
-/// A schema that cannot be compiled, or whose work could take forever, says nothing about arguments: the model was told of it all the
-/// same, and the tool has to look for itself. Servers of others have tools too.
+/// A schema that cannot be compiled, or whose work could take forever, says nothing about
+/// arguments: the model was told of it all the same, and the tool has to look for itself. Servers
+/// of others have tools too.
 fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
     let schema = Value::Object(tool.schema.clone());
     let measured = Measured::of(&schema)?;
     let built = validator(&schema).map(|validator| (validator, measured));
     built
         .map_err(|problem| {
-            tracing::warn!(tool = &*tool.name, problem = problem.to_string(), "the schema of a tool is none");
+            tracing::warn!(
+                tool = &*tool.name,
+                problem = problem.to_string(),
+                "the schema of a tool is none"
+            );
         })
         .ok()
 }
 
 /// A schema, compiled. Nothing is fetched, and patterns take a time that is linear.
 pub(in crate::runtime) fn validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
-    let options = jsonschema::options().offline().with_pattern_options(PatternOptions::regex());
+    let options = jsonschema::options()
+        .offline()
+        .with_pattern_options(PatternOptions::regex());
     options.build(schema)
 }
 
 /// The first mistakes of a value, each with its place; `None` if there are none.
 pub(in crate::runtime) fn mistakes(validator: &Validator, value: &Value) -> Option<String> {
     let mut errors = validator.iter_errors(value);
-    let told: Vec<String> = errors.by_ref().take(MOST).map(|error| told(&error)).collect();
-    let more = if errors.next().is_some() { "; and more" } else { "" };
+    let told: Vec<String> = errors
+        .by_ref()
+        .take(MOST)
+        .map(|error| told(&error))
+        .collect();
+    let more = if errors.next().is_some() {
+        "; and more"
+    } else {
+        ""
+    };
     (!told.is_empty()).then(|| format!("{}{more}", told.join("; ")))
 }
 
@@ -72,7 +91,11 @@ mod tests {
 
     fn tool(schema: &Value) -> Tool {
         let schema = schema.as_object().cloned().expect("an object");
-        Tool { name: "add".into(), description: "adds".into(), schema }
+        Tool {
+            name: "add".into(),
+            description: "adds".into(),
+            schema,
+        }
     }
 
     #[test]
@@ -84,7 +107,8 @@ mod tests {
             })
             .collect();
         levels.insert("30".to_owned(), json!({"type": "string"}));
-        let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": levels});
+        let schema =
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": levels});
         assert_eq!(mistake(&schema, &json!({"a": 1})), None);
         // Twice the work with each level of the value.
         let both = json!([{"$ref": "#"}, {"$ref": "#"}]);
@@ -116,15 +140,22 @@ mod tests {
     #[test]
     fn many_and_long_mistakes_are_cut() {
         let schema = json!({"additionalProperties": {"type": "integer"}});
-        let input: serde_json::Map<String, Value> =
-            (0..50).map(|at| (at.to_string(), "x".repeat(9_999).into())).collect();
+        let input: serde_json::Map<String, Value> = (0..50)
+            .map(|at| (at.to_string(), "x".repeat(9_999).into()))
+            .collect();
         let told = mistake(&schema, &Value::Object(input)).expect("all of it is wrong");
-        assert!(told.len() < MOST * 2 * LENGTH && told.ends_with("; and more"), "{told}");
+        assert!(
+            told.len() < MOST * 2 * LENGTH && told.ends_with("; and more"),
+            "{told}"
+        );
     }
 
     #[test]
     fn a_schema_that_is_none_or_leads_elsewhere_refuses_nothing() {
-        for schema in [json!({"type": 7}), json!({"$ref": "https://example.com/schema.json"})] {
+        for schema in [
+            json!({"type": 7}),
+            json!({"$ref": "https://example.com/schema.json"}),
+        ] {
             assert_eq!(mistake(&schema, &json!({})), None, "{schema}");
         }
     }
@@ -135,7 +166,11 @@ mod tests {
             "$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"n": {"type": "integer"}},
             "properties": {"a": {"$ref": "#/definitions/n", "minimum": 5}},
         });
-        assert_eq!(mistake(&schema, &json!({"a": 1})), None, "beside `$ref`, draft 7 reads nothing");
+        assert_eq!(
+            mistake(&schema, &json!({"a": 1})),
+            None,
+            "beside `$ref`, draft 7 reads nothing"
+        );
         assert!(mistake(&schema, &json!({"a": "x"})).is_some());
     }
 }

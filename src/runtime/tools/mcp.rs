@@ -1,10 +1,12 @@
 //! Tools of MCP servers: a server that is started or called, what it offers, and calls.
 //!
-//! Input: a [`ServerSpec`]. Output: [`Tool`]s under names that every wire format takes. The only user of `rmcp`. A server may be
-//! anybody's: what it says is bounded in size and time, and whatever it does wrong ends in an error that says so.
+//! Input: a [`ServerSpec`]. Output: [`Tool`]s under names that every wire format takes. The only
+//! user of `rmcp`. A server may be anybody's: what it says is bounded in size and time, and
+//! whatever it does wrong ends in an error that says so.
 //!
-//! A server offers what it offers when it starts: later changes of its list are passed over, because the tools of a conversation
-//! stay what they were. It may ask for nothing: no samples of the model, no questions to the person, no files.
+//! A server offers what it offers when it starts: later changes of its list are passed over,
+//! because the tools of a conversation stay what they were. It may ask for nothing: no samples of
+//! the model, no questions to the person, no files.
 
 mod lines;
 mod names;
@@ -17,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
-    ProtocolVersion,
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
+    PaginatedRequestParams, ProtocolVersion,
 };
 use rmcp::service::{ClientInitializeError, RunningService};
 use rmcp::transport::Transport as Pipes;
@@ -27,12 +29,16 @@ use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
-use rmcp::{ClientHandler, ClientLifecycleMode, Peer, RoleClient, ServiceError, serve_client_with_lifecycle};
+use rmcp::{
+    ClientHandler, ClientLifecycleMode, Peer, RoleClient, ServiceError, serve_client_with_lifecycle,
+};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use super::process::seconds;
-use super::{BoxFuture, Complaint, Processes, RunningProgram, Tool, ToolContext, ToolOutput, ToolSet};
+use super::{
+    BoxFuture, Complaint, Processes, RunningProgram, Tool, ToolContext, ToolOutput, ToolSet,
+};
 use crate::conversation::Tool as Definition;
 use crate::diag::did_you_mean;
 use crate::provider::{Header, HeaderValue};
@@ -50,7 +56,8 @@ const MAX_TOOLS: usize = 1_000;
 /// The most pages on which a server may list them.
 const MAX_PAGES: usize = 100;
 
-/// The most that names, descriptions and schemas of one server's tools may have together, in bytes of JSON.
+/// The most that names, descriptions and schemas of one server's tools may have together, in bytes
+/// of JSON.
 const MAX_LIST: usize = 4 * 1024 * 1024;
 
 /// How often a stream that breaks is asked for again.
@@ -79,7 +86,8 @@ impl ClientHandler for Client {
     }
 }
 
-/// An MCP server that runs or is connected to. Dropping it ends that, and its tools fail from then on.
+/// An MCP server that runs or is connected to. Dropping it ends that, and its tools fail from then
+/// on.
 pub struct McpServer {
     spec: ServerSpec,
     remote: Arc<Remote>,
@@ -110,8 +118,9 @@ enum Failed {
 }
 
 impl McpServer {
-    /// Starts or connects to a server, and asks what it offers. Its key, if it has one, is read from the secrets of `transport`,
-    /// and taken out of whatever sessions of that transport tell. Nobody is asked whether the server may be trusted.
+    /// Starts or connects to a server, and asks what it offers. Its key, if it has one, is read
+    /// from the secrets of `transport`, and taken out of whatever sessions of that transport tell.
+    /// Nobody is asked whether the server may be trusted.
     ///
     /// # Errors
     ///
@@ -126,12 +135,19 @@ impl McpServer {
             watch: Arc::default(),
             complaint: Complaint::default(),
         });
-        let started = timeout(spec.time_limit, McpServer::open(spec, processes, transport, &remote)).await;
-        started.unwrap_or_else(|_| Err(late(&remote, spec))).map_err(|error| transport.redactor().error(error))
+        let started = timeout(
+            spec.time_limit,
+            McpServer::open(spec, processes, transport, &remote),
+        )
+        .await;
+        started
+            .unwrap_or_else(|_| Err(late(&remote, spec)))
+            .map_err(|error| transport.redactor().error(error))
     }
 
-    /// Asks a server what it lists, and ends it: each tool as the server describes it, in the words of the protocol, also what no
-    /// model could be offered. Time and size are bounded as in [`McpServer::start`].
+    /// Asks a server what it lists, and ends it: each tool as the server describes it, in the words
+    /// of the protocol, also what no model could be offered. Time and size are bounded as in
+    /// [`McpServer::start`].
     ///
     /// # Errors
     ///
@@ -146,13 +162,22 @@ impl McpServer {
             watch: Arc::default(),
             complaint: Complaint::default(),
         });
-        let reached = timeout(spec.time_limit, McpServer::reach(spec, processes, transport, &remote)).await;
+        let reached = timeout(
+            spec.time_limit,
+            McpServer::reach(spec, processes, transport, &remote),
+        )
+        .await;
         let reached = reached.unwrap_or_else(|_| {
             let late = format!("it is not ready after {}", seconds(spec.time_limit));
             Err(remote.unusable(&late))
         });
-        let (Connected { mut service, program }, listed) =
-            reached.map_err(|error| transport.redactor().error(error))?;
+        let (
+            Connected {
+                mut service,
+                program,
+            },
+            listed,
+        ) = reached.map_err(|error| transport.redactor().error(error))?;
         let _ = service.close_with_timeout(FAREWELL).await;
         if let Some(ended) = program {
             let _ = timeout(FAREWELL, ended).await;
@@ -172,10 +197,21 @@ impl McpServer {
         transport: &Transport,
         remote: &Arc<Remote>,
     ) -> Result<McpServer, Error> {
-        let (Connected { service, program }, listed) = McpServer::reach(spec, processes, transport, remote).await?;
+        let (Connected { service, program }, listed) =
+            McpServer::reach(spec, processes, transport, remote).await?;
         let (offers, warnings) = choose(spec, listed);
-        let offers = offers.into_iter().filter_map(|offer| without_keys(offer, transport)).collect();
-        Ok(McpServer { spec: spec.clone(), remote: Arc::clone(remote), service, program, offers, warnings })
+        let offers = offers
+            .into_iter()
+            .filter_map(|offer| without_keys(offer, transport))
+            .collect();
+        Ok(McpServer {
+            spec: spec.clone(),
+            remote: Arc::clone(remote),
+            service,
+            program,
+            offers,
+            warnings,
+        })
     }
 
     /// Connects, and reads the list of tools.
@@ -185,12 +221,21 @@ impl McpServer {
         transport: &Transport,
         remote: &Arc<Remote>,
     ) -> Result<(Connected, Vec<rmcp::model::Tool>), Error> {
-        let first = connect(spec, processes, transport, remote, ClientLifecycleMode::Initialize).await;
+        let first = connect(
+            spec,
+            processes,
+            transport,
+            remote,
+            ClientLifecycleMode::Initialize,
+        )
+        .await;
         let connected = match first {
             Ok(connected) => connected,
             // It may know only the newest protocol, which has no handshake.
             Err(Failed::Refused(refused)) => {
-                let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+                let mode = ClientLifecycleMode::Discover {
+                    preferred_versions: vec![ProtocolVersion::LATEST],
+                };
                 let patience = spec.time_limit.min(PATIENCE) / 2;
                 match timeout(patience, connect(spec, processes, transport, remote, mode)).await {
                     Ok(Ok(connected)) => connected,
@@ -199,22 +244,30 @@ impl McpServer {
             }
             Err(Failed::Otherwise(error)) => return Err(error),
         };
-        let listed = list(&connected.service).await.map_err(|why| remote.unusable(&why))?;
+        let listed = list(&connected.service)
+            .await
+            .map_err(|why| remote.unusable(&why))?;
         Ok((connected, listed))
     }
 
-    /// Returns what a person should know of it: tools that it does not have, or that cannot be offered.
+    /// Returns what a person should know of it: tools that it does not have, or that cannot be
+    /// offered.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Adds its tools to others, in its order. Their names begin with the server's, and two underscores; a name that is taken, or
-    /// longer than wire formats allow, ends with a digest.
+    /// Adds its tools to others, in its order. Their names begin with the server's, and two
+    /// underscores; a name that is taken, or longer than wire formats allow, ends with a digest.
     pub fn add_to(&self, tools: &mut ToolSet) {
         for offer in &self.offers {
-            let name = names::unique(&self.spec.name.value, &offer.name, |name| tools.get(name).is_some());
+            let name = names::unique(&self.spec.name.value, &offer.name, |name| {
+                tools.get(name).is_some()
+            });
             tools.insert(Arc::new(McpTool {
-                definition: Definition { name: name.into(), ..offer.clone() },
+                definition: Definition {
+                    name: name.into(),
+                    ..offer.clone()
+                },
                 name: Arc::clone(&offer.name),
                 peer: self.service.peer().clone(),
                 calls: Arc::clone(&self.service.service().calls),
@@ -235,12 +288,17 @@ impl McpServer {
 }
 
 fn late(remote: &Arc<Remote>, spec: &ServerSpec) -> Error {
-    remote.unusable(&format!("it is not ready after {}", seconds(spec.time_limit)))
+    remote.unusable(&format!(
+        "it is not ready after {}",
+        seconds(spec.time_limit)
+    ))
 }
 
 impl fmt::Debug for McpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McpServer").field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("McpServer")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }
 
@@ -254,12 +312,19 @@ async fn connect(
     match &spec.connection {
         ServerConnection::Program(program) => {
             let started = processes.start(program, remote.complaint.clone());
-            let RunningProgram { input, output, mut ended } =
-                started.map_err(|why| Failed::Otherwise(remote.unusable(&why.to_string())))?;
+            let RunningProgram {
+                input,
+                output,
+                mut ended,
+            } = started.map_err(|why| Failed::Otherwise(remote.unusable(&why.to_string())))?;
             let output = Lines::new(output, MAX_MESSAGE, Arc::clone(&remote.watch));
-            let pipes = AsyncRwTransport::new_client(output, input).with_max_line_length(usize::MAX);
+            let pipes =
+                AsyncRwTransport::new_client(output, input).with_max_line_length(usize::MAX);
             match serve(pipes, mode).await {
-                Ok(service) => Ok(Connected { service, program: Some(ended) }),
+                Ok(service) => Ok(Connected {
+                    service,
+                    program: Some(ended),
+                }),
                 Err(error) => {
                     let status = timeout(Duration::from_millis(500), &mut ended).await;
                     let end = status.ok().map(|code| match code {
@@ -271,9 +336,16 @@ async fn connect(
             }
         }
         ServerConnection::Http(http) => {
-            let pipes = streamable(http, transport).await.map_err(Failed::Otherwise)?;
-            let service = serve(pipes, mode).await.map_err(|error| remote.no_handshake(&error, None))?;
-            Ok(Connected { service, program: None })
+            let pipes = streamable(http, transport)
+                .await
+                .map_err(Failed::Otherwise)?;
+            let service = serve(pipes, mode)
+                .await
+                .map_err(|error| remote.no_handshake(&error, None))?;
+            Ok(Connected {
+                service,
+                program: None,
+            })
         }
     }
 }
@@ -283,11 +355,17 @@ fn client() -> Client {
     let own = Implementation::new("reqc", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), own);
     let config = config.with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
-    Client { config, calls: Arc::default() }
+    Client {
+        config,
+        calls: Arc::default(),
+    }
 }
 
 /// The handshake. In a box: the compiler loses sight of what the future borrows.
-fn serve<T>(pipes: T, mode: ClientLifecycleMode) -> BoxFuture<'static, Result<Service, ClientInitializeError>>
+fn serve<T>(
+    pipes: T,
+    mode: ClientLifecycleMode,
+) -> BoxFuture<'static, Result<Service, ClientInitializeError>>
 where
     T: Pipes<RoleClient> + 'static,
 {
@@ -301,7 +379,10 @@ async fn streamable(
     transport: &Transport,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
     let (client, headers) = transport.client_of(&http.url.value, &headers(http)).await?;
-    let headers = headers.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
+    let headers = headers
+        .into_iter()
+        .filter_map(|(name, value)| Some((name?, value)))
+        .collect();
     let mut config = StreamableHttpClientTransportConfig::with_uri(Arc::clone(&http.url.value))
         .custom_headers(headers)
         .max_sse_event_size(MAX_MESSAGE)
@@ -323,7 +404,10 @@ pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
     });
     http.headers
         .iter()
-        .map(|(name, value)| Header { name: name.to_string(), value: HeaderValue::Plain(value.to_string()) })
+        .map(|(name, value)| Header {
+            name: name.to_string(),
+            value: HeaderValue::Plain(value.to_string()),
+        })
         .chain(key)
         .collect()
 }
@@ -332,15 +416,22 @@ pub(in crate::runtime) fn headers(http: &HttpSpec) -> Vec<Header> {
 async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
     let (mut tools, mut cursor, mut size) = (Vec::new(), None, 0);
     for _ in 0..MAX_PAGES {
-        let page = service.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await;
+        let page = service
+            .list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor)))
+            .await;
         let page = page.map_err(|error| match error {
-            ServiceError::McpError(error) => format!("it does not say what it offers: {}", snippet(&error.message)),
+            ServiceError::McpError(error) => format!(
+                "it does not say what it offers: {}",
+                snippet(&error.message)
+            ),
             error => problem(&error),
         })?;
         size += serde_json::to_vec(&page.tools).map_or(0, |text| text.len());
         tools.extend(page.tools);
         if tools.len() > MAX_TOOLS || size > MAX_LIST {
-            return Err(format!("it offers more than {MAX_TOOLS} tools, or describes them in more than 4 MiB"));
+            return Err(format!(
+                "it offers more than {MAX_TOOLS} tools, or describes them in more than 4 MiB"
+            ));
         }
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -357,46 +448,72 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
     for name in spec.tools.iter().flatten() {
         if !listed.iter().any(|tool| *tool.name == *name.value) {
             let known = listed.iter().map(|tool| &*tool.name);
-            let help = did_you_mean(&name.value, known).map(|help| format!(": {help}")).unwrap_or_default();
+            let help = did_you_mean(&name.value, known)
+                .map(|help| format!(": {help}"))
+                .unwrap_or_default();
             remarks.push(format!("has no tool `{}`{help}", name.value));
         }
     }
     for tool in listed {
-        let is_wanted = spec.tools.as_ref().is_none_or(|names| names.iter().any(|name| *name.value == *tool.name));
+        let is_wanted = spec
+            .tools
+            .as_ref()
+            .is_none_or(|names| names.iter().any(|name| *name.value == *tool.name));
         if !is_wanted {
             continue;
         }
         let is_known = offers.iter().any(|offer| *offer.name == *tool.name);
         match definition(&tool).filter(|_| !is_known) {
             Some(offer) => offers.push(offer),
-            None if is_known => remarks.push(format!("lists `{}` twice: the first counts", snippet(&tool.name))),
+            None if is_known => remarks.push(format!(
+                "lists `{}` twice: the first counts",
+                snippet(&tool.name)
+            )),
             None => {
                 let name = snippet(&tool.name);
-                remarks.push(format!("has a tool `{name}` whose arguments are no object: it is left out"));
+                remarks.push(format!(
+                    "has a tool `{name}` whose arguments are no object: it is left out"
+                ));
             }
         }
     }
     if offers.is_empty() {
         remarks.push("offers no tools".to_owned());
     }
-    let warnings = remarks.iter().map(|remark| format!("the MCP server `{}` {remark}", spec.name.value)).collect();
+    let warnings = remarks
+        .iter()
+        .map(|remark| format!("the MCP server `{}` {remark}", spec.name.value))
+        .collect();
     (offers, warnings)
 }
 
-/// A tool as the server describes it; `None` if its arguments are no object. `type` and `properties` are added where they are left
-/// out: providers refuse a schema without them.
+/// A tool as the server describes it; `None` if its arguments are no object. `type` and
+/// `properties` are added where they are left out: providers refuse a schema without them.
 fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     let mut schema = tool.input_schema.as_ref().clone();
-    let kind = schema.entry("type").or_insert_with(|| Value::from("object"));
+    let kind = schema
+        .entry("type")
+        .or_insert_with(|| Value::from("object"));
     if kind != "object" {
         return None;
     }
-    schema.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
-    let described = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
-    Some(Definition { name: tool.name.as_ref().into(), description: described.into(), schema })
+    schema
+        .entry("properties")
+        .or_insert_with(|| Value::Object(serde_json::Map::new()));
+    let described = tool
+        .description
+        .as_deref()
+        .or(tool.title.as_deref())
+        .unwrap_or_default();
+    Some(Definition {
+        name: tool.name.as_ref().into(),
+        description: described.into(),
+        schema,
+    })
 }
 
-/// Returns what a server says of a tool, without keys; `None` if nothing can be made of what is left.
+/// Returns what a server says of a tool, without keys; `None` if nothing can be made of what is
+/// left.
 fn without_keys(offer: Definition, transport: &Transport) -> Option<Definition> {
     let redactor = transport.redactor();
     if redactor.is_idle() {
@@ -404,14 +521,25 @@ fn without_keys(offer: Definition, transport: &Transport) -> Option<Definition> 
     }
     let schema = redactor.text(&serde_json::to_string(&offer.schema).ok()?);
     let schema = serde_json::from_str(&schema).ok()?;
-    Some(Definition { description: redactor.text(&offer.description).into(), schema, ..offer })
+    Some(Definition {
+        description: redactor.text(&offer.description).into(),
+        schema,
+        ..offer
+    })
 }
 
 impl Remote {
     /// The error of a server that cannot be used.
     fn unusable(&self, why: &str) -> Error {
-        let seen = self.watch.problem().map(|problem| format!("; {problem}")).unwrap_or_default();
-        let error = Error::new(Category::Tool, format!("the MCP server `{}` cannot be used: {why}{seen}", self.name));
+        let seen = self
+            .watch
+            .problem()
+            .map(|problem| format!("; {problem}"))
+            .unwrap_or_default();
+        let error = Error::new(
+            Category::Tool,
+            format!("the MCP server `{}` cannot be used: {why}{seen}", self.name),
+        );
         match self.complaint.text().trim() {
             "" => error,
             complaint => error.detail(format!("it wrote to standard error: {complaint}")),
@@ -428,7 +556,9 @@ impl Remote {
             (ClientInitializeError::ConnectionClosed(_), end) => {
                 end.unwrap_or_else(|| "it closed the connection".to_owned())
             }
-            (ClientInitializeError::TransportError { error, .. }, end) => end.unwrap_or_else(|| cause(&*error.error)),
+            (ClientInitializeError::TransportError { error, .. }, end) => {
+                end.unwrap_or_else(|| cause(&*error.error))
+            }
             (error, _) => format!("it does not speak MCP: {}", snippet(&error.to_string())),
         };
         Failed::Otherwise(self.unusable(&why))
@@ -466,9 +596,15 @@ fn problem(error: &ServiceError) -> String {
 fn cause(error: &(dyn StdError + 'static)) -> String {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => transport::cause(error),
-        Some(StreamableHttpError::AuthRequired(_)) => "it wants a key, or another one (HTTP 401)".to_owned(),
-        Some(StreamableHttpError::InsufficientScope(_)) => "the key is not allowed to do this (HTTP 403)".to_owned(),
-        _ => error.source().map_or_else(|| snippet(&error.to_string()), cause),
+        Some(StreamableHttpError::AuthRequired(_)) => {
+            "it wants a key, or another one (HTTP 401)".to_owned()
+        }
+        Some(StreamableHttpError::InsufficientScope(_)) => {
+            "the key is not allowed to do this (HTTP 403)".to_owned()
+        }
+        _ => error
+            .source()
+            .map_or_else(|| snippet(&error.to_string()), cause),
     }
 }
 
@@ -491,24 +627,35 @@ struct McpTool {
 impl McpTool {
     /// Dropping this tells the server that nobody waits any more.
     async fn run(&self, input: Value, context: &ToolContext) -> ToolOutput {
-        let Value::Object(arguments) = input else { return ToolOutput::error("the arguments are no JSON object") };
+        let Value::Object(arguments) = input else {
+            return ToolOutput::error("the arguments are no JSON object");
+        };
         let request = CallToolRequestParams::new(self.name.to_string()).with_arguments(arguments);
         let most = self.time_limit.saturating_mul(MOST_LIMITS);
         match timeout(most, self.unless_silent(request, context)).await {
             Ok(Some(Ok(result))) => result::output(result, self.output_limit),
             Ok(Some(Err(error))) => self.remote.failure(&error),
-            Ok(None) => ToolOutput::error(format!("the tool did not answer within {}", seconds(self.time_limit))),
-            Err(_) => ToolOutput::error(format!("the tool did not answer within {}", seconds(most))),
+            Ok(None) => ToolOutput::error(format!(
+                "the tool did not answer within {}",
+                seconds(self.time_limit)
+            )),
+            Err(_) => {
+                ToolOutput::error(format!("the tool did not answer within {}", seconds(most)))
+            }
         }
     }
 
-    /// The result, if it comes within the time limit, which begins anew whenever the server tells how far this call is.
+    /// The result, if it comes within the time limit, which begins anew whenever the server tells
+    /// how far this call is.
     async fn unless_silent(
         &self,
         request: CallToolRequestParams,
         context: &ToolContext,
     ) -> Option<Result<CallToolResult, ServiceError>> {
-        let mut call = match timeout(self.time_limit, self.calls.begin(&self.peer, request)).await.ok()? {
+        let mut call = match timeout(self.time_limit, self.calls.begin(&self.peer, request))
+            .await
+            .ok()?
+        {
             Ok(call) => call,
             Err(error) => return Some(Err(error)),
         };

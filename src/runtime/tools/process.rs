@@ -21,18 +21,27 @@ pub trait Processes: Send + Sync {
     /// A phrase that says why it cannot be run.
     fn find(&self, program: &str) -> Result<(), AccessError>;
 
-    /// Runs a program to its end, or to one of its limits. If the future is dropped, the program and what it started are
-    /// killed.
+    /// Runs a program to its end, or to one of its limits. If the future is dropped, the program
+    /// and what it started are killed.
     fn run<'a>(&'a self, process: Process<'a>) -> BoxFuture<'a, Ended>;
 
-    /// Starts a program that goes on running. What it writes to standard error goes to `complaint`. Needed for MCP servers only.
+    /// Starts a program that goes on running. What it writes to standard error goes to `complaint`.
+    /// Needed for MCP servers only.
     ///
     /// # Errors
     ///
     /// A phrase that says why it does not start.
-    fn start(&self, program: &ProgramSpec, complaint: Complaint) -> Result<RunningProgram, AccessError> {
+    fn start(
+        &self,
+        program: &ProgramSpec,
+        complaint: Complaint,
+    ) -> Result<RunningProgram, AccessError> {
         drop(complaint);
-        Err(format!("`{}` cannot be started: this host runs no servers", program.name.value).into())
+        Err(format!(
+            "`{}` cannot be started: this host runs no servers",
+            program.name.value
+        )
+        .into())
     }
 }
 
@@ -42,8 +51,8 @@ pub struct RunningProgram {
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     /// Its standard output.
     pub output: Box<dyn AsyncRead + Send + Unpin>,
-    /// Gives the exit status once the program has ended; `None` if a signal ended it. Dropping it kills the program and what it
-    /// started.
+    /// Gives the exit status once the program has ended; `None` if a signal ended it. Dropping it
+    /// kills the program and what it started.
     pub ended: BoxFuture<'static, Option<i32>>,
 }
 
@@ -124,7 +133,15 @@ impl ProcessTool {
 
     async fn run(&self, input: &Value) -> ToolOutput {
         let input = input.to_string();
-        answer(self.processes.run(Process { spec: &self.spec, input: &input }).await, &self.spec)
+        answer(
+            self.processes
+                .run(Process {
+                    spec: &self.spec,
+                    input: &input,
+                })
+                .await,
+            &self.spec,
+        )
     }
 }
 
@@ -145,28 +162,48 @@ impl Tool for ProcessTool {
 
 impl fmt::Debug for ProcessTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProcessTool").field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("ProcessTool")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }
 
 /// Returns what the model is told.
 fn answer(ended: Ended, spec: &ToolSpec) -> ToolOutput {
     match ended {
-        Ended::Exited { code: Some(0), output, .. } => ToolOutput::text(text(&output)),
-        Ended::Exited { code, output, complaint } => {
+        Ended::Exited {
+            code: Some(0),
+            output,
+            ..
+        } => ToolOutput::text(text(&output)),
+        Ended::Exited {
+            code,
+            output,
+            complaint,
+        } => {
             let how = match code {
                 Some(code) => format!("the tool failed with exit status {code}"),
                 None => "the tool was ended by a signal".to_owned(),
             };
-            let said = if complaint.iter().all(u8::is_ascii_whitespace) { output } else { complaint };
+            let said = if complaint.iter().all(u8::is_ascii_whitespace) {
+                output
+            } else {
+                complaint
+            };
             failure(&how, &said)
         }
-        Ended::TimedOut { complaint } => {
-            failure(&format!("the tool was stopped after {}", seconds(spec.time_limit)), &complaint)
-        }
+        Ended::TimedOut { complaint } => failure(
+            &format!("the tool was stopped after {}", seconds(spec.time_limit)),
+            &complaint,
+        ),
         Ended::TooMuchOutput { output } => {
             let limit = spec.output_limit;
-            failure(&format!("the tool wrote more than {limit} bytes and was stopped; this is how it began"), &output)
+            failure(
+                &format!(
+                    "the tool wrote more than {limit} bytes and was stopped; this is how it began"
+                ),
+                &output,
+            )
         }
         Ended::Failed(why) => ToolOutput::error(format!("the tool could not be run: {why}")),
     }
@@ -219,11 +256,17 @@ mod tests {
     }
 
     async fn call(ended: Option<Ended>, cancelled: &CancellationToken) -> ToolOutput {
-        let text = "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\ntimeout_seconds = 1";
+        let text =
+            "[[tool]]\nname = \"t\"\ndescription = \"d\"\ncommand = [\"p\"]\ntimeout_seconds = 1";
         let world = MemoryWorld::from_iter([("tools.toml", text)]);
-        let spec = read_tools(&world, "tools.toml", &mut Sources::default()).0.tools.remove(0);
+        let spec = read_tools(&world, "tools.toml", &mut Sources::default())
+            .0
+            .tools
+            .remove(0);
         let context = ToolContext::new("1".into(), cancelled.clone(), mpsc::channel(1).0);
-        ProcessTool::new(spec, Arc::new(Scripted(ended))).call(json!({"a": 1}), context).await
+        ProcessTool::new(spec, Arc::new(Scripted(ended)))
+            .call(json!({"a": 1}), context)
+            .await
     }
 
     #[tokio::test]
@@ -237,19 +280,38 @@ mod tests {
             output: output.to_vec(),
             complaint: complaint.to_vec(),
         };
-        assert_eq!(said(exited(Some(0), b" a\xff\n", b"note")).await, (false, " a\u{fffd}\n".into()));
+        assert_eq!(
+            said(exited(Some(0), b" a\xff\n", b"note")).await,
+            (false, " a\u{fffd}\n".into())
+        );
         assert_eq!(
             said(exited(Some(2), b"out", b"why\n")).await,
             (true, "the tool failed with exit status 2:\nwhy".into())
         );
-        assert_eq!(said(exited(None, b"out", b"\n")).await, (true, "the tool was ended by a signal:\nout".into()));
         assert_eq!(
-            said(Ended::TimedOut { complaint: Vec::new() }).await,
+            said(exited(None, b"out", b"\n")).await,
+            (true, "the tool was ended by a signal:\nout".into())
+        );
+        assert_eq!(
+            said(Ended::TimedOut {
+                complaint: Vec::new()
+            })
+            .await,
             (true, "the tool was stopped after 1 second".into())
         );
-        let long = said(Ended::TooMuchOutput { output: b"abc".to_vec() }).await.1;
-        assert_eq!(long, "the tool wrote more than 65536 bytes and was stopped; this is how it began:\nabc");
-        assert_eq!(said(Ended::Failed("no".into())).await, (true, "the tool could not be run: no".into()));
+        let long = said(Ended::TooMuchOutput {
+            output: b"abc".to_vec(),
+        })
+        .await
+        .1;
+        assert_eq!(
+            long,
+            "the tool wrote more than 65536 bytes and was stopped; this is how it began:\nabc"
+        );
+        assert_eq!(
+            said(Ended::Failed("no".into())).await,
+            (true, "the tool could not be run: no".into())
+        );
     }
 
     #[tokio::test]

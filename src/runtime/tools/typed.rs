@@ -14,7 +14,8 @@ use serde_json::{Map, Value};
 use super::{BoxFuture, Tool, ToolContext, ToolOutput};
 use crate::conversation::Tool as Definition;
 
-/// A tool whose arguments are a Rust type: its schema is made of the type, and documentation of fields tells the model what they mean.
+/// A tool whose arguments are a Rust type: its schema is made of the type, and documentation of
+/// fields tells the model what they mean.
 ///
 /// ```
 /// use reqc::runtime::tools::{ToolSet, TypedTool};
@@ -48,9 +49,14 @@ where
     F: Fn(T, ToolContext) -> R + Send + Sync,
     R: Future<Output: Into<ToolOutput>> + Send + 'static,
 {
-    /// A tool that calls `function` with its arguments. These are always an object: `T` is a struct or a map, or an enum of such; `()` where
-    /// there are none. What the function gives is text, JSON, a [`ToolOutput`], or a `Result` of one of these, whose error the model is told.
-    pub fn new(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>, function: F) -> TypedTool<T, F> {
+    /// A tool that calls `function` with its arguments. These are always an object: `T` is a struct
+    /// or a map, or an enum of such; `()` where there are none. What the function gives is text,
+    /// JSON, a [`ToolOutput`], or a `Result` of one of these, whose error the model is told.
+    pub fn new(
+        name: impl Into<Arc<str>>,
+        description: impl Into<Arc<str>>,
+        function: F,
+    ) -> TypedTool<T, F> {
         let mut schema = schema_of::<T>();
         let takes_nothing = schema.get("type").is_some_and(|kind| kind == "null");
         if takes_nothing {
@@ -59,16 +65,31 @@ where
         let kind = schema.entry("type").or_insert_with(|| "object".into());
         // OpenAI refuses an object without this member.
         if kind == "object" && !schema.contains_key("oneOf") && !schema.contains_key("anyOf") {
-            schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+            schema
+                .entry("properties")
+                .or_insert_with(|| Value::Object(Map::new()));
         }
-        let definition = Definition { name: name.into(), description: description.into(), schema };
-        TypedTool { definition, function, is_concurrent: true, takes_nothing, input: PhantomData }
+        let definition = Definition {
+            name: name.into(),
+            description: description.into(),
+            schema,
+        };
+        TypedTool {
+            definition,
+            function,
+            is_concurrent: true,
+            takes_nothing,
+            input: PhantomData,
+        }
     }
 
     /// The same, to run alone: see [`Tool::is_concurrent`].
     #[must_use]
     pub fn not_concurrent(self) -> TypedTool<T, F> {
-        TypedTool { is_concurrent: false, ..self }
+        TypedTool {
+            is_concurrent: false,
+            ..self
+        }
     }
 }
 
@@ -83,14 +104,21 @@ where
     }
 
     fn call(&self, input: Value, context: ToolContext) -> BoxFuture<'_, ToolOutput> {
-        match serde_json::from_value(if self.takes_nothing { Value::Null } else { input }) {
+        match serde_json::from_value(if self.takes_nothing {
+            Value::Null
+        } else {
+            input
+        }) {
             Ok(input) => {
                 let output = (self.function)(input, context);
                 Box::pin(async move { output.await.into() })
             }
             // Its schema says less than the type: for instance that a number has to be a prime.
             Err(error) => {
-                let told = format!("the arguments do not fit `{}`: {error}", self.definition.name);
+                let told = format!(
+                    "the arguments do not fit `{}`: {error}",
+                    self.definition.name
+                );
                 Box::pin(std::future::ready(ToolOutput::error(told)))
             }
         }
@@ -101,15 +129,19 @@ where
     }
 }
 
-/// The JSON Schema of what `T` is read from, as providers take it: without references as far as `T` is not made of itself, and without formats
-/// of numbers, which no JSON Schema defines (`uint32`).
+/// The JSON Schema of what `T` is read from, as providers take it: without references as far as `T`
+/// is not made of itself, and without formats of numbers, which no JSON Schema defines (`uint32`).
 pub fn schema_of<T: JsonSchema>() -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
     let settings = settings.with_transform(RecursiveTransform(without_number_formats));
-    match settings.into_generator().into_root_schema_for::<T>().to_value() {
+    match settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+    {
         Value::Object(mut schema) => {
             // The name of a Rust type tells a model nothing.
             schema.remove("title");

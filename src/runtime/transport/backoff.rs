@@ -16,13 +16,14 @@ pub struct RetryPolicy {
     pub min_delay: Duration,
     /// The longest delay where the server asks for none.
     pub max_delay: Duration,
-    /// The longest delay that a server may ask for. If it asks for more, the request fails at once, and the error says how much.
+    /// The longest delay that a server may ask for. If it asks for more, the request fails at once,
+    /// and the error says how much.
     pub max_retry_after: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Four retries over at least half a minute at worst; a server may ask for up to two minutes each, as OpenAI's SDK allows
-    /// (`openai` 3.54, `_base_client.py`).
+    /// Four retries over at least half a minute at worst; a server may ask for up to two minutes
+    /// each, as OpenAI's SDK allows (`openai` 3.54, `_base_client.py`).
     fn default() -> RetryPolicy {
         RetryPolicy {
             retries: 4,
@@ -36,7 +37,10 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// No retries.
     pub fn never() -> RetryPolicy {
-        RetryPolicy { retries: 0, ..RetryPolicy::default() }
+        RetryPolicy {
+            retries: 0,
+            ..RetryPolicy::default()
+        }
     }
 }
 
@@ -53,11 +57,14 @@ impl Backoff {
             .with_min_delay(policy.min_delay)
             .with_max_delay(policy.max_delay)
             .with_max_times(policy.retries);
-        Backoff { delays: delays.build(), max_retry_after: policy.max_retry_after }
+        Backoff {
+            delays: delays.build(),
+            max_retry_after: policy.max_retry_after,
+        }
     }
 
-    /// Returns the next delay: the server's wish if it has one; a wish for no delay at all is none. `None` after the last attempt,
-    /// and if the server asks for more than the limit.
+    /// Returns the next delay: the server's wish if it has one; a wish for no delay at all is none.
+    /// `None` after the last attempt, and if the server asks for more than the limit.
     pub(crate) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let own = self.delays.next()?;
         let delay = retry_after.filter(|wish| !wish.is_zero()).unwrap_or(own);
@@ -65,11 +72,13 @@ impl Backoff {
     }
 }
 
-/// Returns how long to wait before the next attempt, as the server's headers say: `retry-after-ms`, which the SDKs of Anthropic and
-/// OpenAI read first, or `Retry-After` in both its forms (RFC 9110, 10.2.3): seconds, also fractions of them, or a date. A date counts
-/// from the answer's own `Date`, or from a clock if there is none.
+/// Returns how long to wait before the next attempt, as the server's headers say: `retry-after-ms`,
+/// which the SDKs of Anthropic and OpenAI read first, or `Retry-After` in both its forms (RFC 9110,
+/// 10.2.3): seconds, also fractions of them, or a date. A date counts from the answer's own `Date`,
+/// or from a clock if there is none.
 pub(crate) fn retry_after(headers: &HeaderMap, clock: Option<&dyn Clock>) -> Option<Duration> {
-    let milliseconds = text(headers, "retry-after-ms").and_then(|number| number.parse::<f64>().ok());
+    let milliseconds =
+        text(headers, "retry-after-ms").and_then(|number| number.parse::<f64>().ok());
     if let Some(wish) = milliseconds.and_then(|number| seconds(number / 1000.0)) {
         return Some(wish);
     }
@@ -111,7 +120,12 @@ mod tests {
         retry_after(
             &headers
                 .iter()
-                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).expect("legal")))
+                .map(|(name, value)| {
+                    (
+                        HeaderName::from_static(name),
+                        HeaderValue::from_str(value).expect("legal"),
+                    )
+                })
                 .collect(),
             clock,
         )
@@ -120,10 +134,22 @@ mod tests {
     #[test]
     fn retry_after_is_seconds_or_a_date() {
         let later = "Sun, 22 Nov 2026 12:00:07 GMT";
-        assert_eq!(told(&[("retry-after", "3")], None), Some(Duration::from_secs(3)));
-        assert_eq!(told(&[("retry-after", "1.5")], None), Some(Duration::from_millis(1500)));
-        assert_eq!(told(&[("retry-after", later), ("date", NOON)], None), Some(Duration::from_secs(7)));
-        assert_eq!(told(&[("retry-after", NOON), ("date", later)], None), Some(Duration::ZERO));
+        assert_eq!(
+            told(&[("retry-after", "3")], None),
+            Some(Duration::from_secs(3))
+        );
+        assert_eq!(
+            told(&[("retry-after", "1.5")], None),
+            Some(Duration::from_millis(1500))
+        );
+        assert_eq!(
+            told(&[("retry-after", later), ("date", NOON)], None),
+            Some(Duration::from_secs(7))
+        );
+        assert_eq!(
+            told(&[("retry-after", NOON), ("date", later)], None),
+            Some(Duration::ZERO)
+        );
         for odd in ["soon", "-1", "inf", "NaN", "1e300"] {
             assert_eq!(told(&[("retry-after", odd)], None), None, "{odd}");
         }
@@ -132,8 +158,14 @@ mod tests {
 
     #[test]
     fn milliseconds_come_first() {
-        assert_eq!(told(&[("retry-after-ms", "250"), ("retry-after", "3")], None), Some(Duration::from_millis(250)));
-        assert_eq!(told(&[("retry-after-ms", "soon"), ("retry-after", "3")], None), Some(Duration::from_secs(3)));
+        assert_eq!(
+            told(&[("retry-after-ms", "250"), ("retry-after", "3")], None),
+            Some(Duration::from_millis(250))
+        );
+        assert_eq!(
+            told(&[("retry-after-ms", "soon"), ("retry-after", "3")], None),
+            Some(Duration::from_secs(3))
+        );
     }
 
     #[test]
@@ -158,13 +190,28 @@ mod tests {
     #[test]
     fn delays_grow_to_a_limit_and_end() {
         let (min_delay, max_delay) = (Duration::from_secs(1), Duration::from_secs(2));
-        let policy = RetryPolicy { retries: 3, min_delay, max_delay, max_retry_after: Duration::from_mins(2) };
+        let policy = RetryPolicy {
+            retries: 3,
+            min_delay,
+            max_delay,
+            max_retry_after: Duration::from_mins(2),
+        };
         let mut backoff = Backoff::new(&policy);
         let first = backoff.next(None).expect("three are left");
         assert!(first >= Duration::from_secs(1) && first <= Duration::from_secs(2));
-        assert_eq!(backoff.next(Some(Duration::from_mins(2))), Some(Duration::from_mins(2)));
-        assert!(backoff.next(Some(Duration::ZERO)).is_some_and(|delay| delay >= Duration::from_secs(1)));
+        assert_eq!(
+            backoff.next(Some(Duration::from_mins(2))),
+            Some(Duration::from_mins(2))
+        );
+        assert!(
+            backoff
+                .next(Some(Duration::ZERO))
+                .is_some_and(|delay| delay >= Duration::from_secs(1))
+        );
         assert_eq!(backoff.next(None), None);
-        assert_eq!(Backoff::new(&policy).next(Some(Duration::from_secs(121))), None);
+        assert_eq!(
+            Backoff::new(&policy).next(Some(Duration::from_secs(121))),
+            None
+        );
     }
 }

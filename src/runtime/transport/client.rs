@@ -1,4 +1,5 @@
-//! The clients of `reqwest`: those that the runtime makes when they are first needed, and one that a host sets up.
+//! The clients of `reqwest`: those that the runtime makes when they are first needed, and one that
+//! a host sets up.
 
 use std::pin::Pin;
 use std::sync::OnceLock;
@@ -24,40 +25,57 @@ pub(super) struct Clients {
 
 impl Clients {
     pub(super) fn new(options: &TransportOptions) -> Clients {
-        Clients { options: options.clone(), made: Default::default() }
+        Clients {
+            options: options.clone(),
+            made: Default::default(),
+        }
     }
 
     /// The client for a URL.
     pub(super) fn get(&self, url: &http::Uri) -> Result<&Client, HttpError> {
-        let (near, tls) = (url.host().is_some_and(is_loopback), url.scheme_str() != Some("http"));
+        let (near, tls) = (
+            url.host().is_some_and(is_loopback),
+            url.scheme_str() != Some("http"),
+        );
         let client = &self.made[usize::from(near) * 2 + usize::from(tls)];
         let made = client.get_or_init(|| self.make(near, tls)).as_ref();
         made.map_err(|error| HttpError::new(HttpErrorKind::Setup, error.clone()))
     }
 
-    /// No proxy leads to this machine. Without TLS no certificates are looked for: a slim container may have none.
+    /// No proxy leads to this machine. Without TLS no certificates are looked for: a slim container
+    /// may have none.
     fn make(&self, near: bool, tls: bool) -> Result<Client, Error> {
-        let builder =
-            Client::builder().connect_timeout(self.options.connect_timeout).read_timeout(self.options.idle_timeout);
+        let builder = Client::builder()
+            .connect_timeout(self.options.connect_timeout)
+            .read_timeout(self.options.idle_timeout);
         let builder = if near { builder.no_proxy() } else { builder };
-        let builder = if tls { builder } else { builder.tls_certs_only([]) };
+        let builder = if tls {
+            builder
+        } else {
+            builder.tls_certs_only([])
+        };
         build(builder)
     }
 }
 
 impl HttpClient for Clients {
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<HttpBody>, HttpError>> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpError>> {
         Box::pin(async move { send(self.get(request.uri())?, request).await })
     }
 }
 
-/// A client of `reqwest` that the host sets up: with its own proxies, certificates, timeouts and pool. It follows no redirects, whatever its
-/// builder says, so that no key reaches another host.
+/// A client of `reqwest` that the host sets up: with its own proxies, certificates, timeouts and
+/// pool. It follows no redirects, whatever its builder says, so that no key reaches another host.
 #[derive(Debug, Clone)]
 pub struct ReqwestClient(Client);
 
 impl ReqwestClient {
-    /// The client of a builder ([`reqwest::Client::builder`](super::super::reqwest::Client::builder)). Its proxies hold for this machine too.
+    /// The client of a builder
+    /// ([`reqwest::Client::builder`](super::super::reqwest::Client::builder)). Its proxies hold for
+    /// this machine too.
     ///
     /// # Errors
     ///
@@ -73,7 +91,10 @@ impl ReqwestClient {
 }
 
 impl HttpClient for ReqwestClient {
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<HttpBody>, HttpError>> {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpError>> {
         Box::pin(send(&self.0, request))
     }
 }
@@ -81,17 +102,24 @@ impl HttpClient for ReqwestClient {
 fn build(builder: ClientBuilder) -> Result<Client, Error> {
     // Another part of the program may have installed a provider: then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    builder
-        .redirect(Policy::none())
-        .build()
-        .map_err(|error| Error::new(Category::Config, "the HTTP client cannot be set up").detail(cause(&error)))
+    builder.redirect(Policy::none()).build().map_err(|error| {
+        Error::new(Category::Config, "the HTTP client cannot be set up").detail(cause(&error))
+    })
 }
 
 async fn send(client: &Client, request: Request<Bytes>) -> Result<Response<HttpBody>, HttpError> {
     let response = client.execute(request.try_into()?).await?;
-    let (status, version, headers) = (response.status(), response.version(), response.headers().clone());
+    let (status, version, headers) = (
+        response.status(),
+        response.version(),
+        response.headers().clone(),
+    );
     let mut answer = Response::new(HttpBody::new(Pieces(Box::pin(response.bytes_stream()))));
-    (*answer.status_mut(), *answer.version_mut(), *answer.headers_mut()) = (status, version, headers);
+    (
+        *answer.status_mut(),
+        *answer.version_mut(),
+        *answer.headers_mut(),
+    ) = (status, version, headers);
     Ok(answer)
 }
 
@@ -114,6 +142,9 @@ impl<S: Stream<Item = reqwest::Result<Bytes>>> Stream for Pieces<S> {
     type Item = Result<Bytes, HttpError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(context).map(|piece| piece.map(|bytes| bytes.map_err(HttpError::from)))
+        self.0
+            .as_mut()
+            .poll_next(context)
+            .map(|piece| piece.map(|bytes| bytes.map_err(HttpError::from)))
     }
 }

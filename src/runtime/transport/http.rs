@@ -11,13 +11,16 @@ use http::{Request, Response};
 
 use crate::runtime::tools::BoxFuture;
 
-/// Sends one request and gives the head of its response, with the body as it comes: status, headers, a stream of bytes.
+/// Sends one request and gives the head of its response, with the body as it comes: status,
+/// headers, a stream of bytes.
 ///
 /// The request is complete: its headers hold the key, marked as
 /// [sensitive](http::HeaderValue::is_sensitive), and nothing else that is secret. Who implements this
 ///
-/// - sends it once: retries, timeouts and the judgement of statuses are the [`Transport`](super::Transport)'s,
-/// - follows no redirect: the key would go along. A response with a status of 3xx is given back as it is,
+/// - sends it once: retries, timeouts and the judgement of statuses are the
+///   [`Transport`](super::Transport)'s,
+/// - follows no redirect: the key would go along. A response with a status of 3xx is given back as
+///   it is,
 /// - shows the sensitive header to nobody, and does not keep it.
 ///
 /// A future or a body that is dropped closes its connection: that is how requests are cancelled.
@@ -41,7 +44,8 @@ pub trait HttpClient: Send + Sync {
     /// # Errors
     ///
     /// There is no response. A status that says no is a response.
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<HttpBody>, HttpError>>;
+    fn send(&self, request: Request<Bytes>)
+    -> BoxFuture<'_, Result<Response<HttpBody>, HttpError>>;
 }
 
 /// The body of a response, as it comes.
@@ -64,7 +68,9 @@ impl HttpBody {
 
     /// The next piece; `None` at the end.
     pub(in crate::runtime) async fn piece(&mut self) -> Result<Option<Bytes>, HttpError> {
-        std::future::poll_fn(|context| self.0.as_mut().poll_next(context)).await.transpose()
+        std::future::poll_fn(|context| self.0.as_mut().poll_next(context))
+            .await
+            .transpose()
     }
 }
 
@@ -115,9 +121,13 @@ pub enum HttpErrorKind {
 }
 
 impl HttpError {
-    /// A failure with what caused it: an error, or a phrase. It must not show the request's headers.
+    /// A failure with what caused it: an error, or a phrase. It must not show the request's
+    /// headers.
     pub fn new(kind: HttpErrorKind, cause: impl Into<Box<dyn Error + Send + Sync>>) -> HttpError {
-        HttpError { kind, cause: cause.into() }
+        HttpError {
+            kind,
+            cause: cause.into(),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
-//! A folder that is held open while files in it are read, written and removed, so that no link can take its place in between.
+//! A folder that is held open while files in it are read, written and removed, so that no link can
+//! take its place in between.
 //!
-//! On Unix each folder on the way is opened from the one above it, without following links. Elsewhere each is looked at first.
+//! On Unix each folder on the way is opened from the one above it, without following links.
+//! Elsewhere each is looked at first.
 
 #[cfg(not(unix))]
 pub(super) use looked_at::Held;
@@ -27,7 +29,9 @@ mod opened {
     use std::path::Path;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, open, openat, renameat, statat, unlinkat};
+    use rustix::fs::{
+        AtFlags, Dir, FileType, Mode, OFlags, mkdirat, open, openat, renameat, statat, unlinkat,
+    };
     use rustix::io::Errno;
 
     use super::{LINK, in_the_way};
@@ -42,12 +46,22 @@ mod opened {
 
     impl Held {
         pub(in crate::system::disk) fn open(folder: &Path) -> Result<Held, AccessError> {
-            open(folder, folder_flags(), Mode::empty()).map(Held).map_err(said)
+            open(folder, folder_flags(), Mode::empty())
+                .map(Held)
+                .map_err(said)
         }
 
         /// A folder in it; `None` if there is none. An error goes on after the folder's name.
-        pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, AccessError> {
-            match openat(&self.0, name, folder_flags() | OFlags::NOFOLLOW, Mode::empty()) {
+        pub(in crate::system::disk) fn enter(
+            &self,
+            name: &str,
+        ) -> Result<Option<Held>, AccessError> {
+            match openat(
+                &self.0,
+                name,
+                folder_flags() | OFlags::NOFOLLOW,
+                Mode::empty(),
+            ) {
                 Ok(folder) => Ok(Some(Held(folder))),
                 Err(Errno::NOENT) => Ok(None),
                 Err(_) if self.kind(name)? == Some(FileType::Symlink) => Err(LINK.into()),
@@ -75,26 +89,42 @@ mod opened {
             match self.kind(name)? {
                 None => Ok(false),
                 Some(FileType::RegularFile) => Ok(true),
-                Some(kind) => Err(in_the_way(kind == FileType::Symlink, kind == FileType::Directory).into()),
+                Some(kind) => {
+                    Err(in_the_way(kind == FileType::Symlink, kind == FileType::Directory).into())
+                }
             }
         }
 
         /// The bytes of a file; `None` if there is none.
-        pub(in crate::system::disk) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
+        pub(in crate::system::disk) fn read(
+            &self,
+            name: &str,
+            limit: u64,
+        ) -> Result<Option<Vec<u8>>, AccessError> {
             if !self.has_file(name)? {
                 return Ok(None);
             }
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let flags = OFlags::RDONLY
+                | OFlags::NOFOLLOW
+                | OFlags::NONBLOCK
+                | OFlags::NOCTTY
+                | OFlags::CLOEXEC;
             let file = openat(&self.0, name, flags, Mode::empty()).map_err(said)?;
             Ok(Some(bounded::read_opened(File::from(file), limit)?))
         }
 
-        /// Writes a new file beside the old one and renames it: readers see the old bytes or the new ones.
-        pub(in crate::system::disk) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), AccessError> {
+        /// Writes a new file beside the old one and renames it: readers see the old bytes or the
+        /// new ones.
+        pub(in crate::system::disk) fn write(
+            &self,
+            name: &str,
+            bytes: &[u8],
+        ) -> Result<(), AccessError> {
             self.has_file(name)?;
             let (new, mut file) = self.new_file()?;
             let written = file.write_all(bytes).map_err(|error| words(&error).into());
-            let written = written.and_then(|()| renameat(&self.0, &new, &self.0, name).map_err(said));
+            let written =
+                written.and_then(|()| renameat(&self.0, &new, &self.0, name).map_err(said));
             if written.is_err() {
                 let _ = unlinkat(&self.0, &new, AtFlags::empty());
             }
@@ -103,9 +133,14 @@ mod opened {
 
         fn new_file(&self) -> Result<(String, File), AccessError> {
             static COUNT: AtomicU64 = AtomicU64::new(0);
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags =
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             for _ in 0..TRIES {
-                let name = format!(".reqc-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+                let name = format!(
+                    ".reqc-{}-{}.tmp",
+                    std::process::id(),
+                    COUNT.fetch_add(1, Ordering::Relaxed)
+                );
                 match openat(&self.0, &name, flags, Mode::from_raw_mode(0o666)) {
                     Err(Errno::EXIST) => {}
                     Err(error) => return Err(said(error)),
@@ -129,7 +164,9 @@ mod opened {
         }
 
         /// The names in it, in no particular order.
-        pub(in crate::system::disk) fn names(&self) -> Result<Vec<(String, EntryKind)>, AccessError> {
+        pub(in crate::system::disk) fn names(
+            &self,
+        ) -> Result<Vec<(String, EntryKind)>, AccessError> {
             let mut names = Vec::new();
             for found in Dir::read_from(&self.0).map_err(said)?.take(MAX_ENTRIES + 3) {
                 let found = found.map_err(said)?;
@@ -140,7 +177,14 @@ mod opened {
                         kind => kind,
                     };
                     let is_folder = kind == FileType::Directory;
-                    names.push((name, if is_folder { EntryKind::Folder } else { EntryKind::File }));
+                    names.push((
+                        name,
+                        if is_folder {
+                            EntryKind::Folder
+                        } else {
+                            EntryKind::File
+                        },
+                    ));
                 }
             }
             Ok(names)
@@ -184,7 +228,10 @@ mod looked_at {
         }
 
         /// A folder in it; `None` if there is none. An error goes on after the folder's name.
-        pub(in crate::system::disk) fn enter(&self, name: &str) -> Result<Option<Held>, AccessError> {
+        pub(in crate::system::disk) fn enter(
+            &self,
+            name: &str,
+        ) -> Result<Option<Held>, AccessError> {
             match self.found(name)? {
                 None => Ok(None),
                 Some(found) if found.is_dir() => Ok(Some(Held(self.0.join(name)))),
@@ -210,20 +257,33 @@ mod looked_at {
         }
 
         /// The bytes of a file; `None` if there is none.
-        pub(in crate::system::disk) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
+        pub(in crate::system::disk) fn read(
+            &self,
+            name: &str,
+            limit: u64,
+        ) -> Result<Option<Vec<u8>>, AccessError> {
             match self.has_file(name)? {
                 true => Ok(Some(bounded::read(&self.0.join(name), limit)?)),
                 false => Ok(None),
             }
         }
 
-        /// Writes a new file beside the old one and renames it: readers see the old bytes or the new ones.
-        pub(in crate::system::disk) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), AccessError> {
+        /// Writes a new file beside the old one and renames it: readers see the old bytes or the
+        /// new ones.
+        pub(in crate::system::disk) fn write(
+            &self,
+            name: &str,
+            bytes: &[u8],
+        ) -> Result<(), AccessError> {
             self.has_file(name)?;
-            let new = tempfile::Builder::new().prefix(".reqc-").suffix(".tmp").tempfile_in(&self.0);
+            let new = tempfile::Builder::new()
+                .prefix(".reqc-")
+                .suffix(".tmp")
+                .tempfile_in(&self.0);
             let mut new = new.map_err(|error| words(&error))?;
             new.write_all(bytes).map_err(|error| words(&error))?;
-            new.persist(self.0.join(name)).map_err(|error| words(&error.error))?;
+            new.persist(self.0.join(name))
+                .map_err(|error| words(&error.error))?;
             Ok(())
         }
 
@@ -241,12 +301,21 @@ mod looked_at {
         }
 
         /// The names in it, in no particular order.
-        pub(in crate::system::disk) fn names(&self) -> Result<Vec<(String, EntryKind)>, AccessError> {
+        pub(in crate::system::disk) fn names(
+            &self,
+        ) -> Result<Vec<(String, EntryKind)>, AccessError> {
             let mut names = Vec::new();
-            for found in fs::read_dir(&self.0).map_err(|error| words(&error))?.take(MAX_ENTRIES + 1) {
+            for found in fs::read_dir(&self.0)
+                .map_err(|error| words(&error))?
+                .take(MAX_ENTRIES + 1)
+            {
                 let found = found.map_err(|error| words(&error))?;
                 let is_folder = found.file_type().is_ok_and(|kind| kind.is_dir());
-                let kind = if is_folder { EntryKind::Folder } else { EntryKind::File };
+                let kind = if is_folder {
+                    EntryKind::Folder
+                } else {
+                    EntryKind::File
+                };
                 names.push((found.file_name().to_string_lossy().into_owned(), kind));
             }
             Ok(names)
@@ -277,11 +346,21 @@ mod tests {
                 assert_eq!(held.read("alias", 3), Err("a link stands there".into()));
                 assert_eq!(held.write("alias", b"x"), Err("a link stands there".into()));
                 assert_eq!(held.remove("alias"), Err("a link stands there".into()));
-                assert_eq!(held.write("inner", b"x"), Err("a folder stands there".into()));
+                assert_eq!(
+                    held.write("inner", b"x"),
+                    Err("a folder stands there".into())
+                );
                 assert_eq!(held.enter("folder").err(), Some(super::LINK.into()));
-                assert!(held.enter("file").is_err() && held.enter("none").is_ok_and(|found| found.is_none()));
+                assert!(
+                    held.enter("file").is_err()
+                        && held.enter("none").is_ok_and(|found| found.is_none())
+                );
                 assert_eq!(held.write("file", b"new"), Ok(()));
-                assert_eq!(held.make_folder("made").and_then(|()| held.make_folder("made")), Ok(()));
+                assert_eq!(
+                    held.make_folder("made")
+                        .and_then(|()| held.make_folder("made")),
+                    Ok(())
+                );
                 held.remove_folder("made");
                 let inner = held.enter("inner").expect("a folder").expect("it is there");
                 assert_eq!(inner.write("a", b"1"), Ok(()));
@@ -291,7 +370,10 @@ mod tests {
                 let mut names = held.names().expect("it can be listed");
                 names.sort_by(|a, b| a.0.cmp(&b.0));
                 assert_eq!(
-                    names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+                    names
+                        .iter()
+                        .map(|(name, _)| name.as_str())
+                        .collect::<Vec<_>>(),
                     ["alias", "file", "folder"]
                 );
                 assert_eq!(fs::read(at("file")).expect("readable"), b"new");

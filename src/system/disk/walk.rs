@@ -1,4 +1,5 @@
-//! Which files lie below a folder: through links that stay inside, bounded, and with everything told that is not known.
+//! Which files lie below a folder: through links that stay inside, bounded, and with everything
+//! told that is not known.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,21 +11,36 @@ use walkdir::{DirEntry, Error, IntoIter, WalkDir};
 use super::{Disk, broken_link, no_text, not_utf8};
 use crate::system::{bounded, relative, words};
 use crate::world::{
-    Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, ReadError, Unread, Walk, is_hidden, names_source,
+    Entry, EntryKind, MAX_DEPTH, MAX_ENTRIES, MAX_LINKED_FOLDERS, ReadError, Unread, Walk,
+    is_hidden, names_source,
 };
 
 /// Everything below a folder; see [`World::walk`](crate::world::World::walk).
 pub(super) fn walk(disk: &Disk, folder: &str) -> Walk {
-    let resolved = disk.visible(folder).and_then(|folder| disk.resolve(&folder).map(|_| folder));
+    let resolved = disk
+        .visible(folder)
+        .and_then(|folder| disk.resolve(&folder).map(|_| folder));
     let folder = match resolved {
         Ok(folder) => folder,
         Err(ReadError::Missing) => return Walk::default(),
         Err(why) => return Walk::unread(folder, why),
     };
-    let mut walker = Walker { disk, found: Walk::default(), seen: 0, links: 0, real: HashMap::new() };
-    match walker.run(WalkDir::new(disk.root.join(&folder)).follow_links(true).min_depth(1).into_iter()) {
+    let mut walker = Walker {
+        disk,
+        found: Walk::default(),
+        seen: 0,
+        links: 0,
+        real: HashMap::new(),
+    };
+    match walker.run(
+        WalkDir::new(disk.root.join(&folder))
+            .follow_links(true)
+            .min_depth(1)
+            .into_iter(),
+    ) {
         Ok(()) => sorted(walker.found),
-        // What was found until then depends on the order in which the system lists: it does not count.
+        // What was found until then depends on the order in which the system lists: it does not
+        // count.
         Err(why) => Walk::unread(&folder, why),
     }
 }
@@ -63,7 +79,10 @@ impl Walker<'_> {
     }
 
     fn file(&mut self, path: String) {
-        self.found.entries.push(Entry { path, kind: EntryKind::File });
+        self.found.entries.push(Entry {
+            path,
+            kind: EntryKind::File,
+        });
     }
 
     fn hidden(&mut self, path: &Path) {
@@ -79,11 +98,19 @@ impl Walker<'_> {
             return Ok(());
         }
         if entry.path_is_symlink() {
-            self.found.hidden.push(relative(&self.disk.root, entry.path()));
+            self.found
+                .hidden
+                .push(relative(&self.disk.root, entry.path()));
             return Ok(());
         }
-        let below = WalkDir::new(entry.path()).follow_links(false).follow_root_links(false);
-        for inner in below.into_iter().filter_entry(|inner| inner.file_name() != ".git").flatten() {
+        let below = WalkDir::new(entry.path())
+            .follow_links(false)
+            .follow_root_links(false);
+        for inner in below
+            .into_iter()
+            .filter_entry(|inner| inner.file_name() != ".git")
+            .flatten()
+        {
             self.see()?;
             if !inner.file_type().is_dir() {
                 self.hidden(inner.path());
@@ -95,7 +122,9 @@ impl Walker<'_> {
     fn see(&mut self) -> Result<(), ReadError> {
         self.seen += 1;
         match self.seen > MAX_ENTRIES {
-            true => Err(ReadError::Failed(format!("there are more than {MAX_ENTRIES} files and folders below it"))),
+            true => Err(ReadError::Failed(format!(
+                "there are more than {MAX_ENTRIES} files and folders below it"
+            ))),
             false => Ok(()),
         }
     }
@@ -104,7 +133,10 @@ impl Walker<'_> {
         let path = relative(&self.disk.root, entry.path());
         if entry.depth() > MAX_DEPTH {
             walk.skip_current_dir();
-            self.unread(&path, ReadError::Failed(format!("it lies more than {MAX_DEPTH} folders deep")));
+            self.unread(
+                &path,
+                ReadError::Failed(format!("it lies more than {MAX_DEPTH} folders deep")),
+            );
         } else if entry.path_is_symlink() {
             self.links += 1;
             if self.links > MAX_LINKED_FOLDERS {
@@ -115,18 +147,25 @@ impl Walker<'_> {
             self.link(&path, entry.path(), walk);
         }
         if looks_like_file(&path) {
-            self.found.entries.push(Entry { path, kind: EntryKind::Folder });
+            self.found.entries.push(Entry {
+                path,
+                kind: EntryKind::Folder,
+            });
         }
         Ok(())
     }
 
-    /// A link to a folder is entered if it stays inside the root, and does not lead back to a folder that the walk is in.
+    /// A link to a folder is entered if it stays inside the root, and does not lead back to a
+    /// folder that the walk is in.
     fn link(&mut self, path: &str, link: &Path, walk: &mut IntoIter) {
         match self.disk.resolve(path) {
             Ok(target) => {
                 let target = self.disk.root.join(target);
                 let root = &self.disk.root;
-                let mut folders = link.ancestors().skip(1).take_while(|folder| folder.starts_with(root));
+                let mut folders = link
+                    .ancestors()
+                    .skip(1)
+                    .take_while(|folder| folder.starts_with(root));
                 if folders.any(|folder| real_folder(&mut self.real, folder).starts_with(&target)) {
                     walk.skip_current_dir();
                 }
@@ -140,29 +179,40 @@ impl Walker<'_> {
 
     /// A broken link, a link to a folder that the walk is in, a folder that may not be listed.
     fn failure(&mut self, error: &Error) {
-        let Some(place) = error.path().filter(|path| !is_hidden_name(path)) else { return };
+        let Some(place) = error.path().filter(|path| !is_hidden_name(path)) else {
+            return;
+        };
         let path = relative(&self.disk.root, place);
         if no_text(&self.disk.root, place) {
             return self.unread(&path, not_utf8());
         }
         if error.loop_ancestor().is_some() {
             if looks_like_file(&path) {
-                self.found.entries.push(Entry { path, kind: EntryKind::Folder });
+                self.found.entries.push(Entry {
+                    path,
+                    kind: EntryKind::Folder,
+                });
             }
             return;
         }
         let is_link = fs::symlink_metadata(place).is_ok_and(|found| found.is_symlink());
         match error.io_error() {
-            // Reading it tells what is wrong. Other names are no source files, but may have been folders.
+            // Reading it tells what is wrong. Other names are no source files, but may have been
+            // folders.
             _ if is_link && place.extension().is_some() => self.file(path),
             Some(error) if is_link => self.unread(&path, broken_link(error)),
-            Some(error) if error.kind() != ErrorKind::NotFound => self.unread(&path, ReadError::Failed(words(error))),
+            Some(error) if error.kind() != ErrorKind::NotFound => {
+                self.unread(&path, ReadError::Failed(words(error)));
+            }
             _ => {}
         }
     }
 
     fn unread(&mut self, path: &str, why: ReadError) {
-        self.found.unread.push(Unread { path: path.to_owned(), why });
+        self.found.unread.push(Unread {
+            path: path.to_owned(),
+            why,
+        });
     }
 }
 
@@ -175,7 +225,8 @@ fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &
     &known[folder]
 }
 
-/// Returns what stands directly in a folder, hidden files and folders left out, and how many entries there are with these.
+/// Returns what stands directly in a folder, hidden files and folders left out, and how many
+/// entries there are with these.
 pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
     let children = match fs::read_dir(disk.root.join(folder)) {
         Ok(children) => children,
@@ -191,15 +242,22 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize),
         }
         if child.file_name().to_str().is_none() {
             let name = child.file_name().to_string_lossy().into_owned();
-            return Err(ReadError::Failed(format!("the name `{name}` in it is not UTF-8")));
+            return Err(ReadError::Failed(format!(
+                "the name `{name}` in it is not UTF-8"
+            )));
         }
         let kind = child_kind(&child);
         if kind == EntryKind::Folder || !is_hidden_name(&child.path()) {
-            entries.push(Entry { path: relative(&disk.root, &child.path()), kind });
+            entries.push(Entry {
+                path: relative(&disk.root, &child.path()),
+                kind,
+            });
         }
     }
     if looked_at > MAX_ENTRIES {
-        return Err(ReadError::Failed(format!("there are more than {MAX_ENTRIES} files and folders in it")));
+        return Err(ReadError::Failed(format!(
+            "there are more than {MAX_ENTRIES} files and folders in it"
+        )));
     }
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     entries.dedup();
@@ -213,20 +271,28 @@ fn child_kind(child: &fs::DirEntry) -> EntryKind {
         Ok(kind) if kind.is_file() => false,
         _ => child.path().is_dir(),
     };
-    if is_folder { EntryKind::Folder } else { EntryKind::File }
+    if is_folder {
+        EntryKind::Folder
+    } else {
+        EntryKind::File
+    }
 }
 
 fn begins_with_dot(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+    path.file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
 fn is_hidden_name(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| is_hidden(&name.to_string_lossy()))
+    path.file_name()
+        .is_some_and(|name| is_hidden(&name.to_string_lossy()))
 }
 
 /// Returns `true` if a folder's name would be taken for a source file's.
 fn looks_like_file(path: &str) -> bool {
-    [".toml", ".jinja", ".json"].iter().any(|ending| path.ends_with(ending))
+    [".toml", ".jinja", ".json"]
+        .iter()
+        .any(|ending| path.ends_with(ending))
 }
 
 fn sorted(mut found: Walk) -> Walk {

@@ -39,7 +39,8 @@ impl Disk {
         for (index, name) in folders.iter().enumerate() {
             let path = &folders[..=index];
             if make {
-                held.make_folder(name).map_err(|why| at(path, &format!("cannot be made: {why}")))?;
+                held.make_folder(name)
+                    .map_err(|why| at(path, &format!("cannot be made: {why}")))?;
             }
             match held.enter(name).map_err(|why| at(path, &why.to_string()))? {
                 Some(inner) => held = inner,
@@ -53,7 +54,11 @@ impl Disk {
         let path = folded(path)?;
         let way = Way::to(&path)?;
         #[cfg(target_os = "linux")]
-        if let Some(found) = self.folder.as_ref().and_then(|folder| beneath::read(folder, &path, MAX_FILE_BYTES)) {
+        if let Some(found) = self
+            .folder
+            .as_ref()
+            .and_then(|folder| beneath::read(folder, &path, MAX_FILE_BYTES))
+        {
             return Ok(Some(found?));
         }
         match self.enter(&way.folders, false)? {
@@ -74,7 +79,9 @@ impl Disk {
     fn take_away(&self, path: &str) -> Result<(), AccessError> {
         let path = folded(path)?;
         let way = Way::to(&path)?;
-        let Some(folder) = self.enter(&way.folders, false)? else { return Ok(()) };
+        let Some(folder) = self.enter(&way.folders, false)? else {
+            return Ok(());
+        };
         folder.remove(way.name)?;
         if let Some((last, above)) = way.folders.split_last()
             && let Some(parent) = self.enter(above, false)?
@@ -87,13 +94,22 @@ impl Disk {
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, AccessError> {
         let folder = folded(folder)?;
         let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-        let Some(held) = self.enter(&parts, false)? else { return Ok(Vec::new()) };
+        let Some(held) = self.enter(&parts, false)? else {
+            return Ok(Vec::new());
+        };
         let names = held.names()?;
         if names.len() > MAX_ENTRIES {
-            return Err(format!("there are more than {MAX_ENTRIES} files and folders in it").into());
+            return Err(
+                format!("there are more than {MAX_ENTRIES} files and folders in it").into(),
+            );
         }
-        let mut entries: Vec<Entry> =
-            names.into_iter().map(|(name, kind)| Entry { path: path(name, &folder), kind }).collect();
+        let mut entries: Vec<Entry> = names
+            .into_iter()
+            .map(|(name, kind)| Entry {
+                path: path(name, &folder),
+                kind,
+            })
+            .collect();
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
@@ -104,23 +120,31 @@ fn at(path: &[&str], why: &str) -> AccessError {
 }
 
 fn path(name: String, folder: &String) -> String {
-    if folder.is_empty() { name } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        name
+    } else {
+        format!("{folder}/{name}")
+    }
 }
 
 impl Output for Disk {
     fn current(&self, path: &str) -> Result<Option<Vec<u8>>, AccessError> {
-        self.current_bytes(path).map_err(|why| format!("`{path}` cannot be read: {why}").into())
+        self.current_bytes(path)
+            .map_err(|why| format!("`{path}` cannot be read: {why}").into())
     }
 
     fn replace(&self, path: &str, bytes: &[u8]) -> Result<(), AccessError> {
-        self.write(path, bytes).map_err(|why| format!("`{path}` cannot be written: {why}").into())
+        self.write(path, bytes)
+            .map_err(|why| format!("`{path}` cannot be written: {why}").into())
     }
 
     fn remove(&self, path: &str) -> Result<(), AccessError> {
-        self.take_away(path).map_err(|why| format!("`{path}` cannot be removed: {why}").into())
+        self.take_away(path)
+            .map_err(|why| format!("`{path}` cannot be removed: {why}").into())
     }
 
     fn list(&self, folder: &str) -> Result<Vec<Entry>, AccessError> {
-        self.entries(folder).map_err(|why| format!("`{folder}` cannot be listed: {why}").into())
+        self.entries(folder)
+            .map_err(|why| format!("`{folder}` cannot be listed: {why}").into())
     }
 }

@@ -9,7 +9,8 @@ use super::stand_in::ObjectFormat;
 use crate::system::words;
 use crate::world::{AccessError, MAX_REPOSITORY_BYTES};
 
-/// A `git cat-file --batch` process. It is asked for one object at a time, so that no pipe fills up.
+/// A `git cat-file --batch` process. It is asked for one object at a time, so that no pipe fills
+/// up.
 pub(super) struct Objects {
     running: Running,
     input: ChildStdin,
@@ -32,7 +33,13 @@ impl Objects {
         match (running.take_input(), running.take_output()) {
             (Some(input), Some(output)) => {
                 let output = BufReader::new(output);
-                Ok(Objects { running, input, output, format, left: MAX_REPOSITORY_BYTES })
+                Ok(Objects {
+                    running,
+                    input,
+                    output,
+                    format,
+                    left: MAX_REPOSITORY_BYTES,
+                })
             }
             _ => Err("git cannot be run: it has no pipes".into()),
         }
@@ -43,36 +50,62 @@ impl Objects {
     }
 
     /// The bytes of an object of a kind.
-    pub(super) fn read(&mut self, name: &str, kind: &str, limit: u64) -> Result<Vec<u8>, AccessError> {
+    pub(super) fn read(
+        &mut self,
+        name: &str,
+        kind: &str,
+        limit: u64,
+    ) -> Result<Vec<u8>, AccessError> {
         if !self.format.names(name) && !name.ends_with("^{tree}") {
             return Err(unreadable(name, "has no name that git gives"));
         }
         self.running.lives();
-        let header = self.ask(name).map_err(|why| unreadable(name, self.running.why().unwrap_or(why)))?;
+        let header = self
+            .ask(name)
+            .map_err(|why| unreadable(name, self.running.why().unwrap_or(why)))?;
         if header.kind != kind {
-            return Err(unreadable(name, format!("is a {}, not a {kind}", header.kind)));
+            return Err(unreadable(
+                name,
+                format!("is a {}, not a {kind}", header.kind),
+            ));
         }
         if header.size > limit {
-            return Err(unreadable(name, format!("has {} bytes; the limit is {limit}", header.size)));
+            return Err(unreadable(
+                name,
+                format!("has {} bytes; the limit is {limit}", header.size),
+            ));
         }
         if header.size > self.left {
-            return Err(format!("its files have more than {} MiB together", MAX_REPOSITORY_BYTES >> 20).into());
+            return Err(format!(
+                "its files have more than {} MiB together",
+                MAX_REPOSITORY_BYTES >> 20
+            )
+            .into());
         }
         self.left -= header.size;
-        let bytes = self.bytes(header.size).map_err(|error| self.running.why().unwrap_or_else(|| words(&error).into()));
+        let bytes = self
+            .bytes(header.size)
+            .map_err(|error| self.running.why().unwrap_or_else(|| words(&error).into()));
         bytes.map_err(|why| unreadable(name, format!("cannot be read: {why}")))
     }
 
     fn ask(&mut self, name: &str) -> Result<Header, AccessError> {
         let mut line = Vec::new();
         let asked = writeln!(self.input, "{name}").and_then(|()| self.input.flush());
-        let answered = asked.and_then(|()| (&mut self.output).take(1 << 10).read_until(b'\n', &mut line));
+        let answered = asked.and_then(|()| {
+            (&mut self.output)
+                .take(1 << 10)
+                .read_until(b'\n', &mut line)
+        });
         answered.map_err(|error| format!("cannot be read: {}", words(&error)))?;
         let line = String::from_utf8_lossy(&line);
         // `<object> <type> <size>`, or `<object> missing`.
         let mut parts = line.trim_end().rsplit(' ');
         match (parts.next().map(str::parse), parts.next()) {
-            (Some(Ok(size)), Some(kind)) => Ok(Header { kind: kind.to_owned(), size }),
+            (Some(Ok(size)), Some(kind)) => Ok(Header {
+                kind: kind.to_owned(),
+                size,
+            }),
             _ if line.ends_with(" missing\n") => Err("is missing".into()),
             _ if line.is_empty() => Err("cannot be read: git ended".into()),
             _ => Err("is no object that git can name".into()),

@@ -29,39 +29,65 @@ pub(super) struct Git {
 }
 
 impl Git {
-    /// The git of `PATH`, run in `folder`. What lies in a checkout of strangers is not run, whatever `PATH` says.
+    /// The git of `PATH`, run in `folder`. What lies in a checkout of strangers is not run,
+    /// whatever `PATH` says.
     pub(super) fn new(folder: &Path, strangers: &Strangers) -> Result<Git, AccessError> {
-        let program =
-            strangers.program().ok_or("git cannot be run: it is in no folder of `PATH` outside of the tree")?;
-        Ok(Git { program, folder: folder.to_owned(), own: folder.to_owned(), variables: Vec::new(), objects: None })
+        let program = strangers
+            .program()
+            .ok_or("git cannot be run: it is in no folder of `PATH` outside of the tree")?;
+        Ok(Git {
+            program,
+            folder: folder.to_owned(),
+            own: folder.to_owned(),
+            variables: Vec::new(),
+            objects: None,
+        })
     }
 
-    /// The same with what git takes for its repository: `folder` itself, or what stands for a further work tree in it.
+    /// The same with what git takes for its repository: `folder` itself, or what stands for a
+    /// further work tree in it.
     pub(super) fn with_own_folder(self, own: PathBuf) -> Git {
         Git { own, ..self }
     }
 
     /// The same with the folder of the objects.
     pub(super) fn with_objects(self, objects: PathBuf) -> Git {
-        Git { objects: Some(objects), ..self }
+        Git {
+            objects: Some(objects),
+            ..self
+        }
     }
 
     /// Sets a value of the configuration.
     pub(super) fn configure(&mut self, key: &str, value: &str) {
         let count = self.variables.len() / 2;
-        self.variables.push((format!("GIT_CONFIG_KEY_{count}"), key.to_owned()));
-        self.variables.push((format!("GIT_CONFIG_VALUE_{count}"), value.to_owned()));
+        self.variables
+            .push((format!("GIT_CONFIG_KEY_{count}"), key.to_owned()));
+        self.variables
+            .push((format!("GIT_CONFIG_VALUE_{count}"), value.to_owned()));
     }
 
-    /// The keys, in lower case but for the middle part, and the values of a configuration file. Nothing is included, and nothing
-    /// that it names is run.
-    pub(super) fn read_configuration(path: &Path, strangers: &Strangers) -> Result<Vec<(String, String)>, AccessError> {
-        let Some(bytes) = repository::read(path, MAX_CONFIGURATION_BYTES)? else { return Ok(Vec::new()) };
+    /// The keys, in lower case but for the middle part, and the values of a configuration file.
+    /// Nothing is included, and nothing that it names is run.
+    pub(super) fn read_configuration(
+        path: &Path,
+        strangers: &Strangers,
+    ) -> Result<Vec<(String, String)>, AccessError> {
+        let Some(bytes) = repository::read(path, MAX_CONFIGURATION_BYTES)? else {
+            return Ok(Vec::new());
+        };
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
         let copy = folder.path().join("copy");
         fs::write(&copy, bytes).map_err(|error| words(&error))?;
         let git = Git::new(folder.path(), strangers)?;
-        let listed = git.run(&["config", "--file", "copy", "--no-includes", "--null", "--list"])?;
+        let listed = git.run(&[
+            "config",
+            "--file",
+            "copy",
+            "--no-includes",
+            "--null",
+            "--list",
+        ])?;
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let entries = listed.split('\0').filter(|entry| !entry.is_empty());
         Ok(entries
@@ -70,15 +96,23 @@ impl Git {
             .collect())
     }
 
-    /// A command that knows nothing of the person's and the system's configuration, of hooks and of other repositories.
+    /// A command that knows nothing of the person's and the system's configuration, of hooks and of
+    /// other repositories.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_")) {
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_"))
+        {
             command.env_remove(name);
         }
         let nowhere = self.folder.join("none");
-        command.env("GIT_DIR", &self.own).env("HOME", &nowhere).env("XDG_CONFIG_HOME", &nowhere);
-        command.env("GIT_CONFIG_GLOBAL", &nowhere).env("GIT_CONFIG_SYSTEM", &nowhere);
+        command
+            .env("GIT_DIR", &self.own)
+            .env("HOME", &nowhere)
+            .env("XDG_CONFIG_HOME", &nowhere);
+        command
+            .env("GIT_CONFIG_GLOBAL", &nowhere)
+            .env("GIT_CONFIG_SYSTEM", &nowhere);
         let fixed = [
             ("GIT_CONFIG_NOSYSTEM", "1"),
             ("GIT_ATTR_NOSYSTEM", "1"),
@@ -90,12 +124,18 @@ impl Git {
             ("GIT_PROTOCOL_FROM_USER", "0"),
             ("LC_ALL", "C"),
         ];
-        command.envs(fixed).env("GIT_CONFIG_COUNT", (self.variables.len() / 2).to_string());
+        command
+            .envs(fixed)
+            .env("GIT_CONFIG_COUNT", (self.variables.len() / 2).to_string());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if let Some(objects) = &self.objects {
             command.env("GIT_OBJECT_DIRECTORY", objects);
         }
-        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
         command
     }
 
@@ -106,7 +146,9 @@ impl Git {
         let said = File::create(&errors).map_err(|error| words(&error))?;
         let running = Running::start(self.command(arguments).stdout(Stdio::piped()).stderr(said))?;
         let mut bytes = Vec::new();
-        let read = running.take_output().map(|output| output.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes));
+        let read = running
+            .take_output()
+            .map(|output| output.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes));
         let whole = matches!(read, Some(Ok(size)) if (size as u64) < MAX_OUTPUT_BYTES);
         if !whole {
             running.end();
@@ -129,12 +171,14 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    /// Every checkout that a canonical path lies in: a submodule's too, and those that it is a submodule of.
+    /// Every checkout that a canonical path lies in: a submodule's too, and those that it is a
+    /// submodule of.
     pub(super) fn around(path: &Path) -> Strangers {
         Strangers::default().and(path)
     }
 
-    /// These, and those that another canonical path lies in. A checkout that is the whole disk holds the system's programs.
+    /// These, and those that another canonical path lies in. A checkout that is the whole disk
+    /// holds the system's programs.
     pub(super) fn and(mut self, path: &Path) -> Strangers {
         let found = path
             .ancestors()
@@ -144,15 +188,22 @@ impl Strangers {
         self
     }
 
-    /// The first git in a folder of `PATH` that neither lies in a checkout nor is reached through one.
+    /// The first git in a folder of `PATH` that neither lies in a checkout nor is reached through
+    /// one.
     fn program(&self) -> Option<PathBuf> {
-        in_path("git", &[std::env::consts::EXE_SUFFIX])
-            .find(|program| program.parent().is_some_and(|folder| self.is_outside(folder)) && self.is_outside(program))
+        in_path("git", &[std::env::consts::EXE_SUFFIX]).find(|program| {
+            program
+                .parent()
+                .is_some_and(|folder| self.is_outside(folder))
+                && self.is_outside(program)
+        })
     }
 
     /// Returns `true` if a path, with its links resolved, lies in none of the checkouts.
     fn is_outside(&self, path: &Path) -> bool {
-        let Ok(real) = fs::canonicalize(path) else { return false };
+        let Ok(real) = fs::canonicalize(path) else {
+            return false;
+        };
         !self.folders.iter().any(|folder| real.starts_with(folder))
     }
 }
@@ -172,7 +223,14 @@ mod tests {
         let found = Strangers::around(&base.join("above/sub/inner")).folders;
         assert_eq!(found[..2], [base.join("above/sub"), base.join("above")]);
         assert!(!found.contains(&PathBuf::from("/")));
-        let strangers = Strangers { folders: vec![PathBuf::from("/")] };
-        assert!(Git::new(&base, &strangers).expect_err("all is theirs").to_string().contains("outside of the tree"));
+        let strangers = Strangers {
+            folders: vec![PathBuf::from("/")],
+        };
+        assert!(
+            Git::new(&base, &strangers)
+                .expect_err("all is theirs")
+                .to_string()
+                .contains("outside of the tree")
+        );
     }
 }

@@ -44,16 +44,26 @@ pub(super) struct Repository {
 impl Repository {
     /// The repository that a folder, a canonical path, lies in.
     pub(super) fn around(root: &Path) -> Result<Repository, AccessError> {
-        let found = root.ancestors().find(|folder| fs::symlink_metadata(folder.join(".git")).is_ok());
+        let found = root
+            .ancestors()
+            .find(|folder| fs::symlink_metadata(folder.join(".git")).is_ok());
         let work_tree = found.ok_or("there is no `.git` in it or above")?.to_owned();
         let strangers = Strangers::around(&work_tree);
         let own = own_folder(&work_tree, &strangers)?;
         let common = common_folder(&own)?;
-        let strangers = further_work_trees(&common)?.iter().fold(strangers.and(&own), |all, tree| all.and(tree));
+        let strangers = further_work_trees(&common)?
+            .iter()
+            .fold(strangers.and(&own), |all, tree| all.and(tree));
         let inner = root.strip_prefix(&work_tree).unwrap_or(root);
         inner.to_str().ok_or("its path is not UTF-8")?;
         let prefix = relative(&work_tree, root);
-        let repository = Repository { work_tree, own, common, prefix, strangers };
+        let repository = Repository {
+            work_tree,
+            own,
+            common,
+            prefix,
+            strangers,
+        };
         repository.check_objects(&repository.objects(), 0, &mut BTreeSet::new())?;
         Ok(repository)
     }
@@ -79,28 +89,48 @@ impl Repository {
         &self.prefix
     }
 
-    /// git opens whatever it finds among the objects: links would lead it away, and pipes would keep it.
-    fn check_objects(&self, store: &Path, borrowed: usize, known: &mut BTreeSet<PathBuf>) -> Result<(), AccessError> {
+    /// git opens whatever it finds among the objects: links would lead it away, and pipes would
+    /// keep it.
+    fn check_objects(
+        &self,
+        store: &Path,
+        borrowed: usize,
+        known: &mut BTreeSet<PathBuf>,
+    ) -> Result<(), AccessError> {
         if known.len() > MAX_STORES {
             return Err(format!("it borrows objects from more than {MAX_STORES} folders").into());
         }
-        for (count, found) in WalkDir::new(store).follow_root_links(false).into_iter().enumerate() {
+        for (count, found) in WalkDir::new(store)
+            .follow_root_links(false)
+            .into_iter()
+            .enumerate()
+        {
             let found = found.map_err(|error| format!("its objects cannot be listed: {error}"))?;
             let kind = found.file_type();
             if !kind.is_file() && !kind.is_dir() {
-                return Err(format!("`{}` is neither a file nor a folder", found.path().display()).into());
+                return Err(format!(
+                    "`{}` is neither a file nor a folder",
+                    found.path().display()
+                )
+                .into());
             }
             if count > MAX_OBJECT_FILES {
                 return Err(format!("it has more than {MAX_OBJECT_FILES} files of objects").into());
             }
         }
         let lines = pointer(&store.join(ALTERNATES))?.unwrap_or_default();
-        for line in lines.split('\n').filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        for line in lines
+            .split('\n')
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        {
             let other = borrowed_store(store, line)?;
             if borrowed >= MAX_BORROWED {
                 return Err("its objects are borrowed too many times over".into());
             }
-            if !other.starts_with(&self.work_tree) && !other.starts_with(&self.common) && !is_allowed(&other) {
+            if !other.starts_with(&self.work_tree)
+                && !other.starts_with(&self.common)
+                && !is_allowed(&other)
+            {
                 let shown = other.display();
                 return Err(format!(
                     "it borrows objects from `{shown}`, and a stranger could have said so: if you did, name that folder in the \
@@ -117,10 +147,12 @@ impl Repository {
     }
 }
 
-/// The folder of objects that a line of `info/alternates` names. git reads quotes and folds `..` before it follows links: what it
-/// may read in another way is refused.
+/// The folder of objects that a line of `info/alternates` names. git reads quotes and folds `..`
+/// before it follows links: what it may read in another way is refused.
 fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
-    if line.starts_with('"') || line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
+    if line.starts_with('"')
+        || line.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER)
+    {
         return Err(refused());
     }
     let mut folded = PathBuf::new();
@@ -131,7 +163,11 @@ fn borrowed_store(store: &Path, line: &str) -> Result<PathBuf, AccessError> {
         }
     }
     let other = canonical(&folded)?;
-    if canonical(&store.join(line))? == other { Ok(other) } else { Err(refused()) }
+    if canonical(&store.join(line))? == other {
+        Ok(other)
+    } else {
+        Err(refused())
+    }
 }
 
 fn refused() -> AccessError {
@@ -141,7 +177,8 @@ fn refused() -> AccessError {
 /// Returns `true` if the person allows objects to be borrowed from a folder.
 fn is_allowed(folder: &Path) -> bool {
     let named = std::env::var_os("GIT_ALTERNATE_OBJECT_DIRECTORIES").unwrap_or_default();
-    std::env::split_paths(&named).any(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
+    std::env::split_paths(&named)
+        .any(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
 }
 
 /// The folder that a work tree's `.git` is, or points to.
@@ -152,7 +189,9 @@ fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, Access
         true => (real, false),
         false => {
             let text = pointer(&marker)?.unwrap_or_default();
-            let target = text.strip_prefix("gitdir:").ok_or("its `.git` is neither a folder nor says where one is")?;
+            let target = text
+                .strip_prefix("gitdir:")
+                .ok_or("its `.git` is neither a folder nor says where one is")?;
             (canonical(&work_tree.join(target.trim()))?, true)
         }
     };
@@ -163,9 +202,11 @@ fn own_folder(work_tree: &Path, strangers: &Strangers) -> Result<PathBuf, Access
     }
 }
 
-/// Returns `true` if the person names a folder as that of a repository, as git itself wants to be told.
+/// Returns `true` if the person names a folder as that of a repository, as git itself wants to be
+/// told.
 fn is_named_by_person(folder: &Path) -> bool {
-    std::env::var_os("GIT_DIR").is_some_and(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
+    std::env::var_os("GIT_DIR")
+        .is_some_and(|named| fs::canonicalize(named).is_ok_and(|named| named == folder))
 }
 
 fn leads_away(folder: &Path, work_tree: &Path) -> String {
@@ -176,8 +217,14 @@ fn leads_away(folder: &Path, work_tree: &Path) -> String {
     )
 }
 
-/// Returns whether a folder outside of the work tree says that it is this work tree's: what lies outside is not a stranger's.
-fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Strangers) -> Result<bool, AccessError> {
+/// Returns whether a folder outside of the work tree says that it is this work tree's: what lies
+/// outside is not a stranger's.
+fn points_back(
+    own: &Path,
+    work_tree: &Path,
+    marker: &Path,
+    strangers: &Strangers,
+) -> Result<bool, AccessError> {
     // A further work tree: `<repository>/worktrees/<name>/gitdir` names its `.git`.
     if let Some(back) = pointer(&own.join("gitdir"))? {
         return Ok(fs::canonicalize(own.join(back.trim())).is_ok_and(|back| back == marker));
@@ -185,7 +232,9 @@ fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Stranger
     // A submodule: `core.worktree` of its configuration names the work tree.
     for name in ["config", "config.worktree"] {
         for (key, value) in Git::read_configuration(&own.join(name), strangers)? {
-            if key == "core.worktree" && fs::canonicalize(own.join(value)).is_ok_and(|back| back == work_tree) {
+            if key == "core.worktree"
+                && fs::canonicalize(own.join(value)).is_ok_and(|back| back == work_tree)
+            {
                 return Ok(true);
             }
         }
@@ -195,7 +244,9 @@ fn points_back(own: &Path, work_tree: &Path, marker: &Path, strangers: &Stranger
 
 /// The folder that a further work tree shares with its repository.
 fn common_folder(own: &Path) -> Result<PathBuf, AccessError> {
-    let Some(text) = pointer(&own.join("commondir"))? else { return Ok(own.to_owned()) };
+    let Some(text) = pointer(&own.join("commondir"))? else {
+        return Ok(own.to_owned());
+    };
     let common = canonical(&own.join(text.trim()))?;
     match own.parent() == Some(&common.join("worktrees")) {
         true => Ok(common),
@@ -205,21 +256,25 @@ fn common_folder(own: &Path) -> Result<PathBuf, AccessError> {
 
 /// The folders of a repository's further work trees.
 fn further_work_trees(common: &Path) -> Result<Vec<PathBuf>, AccessError> {
-    let Ok(found) = fs::read_dir(common.join("worktrees")) else { return Ok(Vec::new()) };
+    let Ok(found) = fs::read_dir(common.join("worktrees")) else {
+        return Ok(Vec::new());
+    };
     let mut trees = Vec::new();
     for (count, tree) in found.flatten().enumerate() {
         if count > MAX_WORK_TREES {
             return Err(format!("it has more than {MAX_WORK_TREES} work trees").into());
         }
         let marker = pointer(&tree.path().join("gitdir")).unwrap_or_default();
-        let marker = marker.and_then(|marker| fs::canonicalize(tree.path().join(marker.trim())).ok());
+        let marker =
+            marker.and_then(|marker| fs::canonicalize(tree.path().join(marker.trim())).ok());
         trees.extend(marker.and_then(|marker| marker.parent().map(Path::to_owned)));
     }
     Ok(trees)
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, AccessError> {
-    fs::canonicalize(path).map_err(|error| format!("`{}` cannot be opened: {}", path.display(), words(&error)).into())
+    fs::canonicalize(path)
+        .map_err(|error| format!("`{}` cannot be opened: {}", path.display(), words(&error)).into())
 }
 
 fn pointer(path: &Path) -> Result<Option<String>, AccessError> {

@@ -1,7 +1,7 @@
 //! A git that runs, within bounds of memory, of processor time and of the clock.
 //!
-//! The clock is for what costs no processor time: a git that waits, for a pipe or for a disk that is gone, would wait for ever. It
-//! starts anew with each sign of life.
+//! The clock is for what costs no processor time: a git that waits, for a pipe or for a disk that
+//! is gone, would wait for ever. It starts anew with each sign of life.
 
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,13 @@ use std::time::Duration;
 use crate::system::words;
 use crate::world::AccessError;
 
-/// Memory that git may ask for, in bytes: it holds one object and what that is stored as a difference from. Linux only.
+/// Memory that git may ask for, in bytes: it holds one object and what that is stored as a
+/// difference from. Linux only.
 #[cfg(target_os = "linux")]
 const MAX_MEMORY_BYTES: u64 = 1 << 30;
 
-/// Processor time that one git may take, in seconds: objects can be made so that each costs seconds to unpack. Linux only.
+/// Processor time that one git may take, in seconds: objects can be made so that each costs seconds
+/// to unpack. Linux only.
 #[cfg(target_os = "linux")]
 const MAX_CPU_SECONDS: u64 = 120;
 
@@ -42,12 +44,21 @@ impl Running {
     }
 
     fn start_within(command: &mut Command, silence: Duration) -> Result<Running, AccessError> {
-        let child = command.spawn().map_err(|error| format!("git cannot be run: {}", words(&error)))?;
+        let child = command
+            .spawn()
+            .map_err(|error| format!("git cannot be run: {}", words(&error)))?;
         #[cfg(target_os = "linux")]
         bound(&child);
-        let (child, is_late) = (Arc::new(Mutex::new(child)), Arc::new(AtomicBool::new(false)));
+        let (child, is_late) = (
+            Arc::new(Mutex::new(child)),
+            Arc::new(AtomicBool::new(false)),
+        );
         let (alive, signs) = channel();
-        let running = Running { child: Arc::clone(&child), alive, is_late: Arc::clone(&is_late) };
+        let running = Running {
+            child: Arc::clone(&child),
+            alive,
+            is_late: Arc::clone(&is_late),
+        };
         thread::spawn(move || {
             let ended = loop {
                 match signs.recv_timeout(silence) {
@@ -80,7 +91,13 @@ impl Running {
     /// Why git ended, if that was for its silence.
     pub(super) fn why(&self) -> Option<AccessError> {
         let is_late = self.is_late.load(Ordering::SeqCst);
-        is_late.then(|| format!("git was ended: it said nothing for {} s", MAX_SILENCE.as_secs()).into())
+        is_late.then(|| {
+            format!(
+                "git was ended: it said nothing for {} s",
+                MAX_SILENCE.as_secs()
+            )
+            .into()
+        })
     }
 
     pub(super) fn end(&self) {
@@ -115,10 +132,22 @@ fn locked(child: &Mutex<Child>) -> MutexGuard<'_, Child> {
 #[cfg(target_os = "linux")]
 fn bound(child: &Child) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
-    let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
-    for (resource, limit) in [(Resource::Data, MAX_MEMORY_BYTES), (Resource::Cpu, MAX_CPU_SECONDS)] {
+    let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    for (resource, limit) in [
+        (Resource::Data, MAX_MEMORY_BYTES),
+        (Resource::Cpu, MAX_CPU_SECONDS),
+    ] {
         // It may have ended already.
-        let _ = prlimit(Some(id), resource, Rlimit { current: Some(limit), maximum: Some(limit) });
+        let _ = prlimit(
+            Some(id),
+            resource,
+            Rlimit {
+                current: Some(limit),
+                maximum: Some(limit),
+            },
+        );
     }
 }
 
@@ -132,7 +161,10 @@ mod tests {
 
     fn shell(script: &str) -> Running {
         let mut command = Command::new("sh");
-        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         Running::start_within(&mut command, Duration::from_millis(300)).expect("it starts")
     }
 
@@ -143,8 +175,19 @@ mod tests {
         for script in ["exec sleep 100", "exec >/dev/null; exec sleep 100"] {
             let running = shell(script);
             let mut said = String::new();
-            running.take_output().expect("a pipe").read_to_string(&mut said).expect("readable");
-            assert!(running.wait().expect_err("it is late").to_string().contains("said nothing"), "{script}");
+            running
+                .take_output()
+                .expect("a pipe")
+                .read_to_string(&mut said)
+                .expect("readable");
+            assert!(
+                running
+                    .wait()
+                    .expect_err("it is late")
+                    .to_string()
+                    .contains("said nothing"),
+                "{script}"
+            );
         }
         assert!(started.elapsed() < Duration::from_secs(30));
     }
@@ -157,7 +200,17 @@ mod tests {
             running.lives();
         }
         let mut said = String::new();
-        running.take_output().expect("a pipe").read_to_string(&mut said).expect("readable");
-        assert_eq!((said.as_str(), running.wait().is_ok_and(|status| status.success())), ("done\n", true));
+        running
+            .take_output()
+            .expect("a pipe")
+            .read_to_string(&mut said)
+            .expect("readable");
+        assert_eq!(
+            (
+                said.as_str(),
+                running.wait().is_ok_and(|status| status.success())
+            ),
+            ("done\n", true)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The folder that git takes for the repository: our configuration, and copies of what tells which commit a name means.
+//! The folder that git takes for the repository: our configuration, and copies of what tells which
+//! commit a name means.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +22,8 @@ const MAX_REF_BYTES: u64 = 4 << 10;
 /// The most files of refs, and of their logs.
 const MAX_REFS: usize = 200_000;
 
-/// Nothing of the person's and nothing of the repository's. Windows and caches are small, since memory is bounded.
+/// Nothing of the person's and nothing of the repository's. Windows and caches are small, since
+/// memory is bounded.
 const CONFIGURATION: &str = "\
 [core]
 \tbare = true
@@ -44,7 +46,8 @@ const CONFIGURATION: &str = "\
 #[derive(Debug)]
 pub(super) struct StandIn {
     folder: TempDir,
-    /// The folder, with its last `/`, of what a further work tree has of its own; empty for the first one.
+    /// The folder, with its last `/`, of what a further work tree has of its own; empty for the
+    /// first one.
     own: &'static str,
     git: Git,
     format: ObjectFormat,
@@ -83,28 +86,60 @@ impl StandIn {
     /// Stands in for a repository, with the history of its refs if that is needed.
     pub(super) fn of(repository: &Repository, with_history: bool) -> Result<StandIn, AccessError> {
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
-        let own = if repository.own() == repository.common() { "" } else { FURTHER };
-        let git = Git::new(folder.path(), repository.strangers())?.with_objects(repository.objects());
+        let own = if repository.own() == repository.common() {
+            ""
+        } else {
+            FURTHER
+        };
+        let git =
+            Git::new(folder.path(), repository.strangers())?.with_objects(repository.objects());
         let mut git = git.with_own_folder(folder.path().join(own));
-        let configuration = Git::read_configuration(&repository.common().join("config"), repository.strangers())?;
-        let value =
-            |key: &str| configuration.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
+        let configuration =
+            Git::read_configuration(&repository.common().join("config"), repository.strangers())?;
+        let value = |key: &str| {
+            configuration
+                .iter()
+                .rev()
+                .find(|(name, _)| name == key)
+                .map(|(_, value)| value.as_str())
+        };
         let (format, extension) = match value("extensions.objectformat") {
             None | Some("sha1") => (ObjectFormat::Sha1, ""),
-            Some("sha256") => (ObjectFormat::Sha256, "[extensions]\n\tobjectFormat = sha256\n"),
-            Some(other) => return Err(format!("its objects are named by `{}`", other.escape_debug()).into()),
+            Some("sha256") => (
+                ObjectFormat::Sha256,
+                "[extensions]\n\tobjectFormat = sha256\n",
+            ),
+            Some(other) => {
+                return Err(format!("its objects are named by `{}`", other.escape_debug()).into());
+            }
         };
         if with_history {
             upstreams(&configuration).for_each(|(key, value)| git.configure(key, value));
         }
-        let is_partial = configuration
-            .iter()
-            .any(|(key, value)| key == "extensions.partialclone" || key.ends_with(".promisor") && value != "false");
-        let is_reftable = value("extensions.refstorage").is_some_and(|storage| storage == "reftable");
+        let is_partial = configuration.iter().any(|(key, value)| {
+            key == "extensions.partialclone" || key.ends_with(".promisor") && value != "false"
+        });
+        let is_reftable =
+            value("extensions.refstorage").is_some_and(|storage| storage == "reftable");
         let left = MAX_REFS_BYTES;
-        let mut stand_in = StandIn { folder, own, git, format, is_partial, is_shallow: false, left };
-        let storage = if is_reftable { "[extensions]\n\trefStorage = reftable\n" } else { "" };
-        stand_in.write("config", format!("{CONFIGURATION}{extension}{storage}").as_bytes())?;
+        let mut stand_in = StandIn {
+            folder,
+            own,
+            git,
+            format,
+            is_partial,
+            is_shallow: false,
+            left,
+        };
+        let storage = if is_reftable {
+            "[extensions]\n\trefStorage = reftable\n"
+        } else {
+            ""
+        };
+        stand_in.write(
+            "config",
+            format!("{CONFIGURATION}{extension}{storage}").as_bytes(),
+        )?;
         stand_in.copy_work_tree(repository.common(), "", is_reftable, with_history)?;
         if own == FURTHER {
             stand_in.write(&format!("{FURTHER}commondir"), b"../..\n")?;
@@ -137,8 +172,12 @@ impl StandIn {
         Ok(String::from_utf8_lossy(&base).trim().to_owned())
     }
 
-    /// Returns what is staged: mode, name of the object, and path of each file. Of a file in conflict the first of its versions.
-    pub(super) fn staged(&mut self, repository: &Repository) -> Result<Vec<(String, String, String)>, AccessError> {
+    /// Returns what is staged: mode, name of the object, and path of each file. Of a file in
+    /// conflict the first of its versions.
+    pub(super) fn staged(
+        &mut self,
+        repository: &Repository,
+    ) -> Result<Vec<(String, String, String)>, AccessError> {
         if !self.copy_file(repository.own(), "index", self.own)? {
             return Err("nothing was ever staged".into());
         }
@@ -156,14 +195,20 @@ impl StandIn {
             .filter_map(|line| {
                 let (about, path) = line.split_once('\t')?;
                 let mut about = about.split(' ');
-                Some((about.next()?.to_owned(), about.next()?.to_owned(), path.to_owned()))
+                Some((
+                    about.next()?.to_owned(),
+                    about.next()?.to_owned(),
+                    path.to_owned(),
+                ))
             })
             .collect())
     }
 
     /// The name of the one object that a revision stands for.
     fn object(&self, rev: &str) -> Result<String, AccessError> {
-        let name = self.git.run(&["rev-parse", "--verify", "--end-of-options", rev]);
+        let name = self
+            .git
+            .run(&["rev-parse", "--verify", "--end-of-options", rev]);
         let name = name.map_err(|why| format!("{why}{}", self.advice(rev)))?;
         let name = String::from_utf8_lossy(&name).trim().to_owned();
         match self.format.names(&name) {
@@ -189,17 +234,21 @@ impl StandIn {
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), AccessError> {
         let path = self.folder.path().join(name);
         let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-        made.and_then(|()| fs::write(path, bytes)).map_err(|error| words(&error).into())
+        made.and_then(|()| fs::write(path, bytes))
+            .map_err(|error| words(&error).into())
     }
 
     /// Copies a regular file of a repository to the same place below `to`; whether it is there.
     fn copy_file(&mut self, from: &Path, name: &str, to: &str) -> Result<bool, AccessError> {
-        let Some(bytes) = read(&from.join(name), self.left)? else { return Ok(false) };
+        let Some(bytes) = read(&from.join(name), self.left)? else {
+            return Ok(false);
+        };
         self.left -= bytes.len() as u64;
         self.write(&format!("{to}{name}"), &bytes).map(|()| true)
     }
 
-    /// Copies what one work tree, or all of them, have: `HEAD` and its kin, refs, and their history if that is needed.
+    /// Copies what one work tree, or all of them, have: `HEAD` and its kin, refs, and their history
+    /// if that is needed.
     fn copy_work_tree(
         &mut self,
         from: &Path,
@@ -217,12 +266,23 @@ impl StandIn {
 
     /// `HEAD` and its kin: `FETCH_HEAD`, `ORIG_HEAD` and others.
     fn copy_heads(&mut self, from: &Path, to: &str) -> Result<(), AccessError> {
-        for (count, found) in fs::read_dir(from).map_err(|error| words(&error))?.enumerate() {
+        for (count, found) in fs::read_dir(from)
+            .map_err(|error| words(&error))?
+            .enumerate()
+        {
             if count > MAX_REFS {
                 return Err(format!("its `.git` holds more than {MAX_REFS} files").into());
             }
-            let name = found.map_err(|error| words(&error))?.file_name().to_string_lossy().into_owned();
-            if name.ends_with("HEAD") && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
+            let name = found
+                .map_err(|error| words(&error))?
+                .file_name()
+                .to_string_lossy()
+                .into_owned();
+            if name.ends_with("HEAD")
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+            {
                 self.copy_file(from, &name, to)?;
             }
         }
@@ -231,10 +291,16 @@ impl StandIn {
 
     /// git takes no folder for a repository whose `HEAD` is neither a branch nor a commit.
     fn check_head(&self) -> Result<(), AccessError> {
-        let bytes = read(&self.folder.path().join(self.own).join("HEAD"), MAX_REFS_BYTES)?.unwrap_or_default();
+        let bytes = read(
+            &self.folder.path().join(self.own).join("HEAD"),
+            MAX_REFS_BYTES,
+        )?
+        .unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        let names =
-            |text: &str| text.strip_prefix("ref:").map_or(self.format.names(text), |target| is_ref(target.trim()));
+        let names = |text: &str| {
+            text.strip_prefix("ref:")
+                .map_or(self.format.names(text), |target| is_ref(target.trim()))
+        };
         // git writes a name that no branch can have where the branch is in a table.
         match text.trim() == "ref: refs/heads/.invalid" || names(text.trim()) {
             true => Ok(()),
@@ -255,13 +321,18 @@ impl StandIn {
         let packed = String::from_utf8_lossy(&packed).into_owned();
         let named = packed.lines().filter_map(|line| line.split_once(' '));
         let named = named.filter(|(name, path)| self.format.names(name) && is_ref(path));
-        let mut refs: BTreeMap<String, String> = named.map(|(name, path)| (path.to_owned(), name.to_owned())).collect();
+        let mut refs: BTreeMap<String, String> = named
+            .map(|(name, path)| (path.to_owned(), name.to_owned()))
+            .collect();
         for path in files(from, "refs")?.into_iter().filter(|path| is_ref(path)) {
             let bytes = read(&from.join(&path), MAX_REF_BYTES)?.unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes).trim().to_owned();
             match text.strip_prefix("ref:") {
                 Some(target) if is_ref(target.trim()) => {
-                    self.write(&format!("{to}{path}"), format!("ref: {}\n", target.trim()).as_bytes())?;
+                    self.write(
+                        &format!("{to}{path}"),
+                        format!("ref: {}\n", target.trim()).as_bytes(),
+                    )?;
                 }
                 // A work tree's own are read from files alone.
                 _ if self.format.names(&text) && !to.is_empty() => {
@@ -271,15 +342,23 @@ impl StandIn {
                 _ => {}
             }
         }
-        let lines: Vec<String> = refs.iter().map(|(path, name)| format!("{name} {path}\n")).collect();
+        let lines: Vec<String> = refs
+            .iter()
+            .map(|(path, name)| format!("{name} {path}\n"))
+            .collect();
         self.write(&format!("{to}packed-refs"), lines.concat().as_bytes())
     }
 
-    /// git opens the tables that the list names, wherever they are: they must be those that were copied.
+    /// git opens the tables that the list names, wherever they are: they must be those that were
+    /// copied.
     fn check_tables(&self, to: &str) -> Result<(), AccessError> {
         let list = self.folder.path().join(to).join("reftable/tables.list");
         let list = read(&list, MAX_REFS_BYTES)?.unwrap_or_default();
-        match list.split(|byte| *byte == b'\n').filter(|name| !name.is_empty()).all(is_name_of_table) {
+        match list
+            .split(|byte| *byte == b'\n')
+            .filter(|name| !name.is_empty())
+            .all(is_name_of_table)
+        {
             true => Ok(()),
             false => Err("its `reftable/tables.list` names files elsewhere".into()),
         }
@@ -294,10 +373,15 @@ impl StandIn {
     }
 }
 
-/// The paths of the regular files below a folder, with `/` between their parts; links are left out, the folder too if it is one.
+/// The paths of the regular files below a folder, with `/` between their parts; links are left out,
+/// the folder too if it is one.
 fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
     let mut paths = Vec::new();
-    for (count, found) in WalkDir::new(from.join(folder)).follow_root_links(false).into_iter().enumerate() {
+    for (count, found) in WalkDir::new(from.join(folder))
+        .follow_root_links(false)
+        .into_iter()
+        .enumerate()
+    {
         let found = match found {
             Ok(found) => found,
             Err(_) if count == 0 => return Ok(paths),
@@ -314,10 +398,13 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
     Ok(paths)
 }
 
-/// Returns what `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it fetches from and pushes to, as names
-/// of refs: nothing that git could call or run.
+/// Returns what `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it
+/// fetches from and pushes to, as names of refs: nothing that git could call or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
-    configuration.iter().filter(move |(key, _)| is_asked(key)).map(|(key, value)| (key.as_str(), value.as_str()))
+    configuration
+        .iter()
+        .filter(move |(key, _)| is_asked(key))
+        .map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
 fn is_asked(key: &str) -> bool {
@@ -328,7 +415,9 @@ fn is_asked(key: &str) -> bool {
 
 /// Returns `true` for `SECTION.….NAME` with one of these names.
 fn ends_with_one_of(key: &str, section: &str, names: [&str; 3]) -> bool {
-    let name = key.strip_prefix(section).and_then(|rest| rest.rsplit_once('.'));
+    let name = key
+        .strip_prefix(section)
+        .and_then(|rest| rest.rsplit_once('.'));
     name.is_some_and(|(_, name)| names.contains(&name))
 }
 
@@ -336,17 +425,26 @@ fn ends_with_one_of(key: &str, section: &str, names: [&str; 3]) -> bool {
 fn is_name_of_table(name: &[u8]) -> bool {
     name.ends_with(b".ref")
         && name[0] != b'.'
-        && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
 }
 
-/// Returns `true` if a path is the name of a ref, and no replacement of objects (`git help check-ref-format`).
+/// Returns `true` if a path is the name of a ref, and no replacement of objects (`git help
+/// check-ref-format`).
 fn is_ref(path: &str) -> bool {
-    let is_part =
-        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.ends_with('.');
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && !part.ends_with(".lock")
+            && !part.ends_with('.')
+    };
     path.starts_with("refs/")
         && !path.starts_with("refs/replace/")
         && !path.contains("..")
-        && path.chars().all(|c| !c.is_control() && !" ~^:?*[\\".contains(c))
+        && path
+            .chars()
+            .all(|c| !c.is_control() && !" ~^:?*[\\".contains(c))
         && path.split('/').all(is_part)
 }
 
@@ -356,9 +454,20 @@ mod tests {
 
     #[test]
     fn names_of_refs_stay_in_their_folder() {
-        assert!(["refs/heads/main", "refs/tags/v1.0", "refs/heads/é"].iter().all(|path| is_ref(path)));
-        for path in ["HEAD", "refs/../x", "refs//x", "refs/heads/.x", "refs/replace/x", "refs/heads/a b", "refs/a.lock"]
-        {
+        assert!(
+            ["refs/heads/main", "refs/tags/v1.0", "refs/heads/é"]
+                .iter()
+                .all(|path| is_ref(path))
+        );
+        for path in [
+            "HEAD",
+            "refs/../x",
+            "refs//x",
+            "refs/heads/.x",
+            "refs/replace/x",
+            "refs/heads/a b",
+            "refs/a.lock",
+        ] {
             assert!(!is_ref(path), "{path}");
         }
     }

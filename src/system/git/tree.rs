@@ -7,7 +7,8 @@ use super::objects::Objects;
 use crate::repo::folders;
 use crate::text::hex;
 use crate::world::{
-    AccessError, MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_LINKED_FOLDERS, MemoryWorld, is_hidden, join,
+    AccessError, MAX_DEPTH, MAX_ENTRIES, MAX_FILE_BYTES, MAX_LINKED_FOLDERS, MemoryWorld,
+    is_hidden, join,
 };
 
 /// How many links one path may go through.
@@ -57,7 +58,11 @@ pub(super) struct Trees {
 type Files = BTreeMap<String, String>;
 
 impl Trees {
-    pub(super) fn of_commit(objects: Objects, commit: &str, prefix: &str) -> Result<Trees, AccessError> {
+    pub(super) fn of_commit(
+        objects: Objects,
+        commit: &str,
+        prefix: &str,
+    ) -> Result<Trees, AccessError> {
         Trees::of_root(objects, format!("{commit}^{{tree}}"), HashMap::new()).below(prefix)
     }
 
@@ -70,22 +75,55 @@ impl Trees {
         let mut folders: HashMap<String, Nodes> = HashMap::from([(named(""), Nodes::default())]);
         for (mode, object, path) in files {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
-            for end in folder.match_indices('/').map(|(at, _)| at).chain(Some(folder.len()).filter(|end| *end > 0)) {
+            for end in folder
+                .match_indices('/')
+                .map(|(at, _)| at)
+                .chain(Some(folder.len()).filter(|end| *end > 0))
+            {
                 let above = &folder[..end];
                 let (parent, name) = above.rsplit_once('/').unwrap_or(("", above));
-                let node = Node { kind: Kind::Folder, object: named(above) };
-                folders.entry(named(parent)).or_default().named.entry(name.to_owned()).or_insert(node);
+                let node = Node {
+                    kind: Kind::Folder,
+                    object: named(above),
+                };
+                folders
+                    .entry(named(parent))
+                    .or_default()
+                    .named
+                    .entry(name.to_owned())
+                    .or_insert(node);
             }
-            let node = Node { kind: Kind::of_mode(&mode), object };
-            folders.entry(named(folder)).or_default().named.entry(name.to_owned()).or_insert(node);
+            let node = Node {
+                kind: Kind::of_mode(&mode),
+                object,
+            };
+            folders
+                .entry(named(folder))
+                .or_default()
+                .named
+                .entry(name.to_owned())
+                .or_insert(node);
         }
-        let folders = folders.into_iter().map(|(name, nodes)| (name, Arc::new(nodes))).collect();
+        let folders = folders
+            .into_iter()
+            .map(|(name, nodes)| (name, Arc::new(nodes)))
+            .collect();
         Trees::of_root(objects, named(""), folders).below(prefix)
     }
 
     fn of_root(objects: Objects, object: String, folders: HashMap<String, Folder>) -> Trees {
-        let root = Some(Node { kind: Kind::Folder, object });
-        Trees { objects, root, folders, links: HashMap::new(), seen: 0, linked: 0 }
+        let root = Some(Node {
+            kind: Kind::Folder,
+            object,
+        });
+        Trees {
+            objects,
+            root,
+            folders,
+            links: HashMap::new(),
+            seen: 0,
+            linked: 0,
+        }
     }
 
     /// The same from a folder on.
@@ -108,13 +146,16 @@ impl Trees {
         let mut world = MemoryWorld::default();
         for (path, object) in files {
             let bytes = self.objects.read(&object, "blob", MAX_FILE_BYTES);
-            world.insert(path.as_str(), bytes.map_err(|why| format!("`{path}`: {why}"))?);
+            world.insert(
+                path.as_str(),
+                bytes.map_err(|why| format!("`{path}`: {why}"))?,
+            );
         }
         Ok(world)
     }
 
-    /// Adds what lies in a folder that is seen under the path `shown`. `trail` are the paths of the folders that led here, links
-    /// resolved; the last is the folder itself.
+    /// Adds what lies in a folder that is seen under the path `shown`. `trail` are the paths of the
+    /// folders that led here, links resolved; the last is the folder itself.
     fn expand(
         &mut self,
         shown: &str,
@@ -126,7 +167,11 @@ impl Trees {
             return Err(format!("`{shown}` lies more than {MAX_DEPTH} folders deep").into());
         }
         let nodes = self.folder(folder)?;
-        if let Some((name, _)) = nodes.no_text.iter().find(|(name, kind)| is_needed(&join(shown, name), *kind)) {
+        if let Some((name, _)) = nodes
+            .no_text
+            .iter()
+            .find(|(name, kind)| is_needed(&join(shown, name), *kind))
+        {
             return Err(format!("the name of `{}` is not UTF-8", join(shown, name)).into());
         }
         for (name, node) in nodes.named.iter().filter(|(name, _)| !is_hidden(name)) {
@@ -170,28 +215,35 @@ impl Trees {
         trail: &mut Vec<String>,
         files: &mut Files,
     ) -> Result<(), AccessError> {
-        let Some((target, node)) = self.resolve(link)? else { return Ok(()) };
+        let Some((target, node)) = self.resolve(link)? else {
+            return Ok(());
+        };
         if node.kind == Kind::File && is_needed(shown, Kind::File) {
             files.insert(shown.to_owned(), node.object);
             return Ok(());
         }
         // A folder that holds one of those that led here would never end.
-        let is_loop = trail
-            .iter()
-            .any(|folder| target.is_empty() || *folder == target || folder.starts_with(&format!("{target}/")));
+        let is_loop = trail.iter().any(|folder| {
+            target.is_empty() || *folder == target || folder.starts_with(&format!("{target}/"))
+        });
         if node.kind != Kind::Folder || is_loop || !is_needed(shown, Kind::Folder) {
             return Ok(());
         }
         self.linked += 1;
         if self.linked > MAX_LINKED_FOLDERS {
-            return Err(format!("there are more than {MAX_LINKED_FOLDERS} links to folders").into());
+            return Err(
+                format!("there are more than {MAX_LINKED_FOLDERS} links to folders").into(),
+            );
         }
         self.enter(shown, &node, target, trail, files)
     }
 
-    /// Returns what a path leads to with all its links followed, and where that is; `None` if it leaves the root, never ends, or is hidden.
+    /// Returns what a path leads to with all its links followed, and where that is; `None` if it
+    /// leaves the root, never ends, or is hidden.
     fn resolve(&mut self, path: &str) -> Result<Option<(String, Node)>, AccessError> {
-        let Some(root) = self.root.clone() else { return Ok(None) };
+        let Some(root) = self.root.clone() else {
+            return Ok(None);
+        };
         let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
         let (mut done, mut links): (Vec<(String, Node)>, usize) = (Vec::new(), 0);
         while let Some(part) = ahead.pop() {
@@ -205,16 +257,24 @@ impl Trees {
             if folder.kind != Kind::Folder {
                 return Ok(None);
             }
-            let Some(node) = self.folder(&folder.clone())?.named.get(&part).cloned() else { return Ok(None) };
+            let Some(node) = self.folder(&folder.clone())?.named.get(&part).cloned() else {
+                return Ok(None);
+            };
             if node.kind == Kind::Link {
                 links += 1;
-                let Some(target) = self.link(&node)?.filter(|_| links <= MAX_LINKS) else { return Ok(None) };
+                let Some(target) = self.link(&node)?.filter(|_| links <= MAX_LINKS) else {
+                    return Ok(None);
+                };
                 ahead.extend(target.split('/').rev().map(str::to_owned));
                 continue;
             }
             done.push((part, node));
         }
-        let path = done.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("/");
+        let path = done
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect::<Vec<_>>()
+            .join("/");
         let node = done.pop().map_or(root, |(_, node)| node);
         Ok((!is_hidden(&path)).then_some((path, node)))
     }
@@ -225,7 +285,9 @@ impl Trees {
             return Ok(Some(known.clone()));
         }
         let bytes = self.objects.read(&link.object, "blob", MAX_LINK_BYTES)?;
-        let Ok(target) = String::from_utf8(bytes) else { return Ok(None) };
+        let Ok(target) = String::from_utf8(bytes) else {
+            return Ok(None);
+        };
         if target.is_empty() || target.starts_with('/') || target.contains('\0') {
             return Ok(None);
         }
@@ -238,13 +300,16 @@ impl Trees {
             return Ok(Arc::clone(known));
         }
         let bytes = self.objects.read(&node.object, "tree", MAX_FILE_BYTES)?;
-        let folder: Folder = Arc::new(parse(&bytes, self.objects.format().bytes()).ok_or("a tree is damaged")?);
-        self.folders.insert(node.object.clone(), Arc::clone(&folder));
+        let folder: Folder =
+            Arc::new(parse(&bytes, self.objects.format().bytes()).ok_or("a tree is damaged")?);
+        self.folders
+            .insert(node.object.clone(), Arc::clone(&folder));
         Ok(folder)
     }
 }
 
-/// Folders of an index are no objects: they are named by their paths, with a sign that no object's name begins with.
+/// Folders of an index are no objects: they are named by their paths, with a sign that no object's
+/// name begins with.
 fn named(folder: &str) -> String {
     format!("/{folder}")
 }
@@ -261,7 +326,13 @@ fn parse(mut bytes: &[u8], name_bytes: usize) -> Option<Nodes> {
         if !matches!(name, "" | "." | "..") && !name.contains('/') {
             let kind = Kind::of_mode(mode);
             match std::str::from_utf8(&bytes[..end]) {
-                Ok(_) => drop(nodes.named.insert(name.to_owned(), Node { kind, object: hex(object) })),
+                Ok(_) => drop(nodes.named.insert(
+                    name.to_owned(),
+                    Node {
+                        kind,
+                        object: hex(object),
+                    },
+                )),
                 Err(_) => nodes.no_text.push((name.to_owned(), kind)),
             }
         }
@@ -281,9 +352,12 @@ impl Kind {
     }
 }
 
-/// Returns `true` if an agent repository has something at a path: in its folders, or a TOML file at the root. A link may lead to either.
+/// Returns `true` if an agent repository has something at a path: in its folders, or a TOML file at
+/// the root. A link may lead to either.
 fn is_needed(path: &str, kind: Kind) -> bool {
-    let (first, is_inside) = path.split_once('/').map_or((path, false), |(first, _)| (first, true));
+    let (first, is_inside) = path
+        .split_once('/')
+        .map_or((path, false), |(first, _)| (first, true));
     let is_folder = folders::ALL.contains(&first);
     match kind {
         Kind::File => is_folder && is_inside || !is_inside && path.ends_with(".toml"),
@@ -300,8 +374,14 @@ mod tests {
     #[test]
     fn trees_are_read_and_names_that_lead_elsewhere_left_out() {
         let entry = |about: &str| [about.as_bytes(), &[0, 0xab], &[0x12; 19]].concat();
-        let tree =
-            [entry("100644 a"), entry("40000 b"), entry("120000 c"), entry("100644 .."), entry("100644 x/y")].concat();
+        let tree = [
+            entry("100644 a"),
+            entry("40000 b"),
+            entry("120000 c"),
+            entry("100644 .."),
+            entry("100644 x/y"),
+        ]
+        .concat();
         let nodes = parse(&tree, 20).expect("a tree").named;
         assert_eq!(nodes.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
         assert_eq!(

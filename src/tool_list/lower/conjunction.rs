@@ -11,7 +11,8 @@ const GROUPS: [&[&str]; 3] = [
     &["prefixItems", "items", "additionalItems"],
 ];
 
-/// Adds what another schema asks for. What both ask for in different ways stays as it was, and is named.
+/// Adds what another schema asks for. What both ask for in different ways stays as it was, and is
+/// named.
 pub(super) fn join(out: &mut Map<String, Value>, part: &Map<String, Value>) -> Vec<String> {
     let mut lost = Vec::new();
     for group in GROUPS {
@@ -25,12 +26,20 @@ pub(super) fn join(out: &mut Map<String, Value>, part: &Map<String, Value>) -> V
             }
         }
     }
-    let closes =
-        |schema: &Map<String, Value>| schema.get("additionalProperties").is_some_and(|it| *it != Value::Bool(true));
-    if closes(out) && part.contains_key("properties") || closes(part) && out.contains_key("properties") {
+    let closes = |schema: &Map<String, Value>| {
+        schema
+            .get("additionalProperties")
+            .is_some_and(|it| *it != Value::Bool(true))
+    };
+    if closes(out) && part.contains_key("properties")
+        || closes(part) && out.contains_key("properties")
+    {
         lost.push("additionalProperties".to_owned());
     }
-    for (name, value) in part.iter().filter(|(name, _)| !GROUPS.iter().any(|group| group.contains(&name.as_str()))) {
+    for (name, value) in part
+        .iter()
+        .filter(|(name, _)| !GROUPS.iter().any(|group| group.contains(&name.as_str())))
+    {
         join_one(out, name, value, &mut lost);
     }
     lost
@@ -45,14 +54,20 @@ fn join_one(out: &mut Map<String, Value>, name: &str, value: &Value, lost: &mut 
             for (property, schema) in others {
                 match (own.get_mut(property), schema) {
                     (None, schema) => drop(own.insert(property.clone(), schema.clone())),
-                    (Some(Value::Object(mine)), Value::Object(theirs)) => lost.extend(join(mine, theirs)),
+                    (Some(Value::Object(mine)), Value::Object(theirs)) => {
+                        lost.extend(join(mine, theirs));
+                    }
                     (Some(mine), theirs) if mine == theirs => {}
                     (Some(_), _) => lost.push(name.to_owned()),
                 }
             }
         }
         ("required", Some(Value::Array(own)), Value::Array(others)) => {
-            let new: Vec<Value> = others.iter().filter(|name| !own.contains(name)).cloned().collect();
+            let new: Vec<Value> = others
+                .iter()
+                .filter(|name| !own.contains(name))
+                .cloned()
+                .collect();
             own.extend(new);
         }
         ("type", Some(own), other) => match both_types(own, other) {
@@ -69,7 +84,11 @@ fn join_one(out: &mut Map<String, Value>, name: &str, value: &Value, lost: &mut 
 fn both_types(first: &Value, second: &Value) -> Option<Value> {
     let (first, second) = (types(first), types(second));
     let mut both: Vec<&String> = first.iter().filter(|name| fits(name, &second)).collect();
-    both.extend(second.iter().filter(|name| fits(name, &first) && !first.contains(name)));
+    both.extend(
+        second
+            .iter()
+            .filter(|name| fits(name, &first) && !first.contains(name)),
+    );
     match both.as_slice() {
         [] => None,
         [one] => Some(json!(one)),
@@ -78,7 +97,9 @@ fn both_types(first: &Value, second: &Value) -> Option<Value> {
 }
 
 fn fits(name: &str, among: &[String]) -> bool {
-    among.iter().any(|it| it == name || name == "integer" && it == "number")
+    among
+        .iter()
+        .any(|it| it == name || name == "integer" && it == "number")
 }
 
 /// The types that a schema names.
@@ -90,12 +111,17 @@ pub(super) fn types(value: &Value) -> Vec<String> {
     }
 }
 
-/// Puts the properties of alternatives side by side: each may be there, and must be only if all alternatives ask for it.
+/// Puts the properties of alternatives side by side: each may be there, and must be only if all
+/// alternatives ask for it.
 pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
     let objects: Vec<&Map<String, Value>> = any
         .iter()
         .filter_map(Value::as_object)
-        .filter(|schema| schema.get("type").is_none_or(|it| types(it).iter().any(|name| name == "object")))
+        .filter(|schema| {
+            schema
+                .get("type")
+                .is_none_or(|it| types(it).iter().any(|name| name == "object"))
+        })
         .collect();
     let is_open = any.contains(&Value::Bool(true));
     let mut names: Vec<&String> = Vec::new();
@@ -107,15 +133,23 @@ pub(super) fn alternatives(out: &mut Map<String, Value>, any: &[Value]) {
             }
         });
     }
-    let mut declared = out.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut declared = out
+        .get("properties")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     for name in names {
         if !declared.contains_key(name) {
             declared.insert(name.clone(), alternative(name, &objects, is_open));
         }
     }
     out.insert("properties".to_owned(), Value::Object(declared));
-    let Some((first, others)) = objects.split_first().filter(|_| !is_open) else { return };
-    let shared = required(first).into_iter().filter(|name| others.iter().all(|other| required(other).contains(name)));
+    let Some((first, others)) = objects.split_first().filter(|_| !is_open) else {
+        return;
+    };
+    let shared = required(first)
+        .into_iter()
+        .filter(|name| others.iter().all(|other| required(other).contains(name)));
     let mut all = required(out);
     shared.for_each(|name| {
         if !all.contains(&name) {
@@ -144,7 +178,10 @@ fn alternative(name: &str, objects: &[&Map<String, Value>], is_open: bool) -> Va
     match found.as_slice() {
         found if is_free => {
             let described = found.iter().find_map(|schema| schema.get("description"));
-            described.map_or_else(|| json!({}), |description| json!({"description": description}))
+            described.map_or_else(
+                || json!({}),
+                |description| json!({"description": description}),
+            )
         }
         [one] => (*one).clone(),
         several => json!({"anyOf": several}),
@@ -156,5 +193,10 @@ fn properties(schema: &Map<String, Value>) -> Option<&Map<String, Value>> {
 }
 
 fn required(schema: &Map<String, Value>) -> Vec<&Value> {
-    schema.get("required").and_then(Value::as_array).into_iter().flatten().collect()
+    schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .collect()
 }

@@ -16,16 +16,21 @@ const LONGEST: usize = 20;
 
 impl<'s> Refs<'s> {
     pub(super) fn of(root: &'s Value) -> Refs<'s> {
-        let is_rebased =
-            any(root, &mut |value| !std::ptr::eq(value, root) && value.get("$id").is_some_and(Value::is_string));
+        let is_rebased = any(root, &mut |value| {
+            !std::ptr::eq(value, root) && value.get("$id").is_some_and(Value::is_string)
+        });
         Refs { root, is_rebased }
     }
 
     /// The schema that a reference leads to; `None` if it is none of this document.
     pub(super) fn find(&self, target: &str) -> Option<&'s Value> {
         let pointer = target.strip_prefix('#').filter(|_| !self.is_rebased)?;
-        let pointer = percent_encoding::percent_decode_str(pointer).decode_utf8().ok()?;
-        self.root.pointer(&pointer).filter(|found| found.is_object() || found.is_boolean())
+        let pointer = percent_encoding::percent_decode_str(pointer)
+            .decode_utf8()
+            .ok()?;
+        self.root
+            .pointer(&pointer)
+            .filter(|found| found.is_object() || found.is_boolean())
     }
 
     /// A schema, or what its reference leads to.
@@ -54,12 +59,20 @@ impl<'s> Refs<'s> {
 
 /// Returns `true` if a schema, or one in it, refers to another.
 pub(super) fn holds_any(schema: &Value) -> bool {
-    any(schema, &mut |value| ["$ref", "$dynamicRef", "$recursiveRef"].iter().any(|name| value.get(*name).is_some()))
+    any(schema, &mut |value| {
+        ["$ref", "$dynamicRef", "$recursiveRef"]
+            .iter()
+            .any(|name| value.get(*name).is_some())
+    })
 }
 
 /// Returns `true` if a schema, or one in it, refers to the root.
 pub(super) fn holds_root(schema: &Value) -> bool {
-    any(schema, &mut |value| value.get("$ref").is_some_and(|target| *target == "#" || *target == ""))
+    any(schema, &mut |value| {
+        value
+            .get("$ref")
+            .is_some_and(|target| *target == "#" || *target == "")
+    })
 }
 
 /// Returns whether a value or one in it is such a one.

@@ -63,7 +63,8 @@ const WHOLE: Speech = Speech {
     finish: Finish::AsItIs,
 };
 
-/// The keywords whose meaning a schema around them decides, so they are kept only where nothing is left out.
+/// The keywords whose meaning a schema around them decides, so they are kept only where nothing is
+/// left out.
 const UNEVALUATED: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 const CLAUDE: Speech = Speech {
@@ -129,13 +130,31 @@ const OPENAI_STRICT: Speech = Speech {
     ]),
     has_lone_refs: true,
     takes_booleans: false,
-    formats: Some(&["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]),
+    formats: Some(&[
+        "date-time",
+        "time",
+        "date",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "uuid",
+    ]),
     finish: Finish::Closed { needs_all: true },
     ..OPENAI
 };
 
 const OLLAMA: Speech = Speech {
-    keywords: Keywords::Only(&["type", "items", "description", "enum", "anyOf", "properties", "required"]),
+    keywords: Keywords::Only(&[
+        "type",
+        "items",
+        "description",
+        "enum",
+        "anyOf",
+        "properties",
+        "required",
+    ]),
     takes_refs: false,
     takes_booleans: false,
     ..WHOLE
@@ -179,7 +198,9 @@ impl Speech {
         match (target.wire, target.form, target.server) {
             (WireFormat::AnthropicMessages, Form::Strict, _) => CLAUDE_STRICT,
             (WireFormat::AnthropicMessages, ..) => CLAUDE,
-            (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, Form::Strict, _) => OPENAI_STRICT,
+            (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, Form::Strict, _) => {
+                OPENAI_STRICT
+            }
             (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, _, Server::OpenAi) => OPENAI,
             (WireFormat::GoogleGenerateContent, Form::OpenApi, _) => GEMINI_OPEN_API,
             (WireFormat::OllamaChat, ..) => OLLAMA,
@@ -221,7 +242,9 @@ impl Speech {
 /// Anthropic takes `^[a-zA-Z0-9_.-]{1,64}$` as the name of a property of the root.
 fn is_claude_property(name: &str) -> bool {
     (1..=64).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
 }
 
 /// Returns `true` if a keyword tells something of values without checking them.
@@ -249,14 +272,23 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
 pub(super) fn says_nothing(keyword: &str) -> bool {
     matches!(
         keyword,
-        "$schema" | "$id" | "$anchor" | "$defs" | "definitions" | "$vocabulary" | "minContains" | "additionalItems"
+        "$schema"
+            | "$id"
+            | "$anchor"
+            | "$defs"
+            | "definitions"
+            | "$vocabulary"
+            | "minContains"
+            | "additionalItems"
     )
 }
 
 /// The keywords that mean something to values of one type alone, in Gemini's own kind of schemas.
 fn belongs(keyword: &str, kind: &str) -> bool {
     match keyword {
-        "properties" | "required" | "minProperties" | "maxProperties" | "propertyOrdering" => kind == "object",
+        "properties" | "required" | "minProperties" | "maxProperties" | "propertyOrdering" => {
+            kind == "object"
+        }
         "items" | "minItems" | "maxItems" => kind == "array",
         "minLength" | "maxLength" | "pattern" | "enum" => kind == "string",
         "minimum" | "maximum" => matches!(kind, "number" | "integer"),
@@ -265,15 +297,26 @@ fn belongs(keyword: &str, kind: &str) -> bool {
 }
 
 /// A schema of Gemini's own kind.
-pub(super) fn open_api(root: Map<String, Value>, losses: &mut Vec<Loss>) -> Result<Value, Unsayable> {
+pub(super) fn open_api(
+    root: Map<String, Value>,
+    losses: &mut Vec<Loss>,
+) -> Result<Value, Unsayable> {
     let mut root = root;
     root.insert("type".to_owned(), "object".into());
     for name in ["anyOf", "enum"] {
         if root.remove(name).is_some() {
-            lose(losses, &Pointer::root(), name, "cannot stand at the root, and is not checked");
+            lose(
+                losses,
+                &Pointer::root(),
+                name,
+                "cannot stand at the root, and is not checked",
+            );
         }
     }
-    let is_empty = root.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
+    let is_empty = root
+        .get("properties")
+        .and_then(Value::as_object)
+        .is_none_or(Map::is_empty);
     match is_empty {
         // A function without parameters has no schema.
         true => Ok(Value::Null),
@@ -282,44 +325,80 @@ pub(super) fn open_api(root: Map<String, Value>, losses: &mut Vec<Loss>) -> Resu
 }
 
 fn lose(losses: &mut Vec<Loss>, at: &Pointer, keyword: &str, became: &str) {
-    let loss = Loss { pointer: at.as_str().to_owned(), keyword: keyword.to_owned(), became: became.to_owned() };
+    let loss = Loss {
+        pointer: at.as_str().to_owned(),
+        keyword: keyword.to_owned(),
+        became: became.to_owned(),
+    };
     if !losses.contains(&loss) {
         losses.push(loss);
     }
 }
 
 fn unsayable(at: &Pointer, why: &str) -> Unsayable {
-    Unsayable { pointer: at.as_str().to_owned(), why: why.to_owned() }
+    Unsayable {
+        pointer: at.as_str().to_owned(),
+        why: why.to_owned(),
+    }
 }
 
 fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<Value, Unsayable> {
     let Some(node) = node.as_object() else {
-        return Err(unsayable(at, "any value passes, and every schema needs a `type`"));
+        return Err(unsayable(
+            at,
+            "any value passes, and every schema needs a `type`",
+        ));
     };
     let mut kinds = node.get("type").map(types).unwrap_or_default();
-    let all_texts =
-        |value: &Value| value.as_array().is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty());
+    let all_texts = |value: &Value| {
+        value
+            .as_array()
+            .is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty())
+    };
     if kinds.is_empty() && node.get("enum").is_some_and(all_texts) {
         kinds.push("string".to_owned());
     }
     let is_nullable = kinds.len() > 1 && kinds.iter().any(|kind| kind == "null");
     kinds.retain(|kind| !is_nullable || kind != "null");
-    let mut said = match (kinds.as_slice(), node.get("anyOf").and_then(Value::as_array)) {
+    let mut said = match (
+        kinds.as_slice(),
+        node.get("anyOf").and_then(Value::as_array),
+    ) {
         ([], Some(any)) => {
             let each = any.iter().enumerate();
-            let each = each.map(|(index, inner)| open_api_node(inner, &at.member("anyOf").element(index), losses));
+            let each = each.map(|(index, inner)| {
+                open_api_node(inner, &at.member("anyOf").element(index), losses)
+            });
             let each = each.collect::<Result<Vec<Value>, Unsayable>>()?;
-            for name in node.keys().filter(|name| !is_annotation(name) && *name != "anyOf") {
-                lose(losses, at, name, "stands beside `anyOf`, and is not checked");
+            for name in node
+                .keys()
+                .filter(|name| !is_annotation(name) && *name != "anyOf")
+            {
+                lose(
+                    losses,
+                    at,
+                    name,
+                    "stands beside `anyOf`, and is not checked",
+                );
             }
             let mut said = Map::from_iter([("anyOf".to_owned(), Value::Array(each))]);
-            said.extend(node.get("description").map(|text| ("description".to_owned(), text.clone())));
+            said.extend(
+                node.get("description")
+                    .map(|text| ("description".to_owned(), text.clone())),
+            );
             said
         }
-        ([], None) => return Err(unsayable(at, "any value passes, and every schema needs a `type`")),
+        ([], None) => {
+            return Err(unsayable(
+                at,
+                "any value passes, and every schema needs a `type`",
+            ));
+        }
         ([one], _) => of_type(node, one, at, losses)?,
         (several, _) => {
-            let each = several.iter().map(|kind| of_type(node, kind, at, losses).map(Value::Object));
+            let each = several
+                .iter()
+                .map(|kind| of_type(node, kind, at, losses).map(Value::Object));
             let each = each.collect::<Result<Vec<Value>, Unsayable>>()?;
             Map::from_iter([("anyOf".to_owned(), Value::Array(each))])
         }
@@ -343,15 +422,20 @@ fn of_type(
             "type" => drop(said.insert("type".to_owned(), kind.into())),
             "anyOf" => lose(losses, at, name, "stands beside `type`, and is not checked"),
             "enum" => {
-                let texts: Vec<&Value> =
-                    value.as_array().into_iter().flatten().filter(|value| value.is_string()).collect();
+                let texts: Vec<&Value> = value
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter(|value| value.is_string())
+                    .collect();
                 match texts.is_empty() || texts.iter().any(|text| **text == "") {
                     true => lose(losses, at, name, "has an empty value, and is not checked"),
                     false => drop(said.insert(name.clone(), json!(texts))),
                 }
             }
             "format" => {
-                let is_of_numbers = matches!(value.as_str(), Some("float" | "double" | "int32" | "int64"));
+                let is_of_numbers =
+                    matches!(value.as_str(), Some("float" | "double" | "int32" | "int64"));
                 match is_of_numbers == matches!(kind, "number" | "integer") {
                     true => drop(said.insert(name.clone(), value.clone())),
                     false => lose(losses, at, name, "is not checked"),
@@ -364,8 +448,9 @@ fn of_type(
             "properties" => {
                 let at = at.member(name);
                 let inner = value.as_object().into_iter().flatten();
-                let inner =
-                    inner.map(|(key, schema)| Ok((key.clone(), open_api_node(schema, &at.member(key), losses)?)));
+                let inner = inner.map(|(key, schema)| {
+                    Ok((key.clone(), open_api_node(schema, &at.member(key), losses)?))
+                });
                 let inner = inner.collect::<Result<Map<String, Value>, Unsayable>>()?;
                 said.insert(name.clone(), Value::Object(inner));
             }
@@ -378,18 +463,41 @@ fn of_type(
         lose(losses, at, "enum", "holds texts alone, and is not checked");
     }
     if kind == "array" && !said.contains_key("items") {
-        return Err(unsayable(at, "an array needs `items`, and any element passes"));
+        return Err(unsayable(
+            at,
+            "an array needs `items`, and any element passes",
+        ));
     }
     if kind == "object" {
-        if said.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty) {
-            return Err(unsayable(at, "an object needs properties, and declares none"));
+        if said
+            .get("properties")
+            .and_then(Value::as_object)
+            .is_none_or(Map::is_empty)
+        {
+            return Err(unsayable(
+                at,
+                "an object needs properties, and declares none",
+            ));
         }
-        let properties: Vec<String> = said["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
+        let properties: Vec<String> = said["properties"]
+            .as_object()
+            .into_iter()
+            .flat_map(Map::keys)
+            .cloned()
+            .collect();
         if let Some(Value::Array(required)) = said.get_mut("required") {
-            let is_property = |name: &Value| name.as_str().is_some_and(|name| properties.iter().any(|it| it == name));
+            let is_property = |name: &Value| {
+                name.as_str()
+                    .is_some_and(|name| properties.iter().any(|it| it == name))
+            };
             if !required.iter().all(is_property) {
                 required.retain(is_property);
-                lose(losses, at, "required", "names no property, and is not checked");
+                lose(
+                    losses,
+                    at,
+                    "required",
+                    "names no property, and is not checked",
+                );
             }
         }
     }
@@ -397,27 +505,51 @@ fn of_type(
 }
 
 /// A schema that can be kept strictly: every object in it is closed.
-pub(super) fn closed(root: Map<String, Value>, needs_all: bool, losses: &mut Vec<Loss>) -> Result<Value, Unsayable> {
+pub(super) fn closed(
+    root: Map<String, Value>,
+    needs_all: bool,
+    losses: &mut Vec<Loss>,
+) -> Result<Value, Unsayable> {
     closed_node(Value::Object(root), needs_all, &Pointer::root(), losses)
 }
 
-fn closed_node(node: Value, needs_all: bool, at: &Pointer, losses: &mut Vec<Loss>) -> Result<Value, Unsayable> {
+fn closed_node(
+    node: Value,
+    needs_all: bool,
+    at: &Pointer,
+    losses: &mut Vec<Loss>,
+) -> Result<Value, Unsayable> {
     let mut node = match node {
         Value::Object(node) => node,
         other => return Ok(other),
     };
-    let says_what =
-        ["type", "anyOf", "$ref", "enum", "const", "properties"].iter().any(|name| node.contains_key(*name));
+    let says_what = ["type", "anyOf", "$ref", "enum", "const", "properties"]
+        .iter()
+        .any(|name| node.contains_key(*name));
     if needs_all && !says_what {
-        return Err(unsayable(at, "any value passes, and a strict schema says what each value is"));
+        return Err(unsayable(
+            at,
+            "any value passes, and a strict schema says what each value is",
+        ));
     }
     if (is_type(&node, "object") || node.contains_key("properties"))
         && node.get("additionalProperties") != Some(&Value::Bool(false))
     {
-        return Err(unsayable(at, "an object may hold more than it declares, and strict mode would forbid that"));
+        return Err(unsayable(
+            at,
+            "an object may hold more than it declares, and strict mode would forbid that",
+        ));
     }
-    for name in ["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"] {
-        let Some(Value::Object(inner)) = node.get(name).cloned() else { continue };
+    for name in [
+        "properties",
+        "$defs",
+        "definitions",
+        "patternProperties",
+        "dependentSchemas",
+    ] {
+        let Some(Value::Object(inner)) = node.get(name).cloned() else {
+            continue;
+        };
         let at = at.member(name);
         let inner = inner.into_iter();
         let inner = inner.map(|(key, schema)| {
@@ -427,18 +559,32 @@ fn closed_node(node: Value, needs_all: bool, at: &Pointer, losses: &mut Vec<Loss
         let inner = inner.collect::<Result<Map<String, Value>, Unsayable>>()?;
         node.insert(name.to_owned(), Value::Object(inner));
     }
-    for name in ["items", "not", "if", "then", "else", "contains", "propertyNames"] {
+    for name in [
+        "items",
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "propertyNames",
+    ] {
         if let Some(inner @ Value::Object(_)) = node.get(name).cloned() {
             let inner = closed_node(inner, needs_all, &at.member(name), losses)?;
             node.insert(name.to_owned(), inner);
         }
     }
     for name in ["anyOf", "oneOf", "allOf", "prefixItems"] {
-        let Some(Value::Array(inner)) = node.get(name).cloned() else { continue };
+        let Some(Value::Array(inner)) = node.get(name).cloned() else {
+            continue;
+        };
         let inner = inner.into_iter().enumerate();
-        let inner =
-            inner.map(|(index, schema)| closed_node(schema, needs_all, &at.member(name).element(index), losses));
-        node.insert(name.to_owned(), Value::Array(inner.collect::<Result<Vec<Value>, Unsayable>>()?));
+        let inner = inner.map(|(index, schema)| {
+            closed_node(schema, needs_all, &at.member(name).element(index), losses)
+        });
+        node.insert(
+            name.to_owned(),
+            Value::Array(inner.collect::<Result<Vec<Value>, Unsayable>>()?),
+        );
     }
     if needs_all {
         require_all(&mut node, at, losses);
@@ -448,15 +594,27 @@ fn closed_node(node: Value, needs_all: bool, at: &Pointer, losses: &mut Vec<Loss
 
 /// Requires every property. What may be left out may be `null` instead.
 fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Loss>) {
-    let required: Vec<Value> = node.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let required: Vec<Value> = node
+        .get("required")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     let Some(Value::Object(properties)) = node.get_mut("properties") else {
         // Nothing fits a closed object without properties that needs one.
         node.remove("required");
         return;
     };
-    for (name, schema) in properties.iter_mut().filter(|(name, _)| !required.iter().any(|it| it == name.as_str())) {
+    for (name, schema) in properties
+        .iter_mut()
+        .filter(|(name, _)| !required.iter().any(|it| it == name.as_str()))
+    {
         *schema = nullable(schema.take());
-        lose(losses, &at.member("properties").member(name), "required", "may be left out, and is `null` then");
+        lose(
+            losses,
+            &at.member("properties").member(name),
+            "required",
+            "may be left out, and is `null` then",
+        );
     }
     let names: Vec<Value> = properties.keys().map(|name| name.as_str().into()).collect();
     node.insert("required".to_owned(), Value::Array(names));
@@ -464,17 +622,26 @@ fn require_all(node: &mut Map<String, Value>, at: &Pointer, losses: &mut Vec<Los
 
 /// A schema that takes `null` too.
 fn nullable(schema: Value) -> Value {
-    let Value::Object(mut members) = schema else { return schema };
-    let is_plain = ["anyOf", "$ref", "const", "enum"].iter().all(|name| !members.contains_key(*name));
+    let Value::Object(mut members) = schema else {
+        return schema;
+    };
+    let is_plain = ["anyOf", "$ref", "const", "enum"]
+        .iter()
+        .all(|name| !members.contains_key(*name));
     match members.get("type").map(types) {
         Some(kinds) if is_plain => {
-            let kinds = kinds.iter().map(String::as_str).filter(|kind| *kind != "null").chain(["null"]);
+            let kinds = kinds
+                .iter()
+                .map(String::as_str)
+                .filter(|kind| *kind != "null")
+                .chain(["null"]);
             members.insert("type".to_owned(), kinds.collect());
             Value::Object(members)
         }
         _ => {
             let description = members.remove("description");
-            let mut either = Map::from_iter([("anyOf".to_owned(), json!([members, {"type": "null"}]))]);
+            let mut either =
+                Map::from_iter([("anyOf".to_owned(), json!([members, {"type": "null"}]))]);
             either.extend(description.map(|text| ("description".to_owned(), text)));
             Value::Object(either)
         }

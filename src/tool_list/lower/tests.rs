@@ -1,4 +1,5 @@
-//! Lowered schemas accept whatever the original accepts, on generated schemas and values; and some by example.
+//! Lowered schemas accept whatever the original accepts, on generated schemas and values; and some
+//! by example.
 
 use fastrand::Rng;
 use jsonschema::Validator;
@@ -12,8 +13,12 @@ fn speech(name: &str) -> Speech {
 }
 
 fn lowered(name: &str, schema: &Value) -> Result<(Value, Vec<String>), String> {
-    let lowered = lower(schema, &speech(name)).map_err(|why| format!("{}: {}", why.pointer, why.why))?;
-    let losses = lowered.losses.iter().map(|loss| format!("{} {}", loss.pointer, loss.keyword));
+    let lowered =
+        lower(schema, &speech(name)).map_err(|why| format!("{}: {}", why.pointer, why.why))?;
+    let losses = lowered
+        .losses
+        .iter()
+        .map(|loss| format!("{} {}", loss.pointer, loss.keyword));
     Ok((lowered.schema, losses.collect()))
 }
 
@@ -25,8 +30,14 @@ fn a_root_of_alternatives_becomes_one_object() {
     ]});
     let (schema, losses) = lowered("openai", &schema).expect("a schema");
     let path = json!({"anyOf": [{"type": "string"}, {"type": "integer"}]});
-    assert_eq!(schema["properties"], json!({"path": path, "url": {"type": "string"}}));
-    assert_eq!((&schema["required"], schema.get("anyOf")), (&json!(["mode"]), None));
+    assert_eq!(
+        schema["properties"],
+        json!({"path": path, "url": {"type": "string"}})
+    );
+    assert_eq!(
+        (&schema["required"], schema.get("anyOf")),
+        (&json!(["mode"]), None)
+    );
     assert_eq!(losses, [" anyOf"]);
 }
 
@@ -35,12 +46,20 @@ fn a_schema_that_refers_to_itself_ends() {
     let tree = json!({"type": "object", "properties": {"node": {"$ref": "#/$defs/node"}}, "$defs": {"node": {
         "type": "object", "properties": {"name": {"type": "string"}, "below": {"type": "array", "items": {"$ref": "#/$defs/node"}}}}}});
     let (schema, losses) = lowered("ollama", &tree).expect("a schema");
-    assert_eq!(schema["properties"]["node"]["properties"]["below"], json!({"type": "array", "items": {}}));
+    assert_eq!(
+        schema["properties"]["node"]["properties"]["below"],
+        json!({"type": "array", "items": {}})
+    );
     assert_eq!(losses, ["/properties/node/properties/below/items $ref"]);
-    assert_eq!(lowered("openai", &tree).expect("a schema"), (tree.clone(), Vec::new()));
-    for schema in
-        [json!({"$ref": "#"}), json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}), json!({"anyOf": [{"$ref": "#"}]})]
-    {
+    assert_eq!(
+        lowered("openai", &tree).expect("a schema"),
+        (tree.clone(), Vec::new())
+    );
+    for schema in [
+        json!({"$ref": "#"}),
+        json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]}),
+        json!({"anyOf": [{"$ref": "#"}]}),
+    ] {
         for target in ToolTarget::ALL {
             drop(lower(&schema, &Speech::of(&target)));
         }
@@ -49,13 +68,26 @@ fn a_schema_that_refers_to_itself_ends() {
 
 #[test]
 fn what_is_no_schema_is_left_out() {
-    for schema in [json!(true), json!({}), json!([]), json!(null), json!("object"), json!({"properties": ["a"]})] {
+    for schema in [
+        json!(true),
+        json!({}),
+        json!([]),
+        json!(null),
+        json!("object"),
+        json!({"properties": ["a"]}),
+    ] {
         let (schema, _) = lowered("openai", &schema).expect("a schema");
         assert_eq!(schema, json!({"type": "object", "properties": {}}));
     }
-    let (schema, losses) =
-        lowered("mistral", &json!({"type": "obj", "required": "a", "additionalProperties": false})).expect("a schema");
-    assert_eq!((schema, losses.len()), (json!({"additionalProperties": false}), 2));
+    let (schema, losses) = lowered(
+        "mistral",
+        &json!({"type": "obj", "required": "a", "additionalProperties": false}),
+    )
+    .expect("a schema");
+    assert_eq!(
+        (schema, losses.len()),
+        (json!({"additionalProperties": false}), 2)
+    );
 }
 
 #[test]
@@ -71,7 +103,11 @@ fn nothing_below_not_becomes_weaker() {
         &json!({"type": "object", "properties": {"o": patterns}, "additionalProperties": false}),
     )
     .unwrap_or_default();
-    assert_eq!(schema, Value::Null, "an object that loses its patterns is open");
+    assert_eq!(
+        schema,
+        Value::Null,
+        "an object that loses its patterns is open"
+    );
 }
 
 #[test]
@@ -82,12 +118,18 @@ fn strict_mode_is_left_where_it_would_forbid_something() {
         "additionalProperties": false});
     let (schema, losses) = lowered("openai-strict", &closed).expect("a schema");
     assert_eq!(schema["required"], json!(["a", "b"]));
-    assert_eq!(schema["properties"]["b"], json!({"anyOf": [{"enum": ["x"]}, {"type": "null"}]}));
+    assert_eq!(
+        schema["properties"]["b"],
+        json!({"anyOf": [{"enum": ["x"]}, {"type": "null"}]})
+    );
     assert_eq!(losses, ["/properties/b required"]);
     let (schema, losses) = lowered("anthropic-strict", &closed).expect("a schema");
     assert_eq!(
         (schema["properties"]["a"].clone(), losses),
-        (json!({"type": "string"}), vec!["/properties/a minLength".to_owned()])
+        (
+            json!({"type": "string"}),
+            vec!["/properties/a minLength".to_owned()]
+        )
     );
 }
 
@@ -106,7 +148,8 @@ fn gemini_has_one_type_for_each_schema() {
     );
     assert_eq!((&schema["required"], losses.len()), (&json!(["a"]), 3));
     assert!(
-        lowered("gemini-openapi", &json!({"properties": {"a": {}}})).is_err_and(|why| why.starts_with("/properties/a"))
+        lowered("gemini-openapi", &json!({"properties": {"a": {}}}))
+            .is_err_and(|why| why.starts_with("/properties/a"))
     );
 }
 
@@ -114,7 +157,10 @@ fn gemini_has_one_type_for_each_schema() {
 fn names_of_properties_that_claude_refuses_are_not_declared() {
     let schema = json!({"type": "object", "properties": {"filter[id]": {}, "b": {}}, "required": ["filter[id]", "b"], "additionalProperties": false});
     let (schema, losses) = lowered("anthropic", &schema).expect("a schema");
-    assert_eq!(schema, json!({"type": "object", "properties": {"b": {}}, "required": ["b"]}));
+    assert_eq!(
+        schema,
+        json!({"type": "object", "properties": {"b": {}}, "required": ["b"]})
+    );
     assert_eq!(losses, ["/properties filter[id]", " additionalProperties"]);
 }
 
@@ -140,20 +186,39 @@ fn schema(rng: &mut Rng, depth: usize) -> Value {
 }
 
 fn kind(rng: &mut Rng) -> &'static str {
-    ["string", "number", "integer", "boolean", "object", "array", "null", "object"][rng.usize(..8)]
+    [
+        "string", "number", "integer", "boolean", "object", "array", "null", "object",
+    ][rng.usize(..8)]
 }
 
 fn keyword(rng: &mut Rng, depth: usize) -> (&'static str, Value) {
     let below = depth - 1;
     match rng.usize(..40) {
         0..4 => ("type", json!(kind(rng))),
-        4 => ("type", json!(([["string", "null"], ["object", "string"], ["integer", "array"]][rng.usize(..3)]))),
+        4 => (
+            "type",
+            json!(
+                ([
+                    ["string", "null"],
+                    ["object", "string"],
+                    ["integer", "array"]
+                ][rng.usize(..3)])
+            ),
+        ),
         5..10 => {
-            let named = (0..rng.usize(1..4)).map(|_| (NAMES[rng.usize(..4)].to_owned(), schema(rng, below)));
+            let named = (0..rng.usize(1..4))
+                .map(|_| (NAMES[rng.usize(..4)].to_owned(), schema(rng, below)));
             ("properties", Value::Object(named.collect()))
         }
         10..12 => ("required", json!([(NAMES[rng.usize(..4)])])),
-        12..14 => ("additionalProperties", if rng.bool() { json!(false) } else { schema(rng, below) }),
+        12..14 => (
+            "additionalProperties",
+            if rng.bool() {
+                json!(false)
+            } else {
+                schema(rng, below)
+            },
+        ),
         14 => ("patternProperties", json!({"^[ab]": schema(rng, below)})),
         15..17 => ("items", schema(rng, below)),
         17 => ("prefixItems", json!([schema(rng, below)])),
@@ -165,10 +230,22 @@ fn keyword(rng: &mut Rng, depth: usize) -> (&'static str, Value) {
         24 => ("then", schema(rng, below)),
         25 => ("else", schema(rng, below)),
         26 => ("contains", schema(rng, below)),
-        27 => (["maxContains", "minContains"][rng.usize(..2)], json!(rng.usize(..2))),
-        28 => (["minItems", "maxItems", "minLength", "maxLength"][rng.usize(..4)], json!(rng.usize(..3))),
-        29 => (["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"][rng.usize(..4)], json!(rng.usize(..3))),
-        30 => (["minProperties", "maxProperties"][rng.usize(..2)], json!(rng.usize(..3))),
+        27 => (
+            ["maxContains", "minContains"][rng.usize(..2)],
+            json!(rng.usize(..2)),
+        ),
+        28 => (
+            ["minItems", "maxItems", "minLength", "maxLength"][rng.usize(..4)],
+            json!(rng.usize(..3)),
+        ),
+        29 => (
+            ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"][rng.usize(..4)],
+            json!(rng.usize(..3)),
+        ),
+        30 => (
+            ["minProperties", "maxProperties"][rng.usize(..2)],
+            json!(rng.usize(..3)),
+        ),
         31 => ("uniqueItems", json!(true)),
         32 => ("pattern", json!("^a")),
         33 => ("enum", json!([value(rng, 1), value(rng, 1), "a"])),
@@ -176,7 +253,11 @@ fn keyword(rng: &mut Rng, depth: usize) -> (&'static str, Value) {
         35 => ("propertyNames", json!({"maxLength": 1})),
         36 => (
             ["unevaluatedProperties", "unevaluatedItems"][rng.usize(..2)],
-            if rng.bool() { json!(false) } else { schema(rng, below) },
+            if rng.bool() {
+                json!(false)
+            } else {
+                schema(rng, below)
+            },
         ),
         37 => ("dependentRequired", json!({"a": ["b"]})),
         38 => ("dependentSchemas", json!({"a": schema(rng, below)})),
@@ -199,12 +280,20 @@ fn value(rng: &mut Rng, depth: usize) -> Value {
 }
 
 fn object(rng: &mut Rng, depth: usize) -> Value {
-    let members = (0..rng.usize(..4)).map(|_| (NAMES[rng.usize(..4)].to_owned(), value(rng, depth.saturating_sub(1))));
+    let members = (0..rng.usize(..4)).map(|_| {
+        (
+            NAMES[rng.usize(..4)].to_owned(),
+            value(rng, depth.saturating_sub(1)),
+        )
+    });
     Value::Object(members.collect())
 }
 
 fn validator(schema: &Value) -> Option<Validator> {
-    jsonschema::draft202012::options().offline().build(schema).ok()
+    jsonschema::draft202012::options()
+        .offline()
+        .build(schema)
+        .ok()
 }
 
 /// Returns what a schema of Gemini's own kind means, in JSON Schema.
@@ -226,15 +315,24 @@ fn meant(schema: &Value) -> Value {
     }
 }
 
-/// The values that say the same in strict mode: what was left out is `null`, as far as a schema asks for it.
+/// The values that say the same in strict mode: what was left out is `null`, as far as a schema
+/// asks for it.
 fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Value> {
-    let Some(depth) = depth.checked_sub(1) else { return vec![value.clone()] };
+    let Some(depth) = depth.checked_sub(1) else {
+        return vec![value.clone()];
+    };
     if let Some(target) = node.get("$ref").and_then(Value::as_str) {
-        let found = root.pointer(target.trim_start_matches('#')).cloned().unwrap_or_default();
+        let found = root
+            .pointer(target.trim_start_matches('#'))
+            .cloned()
+            .unwrap_or_default();
         return encodings(value, &found, root, depth);
     }
     if let Some(any) = node.get("anyOf").and_then(Value::as_array) {
-        let mut all: Vec<Value> = any.iter().flat_map(|inner| encodings(value, inner, root, depth)).collect();
+        let mut all: Vec<Value> = any
+            .iter()
+            .flat_map(|inner| encodings(value, inner, root, depth))
+            .collect();
         all.push(value.clone());
         // Alternatives may stand beside properties.
         let rest = Value::Object(
@@ -245,11 +343,18 @@ fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Val
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
         );
-        let mut more: Vec<Value> = all.iter().flat_map(|value| encodings(value, &rest, root, depth)).collect();
+        let mut more: Vec<Value> = all
+            .iter()
+            .flat_map(|value| encodings(value, &rest, root, depth))
+            .collect();
         more.truncate(64);
         return more;
     }
-    match (value, node.get("properties").and_then(Value::as_object), node.get("items")) {
+    match (
+        value,
+        node.get("properties").and_then(Value::as_object),
+        node.get("items"),
+    ) {
         (Value::Object(members), Some(properties), _) => {
             let mut all = vec![Map::new()];
             for (name, inner) in properties {
@@ -309,8 +414,11 @@ fn close(schema: &mut Value) {
     if let Value::Array(elements) = schema {
         elements.iter_mut().for_each(close);
     }
-    let Value::Object(members) = schema else { return };
-    members.retain(|name, _| !matches!(name.as_str(), "patternProperties" | "unevaluatedProperties"));
+    let Value::Object(members) = schema else {
+        return;
+    };
+    members
+        .retain(|name, _| !matches!(name.as_str(), "patternProperties" | "unevaluatedProperties"));
     members.values_mut().for_each(close);
     if members.get("type").is_some_and(Value::is_array) {
         members.insert("type".to_owned(), "string".into());
@@ -328,11 +436,19 @@ fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
     let mut rng = Rng::with_seed(seed);
     let mut original = schema(&mut rng, 3);
     if let Some(members) = original.as_object_mut() {
-        members.insert("$defs".to_owned(), json!({"one": schema(&mut rng, 2), "two": schema(&mut rng, 2)}));
+        members.insert(
+            "$defs".to_owned(),
+            json!({"one": schema(&mut rng, 2), "two": schema(&mut rng, 2)}),
+        );
         if seed % 2 == 1 {
-            members.retain(|name, _| matches!(name.as_str(), "$defs" | "required" | "anyOf" | "allOf"));
+            members.retain(|name, _| {
+                matches!(name.as_str(), "$defs" | "required" | "anyOf" | "allOf")
+            });
             let named = (0..3).map(|_| {
-                (NAMES[rng.usize(..3)].to_owned(), json!({"type": kind(&mut rng), "items": {"type": "string"}}))
+                (
+                    NAMES[rng.usize(..3)].to_owned(),
+                    json!({"type": kind(&mut rng), "items": {"type": "string"}}),
+                )
             });
             let named: Map<String, Value> = named.collect();
             members.insert("properties".to_owned(), Value::Object(named));
@@ -340,20 +456,38 @@ fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
             members.insert("additionalProperties".to_owned(), false.into());
         }
     }
-    let Some(accepts) = validator(&original) else { return Ok(()) };
-    let values: Vec<Value> = (0..40).map(|_| object(&mut rng, 3)).filter(|value| accepts.is_valid(value)).collect();
+    let Some(accepts) = validator(&original) else {
+        return Ok(());
+    };
+    let values: Vec<Value> = (0..40)
+        .map(|_| object(&mut rng, 3))
+        .filter(|value| accepts.is_valid(value))
+        .collect();
     for target in ToolTarget::ALL {
-        let Ok(lowered) = lower(&original, &Speech::of(&target)) else { continue };
+        let Ok(lowered) = lower(&original, &Speech::of(&target)) else {
+            continue;
+        };
         // Without parameters there is nothing to hold to.
-        let meaning = if lowered.schema.is_null() { json!({}) } else { meant(&lowered.schema) };
-        let Some(weaker) = validator(&meaning) else { return Err(format!("{}: no schema: {meaning}", target.name)) };
+        let meaning = if lowered.schema.is_null() {
+            json!({})
+        } else {
+            meant(&lowered.schema)
+        };
+        let Some(weaker) = validator(&meaning) else {
+            return Err(format!("{}: no schema: {meaning}", target.name));
+        };
         for value in &values {
             let is_held = match target.name {
-                "openai-strict" => encodings(value, &meaning, &meaning, 12).iter().any(|value| weaker.is_valid(value)),
+                "openai-strict" => encodings(value, &meaning, &meaning, 12)
+                    .iter()
+                    .any(|value| weaker.is_valid(value)),
                 _ => weaker.is_valid(value),
             };
             if !is_held {
-                return Err(format!("{} refuses {value}\n  from {original}\n  to {}", target.name, lowered.schema));
+                return Err(format!(
+                    "{} refuses {value}\n  from {original}\n  to {}",
+                    target.name, lowered.schema
+                ));
             }
             *held.entry(target.name).or_default() += 1;
         }
@@ -364,7 +498,10 @@ fn stricter(seed: u64, held: &mut Held) -> Result<(), String> {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a variable asks for more seeds")]
 fn lowered_schemas_accept_whatever_the_original_accepts() {
-    let seeds: u64 = std::env::var("REQC_LOWERED").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1_000);
+    let seeds: u64 = std::env::var("REQC_LOWERED")
+        .ok()
+        .and_then(|seeds| seeds.parse().ok())
+        .unwrap_or(1_000);
     let mut held = Held::new();
     for seed in 0..seeds {
         if let Err(why) = stricter(seed, &mut held) {
@@ -373,6 +510,10 @@ fn lowered_schemas_accept_whatever_the_original_accepts() {
     }
     for target in ToolTarget::ALL {
         let values = held.get(target.name).copied().unwrap_or_default();
-        assert!(values >= 200, "{}: only {values} values were accepted", target.name);
+        assert!(
+            values >= 200,
+            "{}: only {values} values were accepted",
+            target.name
+        );
     }
 }

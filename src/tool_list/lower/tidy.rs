@@ -34,11 +34,15 @@ fn kind(keyword: &str) -> Option<Kind> {
         | "unevaluatedItems"
         | "additionalItems" => Kind::Schema,
         "anyOf" | "oneOf" | "allOf" | "prefixItems" => Kind::Schemas,
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Kind::SchemasByName,
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+            Kind::SchemasByName
+        }
         "required" => Kind::Names,
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Kind::Number,
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "minContains"
-        | "maxContains" => Kind::Count,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+            Kind::Number
+        }
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
+        | "minContains" | "maxContains" => Kind::Count,
         "pattern" | "format" | "$ref" | "description" | "title" => Kind::Text,
         "enum" => Kind::List,
         "uniqueItems" => Kind::Flag,
@@ -46,20 +50,33 @@ fn kind(keyword: &str) -> Option<Kind> {
     })
 }
 
-const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+const TYPES: [&str; 7] = [
+    "string", "number", "integer", "boolean", "object", "array", "null",
+];
 
 impl Kind {
     fn fits(&self, value: &Value) -> bool {
         match self {
             Kind::Type => {
-                is_type(value) || value.as_array().is_some_and(|names| !names.is_empty() && names.iter().all(is_type))
+                is_type(value)
+                    || value
+                        .as_array()
+                        .is_some_and(|names| !names.is_empty() && names.iter().all(is_type))
             }
             Kind::Schema => is_schema(value),
-            Kind::Schemas => value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_schema)),
-            Kind::SchemasByName => value.as_object().is_some_and(|named| named.values().all(is_schema)),
-            Kind::Names => value.as_array().is_some_and(|names| names.iter().all(Value::is_string)),
+            Kind::Schemas => value
+                .as_array()
+                .is_some_and(|list| !list.is_empty() && list.iter().all(is_schema)),
+            Kind::SchemasByName => value
+                .as_object()
+                .is_some_and(|named| named.values().all(is_schema)),
+            Kind::Names => value
+                .as_array()
+                .is_some_and(|names| names.iter().all(Value::is_string)),
             Kind::Number => value.is_number(),
-            Kind::Count => value.as_f64().is_some_and(|count| count >= 0.0 && count.fract() == 0.0),
+            Kind::Count => value
+                .as_f64()
+                .is_some_and(|count| count >= 0.0 && count.fract() == 0.0),
             Kind::Text => value.is_string(),
             Kind::List => value.is_array(),
             Kind::Flag => value.is_boolean(),
@@ -76,13 +93,18 @@ fn is_schema(value: &Value) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Leaves out keywords whose value is none, with those that would mean something else without them.
+    /// Leaves out keywords whose value is none, with those that would mean something else without
+    /// them.
     pub(super) fn tidy(&mut self, schema: &mut Map<String, Value>, at: &Pointer) {
         // Older drafts have a list there.
-        let is_older = |name: &str, value: &Value| name == "items" && value.is_array() && self.speech.is_whole();
+        let is_older = |name: &str, value: &Value| {
+            name == "items" && value.is_array() && self.speech.is_whole()
+        };
         let wrong: Vec<(String, &str)> = schema
             .iter()
-            .filter(|(name, value)| kind(name).is_some_and(|kind| !kind.fits(value)) && !is_older(name, value))
+            .filter(|(name, value)| {
+                kind(name).is_some_and(|kind| !kind.fits(value)) && !is_older(name, value)
+            })
             .map(|(name, value)| (name.clone(), kind_of(value)))
             .collect();
         for (name, kind) in wrong {
@@ -91,7 +113,9 @@ impl Lowering<'_> {
                 schema.remove("additionalItems");
             }
             schema.remove(&name);
-            if matches!(&*name, "properties" | "patternProperties") && schema.remove("additionalProperties").is_some() {
+            if matches!(&*name, "properties" | "patternProperties")
+                && schema.remove("additionalProperties").is_some()
+            {
                 self.lose(at, "additionalProperties", "is not checked");
             }
         }

@@ -1,8 +1,10 @@
-//! Cassettes of VCR in YAML, as `vcrpy`, `pytest-recording`, the `vcr` of Ruby and `go-vcr` write them.
+//! Cassettes of VCR in YAML, as `vcrpy`, `pytest-recording`, the `vcr` of Ruby and `go-vcr` write
+//! them.
 //!
-//! Read is what their writers use of YAML: mappings and lists in blocks, and scalars plain, in quotes and in blocks. Anything else is null.
-//! Sources: `kevin1024/vcrpy`, `vcr/serializers/yamlserializer.py`; `vcr/vcr`, `lib/vcr/cassette/serializers.rb`; `dnaeon/go-vcr`;
-//! `pydantic/pydantic-ai`, `tests/json_body_serializer.py` (`parsed_body`).
+//! Read is what their writers use of YAML: mappings and lists in blocks, and scalars plain, in
+//! quotes and in blocks. Anything else is null. Sources: `kevin1024/vcrpy`,
+//! `vcr/serializers/yamlserializer.py`; `vcr/vcr`, `lib/vcr/cassette/serializers.rb`;
+//! `dnaeon/go-vcr`; `pydantic/pydantic-ai`, `tests/json_body_serializer.py` (`parsed_body`).
 
 use serde_json::{Map, Value, json};
 
@@ -16,23 +18,34 @@ pub(in super::super) fn document(text: &str) -> Option<Value> {
         return None;
     }
     let mut document = Yaml::of(text).node(0, DEEPEST);
-    let found =
-        ["interactions", "http_interactions"].into_iter().find_map(|name| document.get_mut(name).map(Value::take));
-    let Some(Value::Array(mut interactions)) = found else { return None };
+    let found = ["interactions", "http_interactions"]
+        .into_iter()
+        .find_map(|name| document.get_mut(name).map(Value::take));
+    let Some(Value::Array(mut interactions)) = found else {
+        return None;
+    };
     interactions.iter_mut().for_each(settle);
     Some(json!({"interactions": interactions}))
 }
 
 /// Returns `true` for the line with which the interactions of a cassette begin.
 pub(in super::super) fn is_beginning(line: &[u8]) -> bool {
-    matches!(line.trim_ascii_end(), b"interactions:" | b"http_interactions:")
+    matches!(
+        line.trim_ascii_end(),
+        b"interactions:" | b"http_interactions:"
+    )
 }
 
 /// Gives the members of an interaction the names that logs have.
 fn settle(interaction: &mut Value) {
     for side in ["request", "response"] {
-        let Some(Value::Object(members)) = interaction.get_mut(side) else { continue };
-        let below = members.get("body").and_then(|body| body.get("string").or(body.get("json"))).cloned();
+        let Some(Value::Object(members)) = interaction.get_mut(side) else {
+            continue;
+        };
+        let below = members
+            .get("body")
+            .and_then(|body| body.get("string").or(body.get("json")))
+            .cloned();
         if let Some(body) = members.remove("parsed_body").or(below) {
             members.insert("body".to_owned(), body);
         }
@@ -60,14 +73,21 @@ impl<'t> Yaml<'t> {
         let mut lines: Vec<Line<'t>> = Vec::new();
         for line in text.lines().filter(|line| *line != "---") {
             let text = line.trim_start_matches(' ');
-            lines.push(Line { indent: line.len() - text.len(), text: text.trim_end_matches('\r') });
+            lines.push(Line {
+                indent: line.len() - text.len(),
+                text: text.trim_end_matches('\r'),
+            });
         }
         Yaml { lines, at: 0 }
     }
 
     /// Returns the next line that says something.
     fn line(&mut self) -> Option<Line<'t>> {
-        while self.lines.get(self.at).is_some_and(|line| line.text.trim().is_empty() || line.text.starts_with('#')) {
+        while self
+            .lines
+            .get(self.at)
+            .is_some_and(|line| line.text.trim().is_empty() || line.text.starts_with('#'))
+        {
             self.at += 1;
         }
         self.lines.get(self.at).copied()
@@ -75,7 +95,12 @@ impl<'t> Yaml<'t> {
 
     /// Reads what stands at an indentation or deeper.
     fn node(&mut self, indent: usize, depth: usize) -> Value {
-        let Some(line) = self.line().filter(|line| line.indent >= indent && depth > 0) else { return Value::Null };
+        let Some(line) = self
+            .line()
+            .filter(|line| line.indent >= indent && depth > 0)
+        else {
+            return Value::Null;
+        };
         if is_element(line.text) {
             return self.list(line.indent, depth - 1);
         }
@@ -87,12 +112,18 @@ impl<'t> Yaml<'t> {
 
     fn list(&mut self, indent: usize, depth: usize) -> Value {
         let mut elements = Vec::new();
-        while let Some(line) = self.line().filter(|line| line.indent == indent && is_element(line.text)) {
+        while let Some(line) = self
+            .line()
+            .filter(|line| line.indent == indent && is_element(line.text))
+        {
             let rest = line.text[1..].trim_start_matches(' ');
             if rest.is_empty() {
                 self.at += 1;
             } else {
-                self.lines[self.at] = Line { indent: indent + line.text.len() - rest.len(), text: rest };
+                self.lines[self.at] = Line {
+                    indent: indent + line.text.len() - rest.len(),
+                    text: rest,
+                };
             }
             elements.push(self.node(indent + 1, depth));
             // What cannot be read is passed over.
@@ -105,12 +136,19 @@ impl<'t> Yaml<'t> {
 
     fn mapping(&mut self, indent: usize, depth: usize) -> Value {
         let mut members = Map::new();
-        while let Some(line) = self.line().filter(|line| line.indent == indent && !is_element(line.text)) {
-            let Some((name, rest)) = key(line.text) else { break };
+        while let Some(line) = self
+            .line()
+            .filter(|line| line.indent == indent && !is_element(line.text))
+        {
+            let Some((name, rest)) = key(line.text) else {
+                break;
+            };
             let value = if rest.is_empty() {
                 self.at += 1;
                 match self.line() {
-                    Some(next) if next.indent == indent && is_element(next.text) => self.list(indent, depth),
+                    Some(next) if next.indent == indent && is_element(next.text) => {
+                        self.list(indent, depth)
+                    }
                     _ => self.node(indent + 1, depth),
                 }
             } else {
@@ -141,7 +179,9 @@ impl<'t> Yaml<'t> {
     fn quoted(&mut self, text: &str, quote: char) -> Value {
         let mut raw = text[1..].to_owned();
         while closing(&raw, quote).is_none() {
-            let Some(line) = self.lines.get(self.at) else { return Value::Null };
+            let Some(line) = self.lines.get(self.at) else {
+                return Value::Null;
+            };
             fold(&mut raw, line.text.trim(), quote == '"');
             self.at += 1;
         }
@@ -154,11 +194,20 @@ impl<'t> Yaml<'t> {
 
     /// `|` and `>`, with `-` where no line end stands at the end.
     fn block(&mut self, header: &str, indent: usize) -> Value {
-        let digit = header.chars().find_map(|sign| sign.to_digit(10)).and_then(|digit| usize::try_from(digit).ok());
-        let first = self.lines[self.at.min(self.lines.len())..].iter().find(|line| !line.text.is_empty());
+        let digit = header
+            .chars()
+            .find_map(|sign| sign.to_digit(10))
+            .and_then(|digit| usize::try_from(digit).ok());
+        let first = self.lines[self.at.min(self.lines.len())..]
+            .iter()
+            .find(|line| !line.text.is_empty());
         let own = digit.map_or(first.map_or(0, |line| line.indent), |digit| indent + digit);
         let mut text = String::new();
-        while let Some(line) = self.lines.get(self.at).filter(|line| line.text.is_empty() || line.indent > indent) {
+        while let Some(line) = self
+            .lines
+            .get(self.at)
+            .filter(|line| line.text.is_empty() || line.indent > indent)
+        {
             if !text.is_empty() || line.indent > 0 {
                 text.push_str(&" ".repeat(line.indent.saturating_sub(own)));
             }
@@ -169,13 +218,23 @@ impl<'t> Yaml<'t> {
         let kept = text.trim_end_matches('\n');
         let end = if header.contains('-') { "" } else { "\n" };
         let is_folded = header.starts_with('>');
-        Value::String(if is_folded { kept.replace('\n', " ") } else { kept.to_owned() } + end)
+        Value::String(
+            if is_folded {
+                kept.replace('\n', " ")
+            } else {
+                kept.to_owned()
+            } + end,
+        )
     }
 
     /// A scalar without quotes goes on in lines that stand further in.
     fn plain(&mut self, text: &str, indent: usize) -> Value {
         let mut whole = text.to_owned();
-        while let Some(line) = self.lines.get(self.at).filter(|line| !line.text.is_empty() && line.indent > indent) {
+        while let Some(line) = self
+            .lines
+            .get(self.at)
+            .filter(|line| !line.text.is_empty() && line.indent > indent)
+        {
             fold(&mut whole, line.text.trim(), false);
             self.at += 1;
         }
@@ -183,7 +242,10 @@ impl<'t> Yaml<'t> {
             "null" | "~" | "" => Value::Null,
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
-            text => serde_json::from_str(text).ok().filter(Value::is_number).unwrap_or_else(|| Value::from(text)),
+            text => serde_json::from_str(text)
+                .ok()
+                .filter(Value::is_number)
+                .unwrap_or_else(|| Value::from(text)),
         }
     }
 }
@@ -194,7 +256,11 @@ fn is_element(text: &str) -> bool {
 
 /// Returns the key of a line of a mapping, and what stands behind it.
 fn key(text: &str) -> Option<(&str, &str)> {
-    if let Some(quote) = text.chars().next().filter(|sign| matches!(sign, '\'' | '"')) {
+    if let Some(quote) = text
+        .chars()
+        .next()
+        .filter(|sign| matches!(sign, '\'' | '"'))
+    {
         let end = text[1..].find(quote)? + 1;
         let rest = text[end + 1..].strip_prefix(':')?;
         return (rest.is_empty() || rest.starts_with(' ')).then(|| (&text[1..end], rest.trim()));
@@ -210,7 +276,11 @@ fn key(text: &str) -> Option<(&str, &str)> {
 fn fold(text: &mut String, line: &str, has_escapes: bool) {
     if has_escapes && text.ends_with('\\') && !text.ends_with("\\\\") {
         text.pop();
-        text.push_str(line.strip_prefix('\\').filter(|rest| rest.starts_with(' ')).unwrap_or(line));
+        text.push_str(
+            line.strip_prefix('\\')
+                .filter(|rest| rest.starts_with(' '))
+                .unwrap_or(line),
+        );
     } else if line.is_empty() {
         text.push('\n');
     } else {
@@ -281,15 +351,28 @@ mod tests {
             response:\n    body:\n      string: \"{\\\"usage\\\": {\\\"prompt_tokens\\\"\\\n        : 5}}\"\n    status:\n      code: 200\n\
             - request:\n    body: |-\n      {\"a\": 1,\n       \"b\": 2}\n    uri: x\n  response:\n    body: null\nversion: 1\n";
         let found = document(text).expect("a cassette");
-        let body = |at: usize, side: &str| found["interactions"][at][side]["body"].as_str().map(str::to_owned);
+        let body = |at: usize, side: &str| {
+            found["interactions"][at][side]["body"]
+                .as_str()
+                .map(str::to_owned)
+        };
         assert_eq!(
             body(0, "request").as_deref(),
             Some(r#"{"model": "m", "messages": [{"role": "user", "content": "it's"}]}"#)
         );
-        assert_eq!(body(0, "response").as_deref(), Some(r#"{"usage": {"prompt_tokens": 5}}"#));
-        assert_eq!(body(1, "request").as_deref(), Some("{\"a\": 1,\n \"b\": 2}"));
+        assert_eq!(
+            body(0, "response").as_deref(),
+            Some(r#"{"usage": {"prompt_tokens": 5}}"#)
+        );
+        assert_eq!(
+            body(1, "request").as_deref(),
+            Some("{\"a\": 1,\n \"b\": 2}")
+        );
         assert_eq!(body(1, "response"), None);
-        assert_eq!(found["interactions"][0]["request"]["url"], "https://api.openai.com/v1/chat/completions");
+        assert_eq!(
+            found["interactions"][0]["request"]["url"],
+            "https://api.openai.com/v1/chat/completions"
+        );
         assert!(document("a: b\n").is_none());
     }
 
@@ -309,8 +392,13 @@ mod tests {
                 ],
             })
         );
-        assert_eq!(found["interactions"][0]["response"]["body"]["usage"]["input_tokens"], 5);
-        let lines: Vec<String> = (0..500).map(|at| format!("{}a:\n", " ".repeat(at))).collect();
+        assert_eq!(
+            found["interactions"][0]["response"]["body"]["usage"]["input_tokens"],
+            5
+        );
+        let lines: Vec<String> = (0..500)
+            .map(|at| format!("{}a:\n", " ".repeat(at)))
+            .collect();
         let deep = format!("interactions:\n{}", lines.concat());
         assert!(document(&deep).is_none());
         for broken in [

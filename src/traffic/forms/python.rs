@@ -1,7 +1,8 @@
-//! The logs of the Python SDKs of OpenAI and Anthropic at the level `DEBUG`: `Request options: {'method': 'post', 'json_data': {…}}`.
+//! The logs of the Python SDKs of OpenAI and Anthropic at the level `DEBUG`:
+//! `Request options: {'method': 'post', 'json_data': {…}}`.
 //!
-//! Source: `openai/openai-python`, `src/openai/_base_client.py` (`log.debug("Request options: %s", …)`); the SDK of Anthropic has the
-//! same.
+//! Source: `openai/openai-python`, `src/openai/_base_client.py`
+//! (`log.debug("Request options: %s", …)`); the SDK of Anthropic has the same.
 
 use serde_json::{Map, Number, Value};
 
@@ -50,7 +51,9 @@ impl Reader<'_> {
         self.eat('{');
         while !self.eat('}') {
             self.blank();
-            let Value::String(name) = self.value(depth)? else { return None };
+            let Value::String(name) = self.value(depth)? else {
+                return None;
+            };
             if !self.eat(':') {
                 return None;
             }
@@ -105,13 +108,21 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            let hex: String = signs.by_ref().take(digits).map(|(_, digit)| digit).collect();
-            text.push(char::from_u32(u32::from_str_radix(&hex, 16).ok()?).unwrap_or(char::REPLACEMENT_CHARACTER));
+            let hex: String = signs
+                .by_ref()
+                .take(digits)
+                .map(|(_, digit)| digit)
+                .collect();
+            text.push(
+                char::from_u32(u32::from_str_radix(&hex, 16).ok()?)
+                    .unwrap_or(char::REPLACEMENT_CHARACTER),
+            );
         }
         None
     }
 
-    /// A number, a constant, or the shape of an object that has no literal, such as `NOT_GIVEN` and `<Timeout …>`.
+    /// A number, a constant, or the shape of an object that has no literal, such as `NOT_GIVEN` and
+    /// `<Timeout …>`.
     fn word(&mut self) -> Option<Value> {
         let mut depth = 0_usize;
         let end = self.rest.char_indices().find(|(_, sign)| {
@@ -120,7 +131,9 @@ impl Reader<'_> {
             depth -= usize::from(depth > 0 && matches!(sign, ')' | '>' | ']' | '}'));
             is_end
         });
-        let (word, rest) = self.rest.split_at(end.map_or(self.rest.len(), |(at, _)| at));
+        let (word, rest) = self
+            .rest
+            .split_at(end.map_or(self.rest.len(), |(at, _)| at));
         self.rest = rest;
         let word = word.trim();
         if word.is_empty() {
@@ -157,11 +170,17 @@ mod tests {
             })
         );
         assert_eq!(found["url"], "/chat/completions");
-        for broken in
-            ["Request options: {'a': ", "Request options: {'a", "Request options: {{{{", "Request options: {'a': }"]
-        {
+        for broken in [
+            "Request options: {'a': ",
+            "Request options: {'a",
+            "Request options: {{{{",
+            "Request options: {'a': }",
+        ] {
             assert_eq!(options(broken), None, "{broken}");
         }
-        assert_eq!(options(&format!("Request options: {{'a': {}", "[".repeat(5_000))), None);
+        assert_eq!(
+            options(&format!("Request options: {{'a': {}", "[".repeat(5_000))),
+            None
+        );
     }
 }

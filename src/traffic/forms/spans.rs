@@ -1,8 +1,10 @@
-//! Spans of OpenTelemetry with the conventions for generative AI, those of `OpenLLMetry`, and those of the Vercel AI SDK.
+//! Spans of OpenTelemetry with the conventions for generative AI, those of `OpenLLMetry`, and those
+//! of the Vercel AI SDK.
 //!
-//! Sources: <https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/> (`gen_ai.input.messages`,
-//! `gen_ai.system_instructions`, `gen_ai.tool.definitions`); `traceloop/openllmetry` (`gen_ai.prompt.0.content`); `vercel/ai`,
-//! `packages/ai/src/telemetry` and its snapshots (`ai.prompt.messages`, `ai.prompt.tools`).
+//! Sources: <https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/>
+//! (`gen_ai.input.messages`, `gen_ai.system_instructions`, `gen_ai.tool.definitions`);
+//! `traceloop/openllmetry` (`gen_ai.prompt.0.content`); `vercel/ai`, `packages/ai/src/telemetry`
+//! and its snapshots (`ai.prompt.messages`, `ai.prompt.tools`).
 
 use std::collections::BTreeMap;
 
@@ -16,19 +18,27 @@ type Attributes = Map<String, Value>;
 /// Returns the requests of the spans that an object holds, or is; `None` if it has none.
 pub(super) fn of(members: &mut Map<String, Value>) -> Option<Vec<Unit>> {
     if let Some(Value::Array(resources)) = members.get_mut("resourceSpans").map(Value::take) {
-        let spans =
-            resources.into_iter().flat_map(|resource| list(resource, &["scopeSpans", "instrumentationLibrarySpans"]));
+        let spans = resources
+            .into_iter()
+            .flat_map(|resource| list(resource, &["scopeSpans", "instrumentationLibrarySpans"]));
         let spans = spans.flat_map(|scope| list(scope, &["spans"]));
         return Some(spans.filter_map(|span| request(&span)).collect());
     }
     let attributes = members.get("attributes")?;
-    let is_span =
-        attributes_of(attributes).keys().any(|name| name.starts_with("gen_ai.") || name.starts_with("ai.prompt"));
-    is_span.then(|| request(&Value::Object(std::mem::take(members))).into_iter().collect())
+    let is_span = attributes_of(attributes)
+        .keys()
+        .any(|name| name.starts_with("gen_ai.") || name.starts_with("ai.prompt"));
+    is_span.then(|| {
+        request(&Value::Object(std::mem::take(members)))
+            .into_iter()
+            .collect()
+    })
 }
 
 fn list(mut value: Value, names: &[&str]) -> Vec<Value> {
-    let found = names.iter().find_map(|name| value.get_mut(*name).map(Value::take));
+    let found = names
+        .iter()
+        .find_map(|name| value.get_mut(*name).map(Value::take));
     match found {
         Some(Value::Array(elements)) => elements,
         _ => Vec::new(),
@@ -41,7 +51,12 @@ fn attributes_of(value: &Value) -> Attributes {
         Value::Object(members) => members.clone(),
         Value::Array(pairs) => pairs
             .iter()
-            .filter_map(|pair| Some((pair.get("key")?.as_str()?.to_owned(), plain(pair.get("value")?))))
+            .filter_map(|pair| {
+                Some((
+                    pair.get("key")?.as_str()?.to_owned(),
+                    plain(pair.get("value")?),
+                ))
+            })
             .collect(),
         _ => Map::new(),
     }
@@ -49,9 +64,14 @@ fn attributes_of(value: &Value) -> Attributes {
 
 /// Returns the value of OTLP's `{"stringValue": …}`.
 fn plain(value: &Value) -> Value {
-    let Some((kind, inner)) = value.as_object().and_then(|members| members.iter().next()) else { return value.clone() };
+    let Some((kind, inner)) = value.as_object().and_then(|members| members.iter().next()) else {
+        return value.clone();
+    };
     match kind.as_str() {
-        "intValue" => inner.as_str().and_then(|text| text.parse::<i64>().ok()).map_or(inner.clone(), Value::from),
+        "intValue" => inner
+            .as_str()
+            .and_then(|text| text.parse::<i64>().ok())
+            .map_or(inner.clone(), Value::from),
         "arrayValue" => inner
             .get("values")
             .and_then(Value::as_array)
@@ -65,34 +85,63 @@ fn request(span: &Value) -> Option<Unit> {
     let attributes = attributes_of(span.get("attributes")?);
     let text = |name: &str| attributes.get(name).and_then(Value::as_str);
     // An agent's span, and the outer one of the AI SDK, hold what the spans of its requests hold.
-    if text("gen_ai.operation.name")
-        .is_some_and(|name| matches!(name, "invoke_agent" | "execute_tool" | "create_agent" | "embeddings"))
-    {
+    if text("gen_ai.operation.name").is_some_and(|name| {
+        matches!(
+            name,
+            "invoke_agent" | "execute_tool" | "create_agent" | "embeddings"
+        )
+    }) {
         return None;
     }
     if text("ai.operationId").is_some_and(|name| !name.contains(".do")) {
         return None;
     }
     let is_of_sdk = attributes.contains_key("ai.prompt.messages");
-    let messages = read(&attributes, "gen_ai.input.messages").or_else(|| read(&attributes, "ai.prompt.messages"));
+    let messages = read(&attributes, "gen_ai.input.messages")
+        .or_else(|| read(&attributes, "ai.prompt.messages"));
     let messages = messages.or_else(|| numbered(&attributes))?;
     let system = read(&attributes, "gen_ai.system_instructions")
         .map(|parts| json!({"role": "system", "content": texts(&parts)}));
-    let messages: Vec<Value> = system.into_iter().chain(messages.as_array()?.iter().flat_map(message)).collect();
-    let tools = ["gen_ai.tool.definitions", "ai.prompt.tools"].into_iter().find_map(|name| read(&attributes, name));
-    let model =
-        ["gen_ai.request.model", "ai.model.id", "gen_ai.response.model"].into_iter().find_map(text).unwrap_or_default();
+    let messages: Vec<Value> = system
+        .into_iter()
+        .chain(messages.as_array()?.iter().flat_map(message))
+        .collect();
+    let tools = ["gen_ai.tool.definitions", "ai.prompt.tools"]
+        .into_iter()
+        .find_map(|name| read(&attributes, name));
+    let model = [
+        "gen_ai.request.model",
+        "ai.model.id",
+        "gen_ai.response.model",
+    ]
+    .into_iter()
+    .find_map(text)
+    .unwrap_or_default();
     let mut body = json!({"model": model, "messages": messages});
     if let Some(Value::Array(tools)) = tools {
         body["tools"] = tools.iter().map(tool).collect();
     }
-    let started = ["startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time", "timestamp"];
+    let started = [
+        "startTimeUnixNano",
+        "start_time_unix_nano",
+        "startTime",
+        "start_time",
+        "timestamp",
+    ];
     let started = started.into_iter().find_map(|name| span.get(name)).cloned();
     let document = json!({
         "url": "/v1/chat/completions", "body": body, "timestamp": started, "response": {"usage": usage(&attributes)},
     });
-    let form = if is_of_sdk { "Vercel AI SDK spans" } else { "OpenTelemetry spans" };
-    Some(Unit { document, form, is_converted: true })
+    let form = if is_of_sdk {
+        "Vercel AI SDK spans"
+    } else {
+        "OpenTelemetry spans"
+    };
+    Some(Unit {
+        document,
+        form,
+        is_converted: true,
+    })
 }
 
 /// Reads an attribute that is JSON in a string, or a list of such strings.
@@ -102,7 +151,10 @@ fn read(attributes: &Attributes, name: &str) -> Option<Value> {
         Value::String(text) => Some(serde_json::from_str(text).unwrap_or_else(|_| value.clone())),
         Value::Array(elements) => {
             let inner = elements.iter().map(|element| {
-                element.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| element.clone())
+                element
+                    .as_str()
+                    .and_then(|text| serde_json::from_str(text).ok())
+                    .unwrap_or_else(|| element.clone())
             });
             Some(inner.collect())
         }
@@ -114,24 +166,45 @@ fn read(attributes: &Attributes, name: &str) -> Option<Value> {
 fn numbered(attributes: &Attributes) -> Option<Value> {
     let mut messages: BTreeMap<usize, Map<String, Value>> = BTreeMap::new();
     for (name, value) in attributes {
-        let Some((index, member)) = name.strip_prefix("gen_ai.prompt.").and_then(|rest| rest.split_once('.')) else {
+        let Some((index, member)) = name
+            .strip_prefix("gen_ai.prompt.")
+            .and_then(|rest| rest.split_once('.'))
+        else {
             continue;
         };
         let Ok(index) = index.parse() else { continue };
-        messages.entry(index).or_default().insert(member.to_owned(), value.clone());
+        messages
+            .entry(index)
+            .or_default()
+            .insert(member.to_owned(), value.clone());
     }
     (!messages.is_empty()).then(|| messages.into_values().map(Value::Object).collect())
 }
 
 /// Returns a message as a chat API takes it: one, or several results.
 fn message(message: &Value) -> Vec<Value> {
-    let role = message.get("role").cloned().unwrap_or_else(|| json!("user"));
+    let role = message
+        .get("role")
+        .cloned()
+        .unwrap_or_else(|| json!("user"));
     let parts = message.get("parts").or(message.get("content"));
-    let Some(parts) = parts.and_then(Value::as_array) else { return vec![message.clone()] };
-    let kind = |part: &Value| part.get("type").and_then(Value::as_str).unwrap_or_default().replace('-', "_");
+    let Some(parts) = parts.and_then(Value::as_array) else {
+        return vec![message.clone()];
+    };
+    let kind = |part: &Value| {
+        part.get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .replace('-', "_")
+    };
     let (mut content, mut calls, mut results) = (Vec::new(), Vec::new(), Vec::new());
-    let member =
-        |part: &Value, names: &[&str]| names.iter().find_map(|name| part.get(*name)).cloned().unwrap_or_default();
+    let member = |part: &Value, names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| part.get(*name))
+            .cloned()
+            .unwrap_or_default()
+    };
     for part in parts {
         match kind(part).as_str() {
             "text" => content.push(json!({"type": "text", "text": member(part, &["text", "content"])})),
@@ -158,13 +231,19 @@ fn message(message: &Value) -> Vec<Value> {
 }
 
 fn written(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn texts(parts: &Value) -> String {
     match parts {
         Value::Array(parts) => parts.iter().map(texts).collect::<Vec<_>>().join("\n"),
-        Value::Object(part) => part.get("content").or(part.get("text")).map(texts).unwrap_or_default(),
+        Value::Object(part) => part
+            .get("content")
+            .or(part.get("text"))
+            .map(texts)
+            .unwrap_or_default(),
         other => written(other),
     }
 }
@@ -173,12 +252,18 @@ fn tool(tool: &Value) -> Value {
     if tool.get("function").is_some() {
         return tool.clone();
     }
-    let schema = ["parameters", "inputSchema", "input_schema"].into_iter().find_map(|name| tool.get(name));
+    let schema = ["parameters", "inputSchema", "input_schema"]
+        .into_iter()
+        .find_map(|name| tool.get(name));
     json!({"type": "function", "function": {"name": tool.get("name"), "description": tool.get("description"), "parameters": schema}})
 }
 
 fn usage(attributes: &Attributes) -> Value {
-    let count = |names: &[&str]| names.iter().find_map(|name| attributes.get(*name)?.as_u64());
+    let count = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| attributes.get(*name)?.as_u64())
+    };
     let input = count(&[
         "gen_ai.usage.input_tokens",
         "gen_ai.usage.prompt_tokens",

@@ -1,5 +1,5 @@
-//! Agents' own session files: what was said, message by message, and the usage of each answer. The system prompt and the tools are not
-//! in them, or in part.
+//! Agents' own session files: what was said, message by message, and the usage of each answer. The
+//! system prompt and the tools are not in them, or in part.
 //!
 //! | file | source of its form |
 //! | --- | --- |
@@ -46,18 +46,25 @@ impl Agent {
             return Some(Agent::ClaudeCode);
         }
         let kind = text("type").unwrap_or_default();
-        if matches!(kind, "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted")
-            && has("payload")
+        if matches!(
+            kind,
+            "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted"
+        ) && has("payload")
         {
             return Some(Agent::Codex);
         }
         let list = |name: &str| document.get(name).and_then(Value::as_array);
-        if has("sessionId") && list("messages").is_some_and(|messages| messages.iter().any(is_of_gemini)) {
+        if has("sessionId")
+            && list("messages").is_some_and(|messages| messages.iter().any(is_of_gemini))
+        {
             return Some(Agent::GeminiCli);
         }
-        let is_trajectory =
-            has("info") && !has("model") && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
-        let is_list = document.as_array().is_some_and(|elements| are_messages(elements));
+        let is_trajectory = has("info")
+            && !has("model")
+            && (list("messages").or(list("history"))).is_some_and(|it| are_messages(it));
+        let is_list = document
+            .as_array()
+            .is_some_and(|elements| are_messages(elements));
         (is_trajectory || is_list).then_some(Agent::Messages)
     }
 
@@ -75,7 +82,12 @@ impl Agent {
     pub(in crate::traffic) fn key(self, document: &Value) -> String {
         match self {
             Agent::ClaudeCode => {
-                let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
+                let text = |name: &str| {
+                    document
+                        .get(name)
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                };
                 let is_side = document.get("isSidechain") == Some(&Value::Bool(true));
                 format!("{} {} {is_side}", text("sessionId"), text("agentId"))
             }
@@ -85,12 +97,16 @@ impl Agent {
 }
 
 fn is_of_gemini(message: &Value) -> bool {
-    message.get("type").is_some_and(|kind| kind == "gemini" || kind == "user") && message.get("content").is_some()
+    message
+        .get("type")
+        .is_some_and(|kind| kind == "gemini" || kind == "user")
+        && message.get("content").is_some()
 }
 
 fn are_messages(elements: &[Value]) -> bool {
-    let is_message =
-        |element: &Value| element.get("role").is_some_and(Value::is_string) && element.get("content").is_some();
+    let is_message = |element: &Value| {
+        element.get("role").is_some_and(Value::is_string) && element.get("content").is_some()
+    };
     !elements.is_empty() && elements.iter().take(8).all(is_message)
 }
 
@@ -149,7 +165,12 @@ impl Transcript {
     }
 
     /// Reads a line or a document; returns the requests that it completes.
-    pub(in crate::traffic) fn read(&mut self, document: &Value, place: Place, sizer: &Sizer) -> Vec<Sent> {
+    pub(in crate::traffic) fn read(
+        &mut self,
+        document: &Value,
+        place: Place,
+        sizer: &Sizer,
+    ) -> Vec<Sent> {
         self.place = place;
         match self.agent {
             Agent::ClaudeCode => self.claude(document, sizer),
@@ -163,16 +184,24 @@ impl Transcript {
     pub(in crate::traffic) fn end(mut self) -> Ended {
         let member = self.member();
         let is_whole = self.bytes <= MOST_JUDGED && !self.values.is_empty();
-        let body = is_whole.then(|| json!({"model": &*self.model, "max_tokens": 1000, member: self.values}));
+        let body = is_whole
+            .then(|| json!({"model": &*self.model, "max_tokens": 1000, member: self.values}));
         let body = body.map(|mut body| {
             if self.wire != WireFormat::AnthropicMessages {
-                body.as_object_mut().expect("an object").remove("max_tokens");
+                body.as_object_mut()
+                    .expect("an object")
+                    .remove("max_tokens");
             }
             body
         });
         let fixed = self.prompt.len();
         let pieces = self.firsts.iter().map(|first| fixed + first).collect();
-        Ended { last: self.pending.take(), body, wire: self.wire, pieces }
+        Ended {
+            last: self.pending.take(),
+            body,
+            wire: self.wire,
+            pieces,
+        }
     }
 
     fn member(&self) -> &'static str {
@@ -196,7 +225,10 @@ impl Transcript {
     fn say_more(&mut self, at: Option<usize>, value: Value, sizer: &Sizer) {
         let more = blocks_of(&value);
         self.say(value, sizer);
-        let Some(earlier) = at.filter(|at| at + 1 < self.values.len()).and_then(|at| self.values.get_mut(at)) else {
+        let Some(earlier) = at
+            .filter(|at| at + 1 < self.values.len())
+            .and_then(|at| self.values.get_mut(at))
+        else {
             return;
         };
         if let Some(Value::Array(blocks)) = earlier.get_mut("content") {
@@ -237,14 +269,23 @@ impl Transcript {
     fn claude(&mut self, line: &Value, sizer: &Sizer) -> Vec<Sent> {
         let hash = |name: &str| line.get(name).and_then(Value::as_str).map(of_name);
         let mut found = Vec::new();
-        if let Some(message) = line.get("message").filter(|message| message.get("content").is_some()) {
+        if let Some(message) = line
+            .get("message")
+            .filter(|message| message.get("content").is_some())
+        {
             let time = line.get("timestamp").and_then(usage::time);
             let is = |name: &str| line.get(name) == Some(&Value::Bool(true));
             let kind = line.get("type").and_then(Value::as_str);
             match kind {
                 Some("assistant") if is("isApiErrorMessage") => {
-                    let text = message.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
-                    let answer = Answer { refusal: Some(text.chars().take(300).collect()), ..Answer::default() };
+                    let text = message
+                        .pointer("/content/0/text")
+                        .and_then(Value::as_str)
+                        .unwrap_or_default();
+                    let answer = Answer {
+                        refusal: Some(text.chars().take(300).collect()),
+                        ..Answer::default()
+                    };
                     found.push(self.sent(answer, time));
                 }
                 Some("assistant") => found.extend(self.claude_answer(message, time, sizer)),
@@ -270,30 +311,50 @@ impl Transcript {
         found
     }
 
-    /// An answer: each of its blocks is a line with the same id. Results of its first calls may stand between.
+    /// An answer: each of its blocks is a line with the same id. Results of its first calls may
+    /// stand between.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
-        if let Some(model) = message.get("model").and_then(Value::as_str).filter(|model| *model != "<synthetic>") {
+        if let Some(model) = message
+            .get("model")
+            .and_then(Value::as_str)
+            .filter(|model| *model != "<synthetic>")
+        {
             self.model = Arc::from(model);
         }
         let known = id.and_then(|id| self.answers.get(&id).copied());
         let sent = known.is_none().then(|| {
             // What the file keeps of an answer is what the agent sends back.
             let usage = message.get("usage").and_then(usage::usage);
-            self.sent(Answer { usage, ..Answer::default() }, time)
+            self.sent(
+                Answer {
+                    usage,
+                    ..Answer::default()
+                },
+                time,
+            )
         });
-        self.say_more(known, json!({"role": "assistant", "content": message.get("content")}), sizer);
+        self.say_more(
+            known,
+            json!({"role": "assistant", "content": message.get("content")}),
+            sizer,
+        );
         if let Some(id) = id.filter(|_| known.is_none()) {
-            self.answers.insert(id, self.values.len() - usize::from(!self.values.is_empty()));
+            self.answers
+                .insert(id, self.values.len() - usize::from(!self.values.is_empty()));
         }
         sent
     }
 
     /// A prompt that follows an earlier line leaves out what came between.
     fn rewind(&mut self, parent: Option<u64>) {
-        let Some(length) = parent.and_then(|parent| self.lengths.get(&parent).copied()) else { return };
-        let has_answer =
-            self.history.get(length..).is_some_and(|gone| gone.iter().any(|piece| &*piece.label == "assistant"));
+        let Some(length) = parent.and_then(|parent| self.lengths.get(&parent).copied()) else {
+            return;
+        };
+        let has_answer = self
+            .history
+            .get(length..)
+            .is_some_and(|gone| gone.iter().any(|piece| &*piece.label == "assistant"));
         if has_answer {
             self.cut(length);
         }
@@ -301,7 +362,9 @@ impl Transcript {
 
     fn codex(&mut self, line: &Value, sizer: &Sizer) -> Vec<Sent> {
         let time = line.get("timestamp").and_then(usage::time);
-        let Some(payload) = line.get("payload") else { return Vec::new() };
+        let Some(payload) = line.get("payload") else {
+            return Vec::new();
+        };
         let text = |at: &str| payload.pointer(at).and_then(Value::as_str);
         let mut found = Vec::new();
         match line.get("type").and_then(Value::as_str).unwrap_or_default() {
@@ -357,7 +420,9 @@ impl Transcript {
 
     /// Reads the usage of the last answer, which is told once or more often.
     fn counted(&mut self, payload: &Value) {
-        let usage = payload.pointer("/info/last_token_usage").and_then(usage::usage);
+        let usage = payload
+            .pointer("/info/last_token_usage")
+            .and_then(usage::usage);
         if let Some(pending) = &mut self.pending
             && pending.answer.usage.is_none()
         {
@@ -367,7 +432,12 @@ impl Transcript {
 
     fn gemini(&mut self, document: &Value, sizer: &Sizer) -> Vec<Sent> {
         let mut found = Vec::new();
-        for message in document.get("messages").and_then(Value::as_array).into_iter().flatten() {
+        for message in document
+            .get("messages")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             let time = message.get("timestamp").and_then(usage::time);
             let parts = parts_of_gemini(message.get("content"));
             if message.get("type").is_some_and(|kind| kind == "user") {
@@ -381,15 +451,27 @@ impl Transcript {
                 self.model = Arc::from(model);
             }
             let usage = message.get("tokens").and_then(usage::usage);
-            found.push(self.sent(Answer { usage, ..Answer::default() }, time));
-            let calls = message.get("toolCalls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+            found.push(self.sent(
+                Answer {
+                    usage,
+                    ..Answer::default()
+                },
+                time,
+            ));
+            let calls = message
+                .get("toolCalls")
+                .and_then(Value::as_array)
+                .map_or(&[][..], Vec::as_slice);
             let called =
                 calls.iter().map(|call| json!({"functionCall": {"name": call.get("name"), "args": call.get("args")}}));
             let said: Vec<Value> = parts.into_iter().chain(called).collect();
             if !said.is_empty() {
                 self.say(json!({"role": "model", "parts": said}), sizer);
             }
-            let results: Vec<Value> = calls.iter().flat_map(|call| parts_of_gemini(call.get("result"))).collect();
+            let results: Vec<Value> = calls
+                .iter()
+                .flat_map(|call| parts_of_gemini(call.get("result")))
+                .collect();
             if !results.is_empty() {
                 self.say(json!({"role": "user", "parts": results}), sizer);
             }
@@ -412,8 +494,11 @@ impl Transcript {
         for message in list {
             let is_answer = message.get("role").is_some_and(|role| role == "assistant");
             if is_answer && !self.history.is_empty() {
-                let time = ["ts", "timestamp"].into_iter().find_map(|name| usage::time(message.get(name)?));
-                let answer = usage::answer(message.pointer("/extra/response").unwrap_or(&Value::Null));
+                let time = ["ts", "timestamp"]
+                    .into_iter()
+                    .find_map(|name| usage::time(message.get(name)?));
+                let answer =
+                    usage::answer(message.pointer("/extra/response").unwrap_or(&Value::Null));
                 found.push(self.sent(answer, time));
             }
             self.say(without_notes(message), sizer);
@@ -443,12 +528,23 @@ fn blocks_of(message: &Value) -> Vec<Value> {
 
 /// Leaves out what agents note beside a message.
 fn without_notes(message: &Value) -> Value {
-    const OF_MESSAGES: [&str; 8] =
-        ["role", "content", "tool_calls", "tool_call_id", "name", "refusal", "reasoning_content", "type"];
+    const OF_MESSAGES: [&str; 8] = [
+        "role",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "name",
+        "refusal",
+        "reasoning_content",
+        "type",
+    ];
     match message {
         Value::Object(members) => {
-            let kept = members.iter().filter(|(name, value)| OF_MESSAGES.contains(&name.as_str()) && !value.is_null());
-            kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+            let kept = members
+                .iter()
+                .filter(|(name, value)| OF_MESSAGES.contains(&name.as_str()) && !value.is_null());
+            kept.map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
         }
         other => other.clone(),
     }
@@ -456,14 +552,21 @@ fn without_notes(message: &Value) -> Value {
 
 fn is_result_of_claude(message: &Value) -> bool {
     let blocks = message.get("content").and_then(Value::as_array);
-    blocks.is_some_and(|blocks| blocks.iter().any(|block| block.get("type").is_some_and(|kind| kind == "tool_result")))
+    blocks.is_some_and(|blocks| {
+        blocks
+            .iter()
+            .any(|block| block.get("type").is_some_and(|kind| kind == "tool_result"))
+    })
 }
 
 /// Returns content of Gemini CLI as parts: a text, a part, or a list of either.
 fn parts_of_gemini(content: Option<&Value>) -> Vec<Value> {
     match content {
         Some(Value::String(text)) if !text.is_empty() => vec![json!({"text": text})],
-        Some(Value::Array(parts)) => parts.iter().flat_map(|part| parts_of_gemini(Some(part))).collect(),
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .flat_map(|part| parts_of_gemini(Some(part)))
+            .collect(),
         Some(part @ Value::Object(_)) => vec![part.clone()],
         _ => Vec::new(),
     }

@@ -1,4 +1,5 @@
-//! Values that differ in nothing but the system prompt: what is known of one is known of all, as far as it can be.
+//! Values that differ in nothing but the system prompt: what is known of one is known of all, as
+//! far as it can be.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,7 +18,8 @@ pub(super) struct Holes {
     cuts: OnceLock<Vec<usize>>,
 }
 
-/// The classes of texts that a check can tell apart: nothing else of a text has a part in its verdict.
+/// The classes of texts that a check can tell apart: nothing else of a text has a part in its
+/// verdict.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Texts {
     /// Texts that it compares with, sorted.
@@ -61,8 +63,16 @@ impl Question for ClassOf {
 
 impl Texts {
     fn class(&self, text: &str) -> Class {
-        let len = if self.lengths.is_empty() { 0 } else { text.chars().count() };
-        let fits = self.patterns.iter().enumerate().map(|(bit, fits)| u64::from(fits(text)) << bit);
+        let len = if self.lengths.is_empty() {
+            0
+        } else {
+            text.chars().count()
+        };
+        let fits = self
+            .patterns
+            .iter()
+            .enumerate()
+            .map(|(bit, fits)| u64::from(fits(text)) << bit);
         Class {
             literal: self.literals.binary_search(&text).ok(),
             reached: self.lengths.iter().filter(|&&limit| len >= limit).count(),
@@ -77,7 +87,10 @@ impl Holes {
     pub(super) fn of(value: &Value) -> Option<Holes> {
         let mut texts = Vec::new();
         collect(value, &mut texts);
-        let holes = Holes { texts, cuts: OnceLock::new() };
+        let holes = Holes {
+            texts,
+            cuts: OnceLock::new(),
+        };
         (!holes.texts.is_empty()).then_some(holes)
     }
 
@@ -115,7 +128,11 @@ impl Spliced {
     }
 
     pub(super) fn new(shared: Arc<Shared>, prompt: SystemPrompt) -> Spliced {
-        Spliced { shared, prompt, value: OnceLock::new() }
+        Spliced {
+            shared,
+            prompt,
+            value: OnceLock::new(),
+        }
     }
 
     /// The same prompt in another value.
@@ -128,7 +145,8 @@ impl Spliced {
     }
 
     pub(super) fn value(&self) -> &Value {
-        self.value.get_or_init(|| filled(&self.shared.value, &self.prompt))
+        self.value
+            .get_or_init(|| filled(&self.shared.value, &self.prompt))
     }
 
     /// About how many bytes it may hold that no other body does.
@@ -136,17 +154,21 @@ impl Spliced {
         self.shared.weight + self.shared.holes() * self.prompt.len()
     }
 
-    /// Returns `true` if a check accepts the value: it does if it accepts one whose texts are the same to it.
+    /// Returns `true` if a check accepts the value: it does if it accepts one whose texts are the
+    /// same to it.
     pub(super) fn is_accepted(&self, check: &Check, memory: &Memory) -> bool {
         let accepts = || (check.accepts)(self.value());
-        let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else { return accepts() };
+        let (Some(texts), Some(holes)) = (check.texts, &self.shared.holes) else {
+            return accepts();
+        };
         let classes = holes
             .texts
             .iter()
             .map(|pieces| match pieces.as_slice() {
-                [before, behind] if before.is_empty() && behind.is_empty() => {
-                    memory.ask(ClassOf(self.prompt.clone(), check.id), || texts.class(&self.prompt))
-                }
+                [before, behind] if before.is_empty() && behind.is_empty() => memory
+                    .ask(ClassOf(self.prompt.clone(), check.id), || {
+                        texts.class(&self.prompt)
+                    }),
                 pieces => texts.class(&pieces.join(self.prompt.as_str())),
             })
             .collect();
@@ -155,14 +177,19 @@ impl Spliced {
 
     /// The text of the value, indented as a member of a body.
     pub(super) fn pretty(&self) -> String {
-        let (hollow, prompt, placeholder) = (self.shared.pretty(), self.prompt.escaped(), placeholder().escaped());
-        let cuts = self
-            .shared
-            .holes
-            .iter()
-            .flat_map(|holes| holes.cuts.get_or_init(|| self::placeholder().found_escaped(hollow)));
+        let (hollow, prompt, placeholder) = (
+            self.shared.pretty(),
+            self.prompt.escaped(),
+            placeholder().escaped(),
+        );
+        let cuts = self.shared.holes.iter().flat_map(|holes| {
+            holes
+                .cuts
+                .get_or_init(|| self::placeholder().found_escaped(hollow))
+        });
         let holes = self.shared.holes();
-        let mut text = String::with_capacity(hollow.len() + holes * prompt.len() - holes * placeholder.len());
+        let mut text =
+            String::with_capacity(hollow.len() + holes * prompt.len() - holes * placeholder.len());
         let mut from = 0;
         for &cut in cuts {
             text.push_str(&hollow[from..cut]);
@@ -181,10 +208,16 @@ fn filled(value: &Value, prompt: &SystemPrompt) -> Value {
             Some(pieces) => pieces.join(prompt.as_str()).into(),
             None => text.clone().into(),
         },
-        Value::Array(elements) => elements.iter().map(|element| filled(element, prompt)).collect(),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(key, member)| (key.clone(), filled(member, prompt))).collect())
-        }
+        Value::Array(elements) => elements
+            .iter()
+            .map(|element| filled(element, prompt))
+            .collect(),
+        Value::Object(members) => Value::Object(
+            members
+                .iter()
+                .map(|(key, member)| (key.clone(), filled(member, prompt)))
+                .collect(),
+        ),
         other => other.clone(),
     }
 }

@@ -21,10 +21,19 @@ enum Kind {
     Any,
 }
 
-const KINDS: [Kind; 6] = [Kind::Text, Kind::Number, Kind::List, Kind::Map, Kind::Flag, Kind::Any];
+const KINDS: [Kind; 6] = [
+    Kind::Text,
+    Kind::Number,
+    Kind::List,
+    Kind::Map,
+    Kind::Flag,
+    Kind::Any,
+];
 
-const OPERATORS: [&str; 18] =
-    ["+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"];
+const OPERATORS: [&str; 18] = [
+    "+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in",
+    "and", "or",
+];
 const WORDY_TESTS: [&str; 25] = [
     "boolean",
     "defined",
@@ -142,16 +151,31 @@ pub(super) const MAIN: &str = "partials/main";
 /// evaluated, as far as can be told.
 pub(super) fn templates(seed: u64) -> Vec<Source> {
     let (rng, is_wild) = (Rng::with_seed(seed), seed.is_multiple_of(3));
-    let mut generator =
-        Generator { rng, is_wild, calls: true, in_macro: false, includes: &["p1", "p2", "lib"], blocks: 0 };
+    let mut generator = Generator {
+        rng,
+        is_wild,
+        calls: true,
+        in_macro: false,
+        includes: &["p1", "p2", "lib"],
+        blocks: 0,
+    };
     let main = generator.main();
     generator.includes = &["p2", "lib"];
     let one = generator.partial();
     generator.includes = &["lib"];
     let (two, base, middle) = (generator.partial(), generator.base(), generator.middle());
     let library = generator.library();
-    let all = [("main", main), ("p1", one), ("p2", two), ("lib", library), ("base", base), ("middle", middle)];
-    all.into_iter().map(|(name, text)| Source::new(name, text)).collect()
+    let all = [
+        ("main", main),
+        ("p1", one),
+        ("p2", two),
+        ("lib", library),
+        ("base", base),
+        ("middle", middle),
+    ];
+    all.into_iter()
+        .map(|(name, text)| Source::new(name, text))
+        .collect()
 }
 
 /// Gives the variables that expressions name a value.
@@ -181,7 +205,11 @@ impl Generator {
 
     /// Returns one of those that can be evaluated, or of all in a wild template.
     fn one_of<'t>(&mut self, tame: &[&'t str], wild: &[&'t str]) -> &'t str {
-        if self.is_odd(3) { self.one(wild) } else { self.one(tame) }
+        if self.is_odd(3) {
+            self.one(wild)
+        } else {
+            self.one(tame)
+        }
     }
 
     fn is_odd(&mut self, of: usize) -> bool {
@@ -199,12 +227,21 @@ impl Generator {
         }
         let macros = self.library();
         let count = self.rng.usize(1..5);
-        format!("{HEAD}{macros}{}", self.statements(count, Around::default()))
+        format!(
+            "{HEAD}{macros}{}",
+            self.statements(count, Around::default())
+        )
     }
 
     fn partial(&mut self) -> String {
         let count = self.rng.usize(1..4);
-        self.statements(count, Around { depth: 1, ..Around::default() })
+        self.statements(
+            count,
+            Around {
+                depth: 1,
+                ..Around::default()
+            },
+        )
     }
 
     /// Macros, and variables that can be imported. A macro calls no other: they would call each
@@ -213,7 +250,10 @@ impl Generator {
         let around = (self.calls, self.in_macro);
         (self.calls, self.in_macro) = (false, true);
         let text = self.expr(Kind::Text, 2);
-        let inner = Around { depth: 2, ..Around::default() };
+        let inner = Around {
+            depth: 2,
+            ..Around::default()
+        };
         let (plain, asking) = (self.statements(2, inner), self.statements(1, inner));
         let caller = self.one_of(
             &[
@@ -221,9 +261,16 @@ impl Generator {
                 "{{ caller('q') if caller }}",
                 "{% if caller %}{{ caller(1, y=2) }}{% endif %}",
             ],
-            &["{{ caller() }}", "{{ caller.name }}", "{{ caller(1, 2, 3) }}"],
+            &[
+                "{{ caller() }}",
+                "{{ caller.name }}",
+                "{{ caller(1, 2, 3) }}",
+            ],
         );
-        let (default, third) = (self.expr(Kind::Any, 2), self.one_of(&["3", "t"], &["x", "y", "nope"]));
+        let (default, third) = (
+            self.expr(Kind::Any, 2),
+            self.one_of(&["3", "t"], &["x", "y", "nope"]),
+        );
         (self.calls, self.in_macro) = around;
         format!(
             "{{% set w = {text} %}}{{% set _w = 1 %}}\n\
@@ -233,10 +280,21 @@ impl Generator {
     }
 
     fn base(&mut self) -> String {
-        let at_top = Around { depth: 2, ..Around::default() };
-        let (top, one, two) = (self.statements(1, at_top), self.statements(1, at_top), self.statements(1, at_top));
+        let at_top = Around {
+            depth: 2,
+            ..Around::default()
+        };
+        let (top, one, two) = (
+            self.statements(1, at_top),
+            self.statements(1, at_top),
+            self.statements(1, at_top),
+        );
         let required = self.one_of(&[""], &[" required"]);
-        let three = if required.is_empty() { self.statements(1, at_top) } else { String::new() };
+        let three = if required.is_empty() {
+            self.statements(1, at_top)
+        } else {
+            String::new()
+        };
         format!(
             "{top}<{{% block b1 %}}{one}{{% endblock %}}>\n{{{{ self.b1() }}}}\
              <{{% block b2 %}}{two}{{% block b4 %}}4{{% endblock %}}{{% endblock %}}>\n\
@@ -250,33 +308,76 @@ impl Generator {
     }
 
     fn child(&mut self, parent: &str) -> String {
-        let before = self.statements(1, Around { depth: 2, ..Around::default() });
-        let mut text = format!("{HEAD}{{% from 'lib' import m, k %}}{before}{{% extends '{parent}' %}}\n");
+        let before = self.statements(
+            1,
+            Around {
+                depth: 2,
+                ..Around::default()
+            },
+        );
+        let mut text =
+            format!("{HEAD}{{% from 'lib' import m, k %}}{before}{{% extends '{parent}' %}}\n");
         for name in ["b1", "b2", "b3", "b4"] {
             if self.rng.bool() {
-                let around = Around { depth: 2, in_block: true, ..Around::default() };
+                let around = Around {
+                    depth: 2,
+                    in_block: true,
+                    ..Around::default()
+                };
                 let body = self.statements(2, around);
-                text.push_str(&format!("{{% block {name} %}}{body}{{% endblock {name} %}}\n"));
+                text.push_str(&format!(
+                    "{{% block {name} %}}{body}{{% endblock {name} %}}\n"
+                ));
             }
         }
-        text + &self.statements(1, Around { depth: 2, ..Around::default() })
+        text + &self.statements(
+            1,
+            Around {
+                depth: 2,
+                ..Around::default()
+            },
+        )
     }
 }
 
 /// Statements.
 impl Generator {
     fn statements(&mut self, count: usize, around: Around) -> String {
-        let count = if count > 1 { self.rng.usize(1..=count) } else { count };
-        (0..count).map(|_| self.text() + &self.statement(around)).collect::<String>() + self.text().as_str()
+        let count = if count > 1 {
+            self.rng.usize(1..=count)
+        } else {
+            count
+        };
+        (0..count)
+            .map(|_| self.text() + &self.statement(around))
+            .collect::<String>()
+            + self.text().as_str()
     }
 
     fn text(&mut self) -> String {
-        self.one(&["", "", " ", "\n", "\n\n  ", "a", "é\n", "a b\r\n", "\u{1f600}\n", "\t\n", "}}", "\"x\": "]).into()
+        self.one(&[
+            "",
+            "",
+            " ",
+            "\n",
+            "\n\n  ",
+            "a",
+            "é\n",
+            "a b\r\n",
+            "\u{1f600}\n",
+            "\t\n",
+            "}}",
+            "\"x\": ",
+        ])
+        .into()
     }
 
     /// Returns a tag with or without white space control.
     fn tag(&mut self, inner: &str) -> String {
-        let (left, right) = (self.one(&["", "", "", "", "-", "+"]), self.one(&["", "", "", "", "-", "+"]));
+        let (left, right) = (
+            self.one(&["", "", "", "", "-", "+"]),
+            self.one(&["", "", "", "", "-", "+"]),
+        );
         let space = self.one(&[" ", " ", " ", "\n", "\n  "]);
         format!("{{%{left}{space}{inner}{space}{right}%}}")
     }
@@ -318,7 +419,10 @@ impl Generator {
             24 => self.block(around),
             _ => {
                 let body = self.statements(2, inside(around));
-                let value = self.one_of(&["true", "false", "'html'", "'none'"], &["n", "t", "nope", "z"]);
+                let value = self.one_of(
+                    &["true", "false", "'html'", "'none'"],
+                    &["n", "t", "nope", "z"],
+                );
                 self.wrapped(&format!("autoescape {value}"), &body, "endautoescape")
             }
         }
@@ -339,13 +443,25 @@ impl Generator {
             let over = self.one_of(&["[]"], &["x", "1", "[[x]]"]);
             format!("loop({over})")
         } else if around.in_block && self.is_rare(2) {
-            self.one(&["super()", "super() ~ 'x'", "super() | upper"]).to_owned()
+            self.one(&["super()", "super() ~ 'x'", "super() | upper"])
+                .to_owned()
         } else if self.is_odd(3) {
-            self.one(&["caller()", "caller(1)", "super()", "self.b1()", "k(**d)", "(m)(1)"]).to_owned()
+            self.one(&[
+                "caller()",
+                "caller(1)",
+                "super()",
+                "self.b1()",
+                "k(**d)",
+                "(m)(1)",
+            ])
+            .to_owned()
         } else if self.calls {
-            self.one_of(&["m", "m", "k"], &["mod.m", "nope", "w", "ns.t", "mk"]).to_owned() + &self.arguments(1)
+            self.one_of(&["m", "m", "k"], &["mod.m", "nope", "w", "ns.t", "mk"])
+                .to_owned()
+                + &self.arguments(1)
         } else {
-            self.one(&["1 if false", "x if b", "t ~ (1 if n > 9)"]).to_owned()
+            self.one(&["1 if false", "x if b", "t ~ (1 if n > 9)"])
+                .to_owned()
         };
         self.emit(&written)
     }
@@ -357,7 +473,11 @@ impl Generator {
         let arguments = self.arguments(1);
         let (calls, is_odd) = (self.calls, self.is_odd(2));
         let called = match calls {
-            _ if is_odd => self.one(&["m", "k", "nope", "tojson", "mod.m", "ns.a"]).to_owned() + &arguments,
+            _ if is_odd => {
+                self.one(&["m", "k", "nope", "tojson", "mod.m", "ns.a"])
+                    .to_owned()
+                    + &arguments
+            }
             true => self.one(&["m", "k"]).to_owned() + &arguments,
             false => "namespace(a=1)".to_owned(),
         };
@@ -374,15 +494,30 @@ impl Generator {
             5 => format!("set ns.t = {}", self.expr(Kind::Text, 0)),
             6 => format!("set ns.q = {value}"),
             7 => format!("set v1, v2 = {}, {value}", self.expr(Kind::Any, 1)),
-            8 => format!("set (v1, (v2, v3)) = {}, {}", self.expr(Kind::Any, 1), self.expr(Kind::List, 1)),
-            _ => format!("set {}.x = {value}", self.one(&["d", "nope", "t", "ns.q", "ns"])),
+            8 => format!(
+                "set (v1, (v2, v3)) = {}, {}",
+                self.expr(Kind::Any, 1),
+                self.expr(Kind::List, 1)
+            ),
+            _ => format!(
+                "set {}.x = {value}",
+                self.one(&["d", "nope", "t", "ns.q", "ns"])
+            ),
         };
         self.tag(&inner)
     }
 
     fn set_block(&mut self, around: Around) -> String {
         let body = self.statements(2, inside(around));
-        let tame = ["v1", "v2", "v1 | upper", "v2 | trim | length", "v3", "ns.t", "ns.q"];
+        let tame = [
+            "v1",
+            "v2",
+            "v1 | upper",
+            "v2 | trim | length",
+            "v3",
+            "ns.t",
+            "ns.q",
+        ];
         let count = if self.in_macro { 4 } else { tame.len() };
         let target = self.one_of(&tame[..count], &["d.x", "v3 | nope", "v1 | first", "ns.t"]);
         self.wrapped(&format!("set {target}"), &body, "endset")
@@ -394,12 +529,19 @@ impl Generator {
             (true, true) => "(d | items)".to_owned(),
             (true, false) => format!("({}) | list", self.expr(Kind::List, 1)),
             (false, _) => {
-                let kind =
-                    if self.is_odd(3) { Kind::Any } else { [Kind::List, Kind::Map, Kind::Text][self.rng.usize(..3)] };
+                let kind = if self.is_odd(3) {
+                    Kind::Any
+                } else {
+                    [Kind::List, Kind::Map, Kind::Text][self.rng.usize(..3)]
+                };
                 self.expr(kind, 1)
             }
         };
-        let over = if is_recursive { self.one(&["tree", "ll", "[1, [2, [3]]]"]).to_owned() } else { over };
+        let over = if is_recursive {
+            self.one(&["tree", "ll", "[1, [2, [3]]]"]).to_owned()
+        } else {
+            over
+        };
         let target = match (is_recursive, over.contains("items")) {
             (true, _) => "x",
             (_, true) => self.one(&["x, y", "x, y", "(x, y)", "x"]),
@@ -416,7 +558,11 @@ impl Generator {
             (false, false) => Within::Loop,
         };
         let in_recursion = is_recursive || around.in_recursion;
-        let inner = Around { within, in_recursion, ..inside(around) };
+        let inner = Around {
+            within,
+            in_recursion,
+            ..inside(around)
+        };
         let body = match is_recursive {
             true => {
                 let again = self.one(&[
@@ -426,7 +572,9 @@ impl Generator {
                     "{{ loop(x) | upper }}",
                 ]);
                 let rest = self.statements(1, inner);
-                format!("{{% if x is sequence %}}({again}){{% else %}}{{{{ x }}}}\n{rest}{{% endif %}}")
+                format!(
+                    "{{% if x is sequence %}}({again}){{% else %}}{{{{ x }}}}\n{rest}{{% endif %}}"
+                )
             }
             false => self.statements(2, inner),
         };
@@ -434,7 +582,11 @@ impl Generator {
             true => self.tag("else") + &self.statements(1, inside(around)),
             false => String::new(),
         };
-        self.wrapped(&format!("for {target} in {over}{condition}{recursive}"), &(body + &otherwise), "endfor")
+        self.wrapped(
+            &format!("for {target} in {over}{condition}{recursive}"),
+            &(body + &otherwise),
+            "endfor",
+        )
     }
 
     fn loop_member(&mut self, around: Around) -> String {
@@ -500,9 +652,19 @@ impl Generator {
         let name = self.one_of(&["m", "q", "v1"], &["k", "t"]);
         let parameters = self.one_of(
             &["x=1, y=2, z=3", "x=n, y=t, z='z'"],
-            &["", "x", "x=nope, y=caller", "t", "x=n, y=x, z=y", "x=none, y=t, z=caller"],
+            &[
+                "",
+                "x",
+                "x=nope, y=caller",
+                "t",
+                "x=n, y=x, z=y",
+                "x=none, y=t, z=caller",
+            ],
         );
-        let inner = Around { depth: around.depth + 1, ..Around::default() };
+        let inner = Around {
+            depth: around.depth + 1,
+            ..Around::default()
+        };
         let around = (self.calls, self.in_macro);
         (self.calls, self.in_macro) = (self.calls && self.is_wild, true);
         let body = self.statements(2, inner);
@@ -517,17 +679,27 @@ impl Generator {
         if !self.calls {
             return self.condition(around);
         }
-        let inner = Around { depth: around.depth + 1, ..Around::default() };
+        let inner = Around {
+            depth: around.depth + 1,
+            ..Around::default()
+        };
         let in_macro = std::mem::replace(&mut self.in_macro, true);
         let body = self.statements(2, inner);
         self.in_macro = in_macro;
-        let parameters = self.one_of(&["(x=1, y=2)", "(x=n, y=2)"], &["", "(x)", "(x, y)", "(x=n, y=x)"]);
+        let parameters = self.one_of(
+            &["(x=1, y=2)", "(x=n, y=2)"],
+            &["", "(x)", "(x, y)", "(x=n, y=x)"],
+        );
         let arguments = match self.rng.bool() {
             true => "()".to_owned(),
             false => self.arguments(1),
         };
         let called = self.one_of(&["k", "k", "mod.k"], &["m", "mk", "nope", "tojson"]);
-        self.wrapped(&format!("call{parameters} {called}{arguments}"), &body, "endcall")
+        self.wrapped(
+            &format!("call{parameters} {called}{arguments}"),
+            &body,
+            "endcall",
+        )
     }
 
     fn include(&mut self) -> String {
@@ -535,9 +707,23 @@ impl Generator {
         let inner = match self.rng.usize(..if self.is_wild { 9 } else { 5 }) {
             0 | 1 => format!("include '{known}'"),
             2 => format!("include ['nosuch', '{known}', 'p1']"),
-            3 => format!("include {} ignore missing", self.one_of(&["'nosuch'", "['gone', 'lib']", "[]"], &["n"])),
+            3 => format!(
+                "include {} ignore missing",
+                self.one_of(&["'nosuch'", "['gone', 'lib']", "[]"], &["n"])
+            ),
             4 => format!("include '{}' ~ '{}'", &known[..1], &known[1..]),
-            5 => format!("include {}", self.one(&["'nosuch'", "n", "nope", "z", "[]", "['nosuch', 'gone']", "d"])),
+            5 => format!(
+                "include {}",
+                self.one(&[
+                    "'nosuch'",
+                    "n",
+                    "nope",
+                    "z",
+                    "[]",
+                    "['nosuch', 'gone']",
+                    "d"
+                ])
+            ),
             6 => format!("include {}", self.expr(Kind::Any, 1)),
             _ => format!("include '{}'", self.one(&["p1", "p2", "base"])),
         };
@@ -549,12 +735,24 @@ impl Generator {
             return self.tag("import 'lib' as mod");
         }
         let inner = self.one_of(
-            &["import 'lib' as mod", "from 'lib' import m, k as mk, w", "from 'lib' import w as v1, m as q"],
-            &["import 'p1' as mod", "from 'lib' import nope as v3", "from 'nosuch' import m", "import nope as mod"],
+            &[
+                "import 'lib' as mod",
+                "from 'lib' import m, k as mk, w",
+                "from 'lib' import w as v1, m as q",
+            ],
+            &[
+                "import 'p1' as mod",
+                "from 'lib' import nope as v3",
+                "from 'nosuch' import m",
+                "import nope as mod",
+            ],
         );
         let imported = self.tag(inner);
         let used = match self.calls {
-            true => self.one_of(&["mod.m(1)", "mod.w", "mod", "mod['w'] ~ w"], &["mod.nope", "mk(2)", "mod.m.name"]),
+            true => self.one_of(
+                &["mod.m(1)", "mod.w", "mod", "mod['w'] ~ w"],
+                &["mod.nope", "mk(2)", "mod.m.name"],
+            ),
             false => self.one_of(&["mod.w", "mod['w'] ~ w"], &["mod.nope", "mod._w"]),
         };
         match self.rng.bool() {
@@ -570,13 +768,22 @@ impl Generator {
         }
         self.blocks += 1;
         let name = format!("own{}", self.blocks);
-        let body = self.statements(2, Around { within: Within::Nothing, ..inside(around) });
+        let body = self.statements(
+            2,
+            Around {
+                within: Within::Nothing,
+                ..inside(around)
+            },
+        );
         self.wrapped(&format!("block {name}"), &body, "endblock")
     }
 }
 
 fn inside(around: Around) -> Around {
-    Around { depth: around.depth + 1, ..around }
+    Around {
+        depth: around.depth + 1,
+        ..around
+    }
 }
 
 /// Expressions.
@@ -618,7 +825,10 @@ impl Generator {
             3 => format!("({one} is {}({given}))", self.one(&WORDY_TESTS)),
             4 | 5 => format!("{}({given})", self.one(&FUNCTIONS)),
             6 => format!("{one}[{other}]"),
-            7 if !self.in_macro => format!("({one}[{other}:{third}:{}] | list)", self.one(&["", "1", "2"])),
+            7 if !self.in_macro => format!(
+                "({one}[{other}:{third}:{}] | list)",
+                self.one(&["", "1", "2"])
+            ),
             8 => format!("{{{one}: {other}}}"),
             _ => format!("({one} < {other} <= {third})"),
         }
@@ -636,10 +846,23 @@ impl Generator {
             return self.one(&ODD).to_owned();
         }
         let leaves: &[&str] = match kind {
-            Kind::Text => &["t", "u", "''", "'a'", "\"é\\n\"", "'<&>'", "ns.t", "d.t", "ctx.name", "w", "'a' 'b'"],
-            Kind::Number => {
-                &["n", "f", "big", "0", "1", "2", "1.5", "1_000", "0x1F", "0b11", "1e3", "-3", "ns.a", "d.n"]
-            }
+            Kind::Text => &[
+                "t",
+                "u",
+                "''",
+                "'a'",
+                "\"é\\n\"",
+                "'<&>'",
+                "ns.t",
+                "d.t",
+                "ctx.name",
+                "w",
+                "'a' 'b'",
+            ],
+            Kind::Number => &[
+                "n", "f", "big", "0", "1", "2", "1.5", "1_000", "0x1F", "0b11", "1e3", "-3",
+                "ns.a", "d.n",
+            ],
             Kind::List => &[
                 "l",
                 "ll",
@@ -654,11 +877,30 @@ impl Generator {
                 "range(3)",
                 "tree",
             ],
-            Kind::Map => {
-                &["d", "dd", "{}", "{'a': 1}", "{1: 2, 'b': [1]}", "{t: n}", "ctx", "dict(a=1)", "ctx.items[0]"]
-            }
-            Kind::Flag => &["true", "false", "b", "True", "False", "(t is defined)", "(nope is undefined)", "(n == 1)"],
-            Kind::Any => &["none", "z", "x", "y", "v1", "v2", "v3", "ns.q", "t", "l", "d", "n"],
+            Kind::Map => &[
+                "d",
+                "dd",
+                "{}",
+                "{'a': 1}",
+                "{1: 2, 'b': [1]}",
+                "{t: n}",
+                "ctx",
+                "dict(a=1)",
+                "ctx.items[0]",
+            ],
+            Kind::Flag => &[
+                "true",
+                "false",
+                "b",
+                "True",
+                "False",
+                "(t is defined)",
+                "(nope is undefined)",
+                "(n == 1)",
+            ],
+            Kind::Any => &[
+                "none", "z", "x", "y", "v1", "v2", "v3", "ns.q", "t", "l", "d", "n",
+            ],
         };
         self.one(leaves).to_owned()
     }
@@ -670,7 +912,10 @@ impl Generator {
             1 => format!("({one})"),
             2 => format!("({one} or {other})"),
             3 => format!("({one} and {other})"),
-            4 => format!("[{one}, {other}][{}]", self.one(&["0", "1", "-1", "-2", "n - 2"])),
+            4 => format!(
+                "[{one}, {other}][{}]",
+                self.one(&["0", "1", "-1", "-2", "n - 2"])
+            ),
             5 => format!("{{'a': {one}}}.a"),
             6 => format!("({one} | default({other}))"),
             7 => format!("([{one}, {other}] | first)"),
@@ -684,7 +929,10 @@ impl Generator {
         match self.rng.usize(..if self.is_wild { 14 } else { 11 }) {
             0 | 1 => format!("({one} ~ {})", self.expr(Kind::Any, depth)),
             2 => format!("({one} + {})", self.expr(Kind::Text, depth)),
-            3 => format!("({one} * {})", self.one_of(&["0", "2", "3", "n"], &["-1", "1.5", "f"])),
+            3 => format!(
+                "({one} * {})",
+                self.one_of(&["0", "2", "3", "n"], &["-1", "1.5", "f"])
+            ),
             4 | 5 => {
                 let filter = self.one_of(
                     &[
@@ -709,7 +957,10 @@ impl Generator {
             8 => format!("(({one})[{}] | string)", self.bounds(depth)),
             9 if self.calls => self.one(&["m", "mod.m"]).to_owned() + &self.arguments(depth),
             9 => format!("strip_signature_suffix({one})"),
-            10 => format!("dd.a.{}", self.one_of(&["t"], &["n", "b", "nope", "nope.x"])),
+            10 => format!(
+                "dd.a.{}",
+                self.one_of(&["t"], &["n", "b", "nope", "nope.x"])
+            ),
             11 => format!("({one})[{}]", self.expr(Kind::Number, depth)),
             12 => format!("tojson({})", self.expr(Kind::Any, depth)),
             _ => format!("({one}).{}", self.one(&["upper()", "x", "strip()"])),
@@ -719,19 +970,40 @@ impl Generator {
     fn of_number(&mut self, depth: usize) -> String {
         let one = self.expr(Kind::Number, depth);
         match self.rng.usize(..10) {
-            0..=2 => format!("({one} {} {})", self.one(&["+", "-", "+", "*"]), self.expr(Kind::Number, depth)),
+            0..=2 => format!(
+                "({one} {} {})",
+                self.one(&["+", "-", "+", "*"]),
+                self.expr(Kind::Number, depth)
+            ),
             3 if self.is_odd(2) => {
-                format!("({one} {} {})", self.one(&["/", "//", "%", "**"]), self.expr(Kind::Number, depth))
+                format!(
+                    "({one} {} {})",
+                    self.one(&["/", "//", "%", "**"]),
+                    self.expr(Kind::Number, depth)
+                )
             }
-            3 => format!("({one} {})", self.one(&["/ 2", "// 3", "% 7", "** 2", "/ -0.5", "// 2.5", "% -2"])),
+            3 => format!(
+                "({one} {})",
+                self.one(&["/ 2", "// 3", "% 7", "** 2", "/ -0.5", "// 2.5", "% -2"])
+            ),
             4 => format!("-{one}"),
             5 => format!("({} | length)", self.expr(Kind::List, depth)),
-            6 => format!("({one} | {})", self.one(&["abs", "int", "float", "round", "round(1)", "default(1)"])),
+            6 => format!(
+                "({one} | {})",
+                self.one(&["abs", "int", "float", "round", "round(1)", "default(1)"])
+            ),
             7 => format!("length({})", self.expr(Kind::Text, depth)),
             8 if self.is_odd(2) => {
-                format!("({} | {})", self.expr(Kind::List, depth), self.one(&["max", "min", "first", "last"]))
+                format!(
+                    "({} | {})",
+                    self.expr(Kind::List, depth),
+                    self.one(&["max", "min", "first", "last"])
+                )
             }
-            8 => format!("(l | {})", self.one(&["max", "min", "first", "last", "count"])),
+            8 => format!(
+                "(l | {})",
+                self.one(&["max", "min", "first", "last", "count"])
+            ),
             _ => format!("({} | int(0))", self.expr(Kind::Text, depth)),
         }
     }
@@ -741,8 +1013,14 @@ impl Generator {
         match self.rng.usize(..if self.is_wild { 14 } else { 12 }) {
             0 => format!("[{one}, {}]", self.expr(Kind::Any, depth)),
             1 => format!("({one}, {})", self.expr(Kind::Any, depth)),
-            2 => format!("(({one} | list + {} | list) | list)", self.expr(Kind::List, depth)),
-            3 => format!("(({one} * {}) | list)", self.one_of(&["0", "1", "2", "n"], &["-1", "f", "t"])),
+            2 => format!(
+                "(({one} | list + {} | list) | list)",
+                self.expr(Kind::List, depth)
+            ),
+            3 => format!(
+                "(({one} * {}) | list)",
+                self.one_of(&["0", "1", "2", "n"], &["-1", "f", "t"])
+            ),
             4 | 5 if !self.in_macro => format!("(({one})[{}] | list)", self.bounds(depth)),
             4..=7 => {
                 let filter = self.one_of(
@@ -768,10 +1046,20 @@ impl Generator {
             }
             8 => format!("({} | items)", self.expr(Kind::Map, depth)),
             9 => {
-                format!("({} | {})", self.expr(Kind::Text, depth), self.one(&["split('a')", "list", "lines", "split"]))
+                format!(
+                    "({} | {})",
+                    self.expr(Kind::Text, depth),
+                    self.one(&["split('a')", "list", "lines", "split"])
+                )
             }
-            10 => format!("range({})", self.one_of(&["3", "1, 4", "5, 0, -2", "n", "0"], &["t", "1, 2, 0", "f"])),
-            11 => format!("filter_by_type(ctx.items, {})", self.one_of(&["'a'", "'b'", "t"], &["n"])),
+            10 => format!(
+                "range({})",
+                self.one_of(&["3", "1, 4", "5, 0, -2", "n", "0"], &["t", "1, 2, 0", "f"])
+            ),
+            11 => format!(
+                "filter_by_type(ctx.items, {})",
+                self.one_of(&["'a'", "'b'", "t"], &["n"])
+            ),
             12 => format!("(({one} + {}) | list)", self.expr(Kind::List, depth)),
             _ => format!("ll[{}]", self.expr(Kind::Number, depth)),
         }
@@ -780,7 +1068,11 @@ impl Generator {
     fn of_map(&mut self, depth: usize) -> String {
         let one = self.expr(Kind::Any, depth);
         match self.rng.usize(..5) {
-            0 => format!("{{'a': {one}, {}: {}}}", self.expr(Kind::Text, depth), self.expr(Kind::Any, depth)),
+            0 => format!(
+                "{{'a': {one}, {}: {}}}",
+                self.expr(Kind::Text, depth),
+                self.expr(Kind::Any, depth)
+            ),
             1 => format!("{{{one}: {}}}", self.expr(Kind::Any, depth)),
             2 => format!("dict({}, b={one})", self.expr(Kind::Map, depth)),
             3 => format!("dict(**{})", self.expr(Kind::Map, depth)),
@@ -793,11 +1085,21 @@ impl Generator {
         let (one, other) = (self.expr(kind, depth), self.expr(kind, depth));
         match self.rng.usize(..12) {
             0 => format!("(not {one})"),
-            1..=3 => format!("({one} {} {other})", self.one(&["==", "!=", "<", "<=", ">", ">="])),
+            1..=3 => format!(
+                "({one} {} {other})",
+                self.one(&["==", "!=", "<", "<=", ">", ">="])
+            ),
             4 => format!("({one} < {other} <= {})", self.expr(kind, depth)),
-            5 => format!("({one} {} {})", self.one(&["in", "not in"]), self.expr(Kind::List, depth)),
+            5 => format!(
+                "({one} {} {})",
+                self.one(&["in", "not in"]),
+                self.expr(Kind::List, depth)
+            ),
             6 => format!("({one} in {})", self.expr(Kind::Map, depth)),
-            7 => format!("({one} == {other} != {other} in {})", self.expr(Kind::List, depth)),
+            7 => format!(
+                "({one} == {other} != {other} in {})",
+                self.expr(Kind::List, depth)
+            ),
             8 | 9 => {
                 let test = self.one_of(
                     &[
@@ -824,8 +1126,16 @@ impl Generator {
                 );
                 format!("({one} is {}{test})", self.one(&["", "not "]))
             }
-            10 => format!("({} and {})", self.expr(Kind::Flag, depth), self.expr(Kind::Flag, depth)),
-            _ => format!("existsIn({}, {})", self.expr(Kind::Map, depth), self.expr(Kind::Text, depth)),
+            10 => format!(
+                "({} and {})",
+                self.expr(Kind::Flag, depth),
+                self.expr(Kind::Flag, depth)
+            ),
+            _ => format!(
+                "existsIn({}, {})",
+                self.expr(Kind::Map, depth),
+                self.expr(Kind::Text, depth)
+            ),
         }
     }
 
@@ -843,7 +1153,9 @@ impl Generator {
         match self.rng.usize(..4) {
             0 => String::new(),
             1 if self.is_odd(2) => self.expr(Kind::Number, depth),
-            _ => self.one(&["0", "1", "-1", "2", "-2", "9", "-9", "n", "none"]).to_owned(),
+            _ => self
+                .one(&["0", "1", "-1", "2", "-2", "9", "-9", "n", "none"])
+                .to_owned(),
         }
     }
 
@@ -860,8 +1172,15 @@ impl Generator {
             7 => format!("({one}, **{{'y': {other}}})"),
             8 => format!("(*{})", self.expr(Kind::List, depth)),
             9 => format!("(**{})", self.expr(Kind::Map, depth)),
-            10 => format!("({one}, *{}, z={other}, **{})", self.expr(Kind::List, depth), self.expr(Kind::Map, depth)),
-            _ => format!("(x={one}, {})", self.one(&["x=1", "q=2", "y=3", "caller=4"])),
+            10 => format!(
+                "({one}, *{}, z={other}, **{})",
+                self.expr(Kind::List, depth),
+                self.expr(Kind::Map, depth)
+            ),
+            _ => format!(
+                "(x={one}, {})",
+                self.one(&["x=1", "q=2", "y=3", "caller=4"])
+            ),
         }
     }
 }

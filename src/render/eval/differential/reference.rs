@@ -1,10 +1,14 @@
-//! The engine itself, set up as templates know it: each filter, test and function of ours comes in by one bridge.
+//! The engine itself, set up as templates know it: each filter, test and function of ours comes in
+//! by one bridge.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use minijinja::value::{Object, ObjectRepr, Rest, ValueKind, ValueOrKwargs};
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, escape_formatter};
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value,
+    escape_formatter,
+};
 
 use super::super::objects::Function;
 use super::super::value::{Arguments, Names, Native, Origin, Tracked};
@@ -16,7 +20,8 @@ use crate::repo::Dialect;
 /// The name of the function that goes over an object by key and value.
 pub(super) const PAIRS: &str = "__pairs";
 
-/// More than a template needs that the evaluator runs within its steps: the engine may get into a loop that has no end.
+/// More than a template needs that the evaluator runs within its steps: the engine may get into a
+/// loop that has no end.
 const FUEL: u64 = 5_000_000;
 
 /// Returns the engine with the templates of a run.
@@ -24,7 +29,10 @@ const FUEL: u64 = 5_000_000;
 /// # Errors
 ///
 /// If one of them does not parse.
-pub(super) fn environment(templates: &[Source], dialect: Dialect) -> Result<Environment<'static>, Error> {
+pub(super) fn environment(
+    templates: &[Source],
+    dialect: Dialect,
+) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -55,20 +63,29 @@ fn with_pairs(template: &Source) -> String {
 
 fn add_builtins(environment: &mut Environment<'static>, dialect: Dialect) {
     for filter in FILTERS {
-        environment.add_filter(filter.name, move |state: &State, given: Rest<ValueOrKwargs>| {
-            bridge(state, given.into_values(), |native| (filter.apply)(native)).map(|it| it.value)
-        });
+        environment.add_filter(
+            filter.name,
+            move |state: &State, given: Rest<ValueOrKwargs>| {
+                bridge(state, given.into_values(), |native| (filter.apply)(native))
+                    .map(|it| it.value)
+            },
+        );
     }
     for test in TESTS {
-        environment.add_test(test.name, move |state: &State, given: Rest<ValueOrKwargs>| {
-            bridge(state, given.into_values(), |native| (test.ask)(native))
-        });
+        environment.add_test(
+            test.name,
+            move |state: &State, given: Rest<ValueOrKwargs>| {
+                bridge(state, given.into_values(), |native| (test.ask)(native))
+            },
+        );
     }
     for (name, function) in functions::globals(dialect) {
         environment.add_global(name, bridged(&function));
     }
     environment.add_function("namespace", minijinja::functions::namespace);
-    environment.add_function(PAIRS, |value: Value| inja::pairs(Tracked::plain(value)).map(|it| it.value));
+    environment.add_function(PAIRS, |value: Value| {
+        inja::pairs(Tracked::plain(value)).map(|it| it.value)
+    });
 }
 
 /// Returns a value of ours as the engine calls it.
@@ -127,9 +144,9 @@ fn bridge<R>(
 
 fn format(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match value.kind() {
-        ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
-            out.write_str(&functions::to_json(value)?).map_err(Error::from)
-        }
+        ValueKind::Bool | ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => out
+            .write_str(&functions::to_json(value)?)
+            .map_err(Error::from),
         _ => match value.as_str() {
             Some(text) if text.len() > crate::render::MAX_OUTPUT => {
                 Err(Error::new(ErrorKind::WriteFailure, functions::TOO_LARGE))

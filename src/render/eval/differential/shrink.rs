@@ -5,9 +5,14 @@ use super::Source;
 /// How often something is left out, at most.
 const MOST_TRIES: usize = 1_500;
 
-/// Leaves out tags, texts and lines, one by one and in pairs, as long as the templates still differ.
+/// Leaves out tags, texts and lines, one by one and in pairs, as long as the templates still
+/// differ.
 pub(super) fn shrunk(sources: Vec<Source>, differs: impl Fn(&[Source]) -> bool) -> Vec<Source> {
-    let mut shrink = Shrink { sources, differs, tries: 0 };
+    let mut shrink = Shrink {
+        sources,
+        differs,
+        tries: 0,
+    };
     while shrink.tries < MOST_TRIES && shrink.is_smaller() {}
     shrink.sources.retain(|source| !source.text.is_empty());
     shrink.sources
@@ -47,7 +52,11 @@ impl<D: Fn(&[Source]) -> bool> Shrink<D> {
         let pieces = pieces(&text);
         for last in (first..pieces.len()).rev() {
             let run = [&pieces[..first], &pieces[last + 1..]].concat().concat();
-            let pair = [&pieces[..first], &pieces[first + 1..last.max(first + 1)], &pieces[last + 1..]];
+            let pair = [
+                &pieces[..first],
+                &pieces[first + 1..last.max(first + 1)],
+                &pieces[last + 1..],
+            ];
             if self.without(index, run) || self.without(index, pair.concat().concat()) {
                 return true;
             }
@@ -75,8 +84,16 @@ fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut rest, mut is_tag) = (text, false);
     while !rest.is_empty() {
-        let signs: &[&str] = if is_tag { &["%}", "}}", "#}"] } else { &["{%", "{{", "{#"] };
-        let at = signs.iter().filter_map(|sign| rest.find(sign)).min().map(|at| at + 2 * usize::from(is_tag));
+        let signs: &[&str] = if is_tag {
+            &["%}", "}}", "#}"]
+        } else {
+            &["{%", "{{", "{#"]
+        };
+        let at = signs
+            .iter()
+            .filter_map(|sign| rest.find(sign))
+            .min()
+            .map(|at| at + 2 * usize::from(is_tag));
         let (piece, after) = rest.split_at(at.unwrap_or(rest.len()));
         if !piece.is_empty() {
             pieces.push(piece);

@@ -16,15 +16,20 @@ use crate::system::{Disk, Embedded};
 use crate::toml::{self, Kind, Table};
 use crate::world::{MemoryWorld, World};
 
-/// Returns the seeds of the generated templates of a long run: as many as are asked for, or those `FROM..TO`.
-#[expect(clippy::disallowed_methods, reason = "the number of templates is an option of the test")]
+/// Returns the seeds of the generated templates of a long run: as many as are asked for, or those
+/// `FROM..TO`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the number of templates is an option of the test"
+)]
 fn long_run() -> Option<Range<u64>> {
     let asked = std::env::var("REQC_DIFFERENTIAL").ok()?;
     let (from, to) = asked.split_once("..").unwrap_or(("0", &asked));
     Some(from.parse().expect("a number")..to.parse().expect("a number"))
 }
 
-/// A short run generates so many templates, looks at each of so many repositories, and at so many contexts of the bundled one.
+/// A short run generates so many templates, looks at each of so many repositories, and at so many
+/// contexts of the bundled one.
 const SHORT_COUNT: u64 = 1_000;
 const SHORT_STEP: usize = 12;
 const SHORT_CONTEXTS: usize = 6;
@@ -32,21 +37,35 @@ const SHORT_CONTEXTS: usize = 6;
 #[test]
 fn generated_templates_do_what_they_do_in_the_engine() {
     let (given, shown) = (data(), AtomicUsize::new(0));
-    let figures = compared(long_run().unwrap_or(0..SHORT_COUNT).collect(), |seed, figures| {
-        let sources = generate::templates(*seed);
-        match compare(&sources, &given) {
-            Verdict::Different(_) if shown.fetch_add(1, Ordering::Relaxed) < MOST_SHOWN => {
-                let sources = shrunk(sources, |smaller| matches!(compare(smaller, &given), Verdict::Different(_)));
-                figures.add(compare(&sources, &given), &sources);
+    let figures = compared(
+        long_run().unwrap_or(0..SHORT_COUNT).collect(),
+        |seed, figures| {
+            let sources = generate::templates(*seed);
+            match compare(&sources, &given) {
+                Verdict::Different(_) if shown.fetch_add(1, Ordering::Relaxed) < MOST_SHOWN => {
+                    let sources = shrunk(sources, |smaller| {
+                        matches!(compare(smaller, &given), Verdict::Different(_))
+                    });
+                    figures.add(compare(&sources, &given), &sources);
+                }
+                verdict => figures.add(verdict, &[]),
             }
-            verdict => figures.add(verdict, &[]),
-        }
-    });
+        },
+    );
     let figures = expect_equal(figures);
-    let Figures { texts, unparsable, refused, panicked, .. } = &figures;
+    let Figures {
+        texts,
+        unparsable,
+        refused,
+        panicked,
+        ..
+    } = &figures;
     assert!(texts * 3 > figures.count(), "most generated templates fail");
     let of_no_use = unparsable.len() + refused + panicked.len();
-    assert!(of_no_use * 100 < figures.count(), "{of_no_use} templates show nothing");
+    assert!(
+        of_no_use * 100 < figures.count(),
+        "{of_no_use} templates show nothing"
+    );
 }
 
 fn compare(sources: &[Source], given: &Data) -> Verdict {
@@ -58,10 +77,22 @@ fn compare(sources: &[Source], given: &Data) -> Verdict {
 
 #[test]
 fn bundled_templates_do_what_they_do_in_the_engine() {
-    let options = LoadOptions { with_bundled: true, ..LoadOptions::default() };
+    let options = LoadOptions {
+        with_bundled: true,
+        ..LoadOptions::default()
+    };
     let figures = compared(vec![options], |options, figures| {
-        let contexts = if long_run().is_some() { usize::MAX } else { SHORT_CONTEXTS };
-        compare_repository(&(Arc::new(MemoryWorld::default()) as Arc<dyn World>), *options, contexts, figures);
+        let contexts = if long_run().is_some() {
+            usize::MAX
+        } else {
+            SHORT_CONTEXTS
+        };
+        compare_repository(
+            &(Arc::new(MemoryWorld::default()) as Arc<dyn World>),
+            *options,
+            contexts,
+            figures,
+        );
     });
     let figures = expect_equal(figures);
     assert!(figures.texts > 400, "{figures:?}");
@@ -70,23 +101,41 @@ fn bundled_templates_do_what_they_do_in_the_engine() {
 #[test]
 fn templates_of_tests_do_what_they_do_in_the_engine() {
     let step = if long_run().is_some() { 1 } else { SHORT_STEP };
-    let folders = repositories(Path::new("tests")).into_iter().step_by(step).collect();
+    let folders = repositories(Path::new("tests"))
+        .into_iter()
+        .step_by(step)
+        .collect();
     let figures = compared(folders, |folder: &PathBuf, figures| {
         let world = Disk::open(folder).expect("a folder");
-        compare_repository(&(Arc::new(world) as Arc<dyn World>), LoadOptions::default(), usize::MAX, figures);
+        compare_repository(
+            &(Arc::new(world) as Arc<dyn World>),
+            LoadOptions::default(),
+            usize::MAX,
+            figures,
+        );
     });
     let figures = expect_equal(figures);
     assert!(figures.texts > 200, "{figures:?}");
 }
 
 /// Finds the folders that hold profiles, at any depth.
-#[expect(clippy::disallowed_methods, reason = "the test reads the folders of others")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test reads the folders of others"
+)]
 fn repositories(folder: &Path) -> Vec<PathBuf> {
     if folder.join("agents").is_dir() || folder.join("partials").is_dir() {
         return vec![folder.to_owned()];
     }
-    let inner = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    inner.filter(|path| path.is_dir()).flat_map(|path| repositories(&path)).collect()
+    let inner = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    inner
+        .filter(|path| path.is_dir())
+        .flat_map(|path| repositories(&path))
+        .collect()
 }
 
 /// A template of a profile, or a partial.
@@ -96,38 +145,60 @@ struct Root {
 }
 
 /// Runs each template that a repository compiles with each of its first contexts.
-fn compare_repository(world: &Arc<dyn World>, options: LoadOptions, contexts: usize, figures: &mut Figures) {
+fn compare_repository(
+    world: &Arc<dyn World>,
+    options: LoadOptions,
+    contexts: usize,
+    figures: &mut Figures,
+) {
     let loaded = repo::load(Arc::clone(world), Arc::new(Embedded::bundled()), options);
     let repo = &loaded.repo;
     let dialect = repo.config.dialect;
     let (mut sources, mut roots) = (Vec::new(), Vec::new());
     for (name, partial) in &repo.partials {
         let text = repo.sources.get(partial.file).text();
-        let is_added = add(rewritten(name, text, dialect, false), dialect, &mut sources, figures);
+        let is_added = add(
+            rewritten(name, text, dialect, false),
+            dialect,
+            &mut sources,
+            figures,
+        );
         if is_added && repo.is_compiled(partial.layer) {
-            roots.push(Root { name: name.to_string(), is_prompt: false });
+            roots.push(Root {
+                name: name.to_string(),
+                is_prompt: false,
+            });
         }
     }
     for source in of_profiles(repo) {
-        let root = Root { name: source.name.clone(), is_prompt: source.name.ends_with("system_prompt") };
+        let root = Root {
+            name: source.name.clone(),
+            is_prompt: source.name.ends_with("system_prompt"),
+        };
         if add(source, dialect, &mut sources, figures) {
             roots.push(root);
         }
     }
-    let Ok(both) = Both::of(sources, dialect) else { return };
+    let Ok(both) = Both::of(sources, dialect) else {
+        return;
+    };
     let (all, _) = context::read_all(repo, &provider::origins(repo.instances.values()));
     for context in all.iter().take(contexts) {
         let (body, prompt) = (of_body(context), of_prompt(world, dialect));
         for root in &roots {
             let verdict = both.compare(&root.name, if root.is_prompt { &prompt } else { &body });
             let is_different = matches!(verdict, Verdict::Different(_));
-            let sources = both.sources.iter().filter(|source| is_different && source.name == root.name);
+            let sources = both
+                .sources
+                .iter()
+                .filter(|source| is_different && source.name == root.name);
             figures.add(verdict, &sources.cloned().collect::<Vec<_>>());
         }
     }
 }
 
-/// Adds a template if both can parse it, and no call of a loop stands where the checks refuse it: the engine would go on anywhere.
+/// Adds a template if both can parse it, and no call of a loop stands where the checks refuse it:
+/// the engine would go on anywhere.
 fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mut Figures) -> bool {
     let analysis = analyse::analyse(&source.text, &source.name);
     if analysis.is_ok_and(|analysis| !analysis.misplaced.is_empty()) {
@@ -148,13 +219,20 @@ fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mu
 /// Returns a template in the spelling of the engine, named as includes name it.
 fn rewritten(name: &str, text: &str, dialect: Dialect, is_prompt: bool) -> Source {
     let rewritten = dialect::rewrite(text, dialect, is_prompt);
-    Source { name: name.to_owned(), text: rewritten.text, pairs: rewritten.pair_loops }
+    Source {
+        name: name.to_owned(),
+        text: rewritten.text,
+        pairs: rewritten.pair_loops,
+    }
 }
 
 /// Returns the templates of profiles, each named after its file and its key.
 fn of_profiles(repo: &Repo) -> Vec<Source> {
     let mut found = Vec::new();
-    let own = repo.profiles.iter().filter(|profile| repo.is_compiled(profile.layer));
+    let own = repo
+        .profiles
+        .iter()
+        .filter(|profile| repo.is_compiled(profile.layer));
     for (number, profile) in own.enumerate() {
         if let Ok(table) = toml::parse(repo.sources.get(profile.file).text()) {
             strings(&table, &number.to_string(), repo.config.dialect, &mut found);
@@ -177,13 +255,21 @@ fn strings(table: &Table, path: &str, dialect: Dialect, found: &mut Vec<Source>)
 }
 
 fn of_body(context: &Context) -> Data {
-    let ctx = ContextData::new(&context.conversation).with_system_prompt(Some("You are \"brief\".\n"));
-    vec![(Arc::from("ctx"), ctx), (Arc::from("tool_id"), IdRule::Word.function())]
+    let ctx =
+        ContextData::new(&context.conversation).with_system_prompt(Some("You are \"brief\".\n"));
+    vec![
+        (Arc::from("ctx"), ctx),
+        (Arc::from("tool_id"), IdRule::Word.function()),
+    ]
 }
 
 fn of_prompt(world: &Arc<dyn World>, dialect: Dialect) -> Data {
     let project = MemoryWorld::from_iter([("a.md", "# A\n"), ("src/b.rs", "fn b() {}\n")]);
-    let folders = Folders { project: "/p".into(), config: "/c".into(), home: "/h".into() };
+    let folders = Folders {
+        project: "/p".into(),
+        config: "/c".into(),
+        home: "/h".into(),
+    };
     let scope = PromptScope {
         project: Arc::new(project),
         project_name: "p".into(),

@@ -1,15 +1,16 @@
-//! One call of a server's tool: what comes until its result is there, and word to the server if nobody waits for that any more.
+//! One call of a server's tool: what comes until its result is there, and word to the server if
+//! nobody waits for that any more.
 //!
-//! A server tells of progress under the token of the request. It may tell of calls that ended, or that never were: nobody hears that.
-//! `rmcp` hands notifications on in tasks of their own, where a result overtakes what was told before it. So they are heard where they
-//! come in.
+//! A server tells of progress under the token of the request. It may tell of calls that ended, or
+//! that never were: nobody hears that. `rmcp` hands notifications on in tasks of their own, where a
+//! result overtakes what was told before it. So they are heard where they come in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, JsonRpcMessage,
-    ProgressNotificationParam, ServerNotification, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock,
+    JsonRpcMessage, ProgressNotificationParam, ServerNotification, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -36,11 +37,17 @@ impl Calls {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
         // Locked until the token is known here: a server may be faster.
         let mut running = self.0.lock().await;
-        let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+        let handle = peer
+            .send_cancellable_request(request, PeerRequestOptions::no_options())
+            .await?;
         let (teller, progress) = mpsc::channel(WAITING);
         running.retain(|_, teller| !teller.is_closed());
         running.insert(handle.progress_token.0.to_string(), teller);
-        Ok(Call { handle: Some(handle), progress, result: None })
+        Ok(Call {
+            handle: Some(handle),
+            progress,
+            result: None,
+        })
     }
 
     /// The server tells how far a call is.
@@ -62,7 +69,11 @@ pub(super) struct Heard<T> {
 
 impl<T> Heard<T> {
     pub(super) fn new(connection: T, calls: Arc<Calls>) -> Heard<T> {
-        Heard { connection, calls, message: None }
+        Heard {
+            connection,
+            calls,
+            message: None,
+        }
     }
 }
 
@@ -94,7 +105,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
     }
 }
 
-/// A call that was sent. Dropping it before its result is there tells the server that nobody waits any more.
+/// A call that was sent. Dropping it before its result is there tells the server that nobody waits
+/// any more.
 pub(super) struct Call {
     handle: Option<RequestHandle<RoleClient>>,
     progress: mpsc::Receiver<ProgressNotificationParam>,
@@ -129,7 +141,10 @@ impl Call {
                 None => match self.progress.recv().await {
                     Some(told) => told,
                     None => {
-                        let result = self.result.take().unwrap_or(Err(ServiceError::TransportClosed));
+                        let result = self
+                            .result
+                            .take()
+                            .unwrap_or(Err(ServiceError::TransportClosed));
                         return News::Result(Box::new(result));
                     }
                 },
@@ -154,18 +169,25 @@ impl Drop for Call {
 fn result(answer: ServerResult) -> Result<CallToolResult, ServiceError> {
     match answer {
         ServerResult::CallToolResult(result) => Ok(result),
-        ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => Ok(CallToolResult::default()),
+        ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_) => {
+            Ok(CallToolResult::default())
+        }
         ServerResult::CustomResult(other) if is_nothing(&other.0) => Ok(CallToolResult::default()),
-        ServerResult::CustomResult(other) => with_unknown_content(other.0).ok_or(ServiceError::UnexpectedResponse),
+        ServerResult::CustomResult(other) => {
+            with_unknown_content(other.0).ok_or(ServiceError::UnexpectedResponse)
+        }
         _ => Err(ServiceError::UnexpectedResponse),
     }
 }
 
 fn is_nothing(value: &serde_json::Value) -> bool {
-    value.as_object().is_some_and(|members| members.keys().all(|member| member == "_meta"))
+    value
+        .as_object()
+        .is_some_and(|members| members.keys().all(|member| member == "_meta"))
 }
 
-/// A result that has content of kinds that are not known beside others: what else the tool said counts. `None` if nothing is known.
+/// A result that has content of kinds that are not known beside others: what else the tool said
+/// counts. `None` if nothing is known.
 fn with_unknown_content(mut result: serde_json::Value) -> Option<CallToolResult> {
     let content = result.get_mut("content")?.as_array_mut()?;
     if content.iter().all(is_unknown) {
@@ -188,7 +210,11 @@ fn in_words(told: &ProgressNotificationParam) -> String {
         None => told.progress.to_string(),
     };
     let message = failure::snippet(told.message.as_deref().unwrap_or_default().as_bytes());
-    if message.is_empty() { far } else { format!("{far}: {message}") }
+    if message.is_empty() {
+        far
+    } else {
+        format!("{far}: {message}")
+    }
 }
 
 #[cfg(test)]
@@ -201,17 +227,22 @@ mod tests {
     #[test]
     fn content_of_kinds_that_are_not_known_loses_nothing_of_the_rest() {
         let of = |value| result(ServerResult::CustomResult(CustomResult(value)));
-        let known =
-            json!({"content": [{"type": "text", "text": "one"}, {"type": "hologram", "data": "x"}], "isError": true});
+        let known = json!({"content": [{"type": "text", "text": "one"}, {"type": "hologram", "data": "x"}], "isError": true});
         let told = super::super::result::output(of(known).expect("a result"), 1_000);
-        assert_eq!((&*told.content, told.is_error), (&*format!("one\n{UNKNOWN_CONTENT}"), true));
+        assert_eq!(
+            (&*told.content, told.is_error),
+            (&*format!("one\n{UNKNOWN_CONTENT}"), true)
+        );
         for none in [
             json!({"content": [{"type": "hologram"}]}),
             json!({"content": "one"}),
             json!({"contents": []}),
             json!(["one"]),
         ] {
-            assert!(matches!(of(none.clone()), Err(ServiceError::UnexpectedResponse)), "{none}");
+            assert!(
+                matches!(of(none.clone()), Err(ServiceError::UnexpectedResponse)),
+                "{none}"
+            );
         }
     }
 }

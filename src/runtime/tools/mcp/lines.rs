@@ -1,4 +1,5 @@
-//! Standard output of a server: one message a line. What is none is counted and remembered, for errors.
+//! Standard output of a server: one message a line. What is none is counted and remembered, for
+//! errors.
 
 use std::io;
 use std::pin::Pin;
@@ -33,7 +34,9 @@ impl Watch {
         match (seen.end, noise.trim()) {
             (Some(end), _) => Some(end.to_owned()),
             (None, "") => None,
-            (None, noise) => Some(format!("it wrote `{noise}` to standard output, where only messages belong")),
+            (None, noise) => Some(format!(
+                "it wrote `{noise}` to standard output, where only messages belong"
+            )),
         }
     }
 
@@ -59,12 +62,22 @@ pub(super) struct Lines<R> {
 impl<R> Lines<R> {
     /// Lines of at most so many bytes.
     pub(super) fn new(inner: R, longest: usize, watch: Arc<Watch>) -> Lines<R> {
-        Lines { inner, watch, longest, length: 0, is_noise: None, noise: 0, has_ended: false }
+        Lines {
+            inner,
+            watch,
+            longest,
+            length: 0,
+            is_noise: None,
+            noise: 0,
+            has_ended: false,
+        }
     }
 
     /// Returns `true` if what was read may be passed on.
     fn accepts(&mut self, bytes: &[u8]) -> bool {
-        bytes.split_inclusive(|byte| *byte == b'\n').all(|piece| self.accepts_piece(piece))
+        bytes
+            .split_inclusive(|byte| *byte == b'\n')
+            .all(|piece| self.accepts_piece(piece))
     }
 
     /// A piece of one line.
@@ -77,12 +90,16 @@ impl<R> Lines<R> {
             self.watch.with(|seen| {
                 let room = SHOWN.saturating_sub(seen.noise.len());
                 let is_first = self.noise < SHOWN && !seen.noise.contains(&b'\n');
-                seen.noise.extend_from_slice(&piece[..piece.len().min(room).min(if is_first { SHOWN } else { 0 })]);
+                seen.noise.extend_from_slice(
+                    &piece[..piece.len().min(room).min(if is_first { SHOWN } else { 0 })],
+                );
             });
         }
         let end = match () {
             () if self.length > self.longest => Some("it wrote a message of more than 16 MiB"),
-            () if self.noise > MAX_NOISE => Some("it wrote more than 1 MiB to standard output that is no message"),
+            () if self.noise > MAX_NOISE => {
+                Some("it wrote more than 1 MiB to standard output that is no message")
+            }
             () => None,
         };
         if piece.ends_with(b"\n") {
@@ -123,7 +140,10 @@ mod tests {
     async fn read(bytes: &[u8], longest: usize) -> (Vec<u8>, Option<String>) {
         let watch = Arc::<Watch>::default();
         let mut read = Vec::new();
-        Lines::new(bytes, longest, Arc::clone(&watch)).read_to_end(&mut read).await.expect("memory");
+        Lines::new(bytes, longest, Arc::clone(&watch))
+            .read_to_end(&mut read)
+            .await
+            .expect("memory");
         (read, watch.problem())
     }
 
@@ -137,8 +157,12 @@ mod tests {
     async fn the_first_line_that_is_no_message_is_remembered() {
         let text = b"Starting\xff ...\n{\"a\":1}\nmore\n";
         let (passed, problem) = read(text, 100).await;
-        let expected = "it wrote `Starting\u{fffd} ...` to standard output, where only messages belong";
-        assert_eq!((passed.len(), problem.as_deref()), (text.len(), Some(expected)));
+        let expected =
+            "it wrote `Starting\u{fffd} ...` to standard output, where only messages belong";
+        assert_eq!(
+            (passed.len(), problem.as_deref()),
+            (text.len(), Some(expected))
+        );
     }
 
     #[tokio::test]

@@ -6,12 +6,18 @@ use crate::runtime::trust::digest;
 /// How much of a digest makes a name its own, in signs.
 const DIGITS: usize = 8;
 
-/// The name under which a model calls a tool: `SERVER__TOOL`, with `_` for every sign that a wire format may refuse. One that is
-/// longer than wire formats allow, or is taken, ends with a part of the digest of both names instead.
+/// The name under which a model calls a tool: `SERVER__TOOL`, with `_` for every sign that a wire
+/// format may refuse. One that is longer than wire formats allow, or is taken, ends with a part of
+/// the digest of both names instead.
 pub(super) fn unique(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let plain: String = format!("{server}__{tool}")
         .chars()
-        .map(|c| u8::try_from(c).ok().filter(|byte| is_in_names(*byte)).map_or('_', char::from))
+        .map(|c| {
+            u8::try_from(c)
+                .ok()
+                .filter(|byte| is_in_names(*byte))
+                .map_or('_', char::from)
+        })
         .collect();
     if plain.len() <= MAX_TOOL_NAME && !is_taken(&plain) {
         return plain;
@@ -48,11 +54,20 @@ mod tests {
             ("s", ""),
         ] {
             let name = unique(server, tool, |name| known.iter().any(|it| it == name));
-            assert!(name.len() <= MAX_TOOL_NAME && name.bytes().all(is_in_names) && !known.contains(&name), "{name}");
+            assert!(
+                name.len() <= MAX_TOOL_NAME
+                    && name.bytes().all(is_in_names)
+                    && !known.contains(&name),
+                "{name}"
+            );
             known.push(name);
         }
         assert_eq!(known[..2], ["s__echo", "s__a_b"]);
-        assert!(known[2].starts_with("s__a_b_") && known[2].len() == "s__a_b_".len() + DIGITS, "{}", known[2]);
+        assert!(
+            known[2].starts_with("s__a_b_") && known[2].len() == "s__a_b_".len() + DIGITS,
+            "{}",
+            known[2]
+        );
     }
 
     #[test]

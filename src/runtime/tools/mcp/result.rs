@@ -6,11 +6,15 @@ use super::super::ToolOutput;
 use crate::conversation::Image;
 use crate::runtime::image;
 
-/// Returns what the model is told. Text and images pass; of what else there is, it is told what it was. Structured content counts only
-/// where nothing else says anything: servers say it as text too.
+/// Returns what the model is told. Text and images pass; of what else there is, it is told what it
+/// was. Structured content counts only where nothing else says anything: servers say it as text
+/// too.
 pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     let mut parts = Parts::default();
-    result.content.into_iter().for_each(|block| parts.add(block));
+    result
+        .content
+        .into_iter()
+        .for_each(|block| parts.add(block));
     if parts.is_empty()
         && let Some(structured) = result.structured_content
     {
@@ -19,9 +23,15 @@ pub(super) fn output(result: CallToolResult, limit: usize) -> ToolOutput {
     let (is_error, text) = (result.is_error == Some(true), parts.texts.join("\n"));
     if text.len() > limit {
         let begin = &text[..text.floor_char_boundary(limit)];
-        return ToolOutput::error(format!("the tool said more than {limit} bytes; this is how it began:\n{begin}"));
+        return ToolOutput::error(format!(
+            "the tool said more than {limit} bytes; this is how it began:\n{begin}"
+        ));
     }
-    ToolOutput { content: text.into(), is_error, images: parts.images }
+    ToolOutput {
+        content: text.into(),
+        is_error,
+        images: parts.images,
+    }
 }
 
 /// The text in place of content of a kind that is not known.
@@ -47,9 +57,17 @@ impl Parts {
             ContentBlock::Audio(audio) => self.leave_out("audio", &audio.mime_type, &audio.data),
             ContentBlock::Resource(embedded) => self.resource(embedded.resource),
             ContentBlock::ResourceLink(link) => {
-                let about = [link.title, link.description, link.mime_type].into_iter().flatten().collect::<Vec<_>>();
-                let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-                self.texts.push(format!("[resource {} at {}{about}]", link.name, link.uri));
+                let about = [link.title, link.description, link.mime_type]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>();
+                let about = if about.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", about.join(", "))
+                };
+                self.texts
+                    .push(format!("[resource {} at {}{about}]", link.name, link.uri));
             }
             _ => self.unknown(),
         }
@@ -60,8 +78,17 @@ impl Parts {
             ResourceContents::TextResourceContents { uri, text, .. } => {
                 self.texts.push(format!("[resource at {uri}]\n{text}"));
             }
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                self.image(&format!("resource at {uri}"), mime_type.as_deref().unwrap_or("unknown type"), &blob);
+            ResourceContents::BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                ..
+            } => {
+                self.image(
+                    &format!("resource at {uri}"),
+                    mime_type.as_deref().unwrap_or("unknown type"),
+                    &blob,
+                );
             }
             _ => self.unknown(),
         }
@@ -120,25 +147,42 @@ mod tests {
                      [resource a at file:///a (text/plain)]\n[resource at x://t]\ninside\n\
                      [resource at x://c: unknown type, 3 bytes, left out]";
         assert_eq!(&*output.content, lines);
-        let types: Vec<&str> = output.images.iter().map(|image| &*image.media_type).collect();
-        assert_eq!((types, output.is_error), (vec!["image/png", "image/png"], false));
+        let types: Vec<&str> = output
+            .images
+            .iter()
+            .map(|image| &*image.media_type)
+            .collect();
+        assert_eq!(
+            (types, output.is_error),
+            (vec!["image/png", "image/png"], false)
+        );
     }
 
     #[test]
     fn structured_content_stands_in_for_text() {
-        assert_eq!(&*told(json!({"structuredContent": {"a": 1}}), 100).content, r#"{"a":1}"#);
-        let both = json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"a": 1}});
+        assert_eq!(
+            &*told(json!({"structuredContent": {"a": 1}}), 100).content,
+            r#"{"a":1}"#
+        );
+        let both =
+            json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"a": 1}});
         assert_eq!(&*told(both, 100).content, "x");
     }
 
     #[test]
     fn errors_and_long_answers_are_errors() {
-        let failed = told(json!({"content": [{"type": "text", "text": "no"}], "isError": true}), 100);
+        let failed = told(
+            json!({"content": [{"type": "text", "text": "no"}], "isError": true}),
+            100,
+        );
         assert_eq!((&*failed.content, failed.is_error), ("no", true));
         let long = told(json!({"content": [{"type": "text", "text": "äääää"}]}), 5);
         assert_eq!(
             (&*long.content, long.is_error),
-            ("the tool said more than 5 bytes; this is how it began:\nää", true)
+            (
+                "the tool said more than 5 bytes; this is how it began:\nää",
+                true
+            )
         );
     }
 }
