@@ -44,8 +44,8 @@ impl NoAddress {
 }
 
 /// Refuses a URL that no endpoint can be appended to or that no request can be sent to. The pattern
-/// in
-/// `schemas/provider.schema.json` refuses the same, except for large ports and some characters in host names.
+/// in `schemas/provider.schema.json` refuses the same, except for large ports and some characters
+/// in host names.
 pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
     if url.is_empty() {
         return Err(NoAddress::wrong("it is empty"));

@@ -81,8 +81,8 @@ impl Fact {
         format!("{demand}{}", self.conditions())
     }
 
-    /// Returns the conditions in words, with a comma before each kind: `, while … and …, unless …
-    /// or …`.
+    /// Returns the conditions in words, with a comma before each kind:
+    /// `, while … and …, unless … or …`.
     pub fn conditions(&self) -> String {
         format!(
             "{}{}",

@@ -430,8 +430,8 @@ fn is_name_of_table(name: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
 }
 
-/// Returns `true` if a path is the name of a ref, and no replacement of objects (`git help
-/// check-ref-format`).
+/// Returns `true` if a path is the name of a ref, and no replacement of objects
+/// (`git help check-ref-format`).
 fn is_ref(path: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()
