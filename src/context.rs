@@ -209,12 +209,10 @@ fn read_for(
     if let Task::Chat(history) = &context.conversation.task {
         let normal = conversation::normalise(history, &conversation::NormalFormRules::default());
         let changes = normal.changes.iter();
-        let at = |change: &conversation::NormalFormChange| message_at(&value, change.message());
-        findings.extend(
-            changes
-                .take(read::MOST)
-                .map(|change| not_normal(places.span(file, &at(change)), change)),
-        );
+        findings.extend(changes.take(read::MOST).map(|change| {
+            let at = message_at(&value, change.message());
+            not_normal(places.span(file, &at), change)
+        }));
         let more = normal.changes.len().saturating_sub(read::MOST);
         if let Some(last) = findings.last_mut().filter(|_| more > 0) {
             last.message

@@ -502,15 +502,17 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect()
 }
 
-/// How much alike two names are; `None` if not enough.
+/// Returns how much alike two names are, from 0 to 1; `None` if one is not worth suggesting for the
+/// other.
 fn likeness(wanted: &str, candidate: &str) -> Option<f64> {
     let score = strsim::jaro_winkler(wanted, candidate);
     let most = 2.min(wanted.len() / 3);
     // Each step of the distance changes a length by one character at most, which has up to four
     // bytes.
     let may_be_near = wanted.len().abs_diff(candidate.len()) <= 4 * most;
-    let is_near = || may_be_near && strsim::damerau_levenshtein(wanted, candidate) <= most;
-    (score >= 0.85 || is_near()).then_some(score)
+    let is_like =
+        score >= 0.85 || may_be_near && strsim::damerau_levenshtein(wanted, candidate) <= most;
+    is_like.then_some(score)
 }
 
 /// Returns `true` if a name is a known one with a slip: in another spelling (`providerInstance`),

@@ -138,7 +138,6 @@ pub(crate) fn count_values(text: &str) -> usize {
     if text.len() < SHORT {
         return text.len() / 8;
     }
-    let separates = |byte: u8| SEPARATORS.contains(&byte);
     let rough = SEPARATORS
         .iter()
         .map(|&byte| memchr::memchr_iter(byte, text.as_bytes()).count())
@@ -152,7 +151,7 @@ pub(crate) fn count_values(text: &str) -> usize {
             _ if is_escaped => is_escaped = false,
             b'\\' if in_string => is_escaped = true,
             b'"' => in_string = !in_string,
-            byte if !in_string && separates(byte) => count += 1,
+            byte if !in_string && SEPARATORS.contains(&byte) => count += 1,
             _ => {}
         }
     }

@@ -227,10 +227,13 @@ impl Dictionary {
                 continue;
             }
             let pattern = pattern_at(&self.providers, place);
-            // What is left out may not stand there in other words.
-            let is_whole =
-                |found: &Found| place.shorter.is_none() || pattern::ends_at(plain, found.range.end);
-            if let Some(found) = pattern.find(plain).filter(is_whole) {
+            // A shortened sentence counts only if it ends there: other words may not stand in for
+            // what was left out.
+            let found = pattern.find(plain);
+            let found = found.filter(|found| {
+                place.shorter.is_none() || pattern::ends_at(plain, found.range.end)
+            });
+            if let Some(found) = found {
                 let (refusal, hint) = (&provider.refusals[place.refusal], hints[place.provider]);
                 fitting.push(Hit {
                     provider,

@@ -155,28 +155,31 @@ impl Repo {
 
     /// Returns what stands behind a full partial name (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
-        let leads_outside = || {
-            self.layers
-                .iter()
-                .any(|layer| layer.world.kind(name) == Err(ReadError::Outside))
-        };
-        let is_unlisted = || {
-            self.unlisted_partials.iter().any(|folder| {
-                name.strip_prefix(folder.as_str())
-                    .is_some_and(|rest| rest.starts_with('/'))
-            })
-        };
-        match self.partials.contains_key(name) {
-            true => PartialState::Found,
-            false
-                if self.unreadable_partials.contains_key(name)
-                    || is_unlisted()
-                    || leads_outside() =>
-            {
-                PartialState::Broken
-            }
-            false => PartialState::Missing,
+        if self.partials.contains_key(name) {
+            PartialState::Found
+        } else if self.unreadable_partials.contains_key(name)
+            || self.is_unlisted(name)
+            || self.leads_outside(name)
+        {
+            PartialState::Broken
+        } else {
+            PartialState::Missing
         }
+    }
+
+    /// Returns `true` if a partial would stand in a folder that could not be listed.
+    fn is_unlisted(&self, name: &str) -> bool {
+        let mut folders = self.unlisted_partials.iter();
+        folders.any(|folder| {
+            name.strip_prefix(folder.as_str())
+                .is_some_and(|rest| rest.starts_with('/'))
+        })
+    }
+
+    fn leads_outside(&self, name: &str) -> bool {
+        self.layers
+            .iter()
+            .any(|layer| layer.world.kind(name) == Err(ReadError::Outside))
     }
 
     /// The file behind a full partial name, readable or not.

@@ -147,22 +147,32 @@ impl Form {
     /// Returns `true` if a word is a key for certain: long, and with digits, which examples and
     /// names of things lack.
     fn is_whole_key(&self, word: &str) -> bool {
-        let rest = || word.as_bytes()[self.start.len()..].iter();
-        self.length(word)
-            .is_some_and(|length| length >= self.least.max(16))
-            && rest().filter(|byte| byte.is_ascii_digit()).count()
+        let Some(length) = self.length(word) else {
+            return false;
+        };
+        let rest = &word.as_bytes()[self.start.len()..];
+        length >= self.least.max(16)
+            && rest.iter().filter(|byte| byte.is_ascii_digit()).count()
                 > usize::from(self.is_unmistakable)
-            && rest().any(u8::is_ascii_alphabetic)
+            && rest.iter().any(u8::is_ascii_alphabetic)
+    }
+
+    /// Returns `true` if small letters stand before a place of a word, and a random key from there
+    /// on.
+    fn is_key_behind_letters(&self, at: usize, word: &str) -> bool {
+        is_behind_letters(at, word)
+            && self.is_whole_key(&word[at..])
+            && is_random(&word[at + self.start.len()..], 16, 6)
     }
 }
 
 /// Returns `true` if a value is a key, or what a header says before one (`Bearer …`) and the key:
 /// for places where other values stand too.
 pub(crate) fn is_secret_value(value: &str) -> bool {
-    let words = || value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
+    let mut words = value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
     is_login(value)
         || is_private_key(value)
-        || words().any(|word| is_key(word) || words_of_pair(word).any(is_key))
+        || words.any(|word| is_key(word) || words_of_pair(word).any(is_key))
 }
 
 /// Returns `true` if a part of a path, or of a host, is a key: identifiers of accounts stand there
@@ -241,19 +251,9 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
 /// Where a key begins behind small letters, if what follows its start is as random as no name is.
 /// Encoded data holds the start of a key by chance, so long words have none.
 fn key_behind_letters(word: &str) -> Option<usize> {
-    let token = || {
-        memchr::memmem::find_iter(word.as_bytes(), "eyJ")
-            .take(MOST_PARTS)
-            .find(|at| is_token(&word[*at..]))
-    };
     if word.len() > LONGEST_GLUED {
-        return token();
+        return token_behind_letters(word);
     }
-    let is_it = |at: usize, form: &Form| {
-        is_behind_letters(at, word)
-            && form.is_whole_key(&word[at..])
-            && is_random(&word[at + form.start.len()..], 16, 6)
-    };
     let mut signs = memchr::memchr2_iter(b'_', b'-', word.as_bytes())
         .map(|sign| sign + 1)
         .take(MOST_PARTS);
@@ -264,16 +264,22 @@ fn key_behind_letters(word: &str) -> Option<usize> {
                 .filter(|form| form.is_unmistakable && word[..sign].ends_with(form.start));
             forms
                 .map(|form| (sign - form.start.len(), form))
-                .find(|(at, form)| is_it(*at, form))
+                .find(|(at, form)| form.is_key_behind_letters(*at, word))
                 .map(|(at, _)| at)
         })
         .or_else(|| {
             let google = FORMS.iter().find(|form| form.start == "AIza")?;
             memchr::memmem::find_iter(word.as_bytes(), google.start)
                 .take(MOST_PARTS)
-                .find(|at| is_it(*at, google))
+                .find(|at| google.is_key_behind_letters(*at, word))
         });
-    found.or_else(token)
+    found.or_else(|| token_behind_letters(word))
+}
+
+fn token_behind_letters(word: &str) -> Option<usize> {
+    memchr::memmem::find_iter(word.as_bytes(), "eyJ")
+        .take(MOST_PARTS)
+        .find(|at| is_token(&word[*at..]))
 }
 
 fn is_behind_letters(at: usize, word: &str) -> bool {
@@ -339,15 +345,14 @@ pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
             let login = word
                 .rsplit_once('@')
                 .map(|(login, _)| login.split_once("://").map_or(login, |(_, login)| login));
-            // The parts of a URL.
-            let part = || {
-                word.split([':', '/', '?', '&', ';'])
-                    .find(|part| begins_key(part))
-            };
             Some(word)
                 .filter(|word| begins_key(word) || is_random(word, 16, 2) && !word.contains('.'))
                 .or(login)
-                .or_else(part)
+                // The parts of a URL.
+                .or_else(|| {
+                    word.split([':', '/', '?', '&', ';'])
+                        .find(|part| begins_key(part))
+                })
                 .map(|part| place(text, part))
         })
         .chain(private_keys(text))

@@ -117,8 +117,8 @@ impl SourceFile {
         self.text.as_str()
     }
 
-    /// The pieces of what must not be shown, as parsers take it apart: letters and digits in a row,
-    /// mixed and not short.
+    /// Returns the pieces into which parsers may split a masked text: runs of letters and digits
+    /// that have both and are not short.
     pub(crate) fn masked_pieces(&self) -> impl Iterator<Item = &str> {
         let texts = self
             .masked
@@ -126,8 +126,9 @@ impl SourceFile {
             .filter_map(|span| self.text().get(span.range()));
         let pieces = texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
         pieces.filter(|piece| {
-            let has = |is_it: fn(&u8) -> bool| piece.bytes().any(|byte| is_it(&byte));
-            piece.len() >= SHORTEST_PIECE && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+            piece.len() >= SHORTEST_PIECE
+                && piece.bytes().any(|byte| byte.is_ascii_digit())
+                && piece.bytes().any(|byte| byte.is_ascii_alphabetic())
         })
     }
 

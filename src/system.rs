@@ -255,18 +255,18 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
     else {
         return Ok(start);
     };
-    let above = || start.ancestors().take(end + 1).skip(1);
+    let mut roots_above = start.ancestors().take(end + 1).skip(1).filter(is_root);
     // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
-    let inside = |folder: &&Path| is_root(folder) && start.strip_prefix(folder).is_ok_and(is_part);
-    if let Some(root) = above().find(inside) {
+    if let Some(root) = roots_above
+        .clone()
+        .find(|folder| start.strip_prefix(folder).is_ok_and(is_part))
+    {
         return Ok(root.to_path_buf());
     }
     if is_root(&start.as_path()) || has_profiles(&disk) {
         return Ok(start);
     }
-    Ok(above()
-        .find(is_root)
-        .map_or(start.clone(), Path::to_path_buf))
+    Ok(roots_above.next().map_or(start.clone(), Path::to_path_buf))
 }
 
 fn is_root(folder: &&Path) -> bool {
@@ -297,10 +297,8 @@ pub(crate) fn root_around(path: &Path) -> Result<PathBuf, AccessError> {
 ///
 /// A phrase, if nothing is there, or if it lies elsewhere.
 pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
-    let shown = path.display();
-    let missing = |_| format!("`{shown}` does not exist");
-    std::fs::symlink_metadata(path).map_err(missing)?;
-    let real_root = std::fs::canonicalize(root).map_err(missing)?;
+    std::fs::symlink_metadata(path).map_err(|_| missing(path))?;
+    let real_root = std::fs::canonicalize(root).map_err(|_| missing(path))?;
     let place = match (path.is_dir(), path.parent(), path.file_name()) {
         (false, Some(folder), Some(name)) => {
             let folder = if folder.as_os_str().is_empty() {
@@ -308,18 +306,23 @@ pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
             } else {
                 folder
             };
-            std::fs::canonicalize(folder).map_err(missing)?.join(name)
+            std::fs::canonicalize(folder)
+                .map_err(|_| missing(path))?
+                .join(name)
         }
-        _ => std::fs::canonicalize(path).map_err(missing)?,
+        _ => std::fs::canonicalize(path).map_err(|_| missing(path))?,
     };
     match place.starts_with(&real_root) {
         true => Ok(relative(&real_root, &place)),
-        false => Err(format!(
-            "`{shown}` is outside of the agent repository `{}`",
-            root.display()
-        )
-        .into()),
+        false => {
+            let (path, root) = (path.display(), root.display());
+            Err(format!("`{path}` is outside of the agent repository `{root}`").into())
+        }
     }
+}
+
+fn missing(path: &Path) -> AccessError {
+    format!("`{}` does not exist", path.display()).into()
 }
 
 /// Returns `true` if a folder says itself that it is a root.

@@ -126,18 +126,21 @@ const MAX_BYTES: usize = 2 * 1024 * 1024;
 /// The most signs between keys and values: each of these takes half a kilobyte while it is parsed.
 const MAX_VALUES: usize = 250_000;
 
-/// Where a text has more keys and values than it may have. Strings and comments are passed over:
-/// they may be long.
+/// Returns the place from which on a text has more keys and values than it may have. Strings and
+/// comments do not count: they may be long.
 fn too_many_values(text: &str) -> Option<Range<usize>> {
     use toml_parser::lexer::TokenKind;
     // Few texts have as many of these signs even with their strings.
     if memchr::memchr3_iter(b',', b'=', b'.', text.as_bytes()).count() <= MAX_VALUES {
         return None;
     }
-    let is_counted = |kind| matches!(kind, TokenKind::Comma | TokenKind::Equals | TokenKind::Dot);
-    let mut signs = toml_parser::Source::new(text)
-        .lex()
-        .filter(|token| is_counted(token.kind()));
+    let tokens = toml_parser::Source::new(text).lex();
+    let mut signs = tokens.filter(|token| {
+        matches!(
+            token.kind(),
+            TokenKind::Comma | TokenKind::Equals | TokenKind::Dot
+        )
+    });
     let beyond = signs.nth(MAX_VALUES)?.span();
     Some(beyond.start()..beyond.end())
 }

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// The largest file that is read, in bytes. Whatever reads a file asks for its size first.
@@ -109,6 +109,10 @@ impl Remembering {
             read: Mutex::default(),
         }
     }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Remembered>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl World for Remembering {
@@ -116,8 +120,7 @@ impl World for Remembering {
         if limit != MAX_FILE_BYTES {
             return self.world.read_within(path, limit);
         }
-        let known = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known().get(path) {
+        if let Some(found) = self.known().get(path) {
             return found
                 .as_ref()
                 .map(|bytes| bytes.to_vec())
@@ -127,7 +130,7 @@ impl World for Remembering {
         let is_small = found
             .as_ref()
             .map_or(true, |bytes| bytes.len() <= Remembering::MAX_KEPT);
-        let mut known = known();
+        let mut known = self.known();
         if is_small && known.len() < Remembering::MAX_FILES {
             known.insert(
                 path.to_owned(),
@@ -632,10 +635,10 @@ pub(crate) fn is_private_key(bytes: &[u8]) -> bool {
             && memchr::memmem::find(line, b"PRIVATE KEY").is_some()
 }
 
-/// Why a file or folder of this name cannot be made on every common system; `None` if it can. On
-/// Windows some names are devices, with whatever ending
-/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>), and a name takes 255 bytes
-/// at most almost everywhere.
+/// Returns the reason why some common system cannot have a file or folder of this name; `None` if
+/// all can. On Windows some names are devices, whatever their ending
+/// (<https://learn.microsoft.com/windows/win32/fileio/naming-a-file>), and almost everywhere a name
+/// takes 255 bytes at most.
 pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
     let stem = name
         .split('.')
@@ -643,17 +646,21 @@ pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
         .unwrap_or_default()
         .trim_end()
         .to_ascii_lowercase();
-    let is_numbered = |device: &str| {
-        let number = stem.strip_prefix(device).unwrap_or_default();
-        number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit())
-    };
     match stem.as_str() {
         _ if name.len() > 255 => Some("it has more than 255 bytes"),
         _ if name.ends_with(['.', ' ']) => Some("Windows drops a dot or a space at the end"),
         "con" | "prn" | "aux" | "nul" | "conin$" | "conout$" => Some("that is a device on Windows"),
-        _ if is_numbered("com") || is_numbered("lpt") => Some("that is a device on Windows"),
+        stem if is_numbered(stem, "com") || is_numbered(stem, "lpt") => {
+            Some("that is a device on Windows")
+        }
         _ => None,
     }
+}
+
+/// Returns `true` for a device and one digit: `com1`.
+fn is_numbered(stem: &str, device: &str) -> bool {
+    let number = stem.strip_prefix(device).unwrap_or_default();
+    number.len() == 1 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The path of something in a folder; the folder `""` is the root.

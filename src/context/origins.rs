@@ -34,19 +34,18 @@ impl Origins {
                 "`{origin}` is a provider instance: write its client API, `{api}`"
             ));
         }
-        let known = || self.apis.iter().map(|(name, _)| *name);
+        let known = self.apis.iter().map(|(name, _)| *name);
         let instances = self.instances.keys().map(AsRef::as_ref);
         let mut near: Vec<&str> = Vec::new();
-        for name in nearest(origin, known().chain(instances)) {
+        for name in nearest(origin, known.clone().chain(instances)) {
             let api = self.instances.get(name).map_or(name, AsRef::as_ref);
             if !near.contains(&api) {
                 near.push(api);
             }
         }
         Some(
-            one_of(&near).unwrap_or_else(|| {
-                format!("known are: {}", known().collect::<Vec<_>>().join(", "))
-            }),
+            one_of(&near)
+                .unwrap_or_else(|| format!("known are: {}", known.collect::<Vec<_>>().join(", "))),
         )
     }
 

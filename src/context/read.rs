@@ -48,12 +48,15 @@ impl Leaves {
     }
 }
 
-/// Returns `true` if an object has what bodies of chat APIs keep their messages in, and nothing
-/// that a context keeps them in.
+/// Returns `true` if an object has a member in which bodies of chat APIs keep their messages, and
+/// none in which contexts do.
 fn is_request_body(value: &Value) -> bool {
-    let has = |key: &&str| value.get(key).is_some();
-    ["messages", "contents", "input"].iter().any(has)
-        && !["history", "prefix", "suffix", "kind"].iter().any(has)
+    has_any(value, &["messages", "contents", "input"])
+        && !has_any(value, &["history", "prefix", "suffix", "kind"])
+}
+
+fn has_any(value: &Value, names: &[&str]) -> bool {
+    names.iter().any(|name| value.get(name).is_some())
 }
 
 /// How many findings of one file are told.

@@ -35,24 +35,21 @@ impl Diagnostic {
         self
     }
 
-    /// The edit that mends it; for a misspelt name of which only one other is near, that name.
-    /// Whether all is well afterwards, a run tells.
+    /// Returns the edit that fixes the finding. For a misspelt name, the edit writes the name that
+    /// the help suggests. Only a further run shows that all is well afterwards.
     pub fn fix(&self, sources: &Sources) -> Option<Edit> {
         let file = sources.get(self.primary.span.file);
         // What is bundled cannot be edited, and of a part of a file nobody has the rest.
         let is_editable = !file.path().starts_with("bundled:") && file.start().line == 1;
-        let renamed = || {
-            let name = suggested(self.help.as_deref()?)?;
-            renamed(self.primary.span, sources.slice(self.primary.span), name)
-                .or_else(|| self.on_line(name, sources))
-        };
-        is_editable
-            .then(|| {
-                self.fix
-                    .clone()
-                    .or_else(|| if self.is_elsewhere { None } else { renamed() })
-            })
-            .flatten()
+        if !is_editable {
+            return None;
+        }
+        if self.fix.is_some() || self.is_elsewhere {
+            return self.fix.clone();
+        }
+        let name = suggested(self.help.as_deref()?)?;
+        renamed(self.primary.span, sources.slice(self.primary.span), name)
+            .or_else(|| self.on_line(name, sources))
     }
 
     /// The edit that writes a name in the place of the misspelt one that the message quotes, if

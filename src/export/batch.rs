@@ -14,7 +14,12 @@ const OPENAI: Limits = Limits {
     requests: 50_000,
     bytes: 200_000_000,
 };
-/// The same for Anthropic.
+/// The endpoints that OpenAI's batch service takes, by wire format.
+const OPENAI_ENDPOINTS: [(WireFormat, &str); 2] = [
+    (WireFormat::OpenAiChat, "/v1/chat/completions"),
+    (WireFormat::OpenAiResponses, "/v1/responses"),
+];
+/// The same limits for Anthropic.
 const ANTHROPIC: Limits = Limits {
     requests: 100_000,
     bytes: 256_000_000,
@@ -29,17 +34,6 @@ struct Limits {
 
 /// A line for each request; a file is for one endpoint and one model.
 pub(super) fn openai(requests: &[Request]) -> Exported {
-    let endpoints = [
-        (WireFormat::OpenAiChat, "/v1/chat/completions"),
-        (WireFormat::OpenAiResponses, "/v1/responses"),
-    ];
-    let endpoint = |request: &Request| {
-        let known = endpoints
-            .iter()
-            .find(|(wire, _)| *wire == request.wire)
-            .map(|(_, endpoint)| *endpoint);
-        known.filter(|_| request.server == Server::OpenAi)
-    };
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (request, endpoint) in requests
         .iter()
@@ -57,6 +51,14 @@ pub(super) fn openai(requests: &[Request]) -> Exported {
         files.entry(name).or_default().push(line(&item));
     }
     exported(requests, files, &OPENAI, "jsonl", <[String]>::concat)
+}
+
+/// Returns the endpoint of a request, if it is one of those that OpenAI's batch service takes.
+fn endpoint(request: &Request) -> Option<&'static str> {
+    let known = OPENAI_ENDPOINTS
+        .iter()
+        .find(|(wire, _)| *wire == request.wire)?;
+    (request.server == Server::OpenAi).then_some(known.1)
 }
 
 /// Bodies that create message batches.

@@ -46,8 +46,11 @@ fn digits(arguments: &str, found: &str) -> Option<String> {
         .iter()
         .zip(&after)
         .find(|(one, other)| one != other)?;
-    let is_number = |word: &String| word.parse::<f64>().is_ok();
     (is_number(one) && is_number(other)).then(|| format!("the number {one} became {other}"))
+}
+
+fn is_number(word: &str) -> bool {
+    word.parse::<f64>().is_ok()
 }
 
 fn rest(text: &str) -> String {

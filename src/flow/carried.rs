@@ -175,6 +175,10 @@ impl<'b, 'c> Judge<'b, 'c> {
         searched <= MAX_SEARCH
     }
 
+    fn is_a_leaf(&self, text: &str) -> bool {
+        self.leaves().whole.contains(text)
+    }
+
     fn is_in_a_leaf(&self, text: &str) -> bool {
         let leaves = self.leaves();
         leaves.whole.contains(text)
@@ -209,14 +213,16 @@ impl<'b, 'c> Judge<'b, 'c> {
 
     /// Returns how a text was altered, if something in the body was made of it.
     fn altered(&self, text: &str) -> Option<String> {
-        let of_leaf = || alteration::escaped(text, &self.leaves().in_order);
+        if let Some(how) = alteration::escaped(text, &self.leaves().in_order) {
+            return Some(how);
+        }
         let free = self
             .pieces
             .iter()
             .enumerate()
             .filter(|(number, _)| !self.taken[*number])
             .filter_map(|(_, piece)| piece.text_of_any());
-        of_leaf().or_else(|| alteration::find(text, free))
+        alteration::find(text, free)
     }
 
     /// System prompt, attached files and tools.
@@ -335,7 +341,8 @@ impl<'b, 'c> Judge<'b, 'c> {
             Block::Audio(audio) => {
                 if self.data(Kind::Audio, &at.member("data"), &audio.data) {
                     self.media_type(
-                        (&audio.data, &audio.media_type),
+                        &audio.data,
+                        &audio.media_type,
                         false,
                         &at.member("media_type"),
                     );
@@ -358,17 +365,12 @@ impl<'b, 'c> Judge<'b, 'c> {
             (false, Speaker::Assistant) => Kind::AssistantText,
             (true, _) | (false, Speaker::System) => Kind::SystemItems,
         };
-        let speaks = |role: Role| match kind {
-            Kind::AssistantText => role == Role::Assistant,
-            Kind::UserText => matches!(role, Role::User | Role::Tool),
-            _ => matches!(role, Role::System | Role::User),
-        };
         self.said.push(Said {
             kind,
             text,
             at: at.clone(),
         });
-        if let Some(piece) = self.take_text(text, speaks) {
+        if let Some(piece) = self.take_text(text, |role| may_say(role, kind)) {
             self.order.push((piece, number, kind, at.clone()));
             return self.hold_with_role(kind);
         }
@@ -383,17 +385,7 @@ impl<'b, 'c> Judge<'b, 'c> {
                 text,
             );
         }
-        let is_part = |piece: &Piece<'_>| {
-            piece
-                .text_of_message()
-                .is_some_and(|whole| says(whole, text))
-        };
-        if !self.may_search()
-            || self
-                .pieces
-                .iter()
-                .any(|piece| speaks(piece.role) && is_part(piece))
-        {
+        if !self.may_search() || self.is_part_of_message(text, kind) {
             return self.hold_with_role(kind);
         }
         if self.take_text(text, |_| true).is_some() {
@@ -424,6 +416,16 @@ impl<'b, 'c> Judge<'b, 'c> {
             .for_each(|loss| loss.also = also);
     }
 
+    /// Returns `true` if a message of a fitting role holds a text among others.
+    fn is_part_of_message(&self, text: &str, kind: Kind) -> bool {
+        let mut messages = self.pieces.iter().filter(|piece| may_say(piece.role, kind));
+        messages.any(|piece| {
+            piece
+                .text_of_message()
+                .is_some_and(|whole| says(whole, text))
+        })
+    }
+
     /// The calls of a message. Equal ones come first, so that one that differs takes none of
     /// theirs.
     fn calls_of(&mut self, said: &'c Message, message: usize, at: &Pointer) {
@@ -433,14 +435,22 @@ impl<'b, 'c> Judge<'b, 'c> {
                 continue;
             };
             let (at, arguments) = (at.element(number), canonical(input));
-            let is_equal = |piece: &Piece<'_>| matches!(&piece.content, Content::Call(call) if call.name == **name && call.arguments == arguments);
-            match self.take(is_equal) {
+            let equal = self.take(|piece| {
+                tool_of(piece) == Some(name) && arguments_of(piece) == Some(arguments.as_str())
+            });
+            match equal {
                 Some(piece) => self.called(id, piece, message, &at),
-                None => others.push((&**id, &**name, input, arguments, at)),
+                None => others.push(OtherCall {
+                    id,
+                    name,
+                    input,
+                    arguments,
+                    at,
+                }),
             }
         }
-        for (id, name, input, arguments, at) in others {
-            self.other_call((id, name), input, &arguments, message, &at);
+        for call in &others {
+            self.other_call(call, message);
         }
     }
 
@@ -462,34 +472,30 @@ impl<'b, 'c> Judge<'b, 'c> {
         self.hold(Kind::ToolArguments);
     }
 
-    /// A call that is not in the body as it is.
-    fn other_call(
-        &mut self,
-        (id, name): (&'c str, &'c str),
-        input: &Value,
-        arguments: &str,
-        message: usize,
-        at: &Pointer,
-    ) {
-        let arguments_of = |judge: &Self, piece: usize| match &judge.pieces[piece].content {
-            Content::Call(call) => (call.arguments.clone(), call.name.clone()),
-            _ => (String::new(), String::new()),
-        };
-        if let Some(piece) =
-            self.take(|piece| matches!(&piece.content, Content::Call(call) if call.name == name))
-        {
+    /// Judges a call that the body does not hold as it is: it may have other arguments or another
+    /// name there, or stand in a text.
+    fn other_call(&mut self, said: &OtherCall<'c>, message: usize) {
+        let OtherCall {
+            id,
+            name,
+            input,
+            arguments,
+            at,
+        } = said;
+        if let Some(piece) = self.take(|piece| tool_of(piece) == Some(name)) {
             self.called(id, piece, message, at);
-            let (found, _) = arguments_of(self, piece);
-            let fate = match found.as_str() {
+            let found = arguments_of(&self.pieces[piece]).unwrap_or_default();
+            let fate = match found {
                 "{}" => Fate::Dropped,
                 found => Fate::Altered(alteration::of_arguments(arguments, found)),
             };
             return self.tell(Kind::ToolArguments, fate, &at.member("input"), arguments);
         }
-        let is_renamed = |piece: &Piece<'_>| matches!(&piece.content, Content::Call(call) if call.arguments == arguments && arguments != "{}");
-        if let Some(piece) = self.take(is_renamed) {
+        let renamed =
+            self.take(|piece| arguments_of(piece) == Some(arguments.as_str()) && arguments != "{}");
+        if let Some(piece) = renamed {
             self.called(id, piece, message, at);
-            let (_, called) = arguments_of(self, piece);
+            let called = tool_of(&self.pieces[piece]).unwrap_or_default();
             let fate = match called.is_empty() {
                 true => Fate::Dropped,
                 false => Fate::Altered(format!("the call of `{name}` is one of `{called}`")),
@@ -510,17 +516,15 @@ impl<'b, 'c> Judge<'b, 'c> {
     fn result(&mut self, result: &Outcome<'c>, message: usize, at: &Pointer) {
         let content = result.content;
         let partner = self.calls.get(result.id).map(|call| call.number);
-        let answers = |piece: &Piece<'_>| match &piece.content {
-            Content::Result(answer) => partner.is_some() && answer.call == partner,
-            _ => false,
-        };
-        let fits = |piece: &Piece<'_>| matches!(&piece.content, Content::Result(answer) if content.trim().is_empty() || says(&answer.text, content));
-        let found = match self.take(|piece| answers(piece) && fits(piece)) {
+        let found = match self.take(|piece| answers(piece, partner) && reports(piece, content)) {
             Some(found) => {
                 self.hold(Kind::CallIds);
                 Some(found)
             }
-            None => match self.take(fits).filter(|_| !content.trim().is_empty()) {
+            None => match self
+                .take(|piece| reports(piece, content))
+                .filter(|_| !content.trim().is_empty())
+            {
                 Some(found) => {
                     let without_id = self.calls.get(result.id).map(|call| match call.has_id {
                         true => at.member("tool_use_id"),
@@ -544,7 +548,7 @@ impl<'b, 'c> Judge<'b, 'c> {
                 .push((piece, message, Kind::ToolResults, at.clone()));
             return self.marks(result, piece, at);
         }
-        if let Some(piece) = self.take(answers) {
+        if let Some(piece) = self.take(|piece| answers(piece, partner)) {
             self.hold(Kind::CallIds);
             let Content::Result(answer) = &self.pieces[piece].content else {
                 return;
@@ -573,15 +577,10 @@ impl<'b, 'c> Judge<'b, 'c> {
             return;
         };
         let is_marked = answer.is_error || answer.text.trim() != result.content.trim();
-        let named = |object: &Value| {
-            ["name", "tool_name"]
-                .into_iter()
-                .any(|key| object.get(key).and_then(Value::as_str) == Some(result.name))
-        };
         let inner = ["functionResponse", "function_response"]
             .into_iter()
             .find_map(|name| value.get(name));
-        let is_named = result.name.is_empty() || named(inner.unwrap_or(value));
+        let is_named = result.name.is_empty() || names_tool(inner.unwrap_or(value), result.name);
         if result.is_error {
             match is_marked {
                 true => self.hold(Kind::ErrorMarks),
@@ -621,7 +620,8 @@ impl<'b, 'c> Judge<'b, 'c> {
                 .for_each(|loss| loss.also = also);
         }
         self.media_type(
-            (&image.data, &image.media_type),
+            &image.data,
+            &image.media_type,
             !image.is_url,
             &at.member("media_type"),
         );
@@ -629,7 +629,7 @@ impl<'b, 'c> Judge<'b, 'c> {
 
     /// Looks for the media type of some data. Data in base64 needs one; an address does not, but a
     /// wrong one is none.
-    fn media_type(&mut self, (data, media_type): (&str, &str), is_needed: bool, at: &Pointer) {
+    fn media_type(&mut self, data: &str, media_type: &str, is_needed: bool, at: &Pointer) {
         if !self.may_search() {
             return;
         }
@@ -638,13 +638,16 @@ impl<'b, 'c> Judge<'b, 'c> {
             .iter()
             .flat_map(|(_, value)| holders_of(value, data));
         let stated: Vec<Option<&str>> = holders.map(stated_type).collect();
-        let is_right =
-            |stated: Option<&str>| stated.is_some_and(|stated| is_same_type(stated, media_type));
+        let is_right = stated
+            .iter()
+            .flatten()
+            .any(|stated| is_same_type(stated, media_type));
         let is_wrong = stated
             .iter()
-            .any(|stated| stated.is_some() && !is_right(*stated));
+            .flatten()
+            .any(|stated| !is_same_type(stated, media_type));
         let is_silent = is_needed && !stated.is_empty() && stated.iter().all(Option::is_none);
-        if stated.iter().any(|stated| is_right(*stated)) {
+        if is_right {
             self.hold(Kind::MediaTypes);
         } else if is_wrong || is_silent {
             self.lose(Kind::MediaTypes, at, media_type);
@@ -672,7 +675,8 @@ impl<'b, 'c> Judge<'b, 'c> {
         };
         if is_held && document.source != DocumentSource::Text {
             self.media_type(
-                (&document.data, &document.media_type),
+                &document.data,
+                &document.media_type,
                 false,
                 &at.member("media_type"),
             );
@@ -693,13 +697,13 @@ impl<'b, 'c> Judge<'b, 'c> {
         collect_telling(data, &mut leaves);
         // A spoken answer goes back by its id alone.
         let spoken = data.pointer("/audio/id").and_then(Value::as_str);
-        let is_in_body = |leaf: &&str| self.leaves().whole.contains(leaf);
         // Members of a message are joined with those of other blocks; what has a type stands by
         // itself.
-        let is_joined =
-            data.get("type").is_none() && !leaves.is_empty() && leaves.iter().all(is_in_body);
+        let is_joined = data.get("type").is_none()
+            && !leaves.is_empty()
+            && leaves.iter().all(|leaf| self.is_a_leaf(leaf));
         let is_held = is_joined
-            || spoken.is_some_and(|id| is_in_body(&id))
+            || spoken.is_some_and(|id| self.is_a_leaf(id))
             || !self.may_search()
             || self.members.iter().any(|(_, value)| holds(value, data))
             || text.is_some_and(|text| !text.trim().is_empty() && self.is_in_a_leaf(text));
@@ -753,6 +757,58 @@ impl<'b, 'c> Judge<'b, 'c> {
 
 fn blocks(message: usize, at: &Pointer) -> Pointer {
     at.element(message).member("content_blocks")
+}
+
+/// Returns `true` if texts of this kind may stand in messages of this role.
+fn may_say(role: Role, kind: Kind) -> bool {
+    match kind {
+        Kind::AssistantText => role == Role::Assistant,
+        Kind::UserText => matches!(role, Role::User | Role::Tool),
+        _ => matches!(role, Role::System | Role::User),
+    }
+}
+
+/// Returns the tool that a piece calls, if it is a call.
+fn tool_of<'p>(piece: &'p Piece<'_>) -> Option<&'p str> {
+    match &piece.content {
+        Content::Call(call) => Some(&call.name),
+        _ => None,
+    }
+}
+
+/// Returns the arguments of a piece, if it is a call.
+fn arguments_of<'p>(piece: &'p Piece<'_>) -> Option<&'p str> {
+    match &piece.content {
+        Content::Call(call) => Some(&call.arguments),
+        _ => None,
+    }
+}
+
+/// Returns `true` if a piece is the result of this call.
+fn answers(piece: &Piece<'_>, call: Option<usize>) -> bool {
+    matches!(&piece.content, Content::Result(answer) if call.is_some() && answer.call == call)
+}
+
+/// Returns `true` if a piece is a result with this content.
+fn reports(piece: &Piece<'_>, content: &str) -> bool {
+    matches!(&piece.content, Content::Result(answer) if content.trim().is_empty() || says(&answer.text, content))
+}
+
+/// Returns `true` if a result in the body names this tool.
+fn names_tool(result: &Value, name: &str) -> bool {
+    ["name", "tool_name"]
+        .into_iter()
+        .any(|key| result.get(key).and_then(Value::as_str) == Some(name))
+}
+
+/// A call in the conversation that the body does not hold as it is.
+struct OtherCall<'c> {
+    id: &'c str,
+    name: &'c str,
+    input: &'c Value,
+    /// The input as canonical JSON.
+    arguments: String,
+    at: Pointer,
 }
 
 /// A call that the body has.
@@ -878,11 +934,10 @@ fn has_id(call: &Value) -> bool {
 /// Returns the objects that hold some data, alone or behind the head of a data URL; of a text that
 /// is no member, the text.
 fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
-    let is_data = |value: &Value| value.as_str().is_some_and(|text| text.ends_with(data));
     match value {
         Value::Array(elements) => {
             let inner = elements.iter().flat_map(|element| {
-                if is_data(element) {
+                if is_data(element, data) {
                     vec![element]
                 } else {
                     holders_of(element, data)
@@ -890,13 +945,20 @@ fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
             });
             inner.collect()
         }
-        Value::Object(members) if members.values().any(is_data) => vec![value],
+        Value::Object(members) if members.values().any(|member| is_data(member, data)) => {
+            vec![value]
+        }
         Value::Object(members) => members
             .values()
             .flat_map(|member| holders_of(member, data))
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns `true` for a text that is the data, alone or behind the head of a data URL.
+fn is_data(value: &Value, data: &str) -> bool {
+    value.as_str().is_some_and(|text| text.ends_with(data))
 }
 
 /// Returns the media type or the format that an object states, or that stands in a data URL.

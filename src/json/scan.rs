@@ -44,48 +44,49 @@ impl Tree {
             })
     }
 
-    /// The bytes of lists and objects that are in none of their parts: brackets, commas, keys and
-    /// what stands around them.
+    /// Collects the bytes of lists and objects that are in none of their parts: brackets, commas,
+    /// keys and the white space around them.
     pub(crate) fn gaps(&self, at: &Pointer, found: &mut Vec<(Pointer, Range<usize>)>) {
+        let parts: Vec<(Pointer, &Tree)> = match &self.kind {
+            TreeKind::Scalar => return,
+            TreeKind::Array(elements) => elements
+                .iter()
+                .enumerate()
+                .map(|(index, tree)| (at.element(index), tree))
+                .collect(),
+            TreeKind::Object(members) => members
+                .iter()
+                .map(|(name, (_, tree))| (at.member(name), tree))
+                .collect(),
+        };
         let mut from = self.span.start;
-        let mut part = |inner: Pointer, tree: &Tree, found: &mut Vec<(Pointer, Range<usize>)>| {
+        for (inner, tree) in parts {
             found.push((at.clone(), from..tree.span.start));
             from = tree.span.end;
             tree.gaps(&inner, found);
-        };
-        match &self.kind {
-            TreeKind::Scalar => return,
-            TreeKind::Array(elements) => {
-                elements
-                    .iter()
-                    .enumerate()
-                    .for_each(|(index, tree)| part(at.element(index), tree, found));
-            }
-            TreeKind::Object(members) => {
-                members
-                    .iter()
-                    .for_each(|(name, (_, tree))| part(at.member(name), tree, found));
-            }
         }
         found.push((at.clone(), from..self.span.end));
     }
 
-    /// The way to the scalar that a byte is in, or to the list or object without anything in it.
+    /// Returns the pointer to the scalar, the empty list or the empty object that holds a byte.
     pub(crate) fn path_to(&self, byte: usize) -> Option<Pointer> {
         let (mut tree, mut path) = (self, Pointer::root());
         loop {
-            let is_in = |tree: &Tree| tree.span.contains(&byte);
             (path, tree) = match &tree.kind {
                 TreeKind::Array(elements) if !elements.is_empty() => {
-                    let index = elements.iter().position(is_in)?;
+                    let index = elements
+                        .iter()
+                        .position(|element| element.span.contains(&byte))?;
                     (path.element(index), &elements[index])
                 }
                 TreeKind::Object(members) if !members.is_empty() => {
-                    let (key, (_, value)) = members.iter().find(|(_, (_, value))| is_in(value))?;
+                    let (key, (_, value)) = members
+                        .iter()
+                        .find(|(_, (_, value))| value.span.contains(&byte))?;
                     (path.member(key), value)
                 }
                 TreeKind::Scalar | TreeKind::Array(_) | TreeKind::Object(_) => {
-                    return Some(path).filter(|_| is_in(tree));
+                    return tree.span.contains(&byte).then_some(path);
                 }
             };
         }
@@ -204,20 +205,23 @@ impl Scanner<'_> {
         self.at..self.at + rest[..len].trim_end().len().max(1)
     }
 
-    /// The comment that begins here: other languages have them. A `#` begins one only before a
-    /// space or at the start of a line.
+    /// Returns `true` if only white space stands before this place in its line.
+    fn begins_line(&self) -> bool {
+        self.text[..self.at]
+            .lines()
+            .next_back()
+            .is_none_or(|line| line.trim().is_empty())
+    }
+
+    /// Returns an error for a comment that begins here: JSON has none. A `#` begins one only before
+    /// a space or at the start of a line.
     fn comment(&self) -> Option<JsonError> {
         let rest = &self.text[self.at..];
         let mark = ["//", "/*", "#"]
             .into_iter()
             .find(|mark| rest.starts_with(mark))?;
-        let is_first = || {
-            self.text[..self.at]
-                .lines()
-                .next_back()
-                .is_none_or(|line| line.trim().is_empty())
-        };
-        let is_comment = mark != "#" || rest[1..].starts_with([' ', '\t', '#', '\n']) || is_first();
+        let is_comment =
+            mark != "#" || rest[1..].starts_with([' ', '\t', '#', '\n']) || self.begins_line();
         let line = rest.lines().next().unwrap_or_default().trim_end();
         let range = self.at..self.at + line.len();
         is_comment.then(|| fail(Problem::Comment(mark), self.clamp(&range)))

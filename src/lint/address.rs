@@ -101,10 +101,11 @@ impl Address {
 /// The model that a path names: `models/NAME:generateContent` at Google,
 /// `deployments/NAME/chat/completions` at Azure.
 fn model(path: &str) -> Option<&str> {
-    let after = |folder: &str| path.rsplit_once(folder).map(|(_, rest)| rest);
-    let name = match after("/deployments/") {
-        Some(rest) => rest.split('/').next(),
-        None => after("/models/").and_then(|rest| rest.split(':').next()),
+    let name = match path.rsplit_once("/deployments/") {
+        Some((_, rest)) => rest.split('/').next(),
+        None => path
+            .rsplit_once("/models/")
+            .and_then(|(_, rest)| rest.split(':').next()),
     };
     name.filter(|name| !name.is_empty())
 }
@@ -136,7 +137,11 @@ mod tests {
             "https://x.openai.azure.com/openai/deployments/ours/chat/completions?api-version=1";
         assert_eq!(
             known(azure),
-            (WireFormat::OpenAiChat, None, Some("ours".to_owned()))
+            (
+                WireFormat::OpenAiChat,
+                Some(Server::OpenAi),
+                Some("ours".to_owned())
+            )
         );
         assert_eq!(
             known("/v1/chat/completions"),

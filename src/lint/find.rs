@@ -292,7 +292,7 @@ impl Finder {
     }
 }
 
-/// Returns what shares its path with a wire format.
+/// Returns `true` if an object has one of the members that bodies of a wire format begin with.
 fn starts(wire: WireFormat, members: &Map<String, Value>) -> bool {
     begins_with(wire)
         .iter()

@@ -145,14 +145,19 @@ fn begins(wire: WireFormat, body: &Map<String, Value>) -> bool {
 type Evidence = (&'static [WireFormat], u32);
 
 fn counted(formats: &[WireFormat], evidence: &[Evidence]) -> Vec<(WireFormat, u32)> {
-    let votes = |wire: WireFormat| {
-        evidence
-            .iter()
-            .filter(|(of, _)| of.contains(&wire))
-            .map(|(_, votes)| votes)
-            .sum()
-    };
-    formats.iter().map(|wire| (*wire, votes(*wire))).collect()
+    formats
+        .iter()
+        .map(|wire| {
+            (
+                *wire,
+                evidence
+                    .iter()
+                    .filter(|(of, _)| of.contains(wire))
+                    .map(|(_, votes)| votes)
+                    .sum(),
+            )
+        })
+        .collect()
 }
 
 const ANTHROPIC: &[WireFormat] = &[AnthropicMessages];
@@ -315,11 +320,10 @@ fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
         Some("tool" | "system") => evidence.push((NOT_ANTHROPIC, 2)),
         _ => {}
     }
-    let has = |name: &str| message.get(name).is_some_and(|value| !value.is_null());
-    if has("tool_call_id") {
+    if has_any(message, &["tool_call_id"]) {
         evidence.push((OPENAI_LIKE, 2));
     }
-    if has("tool_name") || has("images") || has("thinking") {
+    if has_any(message, &["tool_name", "images", "thinking"]) {
         evidence.push((OLLAMA, 3));
     }
     let of_openai = [
@@ -330,7 +334,7 @@ fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
         "reasoning_details",
         "partial",
     ];
-    if of_openai.into_iter().any(has) {
+    if has_any(message, &of_openai) {
         evidence.push((OPENAI, 2));
     }
     for call in elements(message.get("tool_calls")) {
@@ -346,6 +350,13 @@ fn message_evidence(message: &Value, evidence: &mut Vec<Evidence>) {
     for block in elements(message.get("content")) {
         evidence.extend(block_evidence(block));
     }
+}
+
+/// Returns `true` if a message has one of these members, with a value other than `null`.
+fn has_any(message: &Value, names: &[&str]) -> bool {
+    names
+        .iter()
+        .any(|name| message.get(name).is_some_and(|value| !value.is_null()))
 }
 
 fn block_evidence(block: &Value) -> Option<Evidence> {

@@ -28,7 +28,8 @@ pub struct Refusal {
     /// The sentence as the provider writes it; `{name}` stands for what varies.
     pub sentence: String,
     pub(super) pattern: Pattern,
-    /// The shorter forms: without a class of errors in front, or advice behind.
+    /// The sentence without the class of errors in front and without the advice behind, as far as
+    /// it has them.
     pub(super) shorter: Vec<Pattern>,
     /// The HTTP status, if it is known.
     pub status: Option<i64>,

@@ -105,8 +105,8 @@ const WIDEST_HOLE: usize = 1_000;
 /// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
 const FEWEST_LETTERS: usize = 18;
 
-/// The names of classes of errors in front of a sentence: some servers and clients leave it out, or
-/// write another.
+/// The classes of errors that stand in front of sentences: some servers and clients leave them out,
+/// or write others.
 const CLASSES: [&str; 9] = [
     "<400> InternalError.Algo.InvalidParameter: ",
     "InternalError.Algo.InvalidParameter: ",
@@ -119,23 +119,23 @@ const CLASSES: [&str; 9] = [
     "Value error, ",
 ];
 
-/// Returns the parts of a sentence that say enough alone: it without the class of errors in front,
-/// and either without the advice behind its first full stop.
+/// Returns the parts of a sentence that suffice to recognise it: the sentence without the class of
+/// errors in front, and both of them without the advice behind the first full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     let bare = CLASSES
         .iter()
         .find_map(|class| sentence.strip_prefix(class));
-    let cut = |whole: &'_ str| {
-        whole
-            .find(". ")
-            .map(|end| end + 1)
-            .filter(|end| *end < whole.len())
-    };
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
-        shorter.extend(cut(whole).map(|end| &whole[..end]));
+        shorter.extend(without_advice(whole));
     }
     shorter
+}
+
+/// Returns a text up to its first full stop, if more follows.
+fn without_advice(text: &str) -> Option<&str> {
+    let end = text.find(". ")? + 1;
+    Some(&text[..end])
 }
 
 /// A part of a sentence with fewer letters than this may be part of another one.

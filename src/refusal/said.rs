@@ -106,7 +106,8 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// The texts in front of a status, as they are compared: without spaces and quotes, in lower case.
+/// The texts that stand in front of a status, in the form in which they are compared: without
+/// spaces and quotes, in lower case.
 const BEFORE_STATUS: [&str; 8] = [
     "errorcode:",
     "statuscode:",
@@ -131,12 +132,16 @@ pub(super) fn status(text: &str) -> Option<u16> {
         .next()
         .filter(|word| word.len() == 3)
         .and_then(|word| word.parse().ok());
-    let named = BEFORE_STATUS.iter().find_map(|before| {
-        folded
-            .match_indices(*before)
-            .find_map(|(at, _)| number(&folded[at + before.len()..]))
-    });
+    let named = BEFORE_STATUS
+        .iter()
+        .find_map(|before| number_behind(&folded, before));
     first.or(named).filter(|status| (400..600).contains(status))
+}
+
+fn number_behind(folded: &str, before: &str) -> Option<u16> {
+    folded
+        .match_indices(before)
+        .find_map(|(at, _)| number(&folded[at + before.len()..]))
 }
 
 /// The number of three digits that a text begins with.

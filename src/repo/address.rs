@@ -43,16 +43,16 @@ impl NoAddress {
     }
 }
 
-/// Returns whether an endpoint can be appended to a URL and a request be sent there. The pattern of
-/// `schemas/provider.schema.json` says the same, but of large ports and of signs in names of hosts.
+/// Refuses a URL that no endpoint can be appended to or that no request can be sent to. The pattern
+/// in `schemas/provider.schema.json` refuses the same, except for large ports and some characters
+/// in host names.
 pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
-    let wrong = |why: &str| Err(NoAddress::wrong(why));
     if url.is_empty() {
-        return wrong("it is empty");
+        return Err(NoAddress::wrong("it is empty"));
     }
     no_secret(url)?;
     if url.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return wrong("a URL holds no white space");
+        return Err(NoAddress::wrong("a URL holds no white space"));
     }
     if url.contains("${") {
         return Err(NoAddress::wrong("nothing is replaced in a URL").help("write the value itself"));
@@ -70,15 +70,17 @@ pub(crate) fn base_url(url: &str) -> Result<(), NoAddress> {
         None => (place, None),
     };
     if host.is_empty() {
-        return wrong("it names no host");
+        return Err(NoAddress::wrong("it names no host"));
     }
     if !is_host(host) {
-        return wrong("a host has letters, digits, `-` and `.`, or is an address");
+        return Err(NoAddress::wrong(
+            "a host has letters, digits, `-` and `.`, or is an address",
+        ));
     }
     if port.is_some_and(|port| {
         !port.bytes().all(|byte| byte.is_ascii_digit()) || port.parse::<u16>().is_err()
     }) {
-        return wrong("a port is a number up to 65535");
+        return Err(NoAddress::wrong("a port is a number up to 65535"));
     }
     plain_path(&rest[place.len()..])
 }
@@ -166,18 +168,12 @@ fn is_host(text: &str) -> bool {
     }
 }
 
-/// Returns whether a path is sent as it is written: clients turn `\` into `/`, and fold `.` and
-/// `..`.
+/// Refuses a path that clients would change before they send it: they turn `\` into `/`, and
+/// resolve `.` and `..`.
 fn plain_path(path: &str) -> Result<(), NoAddress> {
     if path.contains('\\') {
         return Err(NoAddress::wrong("`\\` has no place in a URL").help("write `/`"));
     }
-    let is_dots = |part: &str| {
-        matches!(
-            part.to_ascii_lowercase().replace("%2e", ".").as_str(),
-            "." | ".."
-        )
-    };
     match path.split('/').any(is_dots) {
         true => Err(
             NoAddress::wrong("`.` and `..` lead elsewhere than what is written")
@@ -187,23 +183,33 @@ fn plain_path(path: &str) -> Result<(), NoAddress> {
     }
 }
 
-/// Returns whether a text is free of logins and of parameters that carry keys, however they are
-/// spelled.
+/// Returns `true` for `.` and `..`, also percent-encoded.
+fn is_dots(part: &str) -> bool {
+    matches!(
+        part.to_ascii_lowercase().replace("%2e", ".").as_str(),
+        "." | ".."
+    )
+}
+
+/// Refuses a text with a login or with a parameter that carries a key, also percent-encoded once or
+/// twice.
 fn no_secret(text: &str) -> Result<(), NoAddress> {
     if holds_login(text) {
         let help = "remove what stands before `@`, and put the key in `api_key_ref`; if a real password was committed, change it";
         return Err(NoAddress::secret("it holds a login").help(help));
     }
-    let is_encoded = text.contains('%');
-    let decoded = || percent_decoded(text);
-    match holds_key(text)
-        || is_encoded && (holds_key(&decoded()) || holds_key(&percent_decoded(&decoded())))
-    {
-        true => Err(NoAddress::secret("it holds a key").help(
-            "remove it, and put the key in `api_key_ref`; if a real key was committed, revoke it",
-        )),
-        false => Ok(()),
+    if holds_key(text) || text.contains('%') && holds_encoded_key(text) {
+        let help =
+            "remove it, and put the key in `api_key_ref`; if a real key was committed, revoke it";
+        return Err(NoAddress::secret("it holds a key").help(help));
     }
+    Ok(())
+}
+
+/// Returns `true` if a text holds a key that is percent-encoded once or twice.
+fn holds_encoded_key(text: &str) -> bool {
+    let decoded = percent_decoded(text);
+    holds_key(&decoded) || holds_key(&percent_decoded(&decoded))
 }
 
 /// Returns `true` if a login stands before the host, as clients read a URL: they skip tabs and line

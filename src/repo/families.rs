@@ -311,11 +311,10 @@ pub(super) fn read(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) 
 }
 
 impl Family {
-    /// Returns `true` if a model belongs to it.
+    /// Returns `true` if a model belongs to the family.
     pub fn has(&self, model: &ModelName) -> bool {
-        let is_like =
-            |patterns: &[ModelPattern]| patterns.iter().any(|pattern| pattern.is_match(model));
-        is_like(&self.models) && !is_like(&self.except)
+        self.models.iter().any(|pattern| pattern.is_match(model))
+            && !self.except.iter().any(|pattern| pattern.is_match(model))
     }
 
     /// Returns `true` if it says something of a model, and not of whatever a server runs.

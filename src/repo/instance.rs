@@ -312,16 +312,16 @@ pub(super) fn resolve(
     instances
 }
 
-/// The files of each instance and of those that it extends.
+/// Returns the files of each instance: its own, and those of the instances that it extends.
 pub(super) fn files(raw: &BTreeMap<Arc<str>, RawInstance>) -> BTreeMap<Arc<str>, Vec<FileId>> {
-    let files = |leaf| {
-        chain(leaf, raw)
-            .into_iter()
-            .map(|instance| instance.file)
-            .collect()
-    };
     raw.iter()
-        .map(|(name, leaf)| (Arc::clone(name), files(leaf)))
+        .map(|(name, leaf)| {
+            let files = chain(leaf, raw)
+                .into_iter()
+                .map(|instance| instance.file)
+                .collect();
+            (Arc::clone(name), files)
+        })
         .collect()
 }
 

@@ -80,32 +80,35 @@ pub(super) fn not_looked_at() -> Suspicion {
 
 fn by_name(path: &str, like: Like) -> Option<Suspicion> {
     let name = plain_name(path.rsplit('/').next().unwrap_or_default());
-    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    let help = match like {
-        Like::Profile | Like::Provider => {
-            ends(&[".toml", ".tml"]).then(|| how_to_be_read(path, like))
-        }
-        Like::Context | Like::Schema => {
-            ends(&[".json", ".jsn"]).then(|| how_to_be_read(path, like))
-        }
-        Like::Partial => ends(&[".jinja", ".jinja2", ".j2"]).then(|| how_to_be_read(path, like)),
-        // Files of exactly these names are read.
-        Like::AtRoot => {
-            let stem = name
-                .strip_suffix(".toml")
-                .or_else(|| name.strip_suffix(".tml"))?;
-            let known = SETTINGS
-                .iter()
-                .find(|known| known.strip_suffix(".toml") == Some(stem));
-            known.map(|known| format!("rename it to `{known}`"))
-        }
+    let endings: &[&str] = match like {
+        Like::Profile | Like::Provider => &[".toml", ".tml"],
+        Like::Context | Like::Schema => &[".json", ".jsn"],
+        Like::Partial => &[".jinja", ".jinja2", ".j2"],
+        Like::AtRoot => return at_root_by_name(&name),
     };
+    let has_ending = endings.iter().any(|ending| name.ends_with(ending));
+    has_ending.then(|| unusual_name(how_to_be_read(path, like)))
+}
+
+/// Suspects a file at the root that is called almost like one of the settings: only their exact
+/// names are read.
+fn at_root_by_name(name: &str) -> Option<Suspicion> {
+    let stem = name
+        .strip_suffix(".toml")
+        .or_else(|| name.strip_suffix(".tml"))?;
+    let known = SETTINGS
+        .iter()
+        .find(|known| known.strip_suffix(".toml") == Some(stem))?;
+    Some(unusual_name(format!("rename it to `{known}`")))
+}
+
+fn unusual_name(help: String) -> Suspicion {
     let message = "is called like a source file, and is not read".to_owned();
-    help.map(|help| Suspicion {
+    Suspicion {
         rule: &UNUSUAL_NAME,
         message,
         help,
-    })
+    }
 }
 
 fn how_to_be_read(path: &str, like: Like) -> String {
@@ -163,22 +166,23 @@ fn is_string(table: &Table, key: &str) -> bool {
         .is_some_and(|node| matches!(node.kind, Kind::String(_)))
 }
 
-/// Returns what can be read of a text as TOML, if a line of it begins with one of these keys: most
-/// texts have none, and parsing is the costly part.
+/// Parses a text as TOML as far as possible, if one of its lines begins with one of these keys.
+/// Most texts have no such line, and parsing is expensive.
 fn read(text: &str, keys: &[&str]) -> Option<Table> {
-    let has_key = |line: &str| {
-        let line = line.trim_start_matches([' ', '\t', '[', '"', '\'']);
-        keys.iter().any(|key| line.starts_with(key))
-    };
     let may_have = keys
         .iter()
         .any(|key| memchr::memmem::find(text.as_bytes(), key.as_bytes()).is_some());
-    if !may_have || !text.lines().any(has_key) {
+    if !may_have || !text.lines().any(|line| begins_with_key(line, keys)) {
         return None;
     }
     toml::parse(text)
         .or_else(|error| toml::above(text, &error).ok_or(error))
         .ok()
+}
+
+fn begins_with_key(line: &str, keys: &[&str]) -> bool {
+    let line = line.trim_start_matches([' ', '\t', '[', '"', '\'']);
+    keys.iter().any(|key| line.starts_with(key))
 }
 
 #[cfg(test)]

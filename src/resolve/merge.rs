@@ -133,16 +133,16 @@ impl<'r> MergedTable<'r> {
         true
     }
 
-    /// Where `unset` removed a member that nobody has set again.
+    /// Returns the place of the `unset` that removed a member, if nobody has set the member again.
     pub fn unset_at(&self, key: &str) -> Option<Span> {
-        let by = || {
-            self.unset
-                .iter()
-                .rev()
-                .find(|(name, _)| name == key)
-                .map(|(_, by)| *by)
-        };
-        if self.get(key).is_some() { None } else { by() }
+        if self.get(key).is_some() {
+            return None;
+        }
+        self.unset
+            .iter()
+            .rev()
+            .find(|(name, _)| name == key)
+            .map(|(_, by)| *by)
     }
 
     fn there(&mut self, key: &str) -> Option<&mut Merged<'r>> {

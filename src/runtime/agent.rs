@@ -519,26 +519,13 @@ impl Agent {
     ///
     /// The template fails.
     pub(super) fn surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
-        let work = || {
-            let plan = self
-                .compiler
-                .plan(self.id)
-                .expect("only usable agents are made");
-            let told = Live::new(&self.compiler, &plan)
-                .said_of_surroundings(&self.environment, is_omitted);
-            told.map_err(|finding| {
-                CompileError::Findings(vec![*finding]).into_error(&self.compiler)
-            })
-        };
         // Templates may nest deeper than the stacks of async workers allow.
         std::thread::scope(|scope| {
             let builder = std::thread::Builder::new()
                 .name("reqc-compile".into())
                 .stack_size(STACK_BYTES);
-            match builder
-                .spawn_scoped(scope, work)
-                .map(std::thread::ScopedJoinHandle::join)
-            {
+            let work = builder.spawn_scoped(scope, || self.rendered_surroundings(is_omitted));
+            match work.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(told)) => told,
                 _ => Err(Error::new(
                     Category::Config,
@@ -546,6 +533,17 @@ impl Agent {
                 )),
             }
         })
+    }
+
+    /// Renders what the agent says of its surroundings, on the thread that it is called on.
+    fn rendered_surroundings(&self, is_omitted: bool) -> Result<Option<Arc<str>>, Error> {
+        let plan = self
+            .compiler
+            .plan(self.id)
+            .expect("only usable agents are made");
+        let told =
+            Live::new(&self.compiler, &plan).said_of_surroundings(&self.environment, is_omitted);
+        told.map_err(|finding| CompileError::Findings(vec![*finding]).into_error(&self.compiler))
     }
 
     /// A conversation with its system prompt, which is rendered unless it is known.
@@ -580,11 +578,17 @@ impl Agent {
     /// The request for a conversation, unless it has mistakes that the agent's policy does not let
     /// pass.
     fn compile_checked(&self, conversation: Conversation) -> Result<Compiled, Error> {
-        let failed = |error: CompileError| error.into_error(&self.compiler);
         let (compiled, found) = match (self.known_request(&conversation), &self.policy) {
             (Some(known), _) => known,
-            (None, None) => return self.compile(conversation).map_err(failed),
-            (None, Some(_)) => self.checked_request(conversation).map_err(failed)?.0,
+            (None, None) => {
+                return self
+                    .compile(conversation)
+                    .map_err(|error| error.into_error(&self.compiler));
+            }
+            (None, Some(_)) => {
+                let checked = self.checked_request(conversation);
+                checked.map_err(|error| error.into_error(&self.compiler))?.0
+            }
         };
         match self
             .policy
@@ -614,8 +618,8 @@ impl Agent {
         )
     }
 
-    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks of async workers allow. `bound_to` is
-    /// what thinking of the history is bound to.
+    /// [`Agent::compile_checked`] on a thread of its own: templates may nest deeper than the stacks
+    /// of async workers allow. `bound_to` is what thinking of the history is bound to.
     pub(super) async fn compile_apart(
         &self,
         conversation: Conversation,
@@ -731,10 +735,11 @@ impl Agent {
 impl CompileError {
     /// As an error of a request, on one line.
     pub fn into_error(self, compiler: &Compiler) -> Error {
-        let error = || Error::new(Category::Config, self.to_string());
         match &self {
-            CompileError::NoModel(_) => error().detail(MODEL_HELP),
-            CompileError::WrongKind { .. } => error(),
+            CompileError::NoModel(_) => {
+                Error::new(Category::Config, self.to_string()).detail(MODEL_HELP)
+            }
+            CompileError::WrongKind { .. } => Error::new(Category::Config, self.to_string()),
             CompileError::Content(error) => Error::clone(error),
             CompileError::Findings(findings) => {
                 let first = findings

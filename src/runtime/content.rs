@@ -119,24 +119,32 @@ fn too_much() -> Error {
 
 fn load(content: &StoredContent, loader: Option<&dyn ContentLoader>) -> Result<Block, Error> {
     let reference = &content.reference;
-    let failed = |why: &str| {
-        Error::new(
-            Category::Config,
-            format!("the stored content `{reference}` {why}"),
-        )
-    };
     let Some(loader) = loader else {
         let help = "the host gives a `ContentLoader` to the agent; `reqc send` reads files beside the session";
-        return Err(failed("cannot be loaded: there is nothing to load it with").detail(help));
+        return Err(unusable(
+            reference,
+            "cannot be loaded: there is nothing to load it with",
+        )
+        .detail(help));
     };
     let bytes = loader
         .load(reference)
-        .map_err(|why| failed(&format!("cannot be loaded: {why}")))?;
+        .map_err(|why| unusable(reference, &format!("cannot be loaded: {why}")))?;
     if bytes.len() as u64 != content.bytes || trust::digest(&bytes) != *content.sha256 {
         let help = "put back what it was, so that the session goes on as it was";
-        return Err(failed("is not what it was when it joined the session").detail(help));
+        return Err(
+            unusable(reference, "is not what it was when it joined the session").detail(help),
+        );
     }
-    block(content, bytes).ok_or_else(|| failed(&format!("is no `{}`", content.media_type)))
+    block(content, bytes)
+        .ok_or_else(|| unusable(reference, &format!("is no `{}`", content.media_type)))
+}
+
+fn unusable(reference: &str, why: &str) -> Error {
+    Error::new(
+        Category::Config,
+        format!("the stored content `{reference}` {why}"),
+    )
 }
 
 /// The block that some bytes are, by their media type.

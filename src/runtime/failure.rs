@@ -630,18 +630,20 @@ fn finding(value: &Value) -> String {
     }
 }
 
-/// The JSON of a body, also if it is the one event of a stream.
+/// Parses a body as JSON, or as a stream with a single event that holds JSON.
 fn parse(body: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(body);
-    let event = || {
-        text.lines().find_map(|line| {
-            line.strip_prefix("data:")
-                .or_else(|| line.strip_prefix("error:"))
-        })
-    };
     serde_json::from_str(&text)
         .ok()
-        .or_else(|| serde_json::from_str(event()?).ok())
+        .or_else(|| serde_json::from_str(event_data(&text)?).ok())
+}
+
+/// Returns the data of the first event of a stream.
+fn event_data(stream: &str) -> Option<&str> {
+    stream.lines().find_map(|line| {
+        line.strip_prefix("data:")
+            .or_else(|| line.strip_prefix("error:"))
+    })
 }
 
 fn body_snippet(content_type: Option<&str>, body: &[u8]) -> String {

@@ -263,17 +263,11 @@ impl ModelList {
         })
     }
 
-    /// Returns what tells the next page from this one, if there is one.
+    /// Returns the token of the next page, if there is one.
     fn next_page(&self, list: &Value) -> Option<String> {
-        let text = |name: &str| {
-            list.get(name)?
-                .as_str()
-                .filter(|text| !text.is_empty())
-                .map(str::to_owned)
-        };
         match self.api {
-            ClientApi::GoogleAi => text("nextPageToken"),
-            _ if list.get("has_more") == Some(&Value::Bool(true)) => text("last_id"),
+            ClientApi::GoogleAi => filled_text(list, "nextPageToken"),
+            _ if list.get("has_more") == Some(&Value::Bool(true)) => filled_text(list, "last_id"),
             _ => None,
         }
     }
@@ -302,6 +296,14 @@ impl ModelList {
             format!("{message} (provider instance `{}`)", self.instance),
         )
     }
+}
+
+/// Returns a member that is a text and not empty.
+fn filled_text(list: &Value, name: &str) -> Option<String> {
+    list.get(name)?
+        .as_str()
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
 }
 
 fn text(names: &[&str], entry: &Value, redactor: &super::redact::Redactor) -> Option<String> {

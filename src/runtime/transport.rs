@@ -331,14 +331,14 @@ impl Transport {
     async fn headers(&self, headers: &[Header]) -> Result<HeaderMap, Error> {
         let mut map = HeaderMap::with_capacity(headers.len());
         for header in headers {
-            let illegal = || {
-                Error::new(
-                    Category::Config,
-                    format!("`{}` is no legal header", header.name),
-                )
-            };
-            let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| illegal())?;
-            map.insert(name, self.value(&header.value).await?.ok_or_else(illegal)?);
+            let name =
+                HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| illegal(header))?;
+            map.insert(
+                name,
+                self.value(&header.value)
+                    .await?
+                    .ok_or_else(|| illegal(header))?,
+            );
         }
         Ok(map)
     }
@@ -368,6 +368,10 @@ impl Transport {
 
 fn config(message: String) -> Error {
     Error::new(Category::Config, message)
+}
+
+fn illegal(header: &Header) -> Error {
+    config(format!("`{}` is no legal header", header.name))
 }
 
 /// The name of the sender in requests, unless the agent says otherwise.

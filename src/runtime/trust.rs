@@ -6,8 +6,8 @@
 //! fingerprint of the grant and the repository's root. A grant whose content changes has another
 //! fingerprint and is asked for again.
 //!
-//! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do as they are told: a host that opens
-//! repositories of others asks here first.
+//! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do as they are
+//! told: a host that opens repositories of others asks here first.
 
 use std::fmt;
 use std::path::Path;
@@ -151,14 +151,11 @@ impl Grant {
     /// Returns what identifies this grant in a repository: 64 hexadecimal digits.
     pub fn fingerprint(&self, root: &Path) -> String {
         let mut context = Sha256::new();
-        let mut add = |part: &str| {
-            // With its length, so that no two lists of parts are one text.
-            context.update((part.len() as u64).to_le_bytes());
-            context.update(part.as_bytes());
-        };
-        add("reqc trust 2");
-        add(&root.to_string_lossy());
-        self.parts().iter().for_each(|part| add(part));
+        add_part(&mut context, "reqc trust 2");
+        add_part(&mut context, &root.to_string_lossy());
+        for part in self.parts() {
+            add_part(&mut context, &part);
+        }
         hex(&context.finalize())
     }
 
@@ -220,6 +217,12 @@ impl Grant {
             }
         }
     }
+}
+
+/// Adds a part and its length, so that no two lists of parts give the same bytes.
+fn add_part(context: &mut Sha256, part: &str) {
+    context.update((part.len() as u64).to_le_bytes());
+    context.update(part.as_bytes());
 }
 
 fn list(items: &[Arc<str>]) -> Vec<String> {

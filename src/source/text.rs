@@ -65,14 +65,16 @@ impl SourceText {
         if bytes.len() > MAX_SOURCE_BYTES {
             return Err(TextError::TooLarge { size: bytes.len() });
         }
-        let wide = |error| utf_16(bytes).map_or(error, |encoding| TextError::Utf16 { encoding });
         let raw = std::str::from_utf8(bytes).map_err(|error| {
-            wide(TextError::NotUtf8 {
-                offset: error.valid_up_to(),
-            })
+            unless_utf_16(
+                bytes,
+                TextError::NotUtf8 {
+                    offset: error.valid_up_to(),
+                },
+            )
         })?;
         if let Some(offset) = raw.find('\0') {
-            return Err(wide(TextError::Nul { offset }));
+            return Err(unless_utf_16(bytes, TextError::Nul { offset }));
         }
         Ok(SourceText::normalise(raw))
     }
@@ -156,6 +158,11 @@ fn utf_16(bytes: &[u8]) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// Returns an error for bytes that are no text, or the one that they are UTF-16.
+fn unless_utf_16(bytes: &[u8], error: TextError) -> TextError {
+    utf_16(bytes).map_or(error, |encoding| TextError::Utf16 { encoding })
 }
 
 fn zeros(parity: usize, start: &[u8]) -> usize {

@@ -53,14 +53,12 @@ impl GitRevision {
     /// As [`GitRevision::load`]; or there is no index that can be read.
     pub fn staged(root: &Path) -> Result<MemoryWorld, AccessError> {
         let (repository, mut stand_in) = stand_in(root, &[])?;
-        let failed =
-            |why: AccessError| AccessError::from(format!("what is staged cannot be read: {why}"));
-        let entries = stand_in.staged(&repository).map_err(failed)?;
-        let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
-        let mut trees = Trees::of_index(objects, entries, repository.prefix()).map_err(failed)?;
+        let entries = stand_in.staged(&repository).map_err(no_index)?;
+        let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(no_index)?;
+        let mut trees = Trees::of_index(objects, entries, repository.prefix()).map_err(no_index)?;
         trees
             .world()
-            .map_err(|why| failed(format!("{why}{}", stand_in.advice("HEAD")).into()))
+            .map_err(|why| no_index(format!("{why}{}", stand_in.advice("HEAD"))))
     }
 
     /// The commit at which two revisions began to differ; `None` if that is the first of them.
@@ -94,16 +92,23 @@ fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), Ac
         return Err(format!("`{}` is no git revision", rev.escape_debug()).into());
     }
     let root = std::fs::canonicalize(root).map_err(|error| super::words(&error))?;
-    let git = |why: AccessError| {
-        format!(
-            "`{}` is in no git repository that can be read: {why}",
-            root.display()
-        )
-    };
-    let repository = Repository::around(&root).map_err(git)?;
+    let repository = Repository::around(&root).map_err(|why| no_repository(&root, &why))?;
+    let needs_reflogs = revisions.iter().any(|rev| rev.contains("@{"));
     let stand_in =
-        StandIn::of(&repository, revisions.iter().any(|rev| rev.contains("@{"))).map_err(git)?;
+        StandIn::of(&repository, needs_reflogs).map_err(|why| no_repository(&root, &why))?;
     Ok((repository, stand_in))
+}
+
+fn no_repository(root: &Path, why: &AccessError) -> AccessError {
+    format!(
+        "`{}` is in no git repository that can be read: {why}",
+        root.display()
+    )
+    .into()
+}
+
+fn no_index(why: impl std::fmt::Display) -> AccessError {
+    format!("what is staged cannot be read: {why}").into()
 }
 
 #[cfg(test)]

@@ -103,19 +103,23 @@ impl SystemSecrets {
     fn file(&self, path: &str) -> Result<SecretString, SecretError> {
         let path = self.path(path)?;
         let shown = path.display();
-        let unreadable = |why: &str| {
-            SecretError::Unreadable(format!("the key file `{shown}` cannot be read: {why}"))
-        };
         Self::found(&path)?;
-        let bytes =
-            bounded::read(&path, MAX_KEY_BYTES).map_err(|why| unreadable(&why.to_string()))?;
-        let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
+        let bytes = bounded::read(&path, MAX_KEY_BYTES)
+            .map_err(|why| unreadable(&path, &why.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| unreadable(&path, "it is not UTF-8"))?;
         key(
             &text,
             &format!("the key file `{shown}`"),
             "write the key into it",
         )
     }
+}
+
+fn unreadable(path: &Path, why: &str) -> SecretError {
+    SecretError::Unreadable(format!(
+        "the key file `{}` cannot be read: {why}",
+        path.display()
+    ))
 }
 
 impl Secrets for SystemSecrets {

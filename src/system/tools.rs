@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{Disk, SystemProcesses, SystemSecrets};
 use crate::diag::{Diagnostic, Severity};
-use crate::repo::{ProgramSpec, ServerConnection, ToolsFile, read_tools_below};
+use crate::repo::{ServerConnection, ToolsFile, read_tools_below};
 use crate::runtime::tools::{McpServer, ProcessTool, Processes, ToolSet};
 use crate::runtime::trust::{Asker, Grant};
 use crate::runtime::{Category, Error, Transport};
@@ -94,20 +94,19 @@ impl OpenedTools {
     ///
     /// A phrase, if a program cannot be read, or if the URL of a server is none.
     pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, AccessError> {
-        let program = |asker, program: &ProgramSpec| self.processes.grant(asker, program, root);
         self.file
             .tools
             .iter()
             .map(|spec| {
-                program(
-                    Asker::Tool(Arc::clone(&spec.definition.name)),
-                    &spec.program,
-                )
+                let asker = Asker::Tool(Arc::clone(&spec.definition.name));
+                self.processes.grant(asker, &spec.program, root)
             })
             .chain(self.file.servers.iter().map(|spec| match &spec.connection {
-                ServerConnection::Program(of) => {
-                    program(Asker::Server(Arc::clone(&spec.name.value)), of)
-                }
+                ServerConnection::Program(program) => self.processes.grant(
+                    Asker::Server(Arc::clone(&spec.name.value)),
+                    program,
+                    root,
+                ),
                 ServerConnection::Http(http) => {
                     let file = http
                         .key

@@ -41,24 +41,25 @@ impl TrustStore for TrustFolder {
 
     fn remember(&self, fingerprint: &str, text: &str) -> Result<(), AccessError> {
         let folder = self.folder.clone()?;
-        let failed = |error: std::io::Error| {
-            format!(
-                "`{}` cannot be written: {}",
-                folder.display(),
-                words(&error)
-            )
-        };
-        create_private(&folder).map_err(failed)?;
+        create_private(&folder).map_err(|error| unwritable(&folder, &error))?;
         if !fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir() && is_ours(&found)) {
             return Err(format!("others can write `{}`", folder.display()).into());
         }
-        // Written aside and renamed: never through a link, and readable by the person alone.
-        let mut file = tempfile::NamedTempFile::new_in(&folder).map_err(failed)?;
-        std::io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
-        file.persist(folder.join(fingerprint))
-            .map_err(|error| failed(error.error))?;
-        Ok(())
+        let path = folder.join(fingerprint);
+        write_aside(&folder, text, &path).map_err(|error| unwritable(&folder, &error))
     }
+}
+
+/// Writes a file aside and renames it: never through a link, and only the person can read it.
+fn write_aside(folder: &Path, text: &str, path: &Path) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn unwritable(folder: &Path, error: &std::io::Error) -> AccessError {
+    format!("`{}` cannot be written: {}", folder.display(), words(error)).into()
 }
 
 fn is_private(path: &Path, kind: fn(&fs::Metadata) -> bool) -> bool {
@@ -137,6 +138,18 @@ mod tests {
         }
     }
 
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+    }
+
     #[test]
     fn what_was_remembered_is_trusted() {
         let (state, root) = (
@@ -148,14 +161,10 @@ mod tests {
         store.remember("ab", "text\n").expect("writable");
         assert!(at(state.path(), root.path()).is_trusted("ab") && !store.is_trusted("cd"));
         let folder = store.folder.clone().expect("outside");
-        let mode = |path: &Path| {
-            fs::metadata(path)
-                .expect("it is there")
-                .permissions()
-                .mode()
-                & 0o777
-        };
-        assert_eq!((mode(&folder), mode(&folder.join("ab"))), (0o700, 0o600));
+        assert_eq!(
+            (mode_of(&folder), mode_of(&folder.join("ab"))),
+            (0o700, 0o600)
+        );
     }
 
     #[test]
@@ -167,18 +176,15 @@ mod tests {
         let store = at(state.path(), root.path());
         store.remember("ab", "text\n").expect("writable");
         let folder = store.folder.clone().expect("outside");
-        let set = |path: &Path, mode| {
-            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
-        };
-        set(&folder.join("ab"), 0o644);
+        set_mode(&folder.join("ab"), 0o644);
         assert!(
             !store.is_trusted("ab"),
             "files of a checkout look like this"
         );
-        set(&folder.join("ab"), 0o600);
-        set(&folder, 0o777);
+        set_mode(&folder.join("ab"), 0o600);
+        set_mode(&folder, 0o777);
         assert!(!store.is_trusted("ab") && store.remember("cd", "").is_err());
-        set(&folder, 0o700);
+        set_mode(&folder, 0o700);
         symlink(folder.join("ab"), folder.join("link")).expect("writable");
         assert!(store.is_trusted("ab") && !store.is_trusted("link"));
         // A home inside the checkout, also through a link.

@@ -29,15 +29,18 @@ pub(super) enum Media<'b> {
 
 /// The medium that an object is, if it is one.
 pub(super) fn of(members: &Map<String, Value>) -> Option<Media<'_>> {
-    let text = |name: &str| members.get(name).and_then(Value::as_str);
     let mime = ["media_type", "mimeType", "mime_type", "format"]
         .iter()
-        .find_map(|name| text(name));
-    match (text("data"), mime, text("type")) {
+        .find_map(|name| text(members, name));
+    match (text(members, "data"), mime, text(members, "type")) {
         (Some(data), Some(mime), _) => of_mime(data, mime),
-        (None, _, Some("url")) if text("url").is_some() => Some(Media::RemoteImage),
+        (None, _, Some("url")) if text(members, "url").is_some() => Some(Media::RemoteImage),
         _ => None,
     }
+}
+
+fn text<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
+    members.get(name).and_then(Value::as_str)
 }
 
 /// The medium that base64 of a MIME type is. A document whose data is a text is none.

@@ -103,12 +103,10 @@ impl Mistake<'_> {
         let from = self.text[..self.line_start.saturating_sub(1)]
             .rfind('\n')
             .map_or(0, |newline| newline + 1);
-        let is_near =
-            |token: &Token| token.span().end() >= from && token.span().start() <= self.span.end;
-        let (at, token) = tokens
-            .iter()
-            .enumerate()
-            .find(|(_, token)| is_near(token) && is_unclosed(self.text, token))?;
+        let (at, token) = tokens.iter().enumerate().find(|(_, token)| {
+            let is_near = token.span().end() >= from && token.span().start() <= self.span.end;
+            is_near && is_unclosed(self.text, token)
+        })?;
         let follows_word = at
             .checked_sub(1)
             .is_some_and(|before| tokens[before].kind() == TokenKind::Atom);
@@ -140,23 +138,21 @@ impl Mistake<'_> {
 
     fn typographic_quotes(&self) -> Option<SyntaxError> {
         let at = self.line.find(TYPOGRAPHIC)?;
-        // In strings and comments they may stand.
-        let is_code = |token: &Token| {
-            let (start, end) = (token.span().start(), token.span().end());
-            token.kind() == TokenKind::Atom && (start..end).contains(&(self.line_start + at))
-        };
-        toml_parser::Source::new(self.text)
-            .lex()
-            .any(|token| is_code(&token))
-            .then(|| {
-                let len = self.line[at..].chars().next().map_or(0, char::len_utf8);
-                let found = &self.line[at..at + len];
-                error(
-                    self.in_line(at..at + len),
-                    format!("`{found}` is a typographic quote"),
-                    "strings stand between straight quotes: `\"…\"` or `'…'`",
-                )
-            })
+        // They are allowed in strings and comments.
+        let is_in_code = toml_parser::Source::new(self.text).lex().any(|token| {
+            let range = token.span().start()..token.span().end();
+            token.kind() == TokenKind::Atom && range.contains(&(self.line_start + at))
+        });
+        if !is_in_code {
+            return None;
+        }
+        let len = self.line[at..].chars().next().map_or(0, char::len_utf8);
+        let found = &self.line[at..at + len];
+        Some(error(
+            self.in_line(at..at + len),
+            format!("`{found}` is a typographic quote"),
+            "strings stand between straight quotes: `\"…\"` or `'…'`",
+        ))
     }
 
     fn comment(&self) -> Option<SyntaxError> {

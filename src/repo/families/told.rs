@@ -81,23 +81,23 @@ impl Fact {
         format!("{demand}{}", self.conditions())
     }
 
-    /// The conditions in words, each behind a comma.
+    /// Returns the conditions in words, with a comma before each kind:
+    /// `, while … and …, unless … or …`.
     pub fn conditions(&self) -> String {
-        let told = |word: &str, conditions: &[Condition], join: &str| match conditions {
-            [] => String::new(),
-            _ => format!(
-                ", {word} {}",
-                listed(
-                    &conditions.iter().map(Condition::told).collect::<Vec<_>>(),
-                    join
-                )
-            ),
-        };
         format!(
             "{}{}",
             told("while", &self.when, "and"),
             told("unless", &self.unless, "or")
         )
+    }
+}
+
+fn told(word: &str, conditions: &[Condition], join: &str) -> String {
+    let conditions: Vec<_> = conditions.iter().map(Condition::told).collect();
+    if conditions.is_empty() {
+        String::new()
+    } else {
+        format!(", {word} {}", listed(&conditions, join))
     }
 }
 

@@ -117,10 +117,7 @@ fn read_connection(
     reader: &mut Reader<'_, '_>,
     entry: Span,
 ) -> Option<ServerConnection> {
-    let is_unusable = |reader: &mut Reader<'_, '_>, message: &str, help: &str| {
-        reader.report(Diagnostic::new(&rules::SERVER_CONNECTION, entry, message).help(help));
-    };
-    // Each is read, whatever else is wrong, so that all mistakes are told at once.
+    // Both are read, whatever else is wrong, so that all mistakes are reported at once.
     let program = reader
         .has("command")
         .then(|| ProgramSpec::read(world, reader));
@@ -135,17 +132,18 @@ fn read_connection(
             http.filter(|_| is_clear).map(ServerConnection::Http)
         }
         (Some(_), Some(_)) => {
-            is_unusable(
-                reader,
-                "a server is a program or at a URL, not both",
-                "remove `command` or `url`",
+            let message = "a server is a program or at a URL, not both";
+            reader.report(
+                Diagnostic::new(&rules::SERVER_CONNECTION, entry, message)
+                    .help("remove `command` or `url`"),
             );
             None
         }
         (None, None) => {
             let help =
                 "write `command = [\"PROGRAM\", \"ARGUMENT\"]`, or `url = \"https://HOST/mcp\"`";
-            is_unusable(reader, "a [[server]] entry needs `command` or `url`", help);
+            let message = "a [[server]] entry needs `command` or `url`";
+            reader.report(Diagnostic::new(&rules::SERVER_CONNECTION, entry, message).help(help));
             None
         }
     }

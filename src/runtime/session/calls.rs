@@ -174,7 +174,8 @@ impl RequestTask<'_> {
         Ok(())
     }
 
-    /// The tool and the arguments that it runs with, or what the model is told instead.
+    /// Returns the tool and the arguments that it runs with, or the output that the model gets
+    /// instead.
     async fn admit<'c>(
         &self,
         tools: &ToolSet,
@@ -203,30 +204,28 @@ impl RequestTask<'_> {
         if let Some(mistake) = tools.mistake(&call.name, input) {
             return Ok(Err(ToolOutput::error(mistake)));
         }
-        let admitted = |input: Value| {
-            Ok(Admitted {
-                call,
-                tool: Arc::clone(tool),
-                input,
-            })
-        };
-        Ok(
-            match self
-                .unless_cancelled(self.policy.hooks.before_tool(call))
-                .await?
-            {
-                ToolDecision::Rewrite(rewritten) if rewritten.is_object() => {
-                    match tools.mistake(&call.name, &rewritten) {
-                        Some(mistake) => Err(ToolOutput::error(format!(
-                            "{mistake} (a hook rewrote them)"
-                        ))),
-                        None => admitted(rewritten),
-                    }
+        let input = match self
+            .unless_cancelled(self.policy.hooks.before_tool(call))
+            .await?
+        {
+            ToolDecision::Rewrite(rewritten) if rewritten.is_object() => {
+                if let Some(mistake) = tools.mistake(&call.name, &rewritten) {
+                    return Ok(Err(ToolOutput::error(format!(
+                        "{mistake} (a hook rewrote them)"
+                    ))));
                 }
-                ToolDecision::Run | ToolDecision::Rewrite(_) => admitted(input.clone()),
-                ToolDecision::Refuse(reason) => Err(ToolOutput::error(or_default(reason, REFUSED))),
-            },
-        )
+                rewritten
+            }
+            ToolDecision::Run | ToolDecision::Rewrite(_) => input.clone(),
+            ToolDecision::Refuse(reason) => {
+                return Ok(Err(ToolOutput::error(or_default(reason, REFUSED))));
+            }
+        };
+        Ok(Ok(Admitted {
+            call,
+            tool: Arc::clone(tool),
+            input,
+        }))
     }
 }
 

@@ -330,7 +330,7 @@ impl<'a> RequestTask<'a> {
                 is_new,
                 bound_to,
             } = self.shared.state().to_ask();
-            let said = (
+            let (tools_said, layers_said) = (
                 conversation.tools.clone(),
                 conversation.system_layers.clone(),
             );
@@ -352,7 +352,7 @@ impl<'a> RequestTask<'a> {
                 continue;
             }
             if let Some(prompt) = prompt.filter(|_| is_new) {
-                state.instruct(prompt, said)?;
+                state.instruct(prompt, tools_said, layers_said)?;
             }
             state.sends(sent);
             drop(state);
@@ -434,12 +434,12 @@ impl<'a> RequestTask<'a> {
                 } else {
                     added
                 };
-                self.keep_part((blocks, calls_begun), wire, usage, added, &stop)?;
+                self.keep_part(blocks, calls_begun, wire, usage, added, &stop)?;
                 Err(stop)
             }
             Ended::Broken(error) => {
                 let stop = error.into();
-                if self.keep_part((blocks, calls_begun), wire, usage, added, &stop)? {
+                if self.keep_part(blocks, calls_begun, wire, usage, added, &stop)? {
                     self.show(held).await?;
                 }
                 Err(stop)
@@ -447,11 +447,12 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Keeps what is left of an answer that failed, and marks it: says whether anything is. If no
-    /// answer had begun, `added` messages go.
+    /// Keeps what is left of an answer that failed, and marks it. Returns `true` if anything is
+    /// left. If no answer had begun, `added` messages are taken back.
     fn keep_part(
         &self,
-        (blocks, calls_begun): (Vec<Block>, bool),
+        blocks: Vec<Block>,
+        calls_begun: bool,
         wire: WireFormat,
         usage: Usage,
         added: usize,

@@ -106,12 +106,12 @@ impl SessionStart {
     }
 }
 
-/// How many messages of a log hold thinking of which nobody knows what it is bound to: an older
-/// program wrote no line about system prompt and tools. It would be refused behind any others.
+/// Returns the number of messages whose thinking is bound to an unknown system prompt and unknown
+/// tools: older programs wrote no line about them. The provider refuses such thinking behind any
+/// other prompt or tools.
 fn unbound(log: &Log, agent: &Agent) -> usize {
-    let thinks = |message: &Message| message.blocks.iter().any(Block::is_thinking);
     match log.instructions() {
-        None if log.history().iter().any(thinks) && agent.binds_thinking() => log.history().len(),
+        None if has_thinking(log.history()) && agent.binds_thinking() => log.history().len(),
         _ => 0,
     }
 }
@@ -398,7 +398,8 @@ impl State {
     pub(super) fn instruct(
         &mut self,
         prompt: Arc<str>,
-        (tools, layers): (Vec<Tool>, Vec<SystemLayer>),
+        tools: Vec<Tool>,
+        layers: Vec<SystemLayer>,
     ) -> Result<(), Error> {
         let is_first = self.log.instructions().is_none();
         let (agent, bound_from) = (
@@ -653,21 +654,16 @@ impl State {
         })
     }
 
-    /// Keeps what the request said that is answered, if thinking is bound to it: that of the
-    /// answer, or of a history that the host gave.
+    /// Records the system prompt and tools of the request that was answered, if thinking is bound
+    /// to them: the thinking of the answer, or that of a history that the host gave.
     fn bind(&mut self, answer: &[Block]) -> Result<(), Error> {
         let Some(asked) = self.asked.take() else {
             return Ok(());
         };
-        let has_unbound = || {
-            self.log.sent().is_none()
-                && self.history().iter().any(|message| thinks(&message.blocks))
-        };
-        if thinks(answer) || has_unbound() {
-            self.record(Entry::Sent(asked))
-        } else {
-            Ok(())
+        if thinks(answer) || self.log.sent().is_none() && has_thinking(self.history()) {
+            self.record(Entry::Sent(asked))?;
         }
+        Ok(())
     }
 
     /// Returns what joined the history since this was asked last: messages of the person, and
@@ -742,6 +738,10 @@ impl State {
             (None, false) => layers.push(layer),
         }
     }
+}
+
+fn has_thinking(history: &[Message]) -> bool {
+    history.iter().any(|message| thinks(&message.blocks))
 }
 
 fn thinks(blocks: &[Block]) -> bool {

@@ -636,21 +636,28 @@ impl AnswerBuilder {
         });
     }
 
-    /// The server says that the answer is over, but not why the model stopped: it is complete if it
-    /// says something, and no call in it is cut.
+    /// Ends an answer for which the server gives no reason to stop: it is complete if it says
+    /// something and none of its calls is cut.
     pub(super) fn stop_without_reason(&mut self) {
-        let is_whole = |index: usize| match &self.slots[index] {
-            Slot::Call(call) => {
-                call.is_nothing() || call.given || self.has_whole_arguments(BlockIndex(index))
-            }
-            _ => true,
-        };
         let says_something = self.slots.iter().any(Slot::says_something);
-        if self.stop.is_none() && says_something && (0..self.slots.len()).all(is_whole) {
+        if self.stop.is_none()
+            && says_something
+            && (0..self.slots.len()).all(|index| self.is_uncut(index))
+        {
             self.stop = Some(StopReason::EndTurn);
             self.warn(
                 "the server does not say why the model stopped: the answer counts as complete",
             );
+        }
+    }
+
+    /// Returns `false` for a call whose arguments break off.
+    fn is_uncut(&self, index: usize) -> bool {
+        match &self.slots[index] {
+            Slot::Call(call) => {
+                call.is_nothing() || call.given || self.has_whole_arguments(BlockIndex(index))
+            }
+            _ => true,
         }
     }
 

@@ -35,7 +35,7 @@ use serde_json::{Map, Value, json};
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
 use super::infill::TIMINGS;
-use super::json::{count, items, set, text};
+use super::json::{count, is_first, items, set, text};
 use super::shape::{self, Member, Shape};
 use super::shape::{
     always, any, beside, beside_in_pieces, ignored, is_nothing, kept, kind, number, within, words,
@@ -243,6 +243,14 @@ struct Open {
     place: BlockIndex,
 }
 
+impl Open {
+    /// Returns `true` if a piece with this index may belong to the call: the indices are equal, or
+    /// one of them is missing.
+    fn may_have(&self, index: Option<u64>) -> bool {
+        index.is_none() || self.index.is_none() || self.index == index
+    }
+}
+
 /// The last of `reasoning_details`, and how it was marked: pieces with the same marks go on with
 /// it.
 struct Detail {
@@ -254,11 +262,11 @@ struct Detail {
 impl AnswerParser for Chat {
     fn read(&mut self, _: &str, value: &Value, answer: &mut AnswerBuilder) -> Result<(), Error> {
         self.usage(value, answer);
-        let first = |choice: &&Value| count(choice, "/index").unwrap_or_default() == 0;
-        if items(value, "choices").iter().any(|choice| !first(&choice)) {
+        let choices = items(value, "choices");
+        if choices.iter().any(|choice| !is_first(choice)) {
             answer.warn("the answer has several choices: the first is kept");
         }
-        let Some(choice) = items(value, "choices").iter().find(first) else {
+        let Some(choice) = choices.iter().find(|choice| is_first(choice)) else {
             return Ok(());
         };
         if choice["usage"].is_object() {
@@ -446,9 +454,9 @@ impl Chat {
         said
     }
 
-    /// The block of a detail. An index does not tell enough: some streams have 0 throughout
-    /// (OpenRouterTeam/ai-sdk-provider#520), so another type begins a new block, and so do words
-    /// after a signature.
+    /// Returns the block that a detail belongs to, and opens a new one if needed. The index alone
+    /// is not enough: some streams have 0 throughout (OpenRouterTeam/ai-sdk-provider#520). So
+    /// another type begins a new block, and so do words after a signature.
     fn detail_place(
         &mut self,
         kind: &str,
@@ -456,8 +464,9 @@ impl Chat {
         words: bool,
         answer: &mut AnswerBuilder,
     ) -> BlockIndex {
-        let same = |detail: &&Detail| detail.index == index && detail.kind == kind;
-        if let Some(detail) = self.detail.as_ref().filter(same)
+        if let Some(detail) = &self.detail
+            && detail.index == index
+            && detail.kind == kind
             && !(words && answer.is_signed(detail.place))
         {
             return detail.place;
@@ -516,22 +525,21 @@ impl Chat {
             })
     }
 
-    /// The call that a piece goes on with. By its index; servers that send none, or the same for
-    /// all, are told by a new id, or by a new name after arguments that are whole.
+    /// Returns the position of the call that a piece continues. Calls are told apart by their
+    /// index. Some servers send none, or the same for all: there, a new id begins a new call, and
+    /// so does a new name after complete arguments.
     fn known(&self, call: &Value, answer: &AnswerBuilder) -> Option<usize> {
         let (index, id, name) = (
             count(call, "/index"),
             id_of(call),
             text(&call["function"], "name"),
         );
-        let same_index =
-            |open: &Open| index.is_none() || open.index.is_none() || open.index == index;
         let by_id = self
             .calls
             .iter()
-            .rposition(|open| same_index(open) && open.id == id)
+            .rposition(|open| open.may_have(index) && open.id == id)
             .filter(|_| !id.is_empty());
-        let at = by_id.or_else(|| self.calls.iter().rposition(same_index))?;
+        let at = by_id.or_else(|| self.calls.iter().rposition(|open| open.may_have(index)))?;
         let open = &self.calls[at];
         let other_id = !id.is_empty() && !open.id.is_empty() && open.id != id;
         let goes_on = !id.is_empty() && open.id == id && answer.is_held(open.place);
@@ -620,16 +628,15 @@ const DETAILS: &str = "reasoning_details";
 /// Returns `true` if a piece of reasoning goes on with the one before: see [`Chat::detail_place`].
 /// What is encrypted comes whole, and sometimes twice.
 fn goes_on(last: &Value, detail: &Value) -> bool {
-    let words =
-        |value: &Value| !text(value, "text").is_empty() || !text(value, "summary").is_empty();
     if !is_in_words(detail) {
         return last == detail;
     }
     let is_signed = !text(last, "signature").is_empty();
+    let brings_words = !text(detail, "text").is_empty() || !text(detail, "summary").is_empty();
     last["type"] == detail["type"]
         && same("index", last, detail)
         && same("id", last, detail)
-        && !(is_signed && words(detail))
+        && !(is_signed && brings_words)
 }
 
 fn same(key: &str, last: &Value, detail: &Value) -> bool {

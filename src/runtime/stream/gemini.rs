@@ -32,7 +32,7 @@ use serde_json::{Map, Value, json};
 
 use super::AnswerParser;
 use super::builder::{AnswerBuilder, BlockIndex};
-use super::json::{count, items, text};
+use super::json::{count, is_first, items, text};
 use super::shape::{self, Member, Shape};
 use super::shape::{
     always, any, apart, beside, beside_in_pieces, flag, ignored, kept, number, within,
@@ -186,14 +186,11 @@ impl AnswerParser for Gemini {
                 Error::new(Category::Validation, "the provider blocked the prompt").detail(detail),
             );
         }
-        let first = |candidate: &&Value| count(candidate, "/index").unwrap_or_default() == 0;
-        if items(value, "candidates")
-            .iter()
-            .any(|candidate| !first(&candidate))
-        {
+        let candidates = items(value, "candidates");
+        if candidates.iter().any(|candidate| !is_first(candidate)) {
             answer.warn("the answer has several candidates: the first is kept");
         }
-        if let Some(candidate) = items(value, "candidates").iter().find(first) {
+        if let Some(candidate) = candidates.iter().find(|candidate| is_first(candidate)) {
             self.parts(items(&candidate["content"], "parts"), answer);
             self.sources(candidate, answer);
             if let Some(stop) = stop_reason(candidate)? {
@@ -310,16 +307,15 @@ impl Gemini {
         }
     }
 
-    /// Which open call a piece goes on with: that of its id; without one and without a name, the
-    /// last.
+    /// Returns the position of the open call that a piece continues: the one with its id; the last
+    /// one if it has neither id nor name.
     fn goes_on(&self, piece: &Value) -> Option<usize> {
         let (id, is_nameless) = (text(piece, "id"), text(piece, "name").is_empty());
-        let same_id = || {
-            self.open
-                .iter()
-                .position(|call| !id.is_empty() && text(call.function(), "id") == id)
-        };
-        same_id().or_else(|| self.open.len().checked_sub(1).filter(|_| is_nameless))
+        let same_id = self
+            .open
+            .iter()
+            .position(|call| !id.is_empty() && text(call.function(), "id") == id);
+        same_id.or_else(|| self.open.len().checked_sub(1).filter(|_| is_nameless))
     }
 
     /// Another call begins. Those whose pieces no id tells from its own are complete.
@@ -589,12 +585,16 @@ fn usage(value: &Value, answer: &mut AnswerBuilder) {
     if !value.is_object() {
         return;
     }
-    let count = |key: &str| value.get(key).and_then(Value::as_u64).unwrap_or_default();
     let usage = answer.usage();
-    usage.input = count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount"));
-    usage.reasoning = count("thoughtsTokenCount");
-    usage.output = count("candidatesTokenCount").saturating_add(usage.reasoning);
-    usage.cache_read = count("cachedContentTokenCount");
+    usage.input = tokens(value, "/promptTokenCount")
+        .saturating_add(tokens(value, "/toolUsePromptTokenCount"));
+    usage.reasoning = tokens(value, "/thoughtsTokenCount");
+    usage.output = tokens(value, "/candidatesTokenCount").saturating_add(usage.reasoning);
+    usage.cache_read = tokens(value, "/cachedContentTokenCount");
+}
+
+fn tokens(usage: &Value, pointer: &str) -> u64 {
+    count(usage, pointer).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -114,12 +114,11 @@ impl AnswerParser for Infill {
 }
 
 fn stop_reason(value: &Value) -> StopReason {
-    let flag = |key: &str| value[key] == Value::Bool(true);
     match text(value, "stop_type") {
         "limit" => StopReason::MaxTokens,
         "word" => StopReason::StopSequence,
-        "" if flag("stopped_limit") => StopReason::MaxTokens,
-        "" if flag("stopped_word") => StopReason::StopSequence,
+        "" if value["stopped_limit"] == true => StopReason::MaxTokens,
+        "" if value["stopped_word"] == true => StopReason::StopSequence,
         "" | "eos" | "none" => StopReason::EndTurn,
         other => StopReason::Other(other.to_owned()),
     }

@@ -63,20 +63,21 @@ const MODEL_PLACES: [&str; 4] = [
     "/modelVersion",
 ];
 
-/// Notes what a value of an answer says of the answer itself; what is known already stays.
+/// Notes the id and the model of an answer, as far as a value of it names them. A known one stays.
 pub(super) fn note_info(info: &mut ResponseInfo, value: &Value) {
-    let first = |places: [&str; 4]| -> Option<Arc<str>> {
-        places
-            .iter()
-            .filter_map(|place| value.pointer(place)?.as_str())
-            .find_map(failure::id)
-    };
     if info.response_id.is_none() {
-        info.response_id = first(ID_PLACES);
+        info.response_id = first_id(value, ID_PLACES);
     }
     if info.model.is_none() {
-        info.model = first(MODEL_PLACES);
+        info.model = first_id(value, MODEL_PLACES);
     }
+}
+
+fn first_id(value: &Value, places: [&str; 4]) -> Option<Arc<str>> {
+    places
+        .iter()
+        .filter_map(|place| value.pointer(place)?.as_str())
+        .find_map(failure::id)
 }
 
 /// Returns `true` if a text ends in the middle of a JSON value, or of `[DONE]`.
@@ -139,6 +140,11 @@ pub(super) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 /// A count, by JSON pointer.
 pub(super) fn count(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
+}
+
+/// Returns `true` for the first of several choices or candidates: its index is 0 or missing.
+pub(super) fn is_first(choice: &Value) -> bool {
+    count(choice, "/index").unwrap_or_default() == 0
 }
 
 /// Sets a count if there is one.

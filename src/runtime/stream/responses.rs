@@ -789,25 +789,24 @@ fn end_message(places: &mut Vec<BlockIndex>, item: &Value, answer: &mut AnswerBu
     }
 }
 
+/// Returns the texts of a list of parts as one text.
+fn joined(item: &Value, key: &str) -> String {
+    items(item, key)
+        .iter()
+        .map(|part| text(part, "text"))
+        .collect::<Vec<_>>()
+        .join(PARTS)
+}
+
 fn end_reasoning(place: BlockIndex, item: &Value, answer: &mut AnswerBuilder) {
-    let joined = |key| {
-        items(item, key)
-            .iter()
-            .map(|part| text(part, "text"))
-            .collect::<Vec<_>>()
-            .join(PARTS)
-    };
-    let (summary, encrypted) = (joined("summary"), text(item, "encrypted_content"));
+    let (summary, encrypted) = (joined(item, "summary"), text(item, "encrypted_content"));
     if answer.is_blank(place) {
-        answer.thinking_at(
-            place,
-            if summary.is_empty() {
-                joined("content")
-            } else {
-                summary.clone()
-            }
-            .as_str(),
-        );
+        let thinking = if summary.is_empty() {
+            &joined(item, "content")
+        } else {
+            &summary
+        };
+        answer.thinking_at(place, thinking);
     }
     if summary.is_empty() && !encrypted.is_empty() {
         return answer.redact(place, encrypted);

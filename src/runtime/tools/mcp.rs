@@ -167,22 +167,17 @@ impl McpServer {
             McpServer::reach(spec, processes, transport, &remote),
         )
         .await;
-        let late = || {
-            remote.unusable(&format!(
-                "it is not ready after {}",
-                seconds(spec.time_limit)
-            ))
-        };
-        let reached = reached
-            .unwrap_or_else(|_| Err(late()))
-            .map_err(|error| transport.redactor().error(error));
+        let reached = reached.unwrap_or_else(|_| {
+            let late = format!("it is not ready after {}", seconds(spec.time_limit));
+            Err(remote.unusable(&late))
+        });
         let (
             Connected {
                 mut service,
                 program,
             },
             listed,
-        ) = reached?;
+        ) = reached.map_err(|error| transport.redactor().error(error))?;
         let _ = service.close_with_timeout(FAREWELL).await;
         if let Some(ended) = program {
             let _ = timeout(FAREWELL, ended).await;
@@ -446,18 +441,17 @@ async fn list(service: &Service) -> Result<Vec<rmcp::model::Tool>, String> {
     Err(format!("it lists its tools on more than {MAX_PAGES} pages"))
 }
 
-/// Returns what of a list is offered to a model, and what a person should know of the rest.
+/// Returns the tools of a list that are offered to the model, and warnings about the others.
 fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>, Vec<String>) {
-    let (mut offers, mut warnings) = (Vec::<Definition>::new(), Vec::new());
-    let mut warn =
-        |what: String| warnings.push(format!("the MCP server `{}` {what}", spec.name.value));
+    let mut offers = Vec::<Definition>::new();
+    let mut remarks = Vec::new();
     for name in spec.tools.iter().flatten() {
         if !listed.iter().any(|tool| *tool.name == *name.value) {
             let known = listed.iter().map(|tool| &*tool.name);
             let help = did_you_mean(&name.value, known)
                 .map(|help| format!(": {help}"))
                 .unwrap_or_default();
-            warn(format!("has no tool `{}`{help}", name.value));
+            remarks.push(format!("has no tool `{}`{help}", name.value));
         }
     }
     for tool in listed {
@@ -471,19 +465,25 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
         let is_known = offers.iter().any(|offer| *offer.name == *tool.name);
         match definition(&tool).filter(|_| !is_known) {
             Some(offer) => offers.push(offer),
-            None if is_known => warn(format!(
+            None if is_known => remarks.push(format!(
                 "lists `{}` twice: the first counts",
                 snippet(&tool.name)
             )),
-            None => warn(format!(
-                "has a tool `{}` whose arguments are no object: it is left out",
-                snippet(&tool.name)
-            )),
+            None => {
+                let name = snippet(&tool.name);
+                remarks.push(format!(
+                    "has a tool `{name}` whose arguments are no object: it is left out"
+                ));
+            }
         }
     }
     if offers.is_empty() {
-        warn("offers no tools".to_owned());
+        remarks.push("offers no tools".to_owned());
     }
+    let warnings = remarks
+        .iter()
+        .map(|remark| format!("the MCP server `{}` {remark}", spec.name.value))
+        .collect();
     (offers, warnings)
 }
 

@@ -72,25 +72,30 @@ impl Backoff {
     }
 }
 
-/// How long a server wants to be left alone, as its headers say: `retry-after-ms`, which the SDKs
-/// of Anthropic and OpenAI read first, or `Retry-After` in both its forms (RFC 9110, 10.2.3):
-/// seconds, also parts of them, or a date. A date counts from the answer's own `Date`, or from a
-/// clock if there is none.
+/// Returns how long to wait before the next attempt, as the server's headers say: `retry-after-ms`,
+/// which the SDKs of Anthropic and OpenAI read first, or `Retry-After` in both its forms (RFC 9110,
+/// 10.2.3): seconds, also fractions of them, or a date. A date counts from the answer's own `Date`,
+/// or from a clock if there is none.
 pub(crate) fn retry_after(headers: &HeaderMap, clock: Option<&dyn Clock>) -> Option<Duration> {
-    let text = |name: &'static str| Some(headers.get(name)?.to_str().ok()?.trim());
-    let milliseconds = || text("retry-after-ms")?.parse::<f64>().ok();
-    if let Some(wish) = milliseconds().and_then(|number| seconds(number / 1000.0)) {
+    let milliseconds =
+        text(headers, "retry-after-ms").and_then(|number| number.parse::<f64>().ok());
+    if let Some(wish) = milliseconds.and_then(|number| seconds(number / 1000.0)) {
         return Some(wish);
     }
-    let wish = text("retry-after")?;
+    let wish = text(headers, "retry-after")?;
     if let Ok(number) = wish.parse() {
         return seconds(number);
     }
     let at = httpdate::parse_http_date(wish).ok()?;
-    let answered = text("date").and_then(|date| httpdate::parse_http_date(date).ok());
+    let answered = text(headers, "date").and_then(|date| httpdate::parse_http_date(date).ok());
     let now = answered.or_else(|| Some(clock?.now()))?;
     // A date that has passed means now.
     Some(at.duration_since(now).unwrap_or_default())
+}
+
+/// Returns the value of a header, without the spaces around it.
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    Some(headers.get(name)?.to_str().ok()?.trim())
 }
 
 /// A delay as Google writes it (`google.protobuf.Duration` in JSON): `34s`, `1.5s`.

@@ -334,11 +334,11 @@ mod tests {
             #[test]
             fn $name() {
                 let folder = tempfile::tempdir().expect("a temporary folder");
-                let at = |name: &str| folder.path().join(name);
-                fs::create_dir(at("inner")).expect("writable");
-                fs::write(at("file"), "old").expect("writable");
-                symlink("file", at("alias")).expect("a link");
-                symlink("inner", at("folder")).expect("a link");
+                let root = folder.path();
+                fs::create_dir(root.join("inner")).expect("writable");
+                fs::write(root.join("file"), "old").expect("writable");
+                symlink("file", root.join("alias")).expect("a link");
+                symlink("inner", root.join("folder")).expect("a link");
                 let held = <$held>::open(folder.path()).expect("it is there");
                 assert_eq!(held.read("file", 3), Ok(Some(b"old".to_vec())));
                 assert_eq!(held.read("none", 3), Ok(None));
@@ -376,7 +376,7 @@ mod tests {
                         .collect::<Vec<_>>(),
                     ["alias", "file", "folder"]
                 );
-                assert_eq!(fs::read(at("file")).expect("readable"), b"new");
+                assert_eq!(fs::read(root.join("file")).expect("readable"), b"new");
             }
         };
     }

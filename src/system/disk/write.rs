@@ -33,18 +33,16 @@ fn refused(part: &str) -> bool {
 }
 
 impl Disk {
-    /// Goes down folder by folder; `None` if one is missing.
+    /// Goes down folder by folder. Returns `None` if one is missing.
     fn enter(&self, folders: &[&str], make: bool) -> Result<Option<Held>, AccessError> {
         let mut held = Held::open(self.root())?;
         for (index, name) in folders.iter().enumerate() {
-            let shown = |why: AccessError| {
-                AccessError::from(format!("`{}` {why}", folders[..=index].join("/")))
-            };
+            let path = &folders[..=index];
             if make {
                 held.make_folder(name)
-                    .map_err(|why| shown(format!("cannot be made: {why}").into()))?;
+                    .map_err(|why| at(path, &format!("cannot be made: {why}")))?;
             }
-            match held.enter(name).map_err(shown)? {
+            match held.enter(name).map_err(|why| at(path, &why.to_string()))? {
                 Some(inner) => held = inner,
                 None => return Ok(None),
             }
@@ -115,6 +113,10 @@ impl Disk {
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
+}
+
+fn at(path: &[&str], why: &str) -> AccessError {
+    format!("`{}` {why}", path.join("/")).into()
 }
 
 fn path(name: String, folder: &String) -> String {

@@ -56,20 +56,23 @@ impl Objects {
         kind: &str,
         limit: u64,
     ) -> Result<Vec<u8>, AccessError> {
-        let named = |why: AccessError| AccessError::from(format!("the object {name} {why}"));
         if !self.format.names(name) && !name.ends_with("^{tree}") {
-            return Err(named("has no name that git gives".into()));
+            return Err(unreadable(name, "has no name that git gives"));
         }
         self.running.lives();
         let header = self
             .ask(name)
-            .map_err(|why| named(self.running.why().unwrap_or(why)))?;
+            .map_err(|why| unreadable(name, self.running.why().unwrap_or(why)))?;
         if header.kind != kind {
-            return Err(named(format!("is a {}, not a {kind}", header.kind).into()));
+            return Err(unreadable(
+                name,
+                format!("is a {}, not a {kind}", header.kind),
+            ));
         }
         if header.size > limit {
-            return Err(named(
-                format!("has {} bytes; the limit is {limit}", header.size).into(),
+            return Err(unreadable(
+                name,
+                format!("has {} bytes; the limit is {limit}", header.size),
             ));
         }
         if header.size > self.left {
@@ -83,7 +86,7 @@ impl Objects {
         let bytes = self
             .bytes(header.size)
             .map_err(|error| self.running.why().unwrap_or_else(|| words(&error).into()));
-        bytes.map_err(|why| named(format!("cannot be read: {why}").into()))
+        bytes.map_err(|why| unreadable(name, format!("cannot be read: {why}")))
     }
 
     fn ask(&mut self, name: &str) -> Result<Header, AccessError> {
@@ -119,4 +122,8 @@ impl Objects {
             false => Err(std::io::Error::other("git ended")),
         }
     }
+}
+
+fn unreadable(name: &str, why: impl std::fmt::Display) -> AccessError {
+    format!("the object {name} {why}").into()
 }

@@ -191,10 +191,20 @@ impl Strangers {
     /// The first git in a folder of `PATH` that neither lies in a checkout nor is reached through
     /// one.
     fn program(&self) -> Option<PathBuf> {
-        let is_theirs = |path: PathBuf| self.folders.iter().any(|folder| path.starts_with(folder));
-        let is_ours = |path: &Path| fs::canonicalize(path).is_ok_and(|real| !is_theirs(real));
-        in_path("git", &[std::env::consts::EXE_SUFFIX])
-            .find(|program| program.parent().is_some_and(is_ours) && is_ours(program))
+        in_path("git", &[std::env::consts::EXE_SUFFIX]).find(|program| {
+            program
+                .parent()
+                .is_some_and(|folder| self.is_outside(folder))
+                && self.is_outside(program)
+        })
+    }
+
+    /// Returns `true` if a path, with its links resolved, lies in none of the checkouts.
+    fn is_outside(&self, path: &Path) -> bool {
+        let Ok(real) = fs::canonicalize(path) else {
+            return false;
+        };
+        !self.folders.iter().any(|folder| real.starts_with(folder))
     }
 }
 

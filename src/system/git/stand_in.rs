@@ -354,17 +354,10 @@ impl StandIn {
     fn check_tables(&self, to: &str) -> Result<(), AccessError> {
         let list = self.folder.path().join(to).join("reftable/tables.list");
         let list = read(&list, MAX_REFS_BYTES)?.unwrap_or_default();
-        let is_table = |name: &[u8]| {
-            name.ends_with(b".ref")
-                && name[0] != b'.'
-                && name
-                    .iter()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
-        };
         match list
             .split(|byte| *byte == b'\n')
             .filter(|name| !name.is_empty())
-            .all(is_table)
+            .all(is_name_of_table)
         {
             true => Ok(()),
             false => Err("its `reftable/tables.list` names files elsewhere".into()),
@@ -415,15 +408,26 @@ fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, 
 }
 
 fn is_asked(key: &str) -> bool {
-    let is_one_of = |kind: &str, names: [&str; 3]| {
-        let name = key
-            .strip_prefix(kind)
-            .and_then(|rest| rest.rsplit_once('.'));
-        name.is_some_and(|(_, name)| names.contains(&name))
-    };
-    is_one_of("branch.", ["remote", "merge", "pushremote"])
-        || is_one_of("remote.", ["fetch", "push", "pushdefault"])
+    ends_with_one_of(key, "branch.", ["remote", "merge", "pushremote"])
+        || ends_with_one_of(key, "remote.", ["fetch", "push", "pushdefault"])
         || matches!(key, "remote.pushdefault" | "push.default")
+}
+
+/// Returns `true` for `SECTION.….NAME` with one of these names.
+fn ends_with_one_of(key: &str, section: &str, names: [&str; 3]) -> bool {
+    let name = key
+        .strip_prefix(section)
+        .and_then(|rest| rest.rsplit_once('.'));
+    name.is_some_and(|(_, name)| names.contains(&name))
+}
+
+/// Returns `true` for the name of a reftable in its own folder.
+fn is_name_of_table(name: &[u8]) -> bool {
+    name.ends_with(b".ref")
+        && name[0] != b'.'
+        && name
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
 }
 
 /// Returns `true` if a path is the name of a ref, and no replacement of objects
