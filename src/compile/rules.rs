@@ -346,6 +346,7 @@ mod tests {
             .filter(|code| !code.starts_with("protocol/"))
             .collect();
         let expected = [
+            "budget/exceeded",
             "flow/altered",
             "flow/dropped",
             "flow/reordered",
