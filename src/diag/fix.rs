@@ -62,11 +62,11 @@ impl Diagnostic {
         let file = sources.get(self.primary.span.file);
         let range = file.line_around(self.primary.span.start as usize, LONGEST_LINE)?;
         let (start, line) = (range.start, &file.text()[range]);
-        let is_whole = |at: &usize| {
+        // Whole words only.
+        let mut places = line.match_indices(wrong).map(|(at, _)| at).filter(|at| {
             is_end(line[..*at].chars().next_back())
                 && is_end(line[at + wrong.len()..].chars().next())
-        };
-        let mut places = line.match_indices(wrong).map(|(at, _)| at).filter(is_whole);
+        });
         let at = places.next().filter(|_| places.next().is_none())? + start;
         Some(Edit::new(
             Span::new(self.primary.span.file, at..at + wrong.len()),

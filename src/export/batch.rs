@@ -61,14 +61,13 @@ fn endpoint(request: &Request) -> Option<&'static str> {
     (request.server == Server::OpenAi).then_some(known.1)
 }
 
-/// Bodies that create message batches.
+/// Writes the bodies that create message batches.
 pub(super) fn anthropic(requests: &[Request]) -> Exported {
-    let is_theirs = |request: &&Request| {
-        request.wire == WireFormat::AnthropicMessages && request.server == Server::Anthropic
-    };
     let items: Vec<String> = requests
         .iter()
-        .filter(is_theirs)
+        .filter(|request| {
+            request.wire == WireFormat::AnthropicMessages && request.server == Server::Anthropic
+        })
         .map(|request| json!({"custom_id": id(request), "params": batched(request)}).to_string())
         .collect();
     let files = if items.is_empty() {

@@ -593,17 +593,13 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Data of an image, a document or a recording: a text of its own, or one behind the head of a
-    /// data URL.
+    /// Looks for the data of an image, a document or a recording: a text of its own, or one behind
+    /// the head of a data URL. Returns `true` if the body holds it.
     fn data(&mut self, kind: Kind, at: &Pointer, data: &str) -> bool {
-        let is_data = |leaf: &&str| {
-            leaf.strip_suffix(data)
-                .is_some_and(|head| head.ends_with("base64,") || head.ends_with('/'))
-        };
         let leaves = self.leaves();
         let is_held = data.trim().is_empty()
             || leaves.whole.contains(data)
-            || leaves.in_order.iter().any(is_data);
+            || leaves.in_order.iter().any(|leaf| ends_a_url(leaf, data));
         match is_held {
             true => self.hold(kind),
             false => self.lose(kind, at, data),
@@ -954,6 +950,12 @@ fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns `true` if data stands behind the head of a data URL, or as the last part of a path.
+fn ends_a_url(text: &str, data: &str) -> bool {
+    text.strip_suffix(data)
+        .is_some_and(|head| head.ends_with("base64,") || head.ends_with('/'))
 }
 
 /// Returns `true` for a text that is the data, alone or behind the head of a data URL.

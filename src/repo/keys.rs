@@ -164,15 +164,12 @@ impl<'t, 'f> Reader<'t, 'f> {
         Diagnostic::new(&rules::UNKNOWN_KEY, span, message).help(help)
     }
 
-    /// The value of a key, whatever it is, also where the key is misspelt.
+    /// Returns the value of a key, whatever its type, also if the key is misspelt.
     pub(super) fn get(&self, key: &str) -> Option<&'t Node> {
-        let misspelt = || {
-            self.misspelt
-                .iter()
-                .find(|(meant, _)| *meant == key)
-                .map(|(_, at)| &self.table.entries[*at].1)
-        };
-        self.table.get(key).or_else(misspelt)
+        self.table.get(key).or_else(|| {
+            let (_, at) = self.misspelt.iter().find(|(meant, _)| *meant == key)?;
+            Some(&self.table.entries[*at].1)
+        })
     }
 
     pub(super) fn wrong_type(&mut self, key: &str, node: &Node, wanted: &str) {

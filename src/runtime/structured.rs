@@ -23,17 +23,18 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, E
         )
         .detail(problem.to_string())
     })?;
-    let misfit = |problem: String| {
-        Error::new(
-            Category::Provider,
-            format!("the answer does not fit `{name}`: {problem}"),
-        )
-    };
     match mistakes(&validator, &value) {
-        Some(problem) => Err(misfit(problem)),
-        // What a schema cannot say is said by the type itself.
-        None => serde_json::from_value(value).map_err(|error| misfit(error.to_string())),
+        Some(problem) => Err(misfit(&name, &problem)),
+        // The type may ask for more than its schema can express.
+        None => serde_json::from_value(value).map_err(|error| misfit(&name, &error.to_string())),
     }
+}
+
+fn misfit(name: &str, problem: &str) -> Error {
+    Error::new(
+        Category::Provider,
+        format!("the answer does not fit `{name}`: {problem}"),
+    )
 }
 
 fn no_json(text: &str, error: &serde_json::Error) -> Error {

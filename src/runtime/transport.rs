@@ -316,14 +316,11 @@ impl Transport {
         url: &str,
         headers: &[Header],
     ) -> Result<(reqwest::Client, HeaderMap), Error> {
-        let no_url = |error: &dyn std::fmt::Display| {
-            Error::new(Category::Config, format!("`{url}` is no URL: {error}"))
-        };
-        let parsed = reqwest::Url::parse(url).map_err(|error| no_url(&error))?;
+        let parsed = reqwest::Url::parse(url).map_err(|error| no_url(url, &error))?;
         let uri = parsed
             .as_str()
             .parse()
-            .map_err(|error: ::http::uri::InvalidUri| no_url(&error))?;
+            .map_err(|error: ::http::uri::InvalidUri| no_url(url, &error))?;
         let client = self.own.get(&uri).map_err(|error| unusable(&error))?;
         Ok((client.clone(), self.headers(headers).await?))
     }
@@ -368,6 +365,10 @@ impl Transport {
 
 fn config(message: String) -> Error {
     Error::new(Category::Config, message)
+}
+
+fn no_url(url: &str, error: &dyn std::fmt::Display) -> Error {
+    config(format!("`{url}` is no URL: {error}"))
 }
 
 fn illegal(header: &Header) -> Error {

@@ -36,15 +36,13 @@ impl GitRevision {
     pub fn load(root: &Path, rev: &str) -> Result<MemoryWorld, AccessError> {
         let (repository, stand_in) = stand_in(root, &[rev])?;
         let commit = stand_in.commit(rev).map_err(|why| no_commit(rev, &why))?;
-        let failed = |why: AccessError| {
-            AccessError::from(format!(
-                "`{rev}` cannot be read: {why}{}",
-                stand_in.advice(rev)
-            ))
-        };
-        let objects = Objects::open(stand_in.git(), stand_in.object_format()).map_err(failed)?;
-        let mut trees = Trees::of_commit(objects, &commit, repository.prefix()).map_err(failed)?;
-        trees.world().map_err(failed)
+        let world = Objects::open(stand_in.git(), stand_in.object_format())
+            .and_then(|objects| Trees::of_commit(objects, &commit, repository.prefix()))
+            .and_then(|mut trees| trees.world());
+        world.map_err(|why| {
+            let advice = stand_in.advice(rev);
+            format!("`{rev}` cannot be read: {why}{advice}").into()
+        })
     }
 
     /// Returns what is staged in the work tree, with the same folders and files.

@@ -65,25 +65,22 @@ impl SystemSecrets {
         }
     }
 
-    /// Returns whether there is a file at a path that may hold a key.
+    /// Refuses a path at which no file that may hold a key stands.
     fn found(path: &Path) -> Result<(), SecretError> {
-        let shown = path.display();
-        let unreadable = |why: &str| {
-            Err(SecretError::Unreadable(format!(
-                "the key file `{shown}` cannot be read: {why}"
-            )))
-        };
         match fs::metadata(path) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
                 Err(SecretError::Missing(format!(
-                    "there is no key file `{shown}`: write the key into it"
+                    "there is no key file `{}`: write the key into it",
+                    path.display()
                 )))
             }
-            Err(error) => unreadable(&words(&error)),
-            Ok(found) if !found.is_file() => unreadable("it is not a regular file"),
-            Ok(found) if found.len() > MAX_KEY_BYTES => unreadable("it is too large for a key"),
+            Err(error) => Err(unreadable(path, &words(&error))),
+            Ok(found) if !found.is_file() => Err(unreadable(path, "it is not a regular file")),
+            Ok(found) if found.len() > MAX_KEY_BYTES => {
+                Err(unreadable(path, "it is too large for a key"))
+            }
             Ok(_) => Ok(()),
         }
     }

@@ -446,16 +446,14 @@ const MOST_WORDS: usize = 100;
 /// Quotes that word processors write.
 const TYPOGRAPHIC: [char; 12] = ['“', '”', '„', '‟', '‘', '’', '‚', '‛', '«', '»', '＂', '`'];
 
-/// The mark of a merge conflict that a line is.
+/// Returns the mark of a merge conflict, if a line is one.
 fn conflict_mark(line: &str) -> Option<&'static str> {
-    let is_mark = |mark: &&&str| {
-        line.strip_prefix(**mark)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']))
-    };
     ["<<<<<<<", "|||||||", "=======", ">>>>>>>"]
-        .iter()
-        .find(is_mark)
-        .copied()
+        .into_iter()
+        .find(|mark| {
+            line.strip_prefix(mark)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']))
+        })
 }
 
 /// The quotes that a string begins with.

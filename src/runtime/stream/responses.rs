@@ -450,13 +450,12 @@ impl Responses {
         }
     }
 
-    /// An item came whole that may have been announced.
+    /// Strikes an item that came whole off the announced ones.
     fn has_come(&mut self, event: &Value, item: &Value) {
         let (index, id) = (count(event, "/output_index"), text(item, "id"));
-        let is_it = |known: &Announced| {
+        let place = self.announced.iter().position(|known| {
             (known.index.is_some() && known.index == index) || (!id.is_empty() && known.id == id)
-        };
-        let place = self.announced.iter().position(is_it);
+        });
         let place = place.or_else(|| {
             let kind = text(item, "type");
             self.announced.iter().position(|known| known.kind == kind)
@@ -748,12 +747,12 @@ fn own_message(item: &Value) -> Option<Value> {
     Some(message)
 }
 
-/// A part of a message without what is for the host alone.
+/// Returns a part of a message without the members that are for the host alone.
 fn own_part(part: &Value) -> Value {
-    let goes_back = |(key, value): &(&String, &Value)| {
+    let members = part.as_object().into_iter().flatten();
+    let members = members.filter(|(key, value)| {
         *key != "logprobs" && value.as_array().is_none_or(|it| !it.is_empty())
-    };
-    let members = part.as_object().into_iter().flatten().filter(goes_back);
+    });
     Value::Object(
         members
             .map(|(key, value)| (key.clone(), value.clone()))

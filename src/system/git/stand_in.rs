@@ -96,14 +96,7 @@ impl StandIn {
         let mut git = git.with_own_folder(folder.path().join(own));
         let configuration =
             Git::read_configuration(&repository.common().join("config"), repository.strangers())?;
-        let value = |key: &str| {
-            configuration
-                .iter()
-                .rev()
-                .find(|(name, _)| name == key)
-                .map(|(_, value)| value.as_str())
-        };
-        let (format, extension) = match value("extensions.objectformat") {
+        let (format, extension) = match value_of(&configuration, "extensions.objectformat") {
             None | Some("sha1") => (ObjectFormat::Sha1, ""),
             Some("sha256") => (
                 ObjectFormat::Sha256,
@@ -119,8 +112,7 @@ impl StandIn {
         let is_partial = configuration.iter().any(|(key, value)| {
             key == "extensions.partialclone" || key.ends_with(".promisor") && value != "false"
         });
-        let is_reftable =
-            value("extensions.refstorage").is_some_and(|storage| storage == "reftable");
+        let is_reftable = value_of(&configuration, "extensions.refstorage") == Some("reftable");
         let left = MAX_REFS_BYTES;
         let mut stand_in = StandIn {
             folder,
@@ -297,12 +289,13 @@ impl StandIn {
         )?
         .unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        let names = |text: &str| {
-            text.strip_prefix("ref:")
-                .map_or(self.format.names(text), |target| is_ref(target.trim()))
+        let text = text.trim();
+        let is_named = match text.strip_prefix("ref:") {
+            Some(target) => is_ref(target.trim()),
+            None => self.format.names(text),
         };
-        // git writes a name that no branch can have where the branch is in a table.
-        match text.trim() == "ref: refs/heads/.invalid" || names(text.trim()) {
+        // If the branch is in a table, git writes a name that no branch can have.
+        match is_named || text == "ref: refs/heads/.invalid" {
             true => Ok(()),
             false => Err("its `HEAD` names no branch and no commit".into()),
         }
@@ -398,6 +391,13 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
     Ok(paths)
 }
 
+/// Returns the last value of a key.
+fn value_of<'c>(configuration: &'c [(String, String)], key: &str) -> Option<&'c str> {
+    let mut entries = configuration.iter().rev();
+    let (_, value) = entries.find(|(name, _)| name == key)?;
+    Some(value)
+}
+
 /// Returns what `@{upstream}` and `@{push}` ask the configuration for. Of a remote that is where it
 /// fetches from and pushes to, as names of refs: nothing that git could call or run.
 fn upstreams(configuration: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
@@ -433,19 +433,17 @@ fn is_name_of_table(name: &[u8]) -> bool {
 /// Returns `true` if a path is the name of a ref, and no replacement of objects
 /// (`git help check-ref-format`).
 fn is_ref(path: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty()
-            && !part.starts_with('.')
-            && !part.ends_with(".lock")
-            && !part.ends_with('.')
-    };
     path.starts_with("refs/")
         && !path.starts_with("refs/replace/")
         && !path.contains("..")
         && path
             .chars()
             .all(|c| !c.is_control() && !" ~^:?*[\\".contains(c))
-        && path.split('/').all(is_part)
+        && path.split('/').all(is_part_of_ref)
+}
+
+fn is_part_of_ref(part: &str) -> bool {
+    !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.ends_with('.')
 }
 
 #[cfg(test)]
