@@ -76,6 +76,12 @@ struct Group {
     rules: Rules,
 }
 
+/// The members that a rule looked at in one body.
+struct Seen {
+    rule: usize,
+    members: Vec<Arc<str>>,
+}
+
 impl Learned {
     fn of(looks_at: Vec<BTreeSet<Arc<str>>>) -> Learned {
         let mut groups: BTreeMap<&BTreeSet<Arc<str>>, Rules> = BTreeMap::new();
@@ -92,6 +98,12 @@ impl Learned {
                 .collect(),
             looks_at,
         }
+    }
+
+    /// Returns `true` if nothing that a rule looked at is new.
+    fn has(&self, seen: &Seen) -> bool {
+        let known = &self.looks_at[seen.rule];
+        seen.members.iter().all(|member| known.contains(member))
     }
 }
 
@@ -155,25 +167,33 @@ impl Known {
 
     /// Asks rules, and learns what each looks at. Returns those that find something.
     fn ask(&self, asked: Rules, subject: &Subject<'_>) -> Rules {
-        let rules = (0..protocol::COUNT).filter(|rule| asked & bit(*rule) != 0);
-        rules
-            .filter(|rule| !self.is_silent(*rule, subject))
-            .fold(0, |all, rule| all | bit(rule))
+        let (mut loud, mut seen) = (0, Vec::new());
+        for rule in (0..protocol::COUNT).filter(|rule| asked & bit(*rule) != 0) {
+            let (is_silent, members) = subject.watched(|| protocol::is_silent(rule, subject));
+            if !is_silent {
+                loud |= bit(rule);
+            }
+            seen.push(Seen { rule, members });
+        }
+        self.learn(seen);
+        loud
     }
 
-    fn is_silent(&self, rule: usize, subject: &Subject<'_>) -> bool {
-        let (is_silent, seen) = subject.watched(|| protocol::is_silent(rule, subject));
-        if is_new(
-            &self.learned.read().unwrap_or_else(PoisonError::into_inner),
-            &seen,
-            rule,
-        ) {
-            let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
-            let mut looks_at = std::mem::take(&mut learned.looks_at);
-            looks_at[rule].extend(seen);
-            *learned = Learned::of(looks_at);
+    /// Learns what rules looked at. The groups are made anew once, if anything is new.
+    fn learn(&self, seen: Vec<Seen>) {
+        let is_known = {
+            let learned = self.learned.read().unwrap_or_else(PoisonError::into_inner);
+            seen.iter().all(|seen| learned.has(seen))
+        };
+        if is_known {
+            return;
         }
-        is_silent
+        let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
+        let mut looks_at = std::mem::take(&mut learned.looks_at);
+        for Seen { rule, members } in seen {
+            looks_at[rule].extend(members);
+        }
+        *learned = Learned::of(looks_at);
     }
 
     fn groups(&self) -> Arc<[Group]> {
@@ -206,12 +226,6 @@ impl Known {
                 .collect::<Option<_>>()?,
         })
     }
-}
-
-fn is_new(learned: &Learned, seen: &[Arc<str>], rule: usize) -> bool {
-    !seen
-        .iter()
-        .all(|member| learned.looks_at[rule].contains(member))
 }
 
 fn bit(rule: usize) -> Rules {
