@@ -142,7 +142,7 @@ fn bundled_prices_hold_at_their_server_alone() {
 }
 
 #[test]
-fn every_bundled_price_names_its_server_and_its_source() {
+fn every_bundled_price_names_its_server_and_its_page() {
     let compiler = Compiler::load(
         Arc::new(MemoryWorld::default()),
         Arc::new(Embedded::bundled()),
@@ -157,8 +157,9 @@ fn every_bundled_price_names_its_server_and_its_source() {
     assert!(!priced.is_empty());
     for family in priced {
         assert!(!family.servers.is_empty(), "{}", family.name.value);
+        let source = family.origin.source.as_deref().unwrap_or_default();
         assert!(
-            family.origin.rank().is_some() && family.origin.seen.is_some(),
+            source.starts_with("https://") && family.origin.seen.is_some(),
             "{}",
             family.name.value
         );
