@@ -377,7 +377,7 @@ impl Checks {
             return true;
         };
         !problems.iter().any(|problem| {
-            problem.severity != Some(Severity::Warning) && is_in_history(problem, &name)
+            problem.severity != Some(Severity::Warning) && is_in_history(problem, name)
         })
     }
 
@@ -394,12 +394,12 @@ impl Checks {
     }
 }
 
-fn is_in_history(problem: &Problem, name: &&str) -> bool {
+fn is_in_history(problem: &Problem, name: &str) -> bool {
     problem
         .pointer
         .tokens()
         .next()
-        .is_some_and(|token| token == *name)
+        .is_some_and(|token| token == name)
 }
 
 /// Problems of a respelt body, at the places of the body as it was written.

@@ -22,7 +22,7 @@ use crate::diag::{Diagnostic, Edit};
 use crate::json::{self, Pointer, Tree, TreeKind};
 use crate::panics::caught;
 use crate::repo::{LayerKind, Repo, rules as repo_rules};
-use crate::source::{FileId, Span};
+use crate::source::{FileId, SourceFile, Span};
 
 /// A named conversation that agents are compiled against.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ pub(crate) fn left_out(repo: &Repo, is_read: impl Fn(FileId) -> bool) -> Vec<(St
     named.collect()
 }
 
-fn said(file: &crate::source::SourceFile) -> Option<String> {
+fn said(file: &SourceFile) -> Option<String> {
     json::parse(file.text())
         .ok()?
         .get("name")?

@@ -71,6 +71,6 @@ pub fn textual(old: &str, new: &str, name: &str) -> String {
         .collect()
 }
 
-fn line(sign: char, line: &&str) -> String {
+fn line(sign: char, line: &str) -> String {
     format!("{sign}{}\n", line.trim_end_matches('\n'))
 }

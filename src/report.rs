@@ -188,17 +188,13 @@ fn words(line: &str, longest: usize) -> Vec<&str> {
     });
     parts
         .flat_map(|part| {
-            if split(part, longest) {
+            if part.chars().count() > longest {
                 part.split(' ').collect()
             } else {
                 vec![part]
             }
         })
         .collect()
-}
-
-fn split(part: &'_ str, longest: usize) -> bool {
-    part.chars().count() > longest
 }
 
 #[cfg(test)]

@@ -296,19 +296,19 @@ impl<'a> Reader<'a> {
     fn turn(&mut self, value: &Value, at: &Pointer, before: &State) -> Option<State> {
         let turn = self.object(value, at, "a turn", &TURN_KEYS)?;
         let mut state = before.clone();
-        if said("language", turn.members) {
+        if turn.members.contains_key("language") {
             state.language = self.text(&turn, "language", false);
         }
-        if said("project", turn.members) {
+        if turn.members.contains_key("project") {
             state.project = self.project(&turn);
         }
-        if said("files", turn.members) {
+        if turn.members.contains_key("files") {
             state.conversation.files = self.list(&turn, "files", Reader::attached_file);
         }
-        if said("tools", turn.members) {
+        if turn.members.contains_key("tools") {
             state.conversation.tools = self.list(&turn, "tools", Reader::tool);
         }
-        if said("system_layers", turn.members) {
+        if turn.members.contains_key("system_layers") {
             state.conversation.system_layers =
                 self.list(&turn, "system_layers", Reader::system_layer);
             self.repeated_layers(&turn, &state.conversation.system_layers);
@@ -1031,8 +1031,4 @@ impl<'a> Reader<'a> {
             text: self.text(&object, "text", true),
         })
     }
-}
-
-fn said(key: &str, turn_members: &Map<String, Value>) -> bool {
-    turn_members.contains_key(key)
 }

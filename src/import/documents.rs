@@ -217,17 +217,15 @@ fn of_gemini(part: &Value) -> Option<Block> {
     let member =
         |value: &Value, names| either(value, names).and_then(|it| it.as_str().map(str::to_owned));
     let inline = either(part, ["inlineData", "inline_data"]);
-    let held = inline
-        .clone()
-        .or_else(|| either(part, ["fileData", "file_data"]))?;
-    let kind = member(&held, ["mimeType", "mime_type"])?;
-    let title = member(&held, ["displayName", "display_name"]);
+    let held = inline.or_else(|| either(part, ["fileData", "file_data"]))?;
+    let kind = member(held, ["mimeType", "mime_type"])?;
+    let title = member(held, ["displayName", "display_name"]);
     let is = |family: &str| kind.starts_with(family);
     if is("image/") || is("video/") || (is("audio/") && inline.is_none()) {
         return None;
     }
     if inline.is_none() {
-        let uri = member(&held, ["fileUri", "file_uri"])?;
+        let uri = member(held, ["fileUri", "file_uri"])?;
         let id = uri
             .strip_prefix(GEMINI_FILES)
             .filter(|id| !id.is_empty() && !id.contains('/'));
@@ -243,7 +241,7 @@ fn of_gemini(part: &Value) -> Option<Block> {
             title.as_deref(),
         )));
     }
-    let data = member(&held, ["data", "data"])?;
+    let data = member(held, ["data", "data"])?;
     Some(match is("audio/") {
         true => Block::Audio(Audio {
             data: data.into(),
@@ -258,8 +256,8 @@ fn of_gemini(part: &Value) -> Option<Block> {
     })
 }
 
-fn either(value: &'_ Value, names: [&str; 2]) -> Option<Value> {
-    names.into_iter().find_map(|name| value.get(name).cloned())
+fn either<'v>(value: &'v Value, names: [&str; 2]) -> Option<&'v Value> {
+    names.into_iter().find_map(|name| value.get(name))
 }
 
 #[cfg(test)]

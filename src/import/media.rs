@@ -35,7 +35,7 @@ fn of_gemini(part: &Value) -> Option<Image> {
     ))
 }
 
-fn member(value: &'_ Value, camel: &str, snake: &str) -> Option<String> {
+fn member(value: &Value, camel: &str, snake: &str) -> Option<String> {
     value
         .get(camel)
         .or_else(|| value.get(snake))

@@ -12,7 +12,7 @@ use sentences::{Sentence, heading, of_story, summary};
 
 use super::escape::{code, html};
 use crate::text::{Text, text};
-use crate::traffic::{Place, Stories};
+use crate::traffic::{Place, Stories, Story};
 
 /// The most stories without findings that are told to people.
 const MOST_QUIET: usize = 20;
@@ -34,7 +34,7 @@ pub fn stories_text(stories: &Stories) -> Text {
 }
 
 /// Returns the stories that are told: all with findings, and of the others the first.
-fn told(stories: &Stories) -> impl Iterator<Item = (usize, &crate::traffic::Story)> {
+fn told(stories: &Stories) -> impl Iterator<Item = (usize, &Story)> {
     let mut quiet = 0;
     stories
         .stories

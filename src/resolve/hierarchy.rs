@@ -8,6 +8,7 @@ use crate::chain;
 use crate::diag::{Diagnostic, Severity, Suggestions};
 use crate::profile::Profile;
 use crate::repo::{Dialect, LayerKind, rules as repo_rules};
+use crate::source::Span;
 
 /// The longest chain of profiles, the leaf included.
 pub const MAX_CHAIN: usize = 32;
@@ -256,7 +257,7 @@ impl Hierarchy {
     }
 }
 
-fn extends(profile: &Profile) -> crate::source::Span {
+fn extends(profile: &Profile) -> Span {
     profile
         .extends
         .as_ref()

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::{Cause, Edit, EditKind, Review, Side};
 use crate::compile::{Compiler, FileReach, Report};
 use crate::diff::{BodyId, ChangedFile};
+use crate::source::FileId;
 
 /// Golden files that differ, and what is known of the version that wrote them.
 pub struct AgainstGolden {
@@ -124,6 +125,6 @@ impl Reached {
     }
 }
 
-fn path(file: crate::source::FileId, side: &Compiler) -> String {
+fn path(file: FileId, side: &Compiler) -> String {
     side.sources().get(file).path().to_string()
 }

@@ -239,8 +239,8 @@ impl Spot<'_> {
     }
 }
 
-fn blocks(message: &'_ Value, name: &str) -> Option<Vec<Value>> {
-    message.get(name).and_then(Value::as_array).cloned()
+fn blocks<'v>(message: &'v Value, name: &str) -> Option<&'v Vec<Value>> {
+    message.get(name).and_then(Value::as_array)
 }
 
 /// How many bytes two texts have in common at their beginning, in whole characters.

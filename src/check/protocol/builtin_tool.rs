@@ -152,10 +152,8 @@ fn is_of_another(name: &str, tool: &DeclaredTool<'_>) -> bool {
         .any(|(_, known)| tool.name == Some(known) && *known != name)
 }
 
-fn lists(name: &str, tool_object: &Value) -> bool {
-    tool_object
-        .get(name)
-        .is_some_and(|domains| !domains.is_null())
+fn lists(name: &str, tool: &Value) -> bool {
+    tool.get(name).is_some_and(|domains| !domains.is_null())
 }
 
 /// Members that a tool cannot do without.

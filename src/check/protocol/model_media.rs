@@ -43,10 +43,10 @@ struct Refused {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let refused = Refused {
-        images: of(Property::Images, subject.facts),
-        audio: of(Property::Audio, subject.facts),
-        in_results: of(Property::ResultImages, subject.facts),
-        urls: of(Property::MediaUrls, subject.facts),
+        images: subject.facts.refuses(Property::Images),
+        audio: subject.facts.refuses(Property::Audio),
+        in_results: subject.facts.refuses(Property::ResultImages),
+        urls: subject.facts.refuses(Property::MediaUrls),
     };
     if let Refused {
         images: None,
@@ -77,10 +77,6 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             _ => {}
         }
     }
-}
-
-fn of(property: Property, subject_facts: &crate::check::families::ModelFacts) -> Option<Severity> {
-    subject_facts.refuses(property)
 }
 
 fn media<'b>(subject: &Subject<'b>, refused: &Refused, part: &'b Value, found: &mut Found<'b>) {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::value::is_type;
 use super::{Found, Subject, body_rule};
+use crate::check::families::Breach;
 use crate::diag::Severity;
 use crate::provider::WireFormat;
 
@@ -58,7 +59,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-fn is_refused(value: &Value, refused: &[crate::check::families::Breach<'_, '_>]) -> bool {
+fn is_refused(value: &Value, refused: &[Breach<'_, '_>]) -> bool {
     refused
         .iter()
         .any(|breach| breach.severity == Severity::Error && std::ptr::eq(breach.value, value))

@@ -297,7 +297,7 @@ impl<'s> Builder<'s> {
             .into_iter()
             .flatten();
         members
-            .map(|(name, value)| (name.clone(), self.schema(value, place(name, &at, &keyword))))
+            .map(|(name, value)| (name.clone(), self.schema(value, place(name, at, keyword))))
             .collect()
     }
 
@@ -329,7 +329,7 @@ impl<'s> Builder<'s> {
     }
 }
 
-fn place(name: &str, at: &&str, keyword: &&str) -> String {
+fn place(name: &str, at: &str, keyword: &str) -> String {
     format!(
         "{at}/{keyword}/{}",
         name.replace('~', "~0").replace('/', "~1")

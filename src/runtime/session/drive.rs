@@ -20,7 +20,7 @@ use super::super::{Answer, Category, Error, Event, Outcome, StopReason, ToolCall
 use super::state::RoundInput;
 use super::{Shared, lock};
 use crate::conversation::log::CutOff;
-use crate::conversation::{Block, ProviderBlock, Usage};
+use crate::conversation::{Block, ProviderBlock, ProviderBlockKinds, Usage};
 use crate::provider::WireFormat;
 
 /// The beginning of a request.
@@ -641,7 +641,7 @@ impl<'a> RequestTask<'a> {
     }
 }
 
-fn is_done(block: &Block, own_blocks: &crate::conversation::ProviderBlockKinds) -> bool {
+fn is_done(block: &Block, own_blocks: &ProviderBlockKinds) -> bool {
     matches!(block, Block::Provider(own) if own_blocks.is_done(&own.data))
 }
 
