@@ -61,7 +61,10 @@ impl TokenEstimate {
         let vocabulary = Vocabulary::of(model, wire);
         let pictures = media::PictureRule::of(model, wire);
         let counter = parts::Counter {
-            count: &|text| vocabulary.count(text),
+            count: &|text| match is_data(text) {
+                true => 0,
+                false => vocabulary.count(text),
+            },
             wire,
             pictures,
         };
@@ -136,9 +139,27 @@ pub(crate) fn at_least(body: &Value, wire: WireFormat, model: &str) -> u64 {
     let vocabulary = Vocabulary::of(model, wire);
     let tokens: u64 = TokenEstimate::texts(body, wire)
         .iter()
+        .filter(|text| !is_data(text))
         .map(|text| vocabulary.count(&without_runs(text)))
         .sum();
     tokens * SURE / 100
+}
+
+/// The length from which on a text of nothing but Base64 is data, in bytes.
+const DATA: usize = 2048;
+
+/// Returns `true` for data in Base64: a `data:` URL, or a long text of nothing else. Where no rule
+/// says what it takes (videos, pictures that a server made), it counts nothing: as text it would
+/// count a hundred times too much.
+fn is_data(text: &str) -> bool {
+    let is_url = text.starts_with("data:")
+        && text
+            .chars()
+            .take(200)
+            .collect::<String>()
+            .contains(";base64,");
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte);
+    is_url || (text.len() >= DATA && text.bytes().all(is_digit))
 }
 
 /// A text with every run of one character cut short.

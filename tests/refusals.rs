@@ -6,7 +6,7 @@
     reason = "the test reads the data as it is in the repository"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -149,6 +149,41 @@ fn no_sentence_is_there_twice() {
         .collect();
     assert!(twice.is_empty(), "{}", twice.join("\n"));
     assert!(entries.len() >= 500, "{} sentences", entries.len());
+}
+
+/// Returns a sentence with all holes alike.
+fn without_names(sentence: &str) -> String {
+    let mut parts = sentence.split('{');
+    let first = parts.next().unwrap_or_default().to_owned();
+    let text = parts.fold(first, |text, part| {
+        text + "{}" + part.split_once('}').map_or("", |(_, rest)| rest)
+    });
+    text.trim_end_matches('.').to_lowercase()
+}
+
+#[test]
+fn equal_sentences_of_several_providers_have_one_reason() {
+    let entries = entries();
+    let mut reasons: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for entry in &entries {
+        // Servers that anybody runs have settings that no body shows.
+        let reason = entry
+            .text("rule")
+            .or(entry.text("unruled"))
+            .unwrap_or_default();
+        if reason != "server" {
+            let sentence = without_names(entry.text("sentence").unwrap_or_default());
+            reasons
+                .entry(sentence)
+                .or_default()
+                .insert(reason.to_owned());
+        }
+    }
+    let several: Vec<_> = reasons
+        .iter()
+        .filter(|(_, reasons)| reasons.len() > 1)
+        .collect();
+    assert!(several.is_empty(), "{several:#?}");
 }
 
 /// A rule of bodies that says that a provider refuses something names what the provider says, or is

@@ -137,11 +137,7 @@ mod tests {
             "https://x.openai.azure.com/openai/deployments/ours/chat/completions?api-version=1";
         assert_eq!(
             known(azure),
-            (
-                WireFormat::OpenAiChat,
-                Some(Server::OpenAi),
-                Some("ours".to_owned())
-            )
+            (WireFormat::OpenAiChat, None, Some("ours".to_owned()))
         );
         assert_eq!(
             known("/v1/chat/completions"),

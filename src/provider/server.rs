@@ -87,8 +87,7 @@ impl Server {
     /// The name that `<format>.extensions.json` lists its fields under.
     pub fn extensions(self) -> &'static str {
         match self {
-            // It documents no fields that the others lack.
-            Server::Unknown | Server::ZAi => "compatible servers",
+            Server::Unknown => "compatible servers",
             server => server.name(),
         }
     }
@@ -140,10 +139,6 @@ impl Server {
             ("kimi.com", Server::Moonshot),
             ("z.ai", Server::ZAi),
             ("bigmodel.cn", Server::ZAi),
-            // Azure OpenAI answers as OpenAI does. What Foundry serves at its other hosts, the
-            // model says.
-            ("openai.azure.com", Server::OpenAi),
-            ("cognitiveservices.azure.com", Server::OpenAi),
         ];
         // Regions stand in front: `europe-west4-aiplatform.googleapis.com`.
         if host.ends_with("-aiplatform.googleapis.com") {
@@ -199,11 +194,8 @@ mod tests {
         assert_eq!(Server::by_host("notopenai.com"), None);
         assert_eq!(Server::by_host("open.bigmodel.cn"), Some(Server::ZAi));
         assert_eq!(Server::by_host("api.z.ai"), Some(Server::ZAi));
-        assert_eq!(
-            Server::by_host("my-resource.openai.azure.com"),
-            Some(Server::OpenAi)
-        );
-        assert_eq!(Server::by_host("my-resource.services.ai.azure.com"), None);
+        // A deployment has a name of its own, and fields that OpenAI does not take.
+        assert_eq!(Server::by_host("my-resource.openai.azure.com"), None);
         assert_eq!(
             Server::by_host("europe-west4-aiplatform.googleapis.com"),
             Some(Server::Vertex)

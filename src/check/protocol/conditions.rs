@@ -80,6 +80,8 @@ pub(super) enum Test {
     Lists(&'static str),
     /// It is an object.
     IsObject,
+    /// It is a number other than zero.
+    IsNotZero,
 }
 
 impl Condition {
@@ -151,6 +153,9 @@ impl Test {
                 })
             }
             Test::IsObject => value.is_some_and(Value::is_object),
+            Test::IsNotZero => value
+                .and_then(Value::as_f64)
+                .is_some_and(|number| number != 0.0),
         }
     }
 }

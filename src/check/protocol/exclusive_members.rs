@@ -79,7 +79,7 @@ combinations! {
         "`continue_final_message` and `add_generation_prompt` exclude each other";
         "keep the one that says how the answer begins";
 
-    refused CHAT at [Unknown]: ("prompt_logprobs", Is) with ("stream", IsTrue);
+    refused CHAT at [Unknown]: ("prompt_logprobs", IsNotZero) with ("stream", IsTrue);
         "`prompt_logprobs` cannot be streamed";
         "leave it out, or do not stream";
 
@@ -94,10 +94,6 @@ combinations! {
     refused CHAT at [Unknown]: ("structured_outputs.regex", Is) with ("structured_outputs.choice", Is);
         "`regex` and `choice` of `structured_outputs` exclude each other";
         "keep one of them";
-
-    refused CHAT at [Unknown]: ("structured_outputs", IsObject) with ("tool_choice", IsObject);
-        "`structured_outputs` and a choice of one tool exclude each other";
-        "keep one of them: both say what the answer is to be";
 
     refused CHAT at [LlamaCpp]: ("logprobs", IsTrue) with ("tools", Holds), ("stream", IsTrue);
         "`logprobs` cannot be streamed together with `tools`";

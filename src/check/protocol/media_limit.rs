@@ -41,7 +41,9 @@ const MANY_IMAGES: usize = 20;
 const LONG_WINDOW: i64 = 1_000_000;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages {
+    // Others that speak the format have limits of their own, which nobody wrote down.
+    let is_claude = matches!(subject.server, Server::Anthropic | Server::Vertex);
+    if subject.wire != WireFormat::AnthropicMessages || !is_claude {
         return;
     }
     let media = media(subject);

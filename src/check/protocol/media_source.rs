@@ -222,8 +222,10 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
         .is_some_and(|data| of_data_url(data).is_none() && !data.is_empty())
     {
         let message = "the file is no data URL: OpenAI wants its type before the Base64";
+        // A single report, of data that was no Base64 either.
         found
             .at_member(file, "file_data", message)
+            .warning()
             .help("write `data:application/pdf;base64,…`");
     }
     let path = text_of(file, "file_url")

@@ -67,7 +67,7 @@ combinations! {
         "`top_logprobs` needs `logprobs`";
         "set `logprobs` to `true`, or leave out `top_logprobs`";
 
-    warned CHAT at [Unknown, ZAi]: ("top_logprobs", Is) with ("logprobs", IsNotTrue);
+    warned CHAT at [Unknown]: ("top_logprobs", IsNotZero) with ("logprobs", IsNotTrue);
         "`top_logprobs` needs `logprobs` at vLLM and others";
         "set `logprobs` to `true`, or leave out `top_logprobs`";
 

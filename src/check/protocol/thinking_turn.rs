@@ -76,19 +76,23 @@ fn anthropic<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// Messages with thinking begin with it. That of the turn being answered has a finding of its own.
+///
+/// A message that goes on with an earlier one, or begins with a result of the server, may be the
+/// rest of a turn that was paused.
 fn late_thinking<'b>(messages: &'b [Value], found: &mut Found<'b>) {
     let last = messages.iter().rposition(is_assistant);
-    for (at, message) in messages
-        .iter()
-        .enumerate()
-        .filter(|(_, message)| is_assistant(message))
-    {
+    for (at, message) in messages.iter().enumerate() {
+        let goes_on = at > 0 && is_assistant(&messages[at - 1]);
+        if !is_assistant(message) || goes_on {
+            continue;
+        }
         let blocks = elements(message.get("content"));
-        let is_told = Some(at) == last && blocks.iter().any(|block| is_type(block, "tool_use"));
-        let first = blocks
-            .first()
-            .filter(|block| !is_thinking(block) && !is_told);
-        if let Some(first) = first.filter(|_| blocks.iter().any(is_thinking)) {
+        let is_told = Some(at) == last && has(message, "tool_use");
+        let Some(first) = blocks.first().filter(|_| !is_told) else {
+            continue;
+        };
+        let is_own = is_type(first, "text") || is_type(first, "tool_use");
+        if is_own && blocks.iter().any(is_thinking) {
             let note = found.at(first, "a message with thinking must begin with it");
             note.help("keep the order in which the blocks came, and join no messages of the model");
         }

@@ -67,7 +67,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             check_node(inner, is_openai, is_sure, found);
         });
         if subject.server == Server::Moonshot {
-            visit(schema, &mut |inner| check_moonshot(inner, found));
+            visit(schema, &mut |inner| check_moonshot(schema, inner, found));
         }
         if subject.wire == WireFormat::OllamaChat {
             visit(schema, &mut |inner| check_ollama(inner, found));
@@ -102,21 +102,12 @@ type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 /// Keywords that say what a value is, and that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
-/// Finds the keywords that Moonshot's own dialect does not take.
-fn check_moonshot<'b>(inner: &'b Value, found: &mut Found<'b>) {
-    let members = inner.as_object().into_iter().flatten();
-    let beside = members
-        .map(|(name, _)| name.as_str())
-        .find(|name| !matches!(*name, "$ref" | "$defs" | "definitions"));
-    if let Some(name) = beside.filter(|_| inner.get("$ref").is_some()) {
-        let message = format!(
-            "Moonshot takes nothing beside `$ref`: it may refuse `{}`",
-            cut(name, 40)
-        );
-        found
-            .at_member(inner, name, message)
-            .warning()
-            .help("write the schema out in place of the reference");
+/// Finds the keywords that Moonshot's own dialect does not take: references elsewhere than into
+/// `$defs`, keywords that stand beside a reference and in the schema that it refers to, and a
+/// `type` beside `anyOf`.
+fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
+    if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {
+        moonshot_reference(root, inner, reference, found);
     }
     if inner.get("anyOf").is_some() && inner.get("type").is_some() {
         found
@@ -127,6 +118,39 @@ fn check_moonshot<'b>(inner: &'b Value, found: &mut Found<'b>) {
             )
             .warning()
             .help("move it into each of them");
+    }
+}
+
+fn moonshot_reference<'b>(
+    root: &'b Value,
+    inner: &'b Value,
+    reference: &str,
+    found: &mut Found<'b>,
+) {
+    let Some(target) = reference
+        .strip_prefix("#/$defs/")
+        .and_then(|name| root.get("$defs")?.get(name))
+    else {
+        let message = "Moonshot takes references into the `$defs` of the schema alone: it may refuse this one";
+        found
+            .at_member(inner, "$ref", message)
+            .warning()
+            .help("write `#/$defs/NAME`, and the schema below `$defs` at the root");
+        return;
+    };
+    let members = inner.as_object().into_iter().flatten();
+    let mut names = members
+        .map(|(name, _)| name.as_str())
+        .filter(|name| *name != "$ref");
+    if let Some(name) = names.find(|name| target.get(*name).is_some()) {
+        let message = format!(
+            "Moonshot may refuse `{}` beside `$ref`: the schema that it refers to has it as well",
+            cut(name, 40)
+        );
+        found
+            .at_member(inner, name, message)
+            .warning()
+            .help("leave it out on one of both sides");
     }
 }
 
