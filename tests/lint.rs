@@ -683,6 +683,13 @@ fn a_session_is_told_in_all_formats_and_nothing_in_it_acts() {
 }
 
 #[test]
+fn a_session_without_a_request_is_no_session() {
+    let folder = folder(&[("log.jsonl", "{\"level\": \"info\"}\n")]);
+    let ran = reqc(folder.path(), &["--session", "log.jsonl"], "");
+    assert_eq!(ran.code, 2, "{}", ran.out);
+}
+
+#[test]
 fn a_session_with_nothing_to_mend_is_clean() {
     let clean: Vec<String> = session()
         .lines()

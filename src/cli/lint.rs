@@ -77,6 +77,10 @@ fn session(
     }
     drop(progress);
     let stories = traffic.end();
+    if stories.forms.iter().all(|(_, requests)| *requests == 0) {
+        let failure = Failure::new("there is no request in what was read");
+        return Err(failure.help("docs/lint.md lists the logs and session files that are read"));
+    }
     options.formats.write_stories(&stories, terminal)?;
     Ok(if stories.has_findings() {
         Status::Findings

@@ -36,6 +36,14 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
             "{are} run by a server, without a schema: passed over"
         ));
     }
+    if list.unread > 0 {
+        let entries = match list.unread {
+            1 => "1 entry of the list is no tool: it has".to_owned(),
+            several => format!("{several} entries of the list are no tools: they have"),
+        };
+        Terminal::warn(&format!("{entries} no name, or no schema"));
+    }
+    let is_whole = list.unread == 0;
     if list.tools.len() > MOST_TOOLS {
         return Err(Failure::new(format!(
             "`{source}` has more than {MOST_TOOLS} tools"
@@ -55,7 +63,7 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
                 true => matrix.refuses(),
                 false => matrix.columns.iter().any(Column::is_refused),
             };
-            Ok(if is_refused {
+            Ok(if is_refused || !is_whole {
                 Status::Findings
             } else {
                 Status::Clean

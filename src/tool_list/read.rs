@@ -13,6 +13,8 @@ pub struct ToolList {
     pub tools: Vec<ListedTool>,
     /// How many tools are run by a server and have no schema: they are passed over.
     pub hosted: usize,
+    /// How many entries of the lists are no tools: they have no name, or no schema.
+    pub unread: usize,
 }
 
 /// Members that hold the schema of a tool's arguments, the most particular first.
@@ -53,7 +55,11 @@ impl ToolList {
             return;
         };
         if let Value::Array(elements) = value {
-            elements.iter().for_each(|element| self.add(element, depth));
+            for element in elements {
+                let before = self.entries();
+                self.add(element, depth);
+                self.unread += usize::from(self.entries() == before);
+            }
             return;
         }
         let Some(members) = value.as_object() else {
@@ -66,9 +72,11 @@ impl ToolList {
         }) {
             match inner {
                 Value::Object(named) if !has_list(inner) => {
-                    named
-                        .iter()
-                        .for_each(|(name, tool)| self.extend(tool_of(tool, Some(name))));
+                    for (name, entry) in named {
+                        let tool = tool_of(entry, Some(name));
+                        self.unread += usize::from(tool.is_none());
+                        self.tools.extend(tool);
+                    }
                 }
                 inner => self.add(inner, depth),
             }
@@ -80,12 +88,13 @@ impl ToolList {
             // Tools by name.
             None => members
                 .iter()
-                .for_each(|(name, tool)| self.extend(tool_of(tool, Some(name)))),
+                .for_each(|(name, tool)| self.tools.extend(tool_of(tool, Some(name)))),
         }
     }
 
-    fn extend(&mut self, tool: Option<ListedTool>) {
-        self.tools.extend(tool);
+    /// The number of entries of the lists so far.
+    fn entries(&self) -> usize {
+        self.tools.len() + self.hosted + self.unread
     }
 }
 
@@ -231,6 +240,19 @@ mod tests {
         ] {
             assert_eq!(ToolList::of(&document), None, "{document}");
         }
+    }
+
+    #[test]
+    fn entries_that_are_no_tools_are_counted() {
+        let tool = json!({"name": "ok", "inputSchema": {}});
+        let list = ToolList::of(&json!({"tools": [{"name": 5, "inputSchema": {}}, 7, {}, tool]}));
+        let list = list.expect("a tool");
+        assert_eq!((list.tools.len(), list.unread), (1, 3));
+        let by_name = ToolList::of(&json!({"tools": {"a": 5, "ok": {"inputSchema": {}}}}));
+        assert_eq!(by_name.expect("a tool").unread, 1);
+        let nested =
+            ToolList::of(&json!([{"functionDeclarations": [7, {"name": "ok", "parameters": {}}]}]));
+        assert_eq!(nested.expect("a tool").unread, 1);
     }
 
     #[test]
