@@ -1,5 +1,5 @@
-//! Which agents some files reach, whatever is done with them: a lower bound of what must be
-//! compiled again.
+//! Finds the agents that some files reach, whatever is done with them: it may find too many, but
+//! never too few.
 //!
 //! What an agent is made of is followed: its chain, the templates' includes, its provider instance,
 //! contexts, settings, and the files that its system prompt reads, looks for or lists.

@@ -1,4 +1,9 @@
 //! A session: a conversation that grows, and requests about it.
+//!
+//! A change is written to the journal before it counts, and a request that fails leaves the history
+//! as it was. System prompt and tools stay those of the first request, which the log holds. Only a
+//! host renews them; where a model binds thinking to them, older thinking is then left out. A
+//! request that no longer begins as the one that thinking is bound to counts as a renewal too.
 
 mod calls;
 mod compress;

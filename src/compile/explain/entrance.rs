@@ -1,4 +1,7 @@
 //! Where something wrong in a bundled file reaches an agent: nobody can edit the bundled file.
+//!
+//! A problem with the model is told at the model's name, any other at the tag that includes the
+//! bundled file or at the `extends` that brings it. The bundled place comes second.
 
 use crate::diag::Diagnostic;
 use crate::resolve::ResolvedProfile;

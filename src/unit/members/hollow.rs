@@ -1,5 +1,11 @@
 //! Values that differ in nothing but the system prompt: what is known of one is known of all, as
 //! far as it can be.
+//!
+//! A shared template is rendered once with a placeholder that nobody can know, and a body is that
+//! value with a prompt in its holes. It is rendered for each prompt instead if it looks at the
+//! placeholder, if a hole is only a part of a text, if the prompt could exceed a limit, or if
+//! something is wrong beside a hole. A check is asked again for prompts that its schema could tell
+//! from those that it accepted.
 
 use std::sync::{Arc, OnceLock};
 
