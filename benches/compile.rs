@@ -190,7 +190,7 @@ fn bench(wanted: usize, kind: &str) {
     println!();
 }
 
-/// How long some work takes, without that of dropping what it gives.
+/// Returns how long some work takes, without that of dropping what it gives.
 fn timed<R>(work: impl FnOnce() -> R) -> Duration {
     let start = Instant::now();
     let result = black_box(work());

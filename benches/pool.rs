@@ -1,4 +1,4 @@
-//! What a session of a pool costs, against one that is made anew, and against one whose agent is
+//! What a session of a pool costs, against one that is made again, and against one whose agent is
 //! looked up, too. `cargo bench --bench pool` prints medians of interleaved runs; trust the ratios,
 //! not the times.
 

@@ -28,9 +28,9 @@ const APART: [&str; 10] = [
     "description",
     "$defs",
 ];
-/// Keywords of a root that speak of several members at once.
+/// Keywords of a root that mention several members at once.
 const TOGETHER: [&str; 2] = ["allOf", "dependentSchemas"];
-/// Keywords that reach members without their names, or leave the place where they stand.
+/// Keywords that reach members without their names, or leave the place where they are.
 const UNBOUNDED: [&str; 8] = [
     "$ref",
     "$dynamicRef",
@@ -100,7 +100,7 @@ fn read(path: &Path) -> Value {
 struct Source {
     /// The number of each validator, by the schema that it checks.
     validators: BTreeMap<String, usize>,
-    /// The number of each regular expression: compiled once, wherever it stands.
+    /// The number of each regular expression: compiled once, wherever it is.
     patterns: BTreeMap<String, usize>,
     /// The entries of the table.
     entries: String,
@@ -118,7 +118,7 @@ impl Source {
         let unknown = root.keys().find(|key| !is_known(key));
         assert!(
             is_closed,
-            "{}: the root is no closed object",
+            "{}: the root is not a closed object",
             path.display()
         );
         assert_eq!(
@@ -254,7 +254,8 @@ fn check(id: usize) -> String {
     format!("Check {{ id: CheckId({id}), accepts: Part{id}::is_valid, texts: TEXTS_{id} }}")
 }
 
-/// What a schema can tell of a text: which of these it equals, how its length compares with these, which patterns it fits.
+/// The facts about a text that a schema can tell apart: which of these it equals, how its length
+/// compares with these, which patterns it fits.
 #[derive(Default)]
 struct Texts {
     literals: BTreeSet<String>,
@@ -330,7 +331,7 @@ fn collect_definitions(schema: &Value, part: &Value, found: &mut BTreeMap<String
             let name = members.get("$ref").and_then(Value::as_str).map(|target| {
                 target
                     .strip_prefix("#/$defs/")
-                    .unwrap_or_else(|| panic!("{target} is no definition of the file"))
+                    .unwrap_or_else(|| panic!("{target} is not a definition of the file"))
             });
             if let Some(name) = name.filter(|name| !found.contains_key(*name)) {
                 let definition = &schema["$defs"][name];
@@ -395,8 +396,8 @@ fn for_each_schema(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, 
     }
 }
 
-/// Every key and every string of a schema: among them the names of all members that it speaks of. `false` if it may speak of
-/// others, too.
+/// Every key and every string of a schema: among them the names of all members that it mentions.
+/// `false` if it may mention others, too.
 fn collect_names(schema: &Value, names: &mut BTreeSet<String>) -> bool {
     match schema {
         Value::String(text) => {

@@ -56,7 +56,7 @@ fn agent(url: &str) -> Result<Agent, Box<dyn Error>> {
         ..LoadOptions::default()
     };
     let compiler = Compiler::load(Arc::new(own), Arc::new(Embedded::bundled()), options);
-    // Its prompts speak of the current folder.
+    // Its prompts mention the current folder.
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;
     Ok(Agent::new(

@@ -80,7 +80,7 @@ impl Chat {
         }
     }
 
-    /// What the next request takes, part by part.
+    /// Returns what the next request takes, part by part.
     fn tokens(&self) -> Result<String, RunError> {
         let estimate = self.session.estimate()?;
         let parts = estimate

@@ -56,8 +56,8 @@ pub(crate) async fn describe_all(
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// What a file is about. The session is empty when it is acquired, and goes back to the pool at the
-/// end of this function.
+/// Returns what a file is about. The session is empty when it is acquired, and goes back to the
+/// pool at the end of this function.
 async fn describe(
     pool: &SessionPool,
     agent: &Agent,

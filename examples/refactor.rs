@@ -7,7 +7,7 @@ use reqc::runtime::Error;
 use reqc::runtime::clean::{AnswerPlace, clean};
 use reqc::system::{OpenedRepository, open_repository};
 
-/// What an agent makes of some code.
+/// Returns what an agent makes of some code.
 pub(crate) async fn refactor(
     repository: &OpenedRepository,
     agent: &str,

@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let name = Arc::clone(&compiler.hierarchy().get(id).name.value);
     println!("{name}:");
 
-    // Its prompts speak of the current folder.
+    // Its prompts mention the current folder.
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;
     let agent = Agent::new(Arc::clone(&compiler), &name, environment)?;

@@ -1,7 +1,7 @@
 //! What is counted of bodies, and what is estimated for it, for `scripts/token-error`, which asks
 //! real tokenizers.
 //!
-//! Reads a line of JSON for each body, `{"wire", "body"}`, and writes one: `{"wire", "texts",
+//! Reads a JSON line for each body, `{"wire", "body"}`, and writes one: `{"wire", "texts",
 //! "estimated"}`, with a total for each vocabulary.
 
 use std::error::Error;

@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the model may call.
+/// Returns what the model may call.
 fn tools() -> ToolSet {
     let numbers = json!({
         "type": "object",
@@ -125,7 +125,7 @@ fn agent(url: &str, choice: &str) -> Result<Agent, Box<dyn Error>> {
         Arc::new(Embedded::bundled()),
         LoadOptions::default(),
     );
-    // Its prompts speak of the current folder.
+    // Its prompts mention the current folder.
     let here = Path::new(".").canonicalize()?;
     let environment = project_environment(&here, &here)?;
     Ok(Agent::new(Arc::new(compiler), "Helper", environment)?)

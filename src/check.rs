@@ -59,11 +59,11 @@ pub struct Problem {
     pub(crate) is_of_model: bool,
     /// The members whose absence it is, the first that counts.
     pub(crate) lacks: Vec<Pointer>,
-    /// Where it is to be mended, if that is not what wrote the value.
+    /// Where it is to be fixed, if that is not what wrote the value.
     pub place: Option<Span>,
 }
 
-/// The aspect of a value that a problem is about: of one value, one thing is told once.
+/// The aspect of a value that a problem is about: of one value, one thing is reported once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About {
     /// That it is there at all: whatever else is wrong with it goes when it is left out.
@@ -106,7 +106,7 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Drops what is told already: what the schema says inside a value that has to be left out, and
+/// Drops what is reported already: what the schema says inside a value that has to be left out, and
 /// what rules say of the form of values that the schema refuses.
 fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     if problems.len() == of_schema {
@@ -144,7 +144,7 @@ fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {
         .any(|value| problem.pointer.below(value).is_some())
 }
 
-/// Where a body goes that no plan made.
+/// The destination of a body that no plan made.
 pub struct Recipient<'r> {
     /// The wire format.
     pub wire: WireFormat,

@@ -74,7 +74,7 @@ impl From<Status> for ExitCode {
             Status::Clean => 0,
             Status::Findings => 1,
             Status::Failed => 2,
-            // As shells tell of Ctrl-C: 128 and the number of the signal.
+            // As shells report Ctrl-C: 128 and the number of the signal.
             Status::Cancelled => 130,
         })
     }
@@ -119,7 +119,7 @@ impl From<AccessError> for Failure {
 
 type Outcome = Result<Status, Failure>;
 
-/// Shows a report and tells whether it fails the run.
+/// Shows a report and says whether it fails the run.
 fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status {
     terminal.report(options.format, report, &Checkout::default());
     if report.fails() {
@@ -130,7 +130,7 @@ fn report(options: &Options, report: &Report, terminal: &mut Terminal) -> Status
 }
 
 /// Shows a report whose paths start from a folder, writes it into the files that were asked for,
-/// and tells whether it fails the run, which warnings may do as well.
+/// and says whether it fails the run, which warnings may do as well.
 fn report_from(
     folder: &Path,
     options: &Options,

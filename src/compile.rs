@@ -2,13 +2,14 @@
 //!
 //! Input: the files of both layers. Output: a [`Compiler`], which has read and checked everything
 //! that does not depend on a conversation, and [`Compiler::report`], which makes every selected
-//! body in parallel and tells what was found as a [`Report`]. [`Compiler::report_each`] hands the
+//! body in parallel and says what was found as a [`Report`]. [`Compiler::report_each`] hands the
 //! bodies of one agent at a time to a visitor.
 //!
 //! Behind the door each room is a type that borrows the compiler: [`Explainer`] says who wrote a
 //! value, [`impact`] what a place reaches, [`FileReach`] what files reach, [`Comparing`] compares
-//! with golden files and older sides, [`Router`] routes files,
-//! [`Live`] makes the bodies of conversations that are no contexts, [`Judge`] and [`Linting`] judge bodies of others, [`mend`] edits.
+//! with golden files and older sides, [`Router`] routes files, [`Live`] makes the bodies of
+//! conversations that are not contexts, [`Judge`] and [`Linting`] judge foreign bodies, [`mend`]
+//! edits.
 //!
 //! The order of the modules below is the order of their imports: each uses only those above it.
 

@@ -166,7 +166,7 @@ pub(crate) fn read_live(
 enum Reading<'o> {
     /// A file of a repository.
     File(&'o Origins),
-    /// The same, once more, to know where its texts stand.
+    /// The same, once more, to know where its texts are.
     Leaves,
     /// A conversation without a name.
     Live(&'o Origins),
@@ -223,13 +223,13 @@ fn read_for(
     Some((context, leaves))
 }
 
-/// A context file, read once more: where the values that templates see stand in it.
+/// A context file, read once more: where the values that templates see are in it.
 pub(crate) struct ContextSource {
     file: FileId,
     conversation: Conversation,
     leaves: read::Leaves,
     tree: Tree,
-    /// How many turns the file has beyond the first.
+    /// The number of turns that the file has beyond the first.
     turns: usize,
 }
 
@@ -395,7 +395,7 @@ fn message_of(at: &Pointer) -> Pointer {
         .fold(Pointer::root(), |at, token| at.member(&token))
 }
 
-/// Where a message of the whole history stands in a file.
+/// Returns where a message of the whole history is in a file.
 fn message_at(file: &Value, index: usize) -> Pointer {
     let (mut index, mut at) = (index, Pointer::root());
     let mut before = length(file);

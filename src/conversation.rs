@@ -3,9 +3,9 @@
 //!
 //! Input: values read by [`context`](crate::context) or built by a host program. Output: a
 //! [`Conversation`] in normal form and the [`template data`](Conversation::template_data); a
-//! [`Log`](log::Log), which is a history as lines of JSON. With serde, messages, blocks and what
-//! they are made of have the form that contexts and logs give them. Knows nothing of templates or
-//! wire formats.
+//! [`Log`](log::Log), which is a history as JSON lines. With serde, messages, blocks and what they
+//! are made of have the form that contexts and logs give them. Knows nothing of templates or wire
+//! formats.
 
 mod arrival;
 mod content_kind;
@@ -45,8 +45,8 @@ pub struct Conversation {
     pub system_layers: Vec<SystemLayer>,
     /// `true` if the agent's own system prompt is left out.
     pub omit_system_prompt: bool,
-    /// The first message behind the last renewal of system prompt and tools; 0 if there was none.
-    /// Thinking in messages before it is left out for APIs that bind thinking to what stood before
+    /// The first message after the last renewal of system prompt and tools; 0 if there was none.
+    /// Thinking in messages before it is left out for APIs that bind thinking to what was before
     /// it.
     pub bound_from: usize,
     /// The whole system prompt, if it is known; blank if there is none. Else it is rendered. A
@@ -332,7 +332,7 @@ pub struct StoredContent {
     pub reference: Arc<str>,
     /// The MIME type, which says whether it is an image, a recording or a document.
     pub media_type: Arc<str>,
-    /// How many bytes it has.
+    /// The number of bytes that it has.
     pub bytes: u64,
     /// The SHA-256 of its bytes, in hexadecimal.
     pub sha256: Arc<str>,
@@ -532,7 +532,7 @@ impl Conversation {
         self
     }
 
-    /// How many content blocks there are: what template limits grow with.
+    /// Returns how many content blocks there are: what template limits grow with.
     pub fn block_count(&self) -> usize {
         match &self.task {
             Task::Chat(history) => history.iter().map(|message| message.blocks.len()).sum(),

@@ -49,7 +49,7 @@ pub struct Rule {
     /// must stay one: else a run would pass that compiled less than it seems. What may be lowered
     /// are warnings, and findings about the content of bodies that exist.
     pub can_be_lowered: bool,
-    /// `true` if it speaks of a member's key rather than of its value.
+    /// `true` if it mentions a member's key rather than of its value.
     pub is_about_key: bool,
     /// Where its facts about providers were found. Rules about the project's own files have none.
     pub evidence: &'static [Evidence],
@@ -75,7 +75,7 @@ impl Rule {
         }
     }
 
-    /// An error that can be lowered all the same: the body is there.
+    /// An error that can be lowered anyway: the body is there.
     pub(crate) const fn lowerable(self) -> Rule {
         Rule {
             can_be_lowered: true,
@@ -83,7 +83,7 @@ impl Rule {
         }
     }
 
-    /// A rule that stands on evidence.
+    /// A rule that rests on evidence.
     pub(crate) const fn resting_on(self, evidence: &'static [Evidence]) -> Rule {
         Rule { evidence, ..self }
     }
@@ -107,7 +107,7 @@ impl Rule {
         page
     }
 
-    /// A rule that speaks of keys.
+    /// A rule that mentions keys.
     pub(crate) const fn about_key(self) -> Rule {
         Rule {
             is_about_key: true,
@@ -117,9 +117,8 @@ impl Rule {
 }
 
 /// Declares rules as documented statics plus a `RULES` slice of all of them. What is special about
-/// a rule stands in brackets behind its severity: `Error[lowerable]`,
-/// `Error[lowerable, about_key]`; the evidence behind its page:
-/// `seen "2026-11" { "ADDRESS": "what it shows", }`.
+/// a rule is in brackets after its severity: `Error[lowerable]`, `Error[lowerable, about_key]`; the
+/// evidence after its page: `seen "2026-11" { "ADDRESS": "what it shows", }`.
 macro_rules! rules {
     ($(
         $name:ident = $severity:ident $([$($special:ident),+])? $code:literal, $summary:literal, $page:literal
@@ -156,7 +155,7 @@ pub struct Diagnostic {
     pub rule: &'static Rule,
     /// The severity in this run.
     pub severity: Severity,
-    /// One lower-case phrase that stands on its own.
+    /// One lower-case phrase that makes sense on its own.
     pub message: String,
     /// The primary place.
     pub primary: Label,
@@ -164,16 +163,16 @@ pub struct Diagnostic {
     pub related: Vec<Label>,
     /// The next step.
     pub help: Option<String>,
-    /// The edit that mends it, where the stage that found it knows one; see [`Diagnostic::fix`].
+    /// The edit that fixes it, where the stage that found it knows one; see [`Diagnostic::fix`].
     pub(crate) fix: Option<Edit>,
-    /// `true` if what is wrong stands elsewhere, where nobody can edit it: no name at its place is
+    /// `true` if what is wrong is elsewhere, where nobody can edit it: no name at its place is
     /// misspelt.
     pub(crate) is_elsewhere: bool,
     /// The sense in which it differs from another finding of its rule at its place.
     pub(crate) sense: Option<String>,
     /// The worst that any policy makes of it.
     pub(crate) worst: Severity,
-    /// The thing to mend elsewhere, for all findings of its rule that name the same: a file that is
+    /// The thing to fix elsewhere, for all findings of its rule that name the same: a file that is
     /// missing, for instance.
     pub(crate) cause: Option<String>,
     /// Names of the agents it reaches, sorted; empty for findings about the repository itself.
@@ -230,7 +229,7 @@ impl Diagnostic {
         self
     }
 
-    /// Tells it at another place, by which what is wrong comes in; what stood at its own place is
+    /// Tells it at another place, by which what is wrong comes in; what was at its own place is
     /// said there, or `what`.
     #[must_use]
     pub(crate) fn told_at(mut self, span: Span, what: &str) -> Diagnostic {
@@ -257,7 +256,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says what is to be mended elsewhere: findings of its rule with the same cause are one,
+    /// Says what is to be fixed elsewhere: findings of its rule with the same cause are one,
     /// whatever their places.
     #[must_use]
     pub(crate) fn caused_by(mut self, cause: Option<String>) -> Diagnostic {
@@ -265,8 +264,8 @@ impl Diagnostic {
         self
     }
 
-    /// Says that the value at its place is to be mended, whoever uses it: findings of its rule
-    /// there are one, which says what each of them says.
+    /// Says that the value at its place is to be fixed, whoever uses it: findings of its rule there
+    /// are one, which says what each of them says.
     #[must_use]
     pub(crate) fn once_at_its_place(self) -> Diagnostic {
         let Span { file, start, end } = self.primary.span;

@@ -27,13 +27,13 @@ pub(crate) fn line_operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     bounded::operations(old, new)
 }
 
-/// How much of two texts is the same, by lines: from 0 to 1.
+/// Returns how much of two texts is the same, by lines: from 0 to 1.
 pub(crate) fn similarity(old: &str, new: &str) -> f32 {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
 }
 
-/// How much of two texts is the same, by words: from 0 to 1.
+/// Returns how much of two texts is the same, by words: from 0 to 1.
 pub(crate) fn word_similarity(old: &str, new: &str) -> f32 {
     let words = |text| -> Vec<&str> {
         str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect()

@@ -84,7 +84,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Where a file about it lies: a folder for the agent, a file for the context.
+    /// Returns where a file about it lies: a folder for the agent, a file for the context.
     fn path(&self, ending: &str) -> String {
         format!("{}/{}.{ending}", slug(&self.agent), self.context)
     }
@@ -100,9 +100,9 @@ impl Request {
 pub struct Exported {
     /// Relative paths and what the files hold.
     pub files: Vec<(String, String)>,
-    /// How many requests are in them.
+    /// The number of requests that are in them.
     pub requests: usize,
-    /// How many were left out, since the form has no place for them.
+    /// The number of requests that were left out, because the form has no place for them.
     pub left_out: usize,
 }
 

@@ -3,7 +3,7 @@
 //! Input: a conversation as templates see it, and the body that was made of it. Output: [`Judged`]:
 //! the kinds of content that are there, and every [`Loss`]. The body is read into pieces, as
 //! `compare` reads it, and the content is looked for among them. Knows nothing of profiles, files
-//! and how a loss is told.
+//! and how a loss is reported.
 
 mod alteration;
 mod carried;
@@ -32,9 +32,9 @@ pub(crate) struct Loss {
     pub(crate) also: Option<ContentKind>,
     /// The fate of the content.
     pub(crate) fate: Fate,
-    /// Where it stands in the template data.
+    /// Where it is in the template data.
     pub(crate) at: Pointer,
-    /// How many bytes it has.
+    /// The number of bytes that it has.
     pub(crate) size: usize,
     /// Its beginning.
     pub(crate) shown: Box<str>,
@@ -49,7 +49,7 @@ pub(crate) enum Fate {
     Altered(String),
     /// It is there more often than in the conversation.
     Duplicated,
-    /// It stands before what was said earlier.
+    /// It is before what was said earlier.
     Reordered,
 }
 

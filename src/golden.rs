@@ -349,7 +349,7 @@ fn has_our_request(output: &dyn Output, folder: &str, name: &str) -> Result<bool
 
 /// Returns `true` if a file of the form `<slug>/<name>.json` can be one of ours, judged by what it
 /// holds: a request line of an agent that has such a folder, or a body that some API takes. A
-/// manifest alone is no proof, since anybody can write one.
+/// manifest alone is not proof, since anybody can write one.
 fn has_our_form(path: &str, bytes: &[u8]) -> bool {
     let Ok(Value::Object(value)) = serde_json::from_slice(bytes) else {
         return false;

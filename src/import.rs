@@ -3,7 +3,7 @@
 //! Input: a body and its wire format. Output: an [`Imported`]: the text of a context file, and each
 //! value of the body that no context can hold. `pick` finds the body in a file. What agents say
 //! (model, sampling, limits) is not part of a conversation, and the system prompt comes back as
-//! layers, since nothing tells what of it was an agent's. Knows nothing of profiles, and does not
+//! layers, since nothing says what of it was an agent's. Knows nothing of profiles, and does not
 //! write files.
 
 mod lost;
@@ -59,7 +59,7 @@ pub struct Imported {
 /// A value of a body that a context does not hold as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// Where it stands in the body.
+    /// Where it is in the body.
     pub pointer: Pointer,
     /// The fate of the content, in one lower-case phrase.
     pub why: String,
@@ -272,7 +272,7 @@ fn read_back(text: &str) -> Result<(), ImportError> {
     findings.retain(|finding| finding.rule != &context::rules::MEDIA_TYPE);
     match (context, findings.into_iter().next()) {
         (_, Some(finding)) => Err(ImportError(finding.message)),
-        (None, None) => Err(ImportError("it is no context".to_owned())),
+        (None, None) => Err(ImportError("it is not a context".to_owned())),
         (Some(_), None) => Ok(()),
     }
 }

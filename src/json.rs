@@ -2,7 +2,7 @@
 //!
 //! Input: text that a template rendered, or a context file. Output: [`serde_json::Value`] in the
 //! author's order, or a [`JsonError`] that names the mistake and its place; [`Tree`] for looking up
-//! where a JSON pointer stands. Knows nothing of profiles or schemas.
+//! where a JSON pointer is. Knows nothing of profiles or schemas.
 
 mod commas;
 mod pointer;
@@ -61,7 +61,7 @@ pub enum Problem {
     Empty,
     /// Two values or members without a comma between them.
     MissingComma,
-    /// A `:` behind an element of a list.
+    /// A `:` after an element of a list.
     MemberInList,
     /// Two commas in a row.
     DoubledComma,
@@ -71,7 +71,7 @@ pub enum Problem {
     TrailingComma,
     /// A bracket that is never closed; the range is the bracket.
     Unclosed(char),
-    /// A bracket that is still open where something stands that cannot be inside of it.
+    /// A bracket that is still open at something that cannot be inside it.
     NotClosed {
         /// The bracket.
         open: char,
@@ -80,9 +80,9 @@ pub enum Problem {
     },
     /// A closing bracket where nothing is open.
     ClosesNothing(char),
-    /// Text that is no JSON value: most often a string without its quotes.
+    /// Text that is not a JSON value: most often a string without its quotes.
     Unquoted(String),
-    /// An object key that is no string.
+    /// An object key that is not a string.
     KeyNotString,
     /// A comment, by what begins it.
     Comment(&'static str),
@@ -110,7 +110,7 @@ pub enum Problem {
     TooDeep,
 }
 
-/// How long a text is inside of a JSON string, in bytes.
+/// Returns how long a text is inside a JSON string, in bytes.
 pub(crate) fn escaped_len(text: &str) -> usize {
     serde_json::to_string(text)
         .expect("a string serialises into memory")
@@ -118,7 +118,7 @@ pub(crate) fn escaped_len(text: &str) -> usize {
         - "\"\"".len()
 }
 
-/// How many values a value holds, itself included.
+/// Returns how many values a value holds, itself included.
 pub(crate) fn count(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
@@ -127,7 +127,7 @@ pub(crate) fn count(value: &Value) -> usize {
     }
 }
 
-/// How many values a JSON text has at most, counted without parsing it.
+/// Returns how many values a JSON text has at most, counted without parsing it.
 pub(crate) fn count_values(text: &str) -> usize {
     /// Texts that cannot have more are not looked at closely.
     const FEW: usize = 10_000;
@@ -173,7 +173,7 @@ impl Problem {
                 format!("this `{open}` is not closed before `{met}`")
             }
             Problem::ClosesNothing(found) => format!("`{found}` closes nothing"),
-            Problem::Unquoted(text) => format!("`{text}` is no JSON value"),
+            Problem::Unquoted(text) => format!("`{text}` is not a JSON value"),
             Problem::KeyNotString => "an object key must be a string in double quotes".into(),
             Problem::Comment(mark) => format!("JSON has no comments, and this `{mark}` begins one"),
             Problem::MissingColon => "a `:` is missing after this key".into(),
@@ -183,8 +183,8 @@ impl Problem {
                 format!("a raw control character (0x{byte:02x}) in a string")
             }
             Problem::BadEscape => "JSON has no such escape".into(),
-            Problem::LoneSurrogate => "a lone surrogate escape is no character".into(),
-            Problem::BadNumber => "this is no JSON number".into(),
+            Problem::LoneSurrogate => "a lone surrogate escape is not a character".into(),
+            Problem::BadNumber => "this is not a JSON number".into(),
             Problem::NumberOutOfRange => "this number does not fit 64 bits".into(),
             Problem::DuplicateKey(key, _) => format!("the key `{key}` is there twice"),
             Problem::SecondValue => "there is more than one JSON value".into(),
@@ -192,10 +192,10 @@ impl Problem {
         }
     }
 
-    /// The same without a word of the text: for files in which secrets may stand.
+    /// The same without a word of the text: for files in which secrets may be.
     pub(crate) fn message_without_text(&self) -> String {
         match self {
-            Problem::Unquoted(_) => "this is no JSON value".into(),
+            Problem::Unquoted(_) => "this is not a JSON value".into(),
             Problem::DuplicateKey(..) => "a key is there twice".into(),
             problem => problem.message(),
         }

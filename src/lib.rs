@@ -2,8 +2,8 @@
 //! providers receive out.
 //!
 //! A repository of profiles is read over the bundled files, every agent is rendered against every
-//! synthetic conversation that fits it, and what is wrong is told at the line that caused it. The
-//! binary `reqc` is a thin command line over this library. `README.md` introduces it;
+//! synthetic conversation that fits it, and what is wrong is reported at the line that caused it.
+//! The binary `reqc` is a thin command line over this library. `README.md` introduces it;
 //! `ARCHITECTURE.md` draws the map.
 //!
 //! # The stages
@@ -35,9 +35,9 @@
 //! Those without a link are not for hosts: they are public for tests and benchmarks alone, and
 //! change without notice.
 //!
-//! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load) reads and checks a
-//! repository, [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and
-//! tells what was found. `cli` is the command line.
+//! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load)
+//! reads and checks a repository, [`Compiler::report`](compile::Compiler::report) makes the bodies
+//! in parallel and says what was found. `cli` is the command line.
 //!
 //! # Example
 //!

@@ -1,5 +1,5 @@
 //! Request bodies that nobody here compiled: which ones a text holds, in which wire format, and
-//! where their values stand.
+//! where their values are.
 //!
 //! Input: a JSON document, or one line of many: a body, a list of bodies, a batch, a log, a HAR
 //! file. Output: a [`Harvest`] of [`FoundBody`]s, each with what its URL says of it; [`recognise`]

@@ -26,8 +26,8 @@ const SMALL: usize = 256;
 /// Something that several agents ask. Equal questions have equal answers.
 ///
 /// An answer that weighs more than a part of the table may hold is worked out each time. What one
-/// agent asks for each of many values, such as the history that all of them stand in, belongs to a
-/// thing of its own and is no question.
+/// agent asks for each of many values, such as the history that all of them are in, belongs to a
+/// thing of its own and is not a question.
 pub(crate) trait Question: Hash + Eq + Send + Sync + 'static {
     /// The answer, cheap to copy.
     type Answer: Clone + Send + Sync + 'static;
@@ -119,7 +119,7 @@ const SHARDS: usize = 4;
 
 impl Memory {
     /// Returns the answer that is remembered, or else the one that `work_out` gives. That runs
-    /// outside of all locks: at worst two threads work out the same.
+    /// outside all locks: at worst two threads work out the same.
     pub(crate) fn ask<Q: Question>(
         &self,
         question: Q,

@@ -44,7 +44,7 @@ thread_local! {
     static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
-/// Does some work; a panic in it is told instead of printed.
+/// Does some work; a panic in it is reported instead of printed.
 ///
 /// What the work changed may be half done after a panic: nobody may use it but to drop it.
 pub(crate) fn caught<R>(work: impl FnOnce() -> R) -> Result<R, Panic> {

@@ -91,7 +91,7 @@ pub struct Profile {
     /// The settings that its descendants inherit: the file without the keys that are this profile's
     /// own.
     pub settings: Table,
-    /// How many values these are, nested ones too.
+    /// The number of values that these are, nested ones too.
     pub values: usize,
     /// `true` if a finding says that it cannot be used; its descendants are then skipped.
     pub broken: bool,
@@ -131,8 +131,8 @@ pub fn read_all(repo: &Repo) -> (Vec<Profile>, Vec<Diagnostic>) {
 }
 
 impl Profile {
-    /// Checks one file's table. `None` if it has no usable name.
-    /// `is_field` tells what is a field of request bodies.
+    /// Checks one file's table. `None` if it has no usable name. `is_field` says what is a field of
+    /// request bodies.
     pub fn read(
         file: FileId,
         layer: LayerKind,
@@ -288,7 +288,7 @@ fn check_name(
     }
 }
 
-/// The finding of a profile without a name; at the name, if it stands below a header.
+/// The finding of a profile without a name; at the name, if it is below a header.
 fn without_name(file: FileId, table: &Table) -> Diagnostic {
     match below_header(table, "name") {
         Some((header, span)) => misplaced_below(Span::new(file, span), "name", header),
@@ -301,7 +301,7 @@ fn without_name(file: FileId, table: &Table) -> Diagnostic {
     }
 }
 
-/// A key of profiles that stands in one of the tables: the table's name, and the place of the key.
+/// A key of profiles that is in one of the tables: the table's name, and the place of the key.
 pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t str, Range<usize>)> {
     table
         .entries
@@ -312,7 +312,7 @@ pub(crate) fn below_header<'t>(table: &'t Table, wanted: &str) -> Option<(&'t st
         })
 }
 
-/// The finding of a key of profiles that stands in one of the tables.
+/// The finding of a key of profiles that is in one of the tables.
 pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnostic {
     let message = format!("`{key}` is in the wrong table: it stands below `[{header}]`");
     let help =
@@ -320,7 +320,7 @@ pub(crate) fn misplaced_below(place: Span, key: &str, header: &str) -> Diagnosti
     Diagnostic::new(&repo_rules::MISPLACED_KEY, place, message).help(help)
 }
 
-/// Returns what to do with a field of request bodies that stands above `[body]`.
+/// Returns what to do with a field of request bodies that is above `[body]`.
 fn below_body(field: &str) -> String {
     let help = "it is a field of the request body: move it below `[body]`";
     match field {
@@ -552,7 +552,7 @@ fn check_body(reader: &mut Reader<'_, '_>, file: FileId, body: &Table) {
         .for_each(|(_, node)| check_value(reader, node));
 }
 
-/// Tells of values that have no JSON form.
+/// Reports values that have no JSON form.
 fn check_value(reader: &mut Reader<'_, '_>, node: &Node) {
     let what = match &node.kind {
         Kind::Datetime(_) => "a TOML date or time",

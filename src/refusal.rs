@@ -53,7 +53,7 @@ pub struct Explanation {
     pub provider: &'static Provider,
     /// The sentence.
     pub refusal: &'static Refusal,
-    /// The sentence as it stands in the text, on one line.
+    /// The sentence as it is in the text, on one line.
     pub said: String,
     /// The content of its holes: names and values.
     pub holes: Vec<(String, String)>,
@@ -126,7 +126,7 @@ impl Dictionary {
         for general in GENERAL {
             if explained.is_empty() {
                 explained = self.explain_all(&candidates, &hints, Some(general));
-                // A code says more than words that stand around any answer.
+                // A code says more than words that are around any answer.
                 explained.sort_by_key(|it| it.refusal.sentence.starts_with("Provider"));
                 explained.truncate(1);
             }
@@ -309,7 +309,7 @@ fn places(providers: &[Provider]) -> Vec<Place> {
 /// against each of its lines.
 const LONGEST_NEAR: usize = 16_000;
 
-/// The most sentences of a text that are told.
+/// The most sentences of a text that are reported.
 const MOST_EXPLAINED: usize = 50;
 
 /// How much of a sentence a text must have to come near to it, in hundredths.
@@ -319,7 +319,7 @@ const NEAR: usize = 65;
 struct Hit {
     provider: &'static Provider,
     refusal: &'static Refusal,
-    /// How many letters of it there are.
+    /// Its number of letters.
     letters: usize,
     found: Found,
     hint: Hint,

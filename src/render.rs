@@ -154,8 +154,8 @@ pub struct Engine {
     memory: Arc<Memory>,
     /// Tells it apart in questions.
     id: Identity,
-    /// Which names partials look up and set, their includes followed, if that can be told; of those
-    /// that somebody asked for.
+    /// Which names partials look up and set, their includes followed, if that can be known; of
+    /// those that somebody asked for.
     names_of_partials: HashMap<Arc<str>, Option<Names>>,
 }
 
@@ -170,7 +170,7 @@ struct Template {
     /// `true` if it may read the system prompt.
     reads_prompt: bool,
     usable: bool,
-    /// How many agents use it.
+    /// The number of agents that use it.
     uses: usize,
     /// `true` if it is a prompt that says the same in every context, once somebody asks.
     is_constant: OnceLock<bool>,
@@ -193,7 +193,7 @@ impl Question for TreeOf {
     }
 }
 
-/// Asks for the map of a literal that a finding stands in.
+/// Asks for the map of a literal that a finding is in.
 #[derive(PartialEq, Eq, Hash)]
 struct MapOf(Identity, Span);
 
@@ -573,7 +573,7 @@ impl Engine {
         text: &str,
         it: &slips_of_data::Unescaped,
     ) -> Diagnostic {
-        // The engine's range of a chain begins behind its last index.
+        // The engine's range of a chain begins after its last index.
         let start = text[..it.range.start]
             .rfind("{{")
             .map_or(it.range.start, |at| at + "{{".len());
@@ -586,7 +586,7 @@ impl Engine {
         let written = crate::text::cut(inner, 60);
         let message = format!("a quote in `{written}` would end the string around it");
         let finding = Diagnostic::new(&rules::UNESCAPED, self.span(sources, name, range), message);
-        let finding = finding.label("`say \"hi\"` becomes `\"say \"hi\"\"`, which is no JSON");
+        let finding = finding.label("`say \"hi\"` becomes `\"say \"hi\"\"`, which is not JSON");
         let finding = finding.help(match it.is_alone {
             true => format!("write `{{{{ tojson({written}) }}}}` instead of the quotes and what is between them"),
             false => format!("put the whole text together, and encode it once: `{{{{ tojson(\"…\" ~ {written} ~ \"…\") }}}}` without quotes around"),
@@ -618,9 +618,8 @@ impl Engine {
             let span = self.span(sources, name, range.clone());
             let message = "nothing expands this variable: it stands in a text of an expression";
             let finding = Diagnostic::new(&rules::UNEXPANDED, span, message);
-            findings.push(
-                finding.help("write the variable outside of `{{ }}`, in the prompt's own text"),
-            );
+            findings
+                .push(finding.help("write the variable outside `{{ }}`, in the prompt's own text"));
         }
     }
 
@@ -827,7 +826,7 @@ impl Renderer<'_> {
         )
     }
 
-    /// Renders a template of a body with a placeholder for the system prompt, and tells whether it
+    /// Renders a template of a body with a placeholder for the system prompt, and says whether it
     /// does more with that than to hand it on.
     pub(crate) fn hollow_body(
         &self,
@@ -867,7 +866,7 @@ impl Renderer<'_> {
         )
     }
 
-    /// Who wrote a range of what a template gave.
+    /// Returns who wrote a range of what a template gave.
     pub(crate) fn written(
         &self,
         sources: &Sources,
@@ -947,14 +946,14 @@ impl Renderer<'_> {
     }
 }
 
-/// How the engine's own filters are to behave.
+/// Returns how the engine's own filters are to behave.
 fn environment() -> Environment<'static> {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment
 }
 
-/// How templates are written: inja keeps the line end at the end of one.
+/// Returns how templates are written: inja keeps the line end at the end of one.
 fn syntax(dialect: Dialect) -> SyntaxConfig {
     let keeps_line_end = SyntaxConfig::builder()
         .keep_trailing_newline(dialect == Dialect::Inja)

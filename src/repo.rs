@@ -106,7 +106,7 @@ pub struct Repo {
     pub config: Config,
     /// The profiles' files, sorted by layer and path.
     pub profiles: Vec<LayerFile>,
-    /// The profiles' files that are no text or cannot be read.
+    /// The profiles' files that are not text or cannot be read.
     pub unreadable_profiles: Vec<LayerFile>,
     /// The partials by name (`partials/x.jinja`).
     pub partials: BTreeMap<Arc<str>, LayerFile>,
@@ -127,7 +127,7 @@ pub struct Repo {
     pub rosters: Vec<Roster>,
     /// `true` if the repository's root itself is the bundled layer.
     pub is_bundled_root: bool,
-    /// Unreadable partials by name: the files that their findings stand in.
+    /// Unreadable partials by name: the files that their findings are in.
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
     /// Folders of partials that cannot be listed, and whose findings say so.
     unlisted_partials: Vec<String>,
@@ -146,14 +146,14 @@ pub enum PartialState {
 
 impl Repo {
     /// Returns the model that the client names for an agent: the given one, else that of
-    /// `models.toml`. A blank name is none.
+    /// `models.toml`. A blank name is not one.
     pub fn client_model<'m>(&'m self, agent: &str, given: Option<&'m str>) -> Option<&'m str> {
         let given = given.filter(|model| !model.trim().is_empty());
         let own = self.models.get(agent).map(|model| &*model.value);
         given.or(own).filter(|model| !model.trim().is_empty())
     }
 
-    /// Returns what stands behind a full partial name (`partials/x.jinja`).
+    /// Returns what a full partial name stands for (`partials/x.jinja`).
     pub fn partial_state(&self, name: &str) -> PartialState {
         if self.partials.contains_key(name) {
             PartialState::Found
@@ -167,7 +167,7 @@ impl Repo {
         }
     }
 
-    /// Returns `true` if a partial would stand in a folder that could not be listed.
+    /// Returns `true` if a partial would be in a folder that could not be listed.
     fn is_unlisted(&self, name: &str) -> bool {
         let mut folders = self.unlisted_partials.iter();
         folders.any(|folder| {
@@ -215,7 +215,7 @@ impl Repo {
         )
     }
 
-    /// Returns what stands before the paths of a layer's files in reports.
+    /// Returns what is before the paths of a layer's files in reports.
     pub(crate) fn shown_below(&self, layer: LayerKind) -> &'static str {
         let is_embedded = layer == LayerKind::Bundled && !self.config.is_bundled_layer;
         if is_embedded { "bundled:" } else { "" }

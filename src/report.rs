@@ -103,10 +103,10 @@ fn thousands(number: usize) -> String {
         .collect()
 }
 
-/// How many characters of a message, a help text or a label are shown to people; programs get all
-/// of it.
+/// The most characters of a message, a help text or a label that are shown to people; programs get
+/// all of it.
 const LONGEST: usize = 1000;
-/// How many characters of a name or a path are shown in a list.
+/// The most characters of a name or a path that a list shows.
 const LONGEST_NAME: usize = 100;
 
 /// The most characters of a comment, as GitHub counts them: one may have 65,536, and what wraps a
@@ -148,7 +148,7 @@ fn name(name: &str) -> Text {
     Text::line(name).cut(LONGEST_NAME)
 }
 
-/// A line broken at spaces into lines of up to `width` characters; what stands in backticks stays
+/// A line broken at spaces into lines of up to `width` characters; what is in backticks stays
 /// together if it is not long.
 fn wrapped(line: &str, width: usize) -> String {
     let words = words(line, width * 3 / 4);
@@ -160,8 +160,8 @@ fn wrapped(line: &str, width: usize) -> String {
         .join("\n")
 }
 
-/// Which words stand on which line of up to `width` characters, with a space between two of them,
-/// as ranges of their indices.
+/// Returns which words are on which line of up to `width` characters, with a space between two of
+/// them, as ranges of their indices.
 pub(crate) fn fill(words: impl Iterator<Item = usize>, width: usize) -> Vec<Range<usize>> {
     let (mut lines, mut used): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
     for (index, word) in words.enumerate() {

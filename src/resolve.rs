@@ -36,7 +36,7 @@ pub fn resolve<'r>(chain: Vec<&'r Profile>, findings: &mut Vec<Diagnostic>) -> R
     merge(chain, Some(&mut Suggestions::default()), findings)
 }
 
-/// As [`resolve`], for a profile whose findings were told.
+/// As [`resolve`], for a profile whose findings were reported.
 pub(crate) fn resolve_again(chain: Vec<&Profile>) -> ResolvedProfile<'_> {
     merge(chain, None, &mut Vec::new())
 }
@@ -202,7 +202,7 @@ impl<'r> ResolvedProfile<'r> {
         })
     }
 
-    /// Where the profile's name is written.
+    /// Returns where the profile's name is written.
     pub fn name_span(&self) -> Span {
         self.profile.name.span
     }

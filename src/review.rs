@@ -94,7 +94,7 @@ pub struct Review {
     pub changes: Vec<ChangedFile>,
     /// `true` if the older side's sources are known: if not, there are no causes.
     pub has_sources: bool,
-    /// How many tokens more or less bodies take; `None` if none does.
+    /// The number of tokens that bodies take more or less; `None` if none does.
     pub growth: Option<Growth>,
 }
 
@@ -212,7 +212,7 @@ impl Cause {
             .collect()
     }
 
-    /// How many bodies it changes; request lines are none.
+    /// Returns how many bodies it changes; request lines are none.
     pub fn bodies(&self) -> usize {
         self.changes
             .iter()
@@ -268,7 +268,7 @@ impl Review {
         self.newly_broken().filter(move |name| !is_told(name))
     }
 
-    /// Edits that change no body, and do something all the same, or may.
+    /// Edits that change no body, and do something anyway, or may.
     pub fn beside(&self) -> impl Iterator<Item = &Edit> {
         self.silent.iter().filter(|edit| edit.acts())
     }
@@ -281,7 +281,7 @@ impl Review {
             .collect()
     }
 
-    /// How many bodies differ; request lines are none.
+    /// Returns how many bodies differ; request lines are none.
     pub fn bodies(&self) -> usize {
         self.changes
             .iter()
@@ -424,7 +424,7 @@ impl Review {
         }
     }
 
-    /// Takes over which agents two sides of sources break and mend, and why: golden files do not
+    /// Takes over which agents two sides of sources break and fix, and why: golden files do not
     /// tell.
     fn takes_verdicts(&mut self, between: Review) {
         let of = |cause: &Cause| {
@@ -633,7 +633,7 @@ impl Explained<'_> {
     }
 }
 
-/// Which edits break agents, and which mend them.
+/// Returns which edits break agents, and which fix them.
 fn verdicts(trials: &Trials<'_>, compared: &Compared) -> (Clusters, Clusters) {
     let mut codes = breaks::codes_of(&compared.report, trials.nameless);
     let broken: BTreeSet<&Arc<str>> = compared

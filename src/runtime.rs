@@ -77,6 +77,6 @@ pub use transport::{
     HttpBody, HttpClient, HttpError, HttpErrorKind, ReqwestClient, RetryPolicy, Transport,
     TransportOptions,
 };
-/// The crates that [`HttpClient`] speaks of, in the versions that this crate uses.
+/// The crates that [`HttpClient`] mentions, in the versions that this crate uses.
 #[doc(no_inline)]
 pub use {bytes::Bytes, http, reqwest};

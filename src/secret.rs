@@ -1,9 +1,9 @@
-//! Text that looks like a secret: by its name, by its form, or by where it stands.
+//! Text that looks like a secret: by its name, by its form, or by where it is.
 //!
 //! One answer for headers, URLs, references and texts. Input: a name or a text. Output: whether, or
-//! where, a secret stands there; never the secret. How sure one must be depends on the place: where
-//! a reference belongs, the beginning of a key is enough; in a text, where keys are written about,
-//! a whole one is asked for.
+//! where, a secret is there; never the secret. How sure one must be depends on the place: where a
+//! reference belongs, the beginning of a key is enough; in a text, where keys are written about, a
+//! whole one is asked for.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use std::ops::Range;
 struct Form {
     /// The first characters of each key.
     start: &'static str,
-    /// How many characters follow at least.
+    /// The number of characters that follow at least.
     least: usize,
     /// Which characters follow.
     alphabet: fn(u8) -> bool,
@@ -125,7 +125,7 @@ fn is_hexadecimal(byte: u8) -> bool {
 }
 
 impl Form {
-    /// How many characters of a key follow the start, if a word begins so.
+    /// Returns how many characters of a key follow the start, if a word begins so.
     fn length(&self, word: &str) -> Option<usize> {
         let rest = word.as_bytes().strip_prefix(self.start.as_bytes())?;
         Some(
@@ -157,7 +157,7 @@ impl Form {
             && rest.iter().any(u8::is_ascii_alphabetic)
     }
 
-    /// Returns `true` if small letters stand before a place of a word, and a random key from there
+    /// Returns `true` if small letters are before a place of a word, and a random key from there
     /// on.
     fn is_key_behind_letters(&self, at: usize, word: &str) -> bool {
         is_behind_letters(at, word)
@@ -167,7 +167,7 @@ impl Form {
 }
 
 /// Returns `true` if a value is a key, or what a header says before one (`Bearer …`) and the key:
-/// for places where other values stand too.
+/// for places where other values are too.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let mut words = value.split(|c: char| c.is_whitespace() || ",;\"'".contains(c));
     is_login(value)
@@ -175,7 +175,7 @@ pub(crate) fn is_secret_value(value: &str) -> bool {
         || words.any(|word| is_key(word) || words_of_pair(word).any(is_key))
 }
 
-/// Returns `true` if a part of a path, or of a host, is a key: identifiers of accounts stand there
+/// Returns `true` if a part of a path, or of a host, is a key: identifiers of accounts are there
 /// too, which are as long and as mixed.
 pub(crate) fn is_key_in_path(part: &str) -> bool {
     is_token(part)
@@ -224,9 +224,9 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The part of a word that is a key: from its start, from behind an escape of JSON or TOML
-/// (`\nsk-…`), from behind a sign (`body.sk-…`, `team_ghp_…`), or from behind letters (`usersk-…`)
-/// if it is as random as no name is.
+/// The part of a word that is a key: from its start, from after an escape of JSON or TOML
+/// (`\nsk-…`), from after a sign (`body.sk-…`, `team_ghp_…`), or from after letters (`usersk-…`) if
+/// it is as random as no name is.
 fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
     let bytes = &text.as_bytes()[word.clone()];
     let escape: &[usize] = match (text[..word.start].ends_with('\\'), bytes[0]) {
@@ -248,8 +248,8 @@ fn key_in_word(text: &str, word: Range<usize>) -> Option<Range<usize>> {
         .map(|at| at..word.end)
 }
 
-/// Where a key begins behind small letters, if what follows its start is as random as no name is.
-/// Encoded data holds the start of a key by chance, so long words have none.
+/// Returns where a key begins after small letters, if what follows its start is as random as no
+/// name is. Encoded data holds the start of a key by chance, so long words have none.
 fn key_behind_letters(word: &str) -> Option<usize> {
     if word.len() > LONGEST_GLUED {
         return token_behind_letters(word);
@@ -290,10 +290,10 @@ fn is_behind_letters(at: usize, word: &str) -> bool {
     run.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// The longest word in which a key is looked for behind letters, in bytes.
+/// The longest word in which a key is looked for after letters, in bytes.
 const LONGEST_GLUED: usize = 256;
 
-/// How many parts of one word are looked at.
+/// The number of parts of one word that are looked at.
 const MOST_PARTS: usize = 40;
 
 fn is_whole_key(word: &str) -> bool {
@@ -336,8 +336,8 @@ fn long_words(bytes: &[u8]) -> Vec<Range<usize>> {
     places
 }
 
-/// Where a text that cannot be read holds what looks like a key, or the login of a URL, in quotes
-/// or not: whatever is wrong around it, it must not be shown.
+/// Returns where a text that cannot be read holds what looks like a key, or the login of a URL, in
+/// quotes or not: whatever is wrong around it, it must not be shown.
 pub(crate) fn places_to_hide(text: &str) -> Vec<Range<usize>> {
     // A long word with dots is more likely a host.
     text.split(|c: char| c.is_whitespace() || "\"'=,[]{}#".contains(c))
@@ -373,7 +373,7 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     !is_about && (0..words.len()).any(|at| is_secret_word(&words, at))
 }
 
-/// Words that a secret is called by.
+/// Words in the names of secrets.
 const SECRETS: [&str; 22] = [
     "token",
     "jwt",
@@ -488,7 +488,7 @@ fn is_secret_word(words: &[String], at: usize) -> bool {
     }
 }
 
-/// The words of a name in lower case: split where signs stand and where a capital follows a small
+/// The words of a name in lower case: split where signs are and where a capital follows a small
 /// letter.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -516,7 +516,7 @@ fn is_key(word: &str) -> bool {
     is_token(word) || is_random(word, 24, 6) || FORMS.iter().any(|form| form.is_key(word))
 }
 
-/// A JSON Web Token: two parts of JSON in base64url, and a signature (RFC 7519; `eyJ` is `{"`).
+/// A JSON Web Token: two JSON parts in base64url, and a signature (RFC 7519; `eyJ` is `{"`).
 fn is_token(word: &str) -> bool {
     let mut parts = word.split('.');
     is_json(parts.next()) && is_json(parts.next()) && parts.next().is_some()

@@ -51,7 +51,7 @@ impl Span {
         }
     }
 
-    /// Returns `true` if `other` starts inside of this span.
+    /// Returns `true` if `other` starts inside this span.
     pub fn contains(self, other: Span) -> bool {
         other.file == self.file && (self.start..=self.end).contains(&other.start)
     }
@@ -92,7 +92,7 @@ pub struct SourceFile {
     path: Arc<str>,
     text: Arc<SourceText>,
     line_starts: OnceLock<Box<[u32]>>,
-    /// How many characters stand before each block of bytes.
+    /// The number of characters that are before each block of bytes.
     characters: OnceLock<Box<[u32]>>,
     /// The spans that must not be shown, by start.
     masked: Vec<Span>,
@@ -103,7 +103,7 @@ pub struct SourceFile {
 /// The least bytes of a piece of a key that tells something of it.
 const SHORTEST_PIECE: usize = 8;
 
-/// Bytes after which characters are counted anew.
+/// Bytes after which characters are counted again.
 const BLOCK: usize = 4096;
 
 impl SourceFile {
@@ -184,12 +184,13 @@ impl SourceFile {
         }
     }
 
-    /// Where the text begins in the file: for a file that is held as a whole, line 1 and column 1.
+    /// Returns where the text begins in the file: for a file that is held as a whole, line 1 and
+    /// column 1.
     pub fn start(&self) -> Position {
         self.start
     }
 
-    /// How many characters stand before a byte offset: of many findings in one long line none
+    /// Returns how many characters are before a byte offset: of many findings in one long line none
     /// counts it whole.
     fn characters_before(&self, offset: usize) -> usize {
         let bytes = self.text().as_bytes();
@@ -257,7 +258,7 @@ impl SourceFile {
     }
 }
 
-/// How many characters start in some bytes of a text.
+/// Returns how many characters start in some bytes of a text.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
@@ -357,7 +358,7 @@ impl Sources {
             .zip(self.files.iter().map(|(_, file)| file.as_ref()))
     }
 
-    /// How many files there are.
+    /// Returns how many files there are.
     pub fn len(&self) -> usize {
         self.files.count()
     }

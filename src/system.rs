@@ -101,7 +101,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// The programs of a name, with one of these endings, in the folders of `PATH`. A relative folder
-/// means the one that the person stands in, which may be a stranger's: it is left out.
+/// means the one that the person is in, which may be a stranger's: it is left out.
 fn in_path(name: &str, endings: &'static [&'static str]) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&folders)
@@ -136,7 +136,7 @@ pub(crate) use place::{to_read, to_write};
 ///
 /// # Errors
 ///
-/// A phrase that goes on after the file's name.
+/// A phrase that continues the sentence after the file's name.
 pub(crate) fn open(path: &Path) -> Result<std::fs::File, AccessError> {
     bounded::open(path).map_err(|why| format!("cannot be read: {why}").into())
 }
@@ -152,7 +152,7 @@ pub(crate) fn size(path: &Path) -> u64 {
 ///
 /// # Errors
 ///
-/// A phrase that goes on after the file's name.
+/// A phrase that continues the sentence after the file's name.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError> {
     bounded::read(path, limit).map_err(|why| match why {
@@ -165,7 +165,7 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, AccessError
 ///
 /// # Errors
 ///
-/// A phrase that goes on after the file's name.
+/// A phrase that continues the sentence after the file's name.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_text(path: &Path) -> Result<String, AccessError> {
     let bytes = read_bytes(path, MAX_FILE_BYTES)?;
@@ -176,7 +176,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, AccessError> {
 ///
 /// # Errors
 ///
-/// A phrase that goes on after “standard input”.
+/// A phrase that continues the sentence after “standard input”.
 #[cfg(feature = "runtime")]
 pub(crate) fn read_input() -> Result<String, AccessError> {
     use std::io::Read;
@@ -215,8 +215,8 @@ pub(crate) fn write_named(path: &Path, bytes: &[u8]) -> Result<(), AccessError> 
     Disk::open(folder)?.replace(name, bytes)
 }
 
-/// Where a folder lies below the top of its checkout, the nearest folder around that holds a
-/// `.git`; `None` if there is none.
+/// Returns where a folder lies below the top of its checkout, the nearest folder around that holds
+/// a `.git`; `None` if there is none.
 pub(crate) fn below_checkout(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let top = folder
@@ -237,14 +237,14 @@ pub(crate) fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// The root of the agent repository around the folder that somebody stands in: the folder itself if
-/// it looks like one, else the nearest folder above that does. The search ends at the first folder
+/// The root of the agent repository around the folder that somebody is in: the folder itself if it
+/// looks like one, else the nearest folder above that does. The search ends at the first folder
 /// that holds a `reqc.toml` or a `.git`: what lies above belongs to somebody else. Where nothing
 /// above is marked, and where the folder was `named`, the folder is the root.
 ///
 /// # Errors
 ///
-/// A phrase, if the folder does not exist or is none.
+/// A phrase, if the folder does not exist or is not one.
 pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
     let disk = Disk::open(folder)?;
     let start = disk.root().to_path_buf();
@@ -256,7 +256,7 @@ pub fn find_root(folder: &Path, named: bool) -> Result<PathBuf, AccessError> {
         return Ok(start);
     };
     let mut roots_above = start.ancestors().take(end + 1).skip(1).filter(is_root);
-    // Somebody who stands in `agents/` means the repository, although the folder holds profiles.
+    // Somebody who is in `agents/` means the repository, although the folder holds profiles.
     if let Some(root) = roots_above
         .clone()
         .find(|folder| start.strip_prefix(folder).is_ok_and(is_part))
@@ -316,7 +316,7 @@ pub(crate) fn below(root: &Path, path: &Path) -> Result<String, AccessError> {
         true => Ok(relative(&real_root, &place)),
         false => {
             let (path, root) = (path.display(), root.display());
-            Err(format!("`{path}` is outside of the agent repository `{root}`").into())
+            Err(format!("`{path}` is outside the agent repository `{root}`").into())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Text of others, made fit for a terminal, a log and a workflow.
+//! Foreign text, made fit for a terminal, a log and a workflow.
 //!
 //! Input: any string. Output: [`Text`], in which every character can be seen, a line ends only
 //! where we end it, no line is a command to the system that runs us, and no key can be read. Names,
@@ -68,7 +68,8 @@ impl Text {
         Text(Printer::new(Keep::Tabs).text(&masked(line)).into_owned())
     }
 
-    /// How many bytes of [`Text::source`] stand for a line up to an offset: what follows counts.
+    /// Returns how many bytes of [`Text::source`] stand for a line up to an offset: what follows
+    /// counts.
     pub(crate) fn source_length(line: &str, end: usize) -> usize {
         Printer::new(Keep::Tabs).start(&masked(line), end).len()
     }
@@ -125,7 +126,7 @@ impl Text {
         self.0.is_empty()
     }
 
-    /// How many characters it has. Colours count, so measure before they are added.
+    /// Returns how many characters it has. Colours count, so measure before they are added.
     pub fn width(&self) -> usize {
         self.0.chars().count()
     }
@@ -151,7 +152,7 @@ impl Text {
         Text(cut(&self.0, most).into_owned())
     }
 
-    /// The same with spaces behind it, so that it has so many characters.
+    /// The same with spaces after it, so that it has so many characters.
     #[must_use]
     pub fn padded(self, width: usize) -> Text {
         Text(format!("{:<width$}", self.0))
@@ -194,7 +195,7 @@ impl FromIterator<Text> for Text {
 }
 
 /// A text from a pattern, as `format!` takes it: strings among the arguments are foreign and come
-/// out on one line. Arguments stand behind the pattern, never in it.
+/// out on one line. Arguments are after the pattern, never in it.
 macro_rules! text {
     ($pattern:literal $(, $argument:expr)* $(,)?) => {
         // A pattern that is an expansion cannot capture variables, so that nothing gets around
@@ -272,7 +273,7 @@ enum Keep {
     Colours,
 }
 
-/// Makes text fit that comes in pieces: remembers what of it stands in the current line.
+/// Makes text fit that comes in pieces: remembers what of it is in the current line.
 #[derive(Debug)]
 pub(crate) struct Printer {
     keep: Keep,
@@ -309,7 +310,7 @@ impl Printer {
         text
     }
 
-    /// More that is fit but for where it stands.
+    /// More that is fit except for where it is.
     pub(crate) fn own<'t>(&mut self, text: &'t Text) -> Cow<'t, str> {
         match self.held.take() {
             None => self.text(&text.0),
@@ -352,13 +353,13 @@ impl Printer {
         out.map_or(Cow::Borrowed(&piece[..at]), Cow::Owned)
     }
 
-    /// How many bytes come next, and what stands for them unless they stay.
+    /// Returns how many bytes come next, and what stands for them unless they stay.
     fn next(&mut self, rest: &str, c: char) -> (usize, Option<String>) {
         if let Some(length) = colour_length(rest).filter(|_| self.keep == Keep::Colours) {
             return (length, None);
         }
         let seen = self.is_seen(c, &rest[c.len_utf8()..]);
-        // A joiner that stays is no part of what people and systems see.
+        // A joiner that stays is not part of what people and systems see.
         let apart = match seen && hidden::is_hidden(c) && !matches!(c, '\n' | '\t') {
             true => false,
             false => self.commands.is_before(if seen { c } else { '\u{2400}' }),
@@ -438,7 +439,7 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &masked(&text[..seen])[..end]))
 }
 
-/// How many bytes of what is cut off are looked at: no key is longer.
+/// The number of bytes of what is cut off that are looked at: no key is longer.
 const LONGEST_KEY: usize = 8192;
 
 /// Masks keys in all strings and names of a value.

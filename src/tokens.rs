@@ -1,4 +1,4 @@
-//! How many tokens a request takes, before it is sent: part by part.
+//! Estimates how many tokens a request takes, part by part, before it is sent.
 //!
 //! Input: a request body, its wire format and its model. Output: a [`TokenEstimate`] with a part
 //! for the system prompt, the tools and each message. Text is counted by the model's own tokenizer

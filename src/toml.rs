@@ -40,7 +40,7 @@ pub enum Kind {
 }
 
 impl Node {
-    /// How many values this is, with those in it.
+    /// Returns how many values this is, with those in it.
     fn values(&self) -> usize {
         match &self.kind {
             Kind::Array(elements) => 1 + elements.iter().map(Node::values).sum::<usize>(),
@@ -85,7 +85,7 @@ impl Table {
         self.entry(name).map(|(_, node)| node)
     }
 
-    /// How many values it holds, nested ones too.
+    /// Returns how many values it holds, nested ones too.
     pub fn values(&self) -> usize {
         self.entries.iter().map(|(_, node)| node.values()).sum()
     }
@@ -96,7 +96,7 @@ impl Table {
     }
 }
 
-/// Why a text is no TOML.
+/// Why a text is not TOML.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// One lower-case phrase.
@@ -105,9 +105,9 @@ pub struct SyntaxError {
     pub span: Range<usize>,
     /// The advice.
     pub help: Option<String>,
-    /// The edit that mends it, if there is one.
+    /// The edit that fixes it, if there is one.
     pub edit: Option<(Range<usize>, &'static str)>,
-    /// Where something that is there twice stands first.
+    /// Where something that is there twice is first.
     pub first: Option<Range<usize>>,
 }
 
@@ -189,8 +189,8 @@ fn too_large(span: Range<usize>, message: &str) -> SyntaxError {
     }
 }
 
-/// Returns what can still be read of a text with a mistake: what stands above it, and the lines
-/// above the first table that are TOML by themselves.
+/// Returns what can still be read of a text with a mistake: what is above it, and the lines above
+/// the first table that are TOML by themselves.
 pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     let header = first_header(text);
     let mut table = above(text, error).unwrap_or_default();
@@ -212,7 +212,7 @@ pub fn salvage(text: &str, error: &SyntaxError) -> Option<Table> {
     Some(table).filter(|table| !table.entries.is_empty())
 }
 
-/// Returns what stands above a mistake, or else above the first table.
+/// Returns what is above a mistake, or else above the first table.
 pub fn above(text: &str, error: &SyntaxError) -> Option<Table> {
     let line = text[..text.floor_char_boundary(error.span.start)]
         .rfind('\n')
@@ -222,7 +222,7 @@ pub fn above(text: &str, error: &SyntaxError) -> Option<Table> {
         .find_map(|end| parse(&text[..end]).ok())
 }
 
-/// Where the first table begins.
+/// Returns where the first table begins.
 fn first_header(text: &str) -> usize {
     if text.starts_with('[') {
         0
@@ -231,7 +231,7 @@ fn first_header(text: &str) -> usize {
     }
 }
 
-/// How many lines are tried one by one.
+/// The number of lines that are tried one by one.
 const SALVAGED_LINES: usize = 200;
 
 fn table<'a>(

@@ -1,11 +1,11 @@
-//! Tool lists of anybody, judged for each provider before any request is made.
+//! Tool lists from any source, judged for each provider before any request is made.
 //!
 //! Input: a JSON document with tools ([`ToolList::of`]), or what an MCP server lists. Output: a
-//! [`Matrix`] of tools and providers: taken, weakened in silence, doubted or refused, with the rule
+//! [`Matrix`] of tools and providers: taken, weakened silently, doubted or refused, with the rule
 //! that says so and its evidence. Each cell is the judgement of the smallest request with that
 //! tool, by the same schemas and rules as all bodies ([`Judge::problems`]): the two cannot
-//! disagree.
-//! [`lowered`] writes the nearest tools that are taken. Knows neither files nor how anything is shown.
+//! disagree. [`lowered`] writes the nearest tools that are taken. Knows neither files nor how
+//! anything is shown.
 
 mod read;
 mod target;
@@ -32,7 +32,7 @@ pub struct ListedTool {
     pub name: String,
     /// The description.
     pub description: String,
-    /// The schema of its arguments, whatever stands there.
+    /// The schema of its arguments, whatever is there.
     pub schema: Value,
 }
 
@@ -41,7 +41,7 @@ pub struct ListedTool {
 pub enum Status {
     /// No rule speaks against it.
     Taken,
-    /// The provider passes over a part of the schema, and says nothing.
+    /// The provider ignores a part of the schema, and says nothing.
     Weakened,
     /// Reports disagree whether it is taken.
     Doubtful,
@@ -94,7 +94,7 @@ pub struct Verdict {
     pub status: Status,
     /// Why.
     pub objections: Vec<Objection>,
-    /// The parts that the provider passes over in silence.
+    /// The parts that the provider ignores silently.
     pub dropped: Vec<Loss>,
     /// The tokens that its declaration takes.
     pub tokens: u64,
@@ -128,7 +128,7 @@ impl Column {
                 .any(|verdict| verdict.status == Status::Refused)
     }
 
-    /// How many tools have a status.
+    /// Returns how many tools have a status.
     pub fn with(&self, status: Status) -> usize {
         self.verdicts
             .iter()
@@ -248,7 +248,7 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
         .iter_mut()
         .filter(is_loss)
         .for_each(|objection| objection.status = Status::Weakened);
-    // What stands around the first tool is no part of it.
+    // What is around the first tool is not part of it.
     let (one, two) = (
         tokens(target, &body).0,
         tokens(target, &target.body(&[tool, tool])).0,
@@ -268,7 +268,7 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     verdict
 }
 
-/// Returns what a server that passes over keywords does not hand to the model.
+/// Returns what a server that ignores keywords does not hand to the model.
 fn dropped(tool: &ListedTool, target: &ToolTarget) -> Vec<Loss> {
     lower(&tool.schema, &Speech::of(target))
         .map(|lowered| lowered.losses)
@@ -322,7 +322,7 @@ fn objection(
         Severity::Error => Status::Refused,
         Severity::Warning => Status::Doubtful,
     };
-    // Places of the smallest request are nobody's: what is told begins with the tool.
+    // Places of the smallest request are nobody's: what is reported begins with the tool.
     let place = target.place(index);
     let (own, nested) = (format!("`{place}/"), format!("`{place}/function/"));
     let message = problem.message.replace(&nested, "`/").replace(&own, "`/");
@@ -341,7 +341,7 @@ fn tokens(target: &ToolTarget, body: &Value) -> (u64, bool) {
     (estimate.of_kind(PartKind::Tools), estimate.is_tokenized)
 }
 
-/// The evidence of a rule that speaks of a server; all of it if none names one.
+/// The evidence of a rule that mentions a server; all of it if none names one.
 pub fn evidence(rule: &Rule, server: Server) -> Vec<&'static Evidence> {
     let name = match server {
         Server::Anthropic => "Claude",
@@ -475,7 +475,7 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
         .all(|problem| of_tool(target, problem).is_none())
 }
 
-/// Why a tool is refused, if it is.
+/// Returns why a tool is refused, if it is.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
     let told = found

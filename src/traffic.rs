@@ -2,10 +2,10 @@
 //! append-only and what that cost, which thinking was lost, which message made all later requests
 //! refused, and how it grew.
 //!
-//! Input: files of anybody's, as `lint` reads them, and agents' own session files. Output:
-//! [`Stories`]. Requests are grouped by what they say. Of each conversation fingerprints and sizes
-//! of the last request's pieces are kept, and texts as far as a budget goes: a file may be larger
-//! than what is held. How a story is shown is not known here.
+//! Input: any files, as `lint` reads them, and agents' own session files. Output: [`Stories`].
+//! Requests are grouped by what they say. Of each conversation fingerprints and sizes of the last
+//! request's pieces are kept, and texts as far as a budget goes: a file may be larger than what is
+//! held. How a story is shown is not known here.
 
 mod read;
 mod piece;
@@ -68,7 +68,7 @@ struct Known {
 }
 
 impl Known {
-    /// Returns what it costs more to read tokens anew than from the cache, in US dollars.
+    /// Returns what it costs more to read tokens again than from the cache, in US dollars.
     #[expect(
         clippy::cast_precision_loss,
         reason = "nobody counts more tokens than 2^53"

@@ -110,8 +110,8 @@ impl NormalisedConversation {
     }
 }
 
-/// A history in the normal form of a client API. Where thinking is bound to what stands before it,
-/// that of messages before `bound_from` is left out.
+/// A history in the normal form of a client API. Where thinking is bound to what is before it, that
+/// of messages before `bound_from` is left out.
 pub(crate) fn normal_form(history: &[Message], bound_from: usize, api: ClientApi) -> Normal {
     let wire = api.chat_wire();
     let bound_from = if wire.binds_thinking() { bound_from } else { 0 };

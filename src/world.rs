@@ -28,7 +28,7 @@ pub const MAX_ENTRIES: usize = 200_000;
 /// is seen.
 pub(crate) const MAX_LINKED_FOLDERS: usize = 1_000;
 
-/// How many folders deep a walk goes.
+/// The number of folders deep that a walk goes.
 pub const MAX_DEPTH: usize = 64;
 
 /// A read-only tree of files. Nothing hidden is in it; see [`is_hidden`].
@@ -55,15 +55,15 @@ pub trait World: Send + Sync {
     /// into. A missing folder is empty.
     fn walk(&self, folder: &str) -> Walk;
 
-    /// Returns what stands directly in the folder, sorted by path. A missing folder is empty.
+    /// Returns what is directly in the folder, sorted by path. A missing folder is empty.
     ///
     /// # Errors
     ///
     /// Why it cannot be listed.
     fn list(&self, folder: &str) -> Result<Vec<Entry>, ReadError>;
 
-    /// The same, and how many entries were looked at for it: hidden ones too, and what stands
-    /// further below.
+    /// The same, and how many entries were looked at for it: hidden ones too, and what is further
+    /// below.
     ///
     /// # Errors
     ///
@@ -74,11 +74,11 @@ pub trait World: Send + Sync {
         Ok((entries, looked_at))
     }
 
-    /// Returns what stands at a path, links followed.
+    /// Returns what is at a path, links followed.
     ///
     /// # Errors
     ///
-    /// Why that cannot be told; [`ReadError::Missing`] if nothing does.
+    /// Why that cannot be known; [`ReadError::Missing`] if nothing does.
     fn kind(&self, path: &str) -> Result<EntryKind, ReadError>;
 
     /// Today's date as (year, month, day), UTC. Used only to expire `[[allow]]` entries.
@@ -184,7 +184,7 @@ pub trait Output: Send + Sync {
     ///
     /// Why not, in a phrase that names the file.
     fn remove(&self, path: &str) -> Result<(), AccessError>;
-    /// Returns what stands directly in a folder, by its path, sorted; links are in it as files. A
+    /// Returns what is directly in a folder, by its path, sorted; links are in it as files. A
     /// missing folder is empty.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ pub trait Clock: Send + Sync {
 pub trait Journal: Send {
     /// Keeps one complete line, with its newline. Once this returns `Ok`, the line outlives the
     /// process; after an error the journal holds what it held before, and a part of the line at
-    /// most behind the last newline. Such a part, also one that a killed process left, is cut off
+    /// most after the last newline. Such a part, also one that a killed process left, is cut off
     /// before the next line is added: whoever opens a journal need not do so.
     ///
     /// # Errors
@@ -313,7 +313,7 @@ pub enum EntryKind {
 pub enum ReadError {
     /// There is nothing at the path.
     Missing,
-    /// A folder stands there.
+    /// A folder is there.
     Folder,
     /// The path, links resolved, leaves the root.
     Outside,
@@ -386,7 +386,7 @@ impl MemoryWorld {
             .take_while(move |path| path.starts_with(&start))
     }
 
-    /// Returns what stands directly in a folder. What lies below a folder in it is skipped, however
+    /// Returns what is directly in a folder. What lies below a folder in it is skipped, however
     /// much it is.
     fn children(&self, folder: &str, looked_at: &mut usize) -> Result<Vec<Entry>, ReadError> {
         if is_hidden(folder) {

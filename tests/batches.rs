@@ -1,4 +1,4 @@
-//! Files for batch services: `tests/batches/right/` passes in silence, and
+//! Files for batch services: `tests/batches/right/` passes silently, and
 //! `tests/batches/wrong/NAME.jsonl` has the findings that `NAME.expected` lists, `LINE LEVEL CODE`
 //! each. Adding files adds tests.
 

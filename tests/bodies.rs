@@ -1,9 +1,9 @@
 //! Bodies that nobody here compiled: those that providers refuse must be found, those that they
 //! take must pass.
 //!
-//! `tests/bodies/wrong/<wire format>/<name>.json` holds a body with one mistake, where it stands
-//! and where the fact was found; `tests/bodies/right/<wire format>/<name>.json` one without. Adding
-//! a file adds a test. `tests/bodies/open.txt` lists the wrong bodies that are not found yet, and
+//! `tests/bodies/wrong/<wire format>/<name>.json` holds a body with one mistake, where it is and
+//! where the fact was found; `tests/bodies/right/<wire format>/<name>.json` one without. Adding a
+//! file adds a test. `tests/bodies/open.txt` lists the wrong bodies that are not found yet, and
 //! why.
 //!
 //! `source` holds the addresses that `reqc::diag::citations` finds: their best rank is that of the
@@ -163,7 +163,7 @@ fn covered(compiler: &Compiler, root: &Path) -> Result<Covered, Failed> {
     Ok(covered)
 }
 
-/// What people call the server that a case goes to.
+/// Returns what people call the server that a case goes to.
 fn host(case: &Value, wire: WireFormat) -> &'static str {
     match case.get("provider").and_then(Value::as_str).map(server) {
         Some(Server::Unknown) => "compatible servers",
@@ -466,7 +466,7 @@ fn told(problems: &[Problem]) -> String {
     problems.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The mistake is found where it stands, and at its level.
+/// The mistake is found where it is, and at its level.
 fn wrong(compiler: &Compiler, wire: WireFormat, file: &Path, is_open: bool) -> Result<(), Failed> {
     let case = read(file)?;
     let (at, level) = (text(&case, "at")?, text(&case, "level")?);
@@ -486,7 +486,7 @@ fn wrong(compiler: &Compiler, wire: WireFormat, file: &Path, is_open: bool) -> R
     }
 }
 
-/// Whether a place is that of the mistake, the object that holds it, or a value in it.
+/// Returns whether a place is that of the mistake, the object that holds it, or a value in it.
 fn is_near(found: &str, expected: &str) -> bool {
     let holds = |outer: &str, inner: &str| {
         inner

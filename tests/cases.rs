@@ -1,10 +1,10 @@
 //! One folder per mistake: `tests/cases/<stage>/<name>/` is a small agent repository whose files
 //! say, at the line where it is made, which finding is expected. Adding a folder adds a named test.
 //!
-//! An expectation is `~ CODE` behind a comment sign at the line itself, or `~^ CODE` in the line
+//! An expectation is `~ CODE` after a comment sign at the line itself, or `~^ CODE` in the line
 //! below (one `^` per line): `#~ extends/cycle` in TOML, `{#~ template/undefined #}` in templates.
-//! Where no comment can stand, the file `expected` lists `PATH:LINE CODE`. A file `select` names an
-//! agent that is asked for, `sizes` files that are too large to keep. What stands in `golden/` is
+//! Where no comment can be, the file `expected` lists `PATH:LINE CODE`. A file `select` names an
+//! agent that is asked for, `sizes` files that are too large to keep. What is in `golden/` is
 //! compared. What people see is held by `report.snap`.
 
 #![expect(
@@ -233,7 +233,7 @@ fn stretched(case: &Path) -> Result<Option<TempDir>, Failed> {
     Ok(Some(copy))
 }
 
-/// What is wrong with asking for the agent that the file `select` names.
+/// Returns what is wrong with asking for the agent that the file `select` names.
 fn selected(case: &Path, compiler: &Compiler) -> Option<Diagnostic> {
     let name = fs::read_to_string(case.join("select")).ok()?;
     match Names::of(compiler).agents(|agent| agent == name.trim(), name.trim()) {
@@ -318,7 +318,7 @@ fn marks(line: &str) -> impl Iterator<Item = (usize, String)> + '_ {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    // What a link leads to is no part of the case.
+    // What a link leads to is not part of the case.
     for path in entries
         .map(|entry| entry.path())
         .filter(|path| !path.is_symlink())

@@ -653,7 +653,10 @@ fn the_root_is_not_looked_for_above_a_marker() {
     );
     let run = reqc(&root, &["check", "src"]);
     assert!(
-        run.code == 2 && run.err.contains("`src` is no part of the agent repository"),
+        run.code == 2
+            && run
+                .err
+                .contains("`src` is not part of the agent repository"),
         "{}{}",
         run.out,
         run.err
@@ -1000,11 +1003,11 @@ fn other(seed: u32) -> String {
 }
 
 #[test]
-fn a_branch_is_compared_from_where_it_parted() {
+fn a_branch_is_compared_from_where_it_diverged() {
     let (_scratch, root) = branches();
     for range in ["main", "main...topic", "main...HEAD", "main..."] {
         let run = reqc(&root, &["compile", "--diff", range]);
-        let is_told = run.out.starts_with("compared with ") && run.out.contains("parted\n");
+        let is_told = run.out.starts_with("compared with ") && run.out.contains("diverged\n");
         assert!(
             is_told && run.out.contains("0.7 → 1.0"),
             "{range} {} {}",
@@ -1031,7 +1034,7 @@ fn a_branch_is_compared_from_where_it_parted() {
         "what others did is not this branch's: {}",
         run.out
     );
-    // Where nothing parted, nothing is said of it.
+    // Where nothing diverged, nothing is said of it.
     let run = reqc(&root, &["compile", "--diff", "HEAD~1"]);
     assert!(
         run.out.starts_with("1 cause · 1 of 2 agents"),
@@ -1045,7 +1048,7 @@ fn a_branch_is_compared_from_where_it_parted() {
     // A branch that only lags behind has no work of its own.
     git(&root, &["checkout", "-q", "main~1"]);
     let run = reqc(&root, &["compile", "--diff", "main"]);
-    assert!(run.out.contains("parted\nno changes\n"), "{}", run.out);
+    assert!(run.out.contains("diverged\nno changes\n"), "{}", run.out);
 }
 
 /// Golden files as a version wrote them whose base had another temperature.
@@ -1190,7 +1193,7 @@ fn a_review_writes_what_is_accepted() {
     assert_eq!(reqc(&root, &["compile", "--check"]).code, 0);
 }
 
-/// Nothing of a repository acts in a comment or a page.
+/// No part of a repository acts in a comment or a page.
 #[test]
 fn hostile_text_does_not_act_in_reviews() {
     let (_scratch, root) = branches();
@@ -1397,7 +1400,7 @@ fn colours_are_asked_for() {
         command.envs(no_color.map(|value| ("NO_COLOR", value)));
         ran(command.output().expect("runs")).out.contains('\u{1b}')
     };
-    assert!(!escapes(&["check"], None), "a pipe is no terminal");
+    assert!(!escapes(&["check"], None), "a pipe is not a terminal");
     assert!(escapes(&["check", "--color", "always"], None));
     assert!(
         escapes(&["check", "--color", "always"], Some("1")),

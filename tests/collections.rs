@@ -106,8 +106,8 @@ fn a_flat_folder_of_the_original_dialect_compiles_unmodified() {
 }
 
 /// All are true: these templates are older than documents, recordings and what providers say in
-/// their own form. They write no attached files, error marks or images of results; one passes over
-/// what a user says beside results; some show only a part of a conversation.
+/// their own form. They write no attached files, error marks or images of results; one ignores what
+/// a user says beside results; some show only a part of a conversation.
 #[test]
 fn what_the_collections_lose_is_told() {
     for collection in ["flat", "nested"] {
@@ -202,7 +202,7 @@ fn what_the_original_engine_prints_bare_is_json_here() {
     assert!(deep.contains("\"arguments\": {"), "{deep}");
 }
 
-/// What expressions give as a body of an agent, by the dialect that `reqc.toml` says.
+/// Returns what expressions give as a body of an agent, by the dialect that `reqc.toml` says.
 fn rendered(reqc: &str, prompt: &str, expressions: &[&str]) -> Result<Vec<String>, Vec<String>> {
     let members: Vec<String> = expressions
         .iter()

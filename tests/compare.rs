@@ -1,5 +1,5 @@
 //! `reqc compare`: every golden body equals itself, nothing that is taken out of one goes unseen,
-//! and what differs is told in the words of `tests/compare/*/expected.txt`.
+//! and what differs is reported in the words of `tests/compare/*/expected.txt`.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads files")]
 
@@ -113,7 +113,7 @@ fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer
         Value::Object(members) => {
             for (name, member) in members {
                 let place = at.member(name);
-                // What schemas of tools call so is no part of the conversation.
+                // What schemas of tools call so is not part of the conversation.
                 if [
                     "schema",
                     "parameters",
@@ -134,7 +134,7 @@ fn removable(value: &Value, at: &Pointer, is_list: bool, found: &mut Vec<Pointer
     }
 }
 
-/// What says no more than a member that is left out.
+/// Returns what says no more than a member that is left out.
 fn is_default(name: &str, member: &Value) -> bool {
     let is_off = name == "thinking" && member["type"] == "disabled";
     let says_nothing = member.as_object().is_some_and(serde_json::Map::is_empty);

@@ -47,7 +47,8 @@ fn mentions<'a>(path: &str, names: impl IntoIterator<Item = &'a str>) {
     assert!(missing.is_empty(), "{path} does not mention {missing:?}");
 }
 
-/// Whether the name stands in the text as code: `` `name` ``, `` `name(…)` `` or `` `[name]` ``.
+/// Returns whether the name is in the text as code: `` `name` ``, `` `name(…)` `` or `` `[name]`
+/// ``.
 fn has_name(text: &str, name: &str) -> bool {
     [
         format!("`{name}`"),
@@ -101,7 +102,7 @@ fn is_up_to_date(path: &str, written: String) {
     );
 }
 
-/// What becomes of each part of an answer, one table per decoder.
+/// Returns what becomes of each part of an answer, one table per decoder.
 #[cfg(feature = "runtime")]
 fn answers() -> String {
     let mut text = String::from(
@@ -388,7 +389,7 @@ fn what_the_readme_shows_is_what_happens() {
     }
 }
 
-/// The README and how far it was compared: commands stand in the order in which they are run.
+/// The README and how far it was compared: commands are in the order in which they are run.
 struct Readme {
     text: String,
     at: usize,
@@ -421,7 +422,7 @@ impl Readme {
     }
 }
 
-/// Whether documents are to be rewritten rather than compared.
+/// Returns whether documents are to be rewritten rather than compared.
 fn updating() -> bool {
     std::env::var_os("REQC_UPDATE_DOCS").is_some_and(|value| value == "1")
 }
@@ -477,7 +478,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// Targets of inline links that are no URLs, outside of code blocks.
+/// Targets of inline links that are no URLs, outside code blocks.
 fn links(text: &str) -> Vec<&str> {
     let mut links = Vec::new();
     let mut in_code = false;
@@ -574,7 +575,7 @@ const MISTAKEN: [(&str, &str); 1] = [("append-only.md", "protocol/thinking-prefi
 /// Bundled agents that a part of a profile is tried with.
 const PARENTS: [&str; 2] = ["OpenAI Chat", "Claude Chat Tools"];
 
-/// What stands around an example: agents that others name, and fields that examples make up.
+/// What is around an example: agents that others name, and fields that examples make up.
 const AROUND: [(&str, &str); 3] = [
     (
         "agents/around/reviewer.toml",

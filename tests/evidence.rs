@@ -1,4 +1,4 @@
-//! Rules that speak of providers name their evidence, and what is an error stands on enough of it.
+//! Rules that mention providers name their evidence, and what is an error rests on enough of it.
 //!
 //! One address, one rank: `reqc::diag::rank` judges the sources of rules, of `model-families.toml`
 //! and of `tests/bodies/` alike.
@@ -13,10 +13,10 @@ use reqc::repo::{Family, LoadOptions, Origin};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 
-/// Families of rules about what providers do. The others speak of the project's own files.
+/// Families of rules about what providers do. The others mention the project's own files.
 const ABOUT_PROVIDERS: [&str; 4] = ["protocol/", "schema/", "cache/", "lint/batch-"];
 
-/// Rules among them that speak of a file of the repository.
+/// Rules among them that mention a file of the repository.
 const OWN: [&str; 1] = ["schema/unusable"];
 
 fn is_about_providers(rule: &Rule) -> bool {

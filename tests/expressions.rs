@@ -45,12 +45,13 @@ fn compiler(template: &str, is_prompt: bool, files: &[(&str, &str)]) -> Compiler
     Compiler::load(Arc::new(own), Arc::new(base), LoadOptions::default())
 }
 
-/// Whether a finding tells what the agents lose: these write hardly anything of a conversation.
+/// Returns whether a finding says what the agents lose: these write hardly anything of a
+/// conversation.
 fn is_loss(finding: &Diagnostic) -> bool {
     finding.rule.code.starts_with("flow/")
 }
 
-/// What is found, loading included, as `CODE: MESSAGE`.
+/// Returns what is found, loading included, as `CODE: MESSAGE`.
 fn findings(compiler: &Compiler) -> Vec<String> {
     let run = compiler.run(&Selection::default(), |agent| {
         agent
@@ -278,7 +279,7 @@ fn nothing_jumps_into_instructions_of_others() {
         assert!(
             found
                 .iter()
-                .any(|it| it.contains("a loop can be called only inside of itself")),
+                .any(|it| it.contains("a loop can be called only inside itself")),
             "{template}: {found:?}"
         );
         assert!(
@@ -439,7 +440,7 @@ fn a_panic_loses_one_agent() {
     assert_eq!(findings[0].message, "reqc failed on the agent `A`: no");
 }
 
-/// Pieces of expressions: leaves that are hostile, and everything that may stand around them.
+/// Pieces of expressions: leaves that are hostile, and everything that may be around them.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "0",

@@ -270,7 +270,7 @@ fn acts_in_nothing(format: &str, report: &str) {
     }
 }
 
-/// A line outside of blocks of code that is not one of ours.
+/// A line outside blocks of code that is not one of ours.
 fn outside_of_code(markdown: &str) -> Option<&str> {
     let mut fence: Option<&str> = None;
     for line in markdown.lines() {
@@ -433,16 +433,16 @@ fn a_path_that_is_nothing_of_the_repository_is_told() {
     };
     told(
         &["docs/x.md"],
-        "`docs/x.md` is no part of the agent repository",
+        "`docs/x.md` is not part of the agent repository",
     );
     told(
         &["agents/helper.toml", "docs/x.md"],
-        "`docs/x.md` is no part of the agent repository",
+        "`docs/x.md` is not part of the agent repository",
     );
     told(&["agents/gone.toml"], "`agents/gone.toml` does not exist");
     told(
         &["agents/helper.toml", "/tmp"],
-        "`/tmp` is outside of the agent repository",
+        "`/tmp` is outside the agent repository",
     );
     told(&["--affected", "HEAD", "agents"], "cannot be used with");
     told(&["--shard", "3/2"], "write which part of how many");
@@ -530,7 +530,7 @@ extends = "OpenAI Chat"
 metadata = '{"a": "{{ ctx.history[0].content }}x"}'
 "#;
 
-/// Each mistake, and the text that mends it.
+/// Each mistake, and the text that fixes it.
 const MISTAKES: [(&str, &str, &str); 12] = [
     (
         "agents/a.toml",
@@ -706,7 +706,7 @@ fn a_baseline_silences_what_is_found_today() {
             .starts_with("there is nothing to silence\n")
     );
     assert_eq!(folder.read("reqc.toml"), text);
-    // What is mended makes the entries stale, and these can be taken out again.
+    // What is fixed makes the entries stale, and these can be taken out again.
     folder.write("agents/[odd].toml", AGENT);
     assert!(folder.reqc(&["check"]).out.contains("2 warnings"));
     folder.reqc(&["check", "--fix"]);
@@ -734,7 +734,7 @@ fn a_baseline_holds_nothing_that_cannot_be_allowed() {
     assert_eq!(folder.read("reqc.toml"), "allow = []\n");
     let ran = folder.reqc(&["baseline", "--expires", "2001-01-01"]);
     assert!(
-        ran.code == 2 && ran.err.contains("is no day to come"),
+        ran.code == 2 && ran.err.contains("is not a date in the future"),
         "{}",
         ran.err
     );
@@ -795,7 +795,7 @@ fn scripts(yaml: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Stands for GitHub's program: knows one comment of ours, or none, and notes what it is told.
+/// Stands for GitHub's program: knows one comment of ours, or none, and notes what it is reported.
 const GH: &str = r#"#!/bin/sh
 printf '%s\n' "$*" >>"$GH_LOG"
 case "$*" in *--paginate*) [ -z "$GH_KNOWN" ] || echo "$GH_KNOWN" ;; esac

@@ -113,7 +113,7 @@ const LOSSES: [(&[&str], &[&str], &str); 8] = [
     ),
 ];
 
-/// How many bodies of chats come back exactly, at least.
+/// The number of bodies of chats that come back exactly, at least.
 const EXACT: usize = 2200;
 
 fn compiler(files: Vec<(String, String)>) -> Compiler {
@@ -357,7 +357,7 @@ fn nothing_of_a_text_is_left_once_it_is_redacted() {
         );
         for (before, after) in before.iter().zip(after) {
             assert_eq!(before.len(), after.len(), "{before} / {after}");
-            // The kind of an image is no secret; a scheme is none either.
+            // The kind of an image is no secret; a scheme is not one either.
             let said = after
                 .trim_start_matches("iVBORw0KGgo")
                 .trim_start_matches("https://");
@@ -448,7 +448,7 @@ fn bodies_that_providers_refuse_make_contexts_too() {
     }
 }
 
-/// How many values a value holds.
+/// Returns how many values a value holds.
 fn size(value: &Value) -> usize {
     1 + match value {
         Value::Array(elements) => elements.iter().map(size).sum(),
@@ -485,7 +485,7 @@ fn strange() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// No run of six letters of a secret stands in the text.
+/// No run of six letters of a secret is in the text.
 fn assert_tells_nothing(text: &str, secrets: &[String]) {
     for word in secrets
         .iter()
@@ -564,7 +564,7 @@ proptest! {
     }
 }
 
-/// What a body loses: pointers and reasons.
+/// Returns what a body loses: pointers and reasons.
 fn losses(wire: WireFormat, body: &Value) -> Vec<(String, String)> {
     let losses = imported(body, wire, "a", false).losses.into_iter();
     losses

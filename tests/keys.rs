@@ -1,10 +1,10 @@
-//! No output holds a key, wherever in a repository or a body it stands.
+//! No output holds a key, wherever in a repository or a body it is.
 //!
-//! Every case of `tests/cases/` and every body of `tests/bodies/wrong/` is told again and again,
-//! each time with a planted key instead of one of its strings, names or numbers, or of a file's
-//! name. No format of a report, a review or an explanation may hold a part of that key. Every
-//! eighth case is tried, in one place, another kind of place and key in each; `REQC_KEYS=all` tries
-//! all cases in all places.
+//! Every case of `tests/cases/` and every body of `tests/bodies/wrong/` is reported again and
+//! again, each time with a planted key instead of one of its strings, names or numbers, or of a
+//! file's name. No format of a report, a review or an explanation may hold a part of that key.
+//! Every eighth case is tried, in one place, another kind of place and key in each; `REQC_KEYS=all`
+//! tries all cases in all places.
 
 #![expect(
     clippy::disallowed_methods,
@@ -64,10 +64,10 @@ const KEYS: [Key; 6] = [
     },
 ];
 
-/// How many characters of a key tell it.
+/// The fewest characters of a key that identify it.
 const PART: usize = 8;
 
-/// How many places of each case are tried, unless all are.
+/// The number of places of each case that are tried, unless all are.
 const PLACES: usize = 1;
 
 /// One case of how many is tried, unless all are.
@@ -92,7 +92,7 @@ fn main() {
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// Whether all cases are tried, in all places.
+/// Returns whether all cases are tried, in all places.
 fn all() -> bool {
     std::env::var("REQC_KEYS").is_ok_and(|value| value == "all")
 }
@@ -182,7 +182,7 @@ struct Planted {
 }
 
 impl Planted {
-    /// The key to plant. One with dots is three names where no quotes stand around it.
+    /// The key to plant. One with dots is three names where no quotes are around it.
     fn key(&self, files: &Files, number: usize) -> &'static Key {
         let key = &KEYS[number % KEYS.len()];
         let is_quoted = |place: &Range<usize>| files[&self.path][..place.start].ends_with(b"\"");
@@ -217,7 +217,7 @@ impl Planted {
     }
 }
 
-/// Every place of some files: what stands in quotes, every word, and each file's name.
+/// Every place of some files: what is in quotes, every word, and each file's name.
 fn planted(files: &Files) -> Vec<Planted> {
     let mut all = Vec::new();
     for (path, bytes) in files {
@@ -395,7 +395,7 @@ fn reviews(older: &Loaded, newer: &Loaded) -> Vec<Text> {
     shown
 }
 
-/// Who wrote the values of a body of each agent.
+/// Returns who wrote the values of a body of each agent.
 fn explanations(compiler: &Compiler) -> Vec<Text> {
     let mut shown = Vec::new();
     for (id, _) in compiler.agents().iter().take(3) {

@@ -1,7 +1,7 @@
-//! Rooms: the modules of `src/` import only what stands above them in the table of
-//! `ARCHITECTURE.md`, and inside a room a module imports only those whose `mod` lines stand above
-//! its own. Rooms in [`DOORS`] are stricter: what a door offers is for those outside, and no module
-//! behind it uses that.
+//! Rooms: the modules of `src/` import only what is above them in the table of `ARCHITECTURE.md`,
+//! and inside a room a module imports only those whose `mod` lines are above its own. Rooms in
+//! [`DOORS`] are stricter: what a door offers is for those outside, and no module behind it uses
+//! that.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads the sources")]
 
@@ -87,7 +87,7 @@ fn code(text: &str) -> String {
         .join("\n")
 }
 
-/// The names behind any of some beginnings of paths; a path that begins earlier is another one.
+/// The names after any of some beginnings of paths; a path that begins earlier is another one.
 fn named_after(code: &str, beginnings: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     for beginning in beginnings {

@@ -210,7 +210,7 @@ fn lists_and_batches_are_taken_apart() {
     );
     assert!(
         out.ends_with(
-            "2 bodies (1 openai-chat, 1 openai-responses): 5 errors, 1 other request passed over\n"
+            "2 bodies (1 openai-chat, 1 openai-responses): 5 errors, 1 other request skipped\n"
         ),
         "{out}"
     );
@@ -297,9 +297,7 @@ fn captures_are_read_and_show_nothing_but_bodies() {
         "{place}\n{out}"
     );
     assert!(
-        out.contains(
-            "2 bodies (1 openai-chat, 1 mistral-chat): 1 error, 1 other request passed over"
-        ),
+        out.contains("2 bodies (1 openai-chat, 1 mistral-chat): 1 error, 1 other request skipped"),
         "{out}"
     );
     let (_, out) = told("capture", &text, &["--format", "human"]);
@@ -431,7 +429,7 @@ fn what_is_no_json_is_told_at_its_place() {
         &[],
     );
     assert!(
-        out.starts_with("b.jsonl:2:11: error[lint/syntax]: `None` is no JSON value"),
+        out.starts_with("b.jsonl:2:11: error[lint/syntax]: `None` is not a JSON value"),
         "{out}"
     );
     assert!(out.contains("\n2 bodies (2 openai-chat): 1 error"), "{out}");
@@ -707,7 +705,7 @@ fn a_session_with_nothing_to_mend_is_clean() {
     assert_eq!(ran.code, 0, "{}", ran.out);
     assert!(
         ran.out
-            .contains("3 requests (3 of bodies) in 1 conversation: nothing to mend"),
+            .contains("3 requests (3 of bodies) in 1 conversation: nothing to fix"),
         "{}",
         ran.out
     );

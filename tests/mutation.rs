@@ -1,9 +1,9 @@
 //! How much the schemas notice: each key of each bundled body renamed, each scalar's type swapped.
 //!
-//! What stands at a position that a schema declares free (`x-reqc-free`) is left alone. A mutation
-//! is tried once per provider instance and place, where a place is the body's pointer with the
-//! `role` or `type` of an element instead of its number: the same key of the hundredth user message
-//! would only count the same hole again. `cargo test --test mutation -- --nocapture` shows a table.
+//! What is at a position that a schema declares free (`x-reqc-free`) is left alone. A mutation is
+//! tried once per provider instance and place, where a place is the body's pointer with the `role`
+//! or `type` of an element instead of its number: the same key of the hundredth user message would
+//! only count the same hole again. `cargo test --test mutation -- --nocapture` shows a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -202,7 +202,7 @@ impl Position {
             .chain(self.is_scalar.then_some(Mutation::Type))
     }
 
-    /// What the schema takes although nothing of the kind is meant.
+    /// Returns what the schema takes although nothing of the kind is meant.
     fn changed(&self, mutation: Mutation) -> String {
         match mutation {
             Mutation::Rename => format!(
@@ -312,7 +312,7 @@ fn children(value: &Value) -> Vec<(String, &Value, bool)> {
     }
 }
 
-/// What an element says it is.
+/// Returns what an element says it is.
 fn what(element: &Value) -> String {
     let says = |key: &str| element.get(key).and_then(Value::as_str);
     let said: Vec<&str> = [says("role"), says("type")].into_iter().flatten().collect();

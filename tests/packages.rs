@@ -79,7 +79,8 @@ fn compare(out: &Path, pages: &mut BTreeSet<String>, command: &[&str]) {
     }
 }
 
-/// Whether a line of a page begins what it says of an option: `-q, --quiet` or `--deny <CODE>`.
+/// Returns whether a line of a page begins what it says of an option: `-q, --quiet` or
+/// `--deny <CODE>`.
 fn begins_entry(line: &str, option: &str) -> bool {
     line.starts_with('-') && line.split([' ', ',']).any(|word| word == option)
 }
@@ -112,7 +113,7 @@ fn options(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The commands that a help text lists, but for `help`.
+/// The commands that a help text lists, except for `help`.
 fn commands(help: &str) -> Vec<&str> {
     let listed = help.split_once("Commands:\n").map_or("", |(_, rest)| rest);
     let lines = listed.lines().take_while(|line| !line.trim().is_empty());

@@ -71,8 +71,8 @@ fn findings(report: &Report) -> BTreeMap<String, Told> {
 }
 
 /// Compares what was found in an agent: the same findings, each with a file in common. A finding
-/// that several agents share is told at the first of their files and names the others, so that it
-/// moves when that file goes.
+/// that several agents share is reported at the first of their files and names the others, so that
+/// it moves when that file goes.
 fn agree(one: &Told, other: &Told) -> bool {
     one.len() == other.len()
         && one.iter().all(|(told, paths)| {
@@ -86,7 +86,7 @@ const CONTEXT: &str = r#"{"name": "NAME", "kind": "chat", "why": "w", "golden": 
   "history": [{"role": "user", "content": "TEXT"}]}"#;
 const INSTANCE: &str = "name = \"Team\"\nclient_api = \"OpenAI Compatible\"\nurl = \"https://llm.example/NAME\"\napi_key_ref = \"env:KEY\"\n";
 
-/// What a file may say: several versions of each, some of them wrong.
+/// Returns what a file may say: several versions of each, some of them wrong.
 fn versions(path: &str) -> Vec<String> {
     let agent = |number: usize, rest: &str| {
         format!(

@@ -51,7 +51,7 @@ struct Planted {
     rule: &'static str,
     /// The beginning of the place that differs.
     pointer: &'static str,
-    /// What stands in the line that is named, or in one that led there.
+    /// What is in the line that is named, or in one that led there.
     line: &'static str,
 }
 
@@ -308,7 +308,7 @@ fn results(base: &str, provider: &str, id: &str, content: &str) -> String {
 const OLLAMA_ID: &str = "\"tool_name\": {{ tojson(block.name) }}";
 const CALL_ID: &str = "\"tool_call_id\": {{ tojson(tool_id(block.tool_use_id)) }}";
 
-/// Parts of messages of Responses: `image` writes the members behind an image's address.
+/// Parts of messages of Responses: `image` writes the members after an image's address.
 fn responses(image: &str) -> String {
     extending(
         "OpenAI Responses Chat",

@@ -145,7 +145,7 @@ fn explain_all(compiler: &Compiler, mut visit: impl FnMut(&str, &str, &Explanati
     }
 }
 
-/// What has no exact source, and why: the tag that computed it.
+/// Returns what has no exact source, and why: the tag that computed it.
 fn inexact(compiler: &Compiler) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     explain_all(compiler, |_, _, it| {
@@ -221,7 +221,7 @@ fn nearly_every_byte_of_the_other_dialect_has_an_exact_source() {
     assert_complete(&Collection::flat_inja());
 }
 
-/// What is cited exactly for values, with the values.
+/// Returns what is cited exactly for values, with the values.
 fn citations(collection: &Collection, compiler: &Compiler) -> BTreeMap<Cited, Vec<Place>> {
     let mut cited: BTreeMap<Cited, Vec<Place>> = BTreeMap::new();
     explain_all(compiler, |agent, context, it| {
@@ -291,7 +291,8 @@ fn changed(text: &str) -> Option<String> {
     String::from_utf8(altered).ok()
 }
 
-/// How many values changed, stayed as they were, or went away with a file that became unusable.
+/// The numbers of values that changed, stayed as they were, or went away with a file that became
+/// unusable.
 #[derive(Debug, Default)]
 struct Tried {
     changed: usize,
@@ -531,7 +532,7 @@ impl Grammar {
         }
     }
 
-    /// What a capture holds.
+    /// Returns what a capture holds.
     fn text(&mut self, depth: usize) -> String {
         let expression = self.expression(2);
         match self.0.usize(..6) {
@@ -801,7 +802,7 @@ list = ["{% if false %}1{% endif %}", "{{ 2 }}", 3]
     insta::assert_snapshot!("each_mechanism", told(&compiler, &explained.values));
 }
 
-/// Who wrote values, as `KIND PLACE TEXT`, then the steps.
+/// Returns who wrote values, as `KIND PLACE TEXT`, then the steps.
 fn told(compiler: &Compiler, values: &[Explanation]) -> String {
     let mut told = String::new();
     for it in values {
@@ -853,7 +854,7 @@ fn told(compiler: &Compiler, values: &[Explanation]) -> String {
     told
 }
 
-/// A conversation of two turns: what came with each stands in the file, or in no file at all.
+/// A conversation of two turns: what came with each is in the file, or in no file at all.
 const TURNS: &str = r#"{
   "name": "c", "why": "all", "kind": "chat", "language": "Rust",
   "system_prompt": "omit",
@@ -1361,7 +1362,7 @@ fn a_role_that_is_no_text_is_told_in_the_role_once() {
     assert_eq!(finding.agents.len(), 2);
 }
 
-/// What grows with itself ends: nobody is named, and the template is what is told.
+/// What grows with itself ends: nobody is named, and the template is what is reported.
 #[test]
 fn a_text_that_grows_in_a_loop_is_not_followed_for_ever() {
     let template = "{% set ns = namespace(s='') %}{% for i in range(12000) %}{% set ns.s = ns.s ~ 'x' %}{% endfor %}[{{ tojson(ns.s) }}]";

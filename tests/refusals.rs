@@ -34,7 +34,7 @@ const KEYS: [&str; 9] = [
     "sentence", "status", "type", "rule", "unruled", "meaning", "remedy", "seen", "sources",
 ];
 
-/// An entry, and the file that it stands in.
+/// An entry, and the file that it is in.
 struct Entry {
     file: String,
     table: Table,
@@ -62,7 +62,7 @@ impl Entry {
         let mut flaws = Vec::new();
         for (key, _) in &self.table.entries {
             if !KEYS.contains(&key.name.as_str()) {
-                flaws.push(format!("`{}` is no key of a refusal", key.name));
+                flaws.push(format!("`{}` is not a key of a refusal", key.name));
             }
         }
         for key in ["sentence", "meaning", "remedy", "seen"] {
@@ -356,7 +356,7 @@ fn the_command_tells_the_place_in_the_body() {
         "{out}"
     );
 
-    // A HAR file holds both; what was taken is passed over.
+    // A HAR file holds both; what was taken is ignored.
     let answer = serde_json::json!({"type": "error", "error": {"type": "invalid_request_error", "message": SENTENCE}});
     let entry = |status: u16, answer: &str| {
         serde_json::json!({
@@ -400,7 +400,7 @@ fn the_command_tells_the_place_in_the_body() {
         "{out}"
     );
 
-    // What cannot be read is told, and no key is shown.
+    // What cannot be read is reported, and no key is shown.
     assert_eq!(
         why400(folder.path(), &["-", "--body", "-"]).status.code(),
         Some(2)
@@ -436,7 +436,7 @@ fn a_sentence_is_found_in_a_large_log() {
         found[0].refusal.reason,
         Reason::Rule("protocol/unanswered-call".to_owned())
     );
-    // A sentence in each line: some are told.
+    // A sentence in each line: some are reported.
     let quoted: String = noise.replace("model: none", "'model: none");
     assert!(!Dictionary::bundled().explain(&quoted).is_empty());
     assert!(Dictionary::bundled().explain("").is_empty());

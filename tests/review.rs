@@ -125,7 +125,7 @@ fn newer_of(below: &str, kind: &str) -> MemoryWorld {
     world
 }
 
-/// What is said is kept beside the files; it is written anew if insta's variable asks for it.
+/// What is said is kept beside the files; it is written again if insta's variable asks for it.
 fn keep(kind: &str, name: &str, text: &str) {
     keep_in("kinds", kind, name, text);
 }
@@ -196,8 +196,8 @@ fn told(changes: &[ChangedFile]) -> BTreeSet<(String, Option<String>)> {
     changes.iter().map(subject).collect()
 }
 
-/// The bodies that differ are told, and no others. Causes do what they are said to do: applied to
-/// the older side alone, left out of the newer one, and one after the other.
+/// The bodies that differ are reported, and no others. Causes do what they are said to do: applied
+/// to the older side alone, left out of the newer one, and one after the other.
 fn is_true(kind: &str, older: &MemoryWorld, newer: &MemoryWorld, review: &Review) {
     let (before, after) = (bodies(older), bodies(newer));
     assert_eq!(told(&review.changes), differing(&before, &after), "{kind}");
@@ -263,7 +263,7 @@ fn broken(all: &BTreeSet<Arc<str>>, world: &MemoryWorld) -> BTreeSet<Arc<str>> {
 }
 
 /// `tests/review/breaks/` holds edits that break agents. These are named first, with edits that are
-/// proven to break them; the way back mends them.
+/// proven to break them; the way back fixes them.
 #[test]
 fn agents_that_an_edit_breaks_are_named_first_and_with_the_edit() {
     let older: MemoryWorld = files(&folder().join("repository")).into_iter().collect();

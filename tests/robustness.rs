@@ -93,7 +93,7 @@ const PATHS: [&str; 11] = [
     "schemas/openai-chat.json",
 ];
 
-/// A profile that uses whatever stands at the other paths.
+/// A profile that uses whatever is at the other paths.
 const USER: &str = "name = \"User\"\nextends = \"Base\"\nprovider_instance = \"P\"\n\
     system_prompt = \"{{ read_file(':/roles/r.md') }}\"\n\
     [body]\nx = \"{% include 'm2.jinja' ignore missing %}\"\ny = \"{% include 'x.jinja' ignore missing %}\"\n";
@@ -675,7 +675,7 @@ fn schemas_that_cannot_be_used_fail_the_run() {
     }
 }
 
-/// The work of a schema doubles with each level of the body: that is told, not done.
+/// The work of a schema doubles with each level of the body: that is reported, not done.
 #[test]
 fn bodies_that_take_too_long_to_check_are_told() {
     let twice = r##"{"$ref": "#/$defs/t", "$defs": {"t": {"allOf": [

@@ -431,7 +431,7 @@ const VALUES: [&str; 16] = [
     "2027-01-31",
 ];
 
-/// What the code finds in one file, apart from other files.
+/// Returns what the code finds in one file, apart from other files.
 fn findings(path: &str, text: &str) -> Vec<String> {
     let own = MemoryWorld::from_iter([(path, text)]);
     if path == "tools.toml" {
@@ -504,7 +504,7 @@ fn schema_and_code_take_the_same_values() {
         dates,
     );
     let allow = "[[allow]]\ncode = \"key/unknown\"\nreason = \"x\"";
-    // That a code is none is told when a run ends.
+    // That a code is not one is reported when a run ends.
     let codes = |key: &str, written: &str| match key {
         "expires" => false,
         "code" => written.starts_with('"') || dates(key, written),
@@ -539,7 +539,7 @@ fn schema_and_code_take_the_same_values() {
         &PRICE_KEYS,
         days,
     );
-    // What lies beside the file is told when it is read.
+    // What lies beside the file is reported when it is read.
     let paths = |key: &str, written: &str| {
         dates(key, written)
             || (["schema_file", "working_directory"].contains(&key) && written.starts_with('"'))

@@ -48,7 +48,7 @@ fn write(root: &Path, name: &str, text: &str) {
     fs::write(file, text).expect("written");
 }
 
-/// A repository that compiles, with a hostile text wherever one can stand.
+/// A repository that compiles, with a hostile text wherever one can be.
 fn sound(root: &Path, x: &str) {
     let (t, p) = (toml(x), path(x));
     write(
@@ -118,7 +118,7 @@ fn sound(root: &Path, x: &str) {
     write(root, &format!("roles/{p}.md"), x);
 }
 
-/// The same with mistakes that are told with the text in them.
+/// The same with mistakes that are reported with the text in them.
 fn broken(root: &Path, x: &str) {
     let (t, p) = (toml(x), path(x));
     sound(root, x);
@@ -221,7 +221,8 @@ fn reqc(root: &Path, arguments: &[&str]) -> Output {
         .expect("the binary runs")
 }
 
-/// What must not be printed, in the words of a test that knows nothing of how it is avoided.
+/// Returns what must not be printed, in the words of a test that knows nothing of how it is
+/// avoided.
 fn wrong_in(text: &str) -> Option<String> {
     let colour = |rest: &str| {
         let rest = rest.strip_prefix('[')?;

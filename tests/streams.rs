@@ -362,7 +362,7 @@ fn conversation(name: &str, blocks: &[Block]) -> Option<Value> {
     (!blocks.is_empty()).then_some(context)
 }
 
-/// What the next request says of the answer, one message or item a line.
+/// Returns what the next request says of the answer, one message or item a line.
 fn sent_back(transcript: &Transcript, compiler: &Compiler) -> Result<String, Failed> {
     let Some(agent) = transcript.agent else {
         return Ok(String::new());
@@ -440,7 +440,7 @@ fn survives(played: &Played) -> Result<(), Failed> {
     }
 }
 
-/// What must hold between the events, the blocks and the calls of any answer.
+/// Returns what must hold between the events, the blocks and the calls of any answer.
 fn agrees(played: &Played) -> Result<(), Failed> {
     // The last event of an answer may put its parts in another order than they came in.
     let in_any_order = |text: String| {
@@ -679,8 +679,8 @@ fn random() -> Result<(), Failed> {
     )
 }
 
-/// What holds for any bytes: no panic, one outcome, the same in chunks, and events that agree with
-/// the answer.
+/// Returns what holds for any bytes: no panic, one outcome, the same in chunks, and events that
+/// agree with the answer.
 fn holds(transcript: &Transcript, size: usize) -> Result<(), Failed> {
     let whole = transcript.play([transcript.bytes.as_slice()]);
     agrees(&whole)?;

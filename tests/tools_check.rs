@@ -378,7 +378,7 @@ fn server(overrides: &str) -> TempDir {
     folder
 }
 
-/// What is said of a server that does some things differently.
+/// Returns what is said of a server that does some things differently.
 fn asked(overrides: &str, more: &[&str]) -> Ran {
     let folder = server(overrides);
     let arguments = [more, &["--timeout", "3", "--mcp-command", "--", "./server"]].concat();

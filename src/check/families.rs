@@ -1,7 +1,7 @@
 //! The facts known of the model that a body is for.
 //!
 //! Input: the families of a repository, a model and where the body goes. Output: those that fit,
-//! and what in a body they speak against. All that fit count, together: a fact stands once, in the
+//! and what in a body they speak against. All that fit count, together: a fact is once, in the
 //! family of all models that it is true of.
 
 use std::collections::HashSet;
@@ -94,7 +94,8 @@ impl ModelFacts {
         matches!(self.property(property), Some((true, _)))
     }
 
-    /// How bad it is to do what the model does not take; `None` if it is not known to be refused.
+    /// Returns how bad it is to do what the model does not take; `None` if it is not known to be
+    /// refused.
     pub(crate) fn refuses(&self, property: Property) -> Option<Severity> {
         self.property(property)
             .and_then(|(is_taken, level)| (!is_taken).then_some(level))
@@ -149,7 +150,7 @@ impl ModelFacts {
         about.all(|fact| is_proposable(&fact.demand, value.as_ref()) || !holds(fact, subject))
     }
 
-    /// How much a body does against what is known.
+    /// Returns how much a body does against what is known.
     pub(crate) fn count(&self, subject: &Subject<'_>) -> usize {
         self.all_breaches(subject).len()
     }
@@ -188,7 +189,7 @@ fn is_of_wire(fact: &Fact, wire: WireFormat) -> bool {
     fact.wires.is_empty() || is_named(&fact.wires, wire.name())
 }
 
-/// Returns `true` if a family speaks of a model. Of one that nobody names yet, a rule of the server
+/// Returns `true` if a family mentions a model. Of one that nobody names yet, a rule of the server
 /// holds, and what holds for a version of Anthropic's API: no other server has those.
 fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
     let is_of_version = family.from_version.is_some() && server == Server::Anthropic;
@@ -262,7 +263,7 @@ impl Standing {
 }
 
 impl Standing {
-    /// How bad something is that is known to be as bad as this.
+    /// Returns how bad something is that is known to be as bad as this.
     fn at_most(self, level: Severity) -> Severity {
         if self == Standing::Certain {
             level

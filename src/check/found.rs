@@ -1,5 +1,5 @@
-//! The findings of rules in one body. A rule names the value that is wrong; where that stands is
-//! worked out once for all of them.
+//! The findings of rules in one body. A rule names the value that is wrong; where that is is worked
+//! out once for all of them.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub(crate) struct Mark<'b> {
     about: About,
     is_of_model: bool,
     lacks: Vec<Pointer>,
-    /// `true` if it is not to be believed if it stands in the history.
+    /// `true` if it is not to be believed if it is in the history.
     is_doubted: bool,
 }
 
@@ -66,8 +66,7 @@ impl<'b> Found<'b> {
         self.marks.len()
     }
 
-    /// Says that what was found from some mark on is not to be believed if it stands in the
-    /// history.
+    /// Says that what was found from some mark on is not to be believed if it is in the history.
     pub(super) fn doubt_in_history(&mut self, from: usize) {
         self.marks[from..]
             .iter_mut()
@@ -154,7 +153,7 @@ impl Mark<'_> {
             lacks,
             ..
         } = self;
-        // Lengths are of one value; what is asked is told by the words around.
+        // Lengths are of one value; what is asked is reported by the words around.
         let sense = Some(without_numbers(&Problem::words(&message), ' '));
         Some(Problem {
             rule,
@@ -237,7 +236,7 @@ impl Drop for Note<'_, '_> {
     }
 }
 
-/// Where values stand, by their address: each is wanted before the body is walked.
+/// Where values are, by their address: each is wanted before the body is walked.
 #[derive(Default)]
 pub(crate) struct Places {
     pointers: HashMap<usize, Option<Pointer>>,

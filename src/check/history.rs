@@ -26,7 +26,7 @@ pub(crate) struct History<'b> {
 pub(crate) struct Entry<'b> {
     /// The role of the one who speaks.
     pub(crate) role: Role,
-    /// The message as it stands in the body.
+    /// The message as it is in the body.
     pub(crate) value: &'b Value,
     /// The parts of its content.
     pub(crate) parts: Vec<Part<'b>>,
@@ -52,7 +52,7 @@ pub(crate) enum Role {
 pub(crate) struct Part<'b> {
     /// The kind of part.
     pub(crate) kind: Kind<'b>,
-    /// The piece as it stands in the body.
+    /// The piece as it is in the body.
     pub(crate) value: &'b Value,
 }
 

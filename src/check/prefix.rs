@@ -1,10 +1,9 @@
-//! Tells if a request goes on from an earlier one of the same conversation.
+//! Says whether a request goes on from an earlier one of the same conversation.
 //!
 //! Input: the bodies of two requests, the later of which holds more messages. Output: the first
-//! place at which the earlier one is no beginning of the later one. Servers read tools first, then
-//! instructions, then messages; what stands behind a change is not found in their caches, and
-//! thinking that is bound to it is refused. Breakpoints of the cache (`cache_control`) do not
-//! count.
+//! place at which the earlier one is not a beginning of the later one. Servers read tools first,
+//! then instructions, then messages; what is after a change is not found in their caches, and
+//! thinking that is bound to it is refused. Cache breakpoints (`cache_control`) do not count.
 
 mod place;
 pub(crate) mod rules;
@@ -56,7 +55,7 @@ impl Part<'_> {
             .map_or(member.clone(), |index| member.element(index))
     }
 
-    /// Returns `true` if messages are added behind it as the conversation grows.
+    /// Returns `true` if messages are added after it as the conversation grows.
     fn grows(&self) -> bool {
         self.index.is_some() && matches!(self.member, "messages" | "input" | "contents")
     }
@@ -118,7 +117,7 @@ impl Checks {
             return beside();
         };
         let bound = self.bound_thinking();
-        // The answer to the earlier request is the message behind its last one.
+        // The answer to the earlier request is the message after its last one.
         let end = if is_renewed {
             messages(&older) + 1
         } else {
@@ -148,8 +147,8 @@ impl Checks {
         })
     }
 
-    /// How bad it is that something changes to which thinking is bound; `None` if the model is not
-    /// known to bind it.
+    /// Returns how bad it is that something changes to which thinking is bound; `None` if the model
+    /// is not known to bind it.
     pub(crate) fn bound_thinking(&self) -> Option<Severity> {
         let known = self
             .facts

@@ -1,4 +1,4 @@
-//! Rules of protocols: what schemas cannot say, and servers refuse all the same.
+//! Rules of protocols: what schemas cannot say, and servers refuse anyway.
 //!
 //! One file per rule, with its declaration and its check. A new rule is a file here, a line in
 //! [`ALL`], and its cases. Each lists its evidence: where the fact was found, and when.
@@ -91,7 +91,7 @@ macro_rules! body_rule {
 }
 use body_rule;
 
-/// How many rules there are: each has a bit of its own in questions.
+/// The number of rules that there are: each has a bit of its own in questions.
 pub(super) const COUNT: usize = ALL.len();
 
 /// Every rule, in the order in which they are asked.

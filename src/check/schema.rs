@@ -1,8 +1,8 @@
 //! Each body against the JSON Schema of its wire format.
 //!
 //! The bundled schemas are compiled with the program; those of a repository when a format is first
-//! used, once per set of extensions. A violation is told in the words of the alternative that the
-//! discriminator picks: `x-reqc-discriminator` in a schema names the member that decides.
+//! used, once per set of extensions. A violation is reported in the words of the alternative that
+//! the discriminator picks: `x-reqc-discriminator` in a schema names the member that decides.
 
 mod allowed;
 mod bundled;
@@ -55,7 +55,7 @@ pub struct Schemas {
     extensions: BTreeMap<Arc<str>, Vec<Arc<Extensions>>>,
 }
 
-/// A schema of somebody's whose work for a value is known before it is done.
+/// A foreign schema whose work for a value is known before it is done.
 #[cfg(feature = "runtime")]
 pub(crate) struct Measured(graph::Graph);
 
@@ -120,7 +120,7 @@ struct Documents {
 pub struct AgentSchemas {
     documents: Documents,
     allowed: Vec<Arc<Allowed>>,
-    /// The server, if it passes over fields that it does not know.
+    /// The server, if it ignores fields that it does not know.
     passes_over: Option<&'static str>,
 }
 
@@ -237,7 +237,7 @@ impl Schemas {
         }
     }
 
-    /// Where `[[extension]]` entries stand that never let anything pass.
+    /// Returns the places of `[[extension]]` entries that never allowed anything.
     pub(crate) fn unused(&self) -> impl Iterator<Item = Span> {
         self.allowed.iter().filter_map(|entry| entry.unused())
     }
@@ -271,7 +271,7 @@ impl Schemas {
     }
 }
 
-/// Tells whether a model takes what a help would propose.
+/// Says whether a model takes what a help would propose.
 pub(super) type IsTaken<'t> = &'t dyn Fn(&Proposal<'_>) -> bool;
 
 /// The verdict of schemas on a body.
@@ -284,8 +284,8 @@ pub(super) struct Verdict {
 }
 
 impl AgentSchemas {
-    /// The same for a server: one that passes over fields that it does not know gets a warning of
-    /// them. What a repository's own schema refuses stays an error.
+    /// The same for a server: one that ignores fields that it does not know gets a warning of them.
+    /// What a repository's own schema refuses stays an error.
     #[must_use]
     pub(super) fn at(mut self, server: Server) -> AgentSchemas {
         self.passes_over = (!server.refuses_unknown_fields()).then_some(server.name());
@@ -409,7 +409,7 @@ fn cut(mistakes: &mut Vec<Mistake>) {
     mistakes.truncate(MAX_PROBLEMS);
     let message =
         format!("this body has more than {MAX_PROBLEMS} problems: the others are not shown");
-    let help = "mend those that are shown: most often they have one cause".to_owned();
+    let help = "fix those that are shown: most often they have one cause".to_owned();
     mistakes.push(Mistake::value(
         json::Pointer::root(),
         message,

@@ -1,4 +1,4 @@
-//! Which rules find nothing in a body, remembered by what they looked at.
+//! Remembers which rules find nothing in a body, by what they looked at.
 //!
 //! A rule sees a body through its [`Subject`], which notes each member that it looks at. A rule
 //! that found nothing finds nothing in any other body of the same route in which these members are
@@ -179,7 +179,7 @@ impl Known {
         loud
     }
 
-    /// Learns what rules looked at. The groups are made anew once, if anything is new.
+    /// Learns what rules looked at. The groups are made again once, if anything is new.
     fn learn(&self, seen: Vec<Seen>) {
         let is_known = {
             let learned = self.learned.read().unwrap_or_else(PoisonError::into_inner);

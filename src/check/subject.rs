@@ -109,7 +109,7 @@ impl<'b> Subject<'b> {
         })
     }
 
-    /// The members in order, for those who mend or place what was found: no rule finds by them, for
+    /// The members in order, for those who fix or place what was found: no rule finds by them, for
     /// they are not noted.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'b str, &'b Value)> {
         self.members.iter().copied()
@@ -125,7 +125,7 @@ impl<'b> Subject<'b> {
             .get_or_init(|| History::read(self.wire, |name| self.find(name)))
     }
 
-    /// Where the history stands.
+    /// Returns where the history is.
     pub(crate) fn history_at(&self) -> Option<Pointer> {
         member_of(self.wire).map(|name| Pointer::root().member(name))
     }

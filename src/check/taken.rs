@@ -1,5 +1,5 @@
-//! Which values a member may have, by everything that is known of the model: what a message lists
-//! and a help proposes.
+//! Works out which values a member may have, by everything that is known of the model: what a
+//! message lists and a help proposes.
 //!
 //! Several families may each allow some values of one member. Only what all of them allow is
 //! listed, and of that only what leads to no other finding in the same body: `between_tools` for
@@ -21,7 +21,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// The values that may stand in the place of a refused one, the rest of the body as it is.
+    /// The values that may be in the place of a refused one, the rest of the body as it is.
     pub(crate) fn instead_of(breach: &Breach<'_, '_>, subject: &Subject<'_>) -> Taken {
         let mut demands = subject.facts.demands(subject, breach.place);
         let first = demands
@@ -138,7 +138,7 @@ fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
         && protocol::count_beside_models(&changed) <= protocol::count_beside_models(subject)
 }
 
-/// Returns `true` if a value stands in another one, by its address.
+/// Returns `true` if a value is in another one, by its address.
 fn holds(value: &Value, wanted: &Value) -> bool {
     std::ptr::eq(value, wanted)
         || match value {
@@ -397,7 +397,7 @@ mod tests {
         asked
     }
 
-    /// The errors of a mended body that the broken one has not. That a value wants a further member
+    /// The errors of a fixed body that the broken one has not. That a value wants a further member
     /// its finding says.
     fn more_errors<'p>(broken: &[Problem], mended: &'p [Problem]) -> Vec<&'p String> {
         let known: BTreeSet<(&str, &str)> = broken

@@ -17,7 +17,7 @@ use crate::text::Text;
 /// The arguments of the process, or what clap says of them.
 pub(super) fn read() -> Result<Args, clap::Error> {
     read_from(std::env::args_os()).map_err(|error| {
-        // What is wrong is told with the arguments that are wrong, so clap is asked again, with
+        // What is wrong is reported with the arguments that are wrong, so clap is asked again, with
         // arguments that can be shown.
         let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()).into());
         let same = read_from(shown)
@@ -446,7 +446,7 @@ pub(super) struct Compile {
     /// With --diff: compare what is staged, instead of the files on disk, with HEAD or REV
     #[arg(long, requires = "diff")]
     pub(super) staged: bool,
-    /// With --diff: compare with REV itself, not with the commit at which it and HEAD parted
+    /// With --diff: compare with REV itself, not with the commit at which it and HEAD diverged
     #[arg(long, requires = "diff")]
     pub(super) no_merge_base: bool,
     /// With --diff: line by line instead of by cause
@@ -498,7 +498,7 @@ pub(super) struct ToolsCheck {
     /// Write the nearest tools that this provider takes, and say what they no longer check
     #[arg(long, value_name = "P", value_parser = filled, conflicts_with = "providers")]
     pub(super) lower: Option<String>,
-    /// Start the MCP server behind `--`, and ask it for its tools
+    /// Start the MCP server after `--`, and ask it for its tools
     #[cfg(feature = "runtime")]
     #[arg(long, requires = "command", conflicts_with_all = ["mcp_url", "source"])]
     pub(super) mcp_command: bool,

@@ -11,7 +11,7 @@ use crate::toml;
 use crate::world::{Output, World};
 
 const FILE: &str = "reqc.toml";
-/// How many days entries hold, unless it is said.
+/// The number of days that entries hold, unless it is said.
 const DAYS: u32 = 90;
 
 pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Terminal) -> Outcome {
@@ -47,12 +47,14 @@ fn expires(arguments: &Arguments, today: Date) -> Result<Date, Failure> {
     };
     match Date::parse(text).filter(|date| *date >= today) {
         Some(date) => Ok(date),
-        None => Err(Failure::new(format!("`{text}` is no day to come"))
-            .help("write year, month and day: 2027-01-31")),
+        None => Err(
+            Failure::new(format!("`{text}` is not a date in the future"))
+                .help("write year, month and day: 2027-01-31"),
+        ),
     }
 }
 
-/// Puts the entries behind what the file says, which stays as it is.
+/// Puts the entries after what the file says, which stays as it is.
 fn write(opened: &Opened, baseline: &Baseline) -> Result<(), Failure> {
     if baseline.entries == 0 {
         return Ok(());
@@ -80,7 +82,7 @@ fn write(opened: &Opened, baseline: &Baseline) -> Result<(), Failure> {
         .unwrap_or(&new)
         .replace("\r\n", "\n");
     if toml::parse(&without_mark).is_err() {
-        let help = "write `[[allow]]` tables in place of `allow = […]`, and mend the mistakes of the file first";
+        let help = "write `[[allow]]` tables in place of `allow = […]`, and fix the mistakes of the file first";
         return Err(Failure::new(format!("entries cannot be added to `{FILE}`")).help(help));
     }
     Ok(opened.disk.replace(FILE, new.as_bytes())?)

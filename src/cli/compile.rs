@@ -80,7 +80,7 @@ fn reconcile(options: &Options, found: &Report, terminal: &mut Terminal) {
 /// The finding that golden files are out of date.
 const DRIFT: &str = "golden/drift";
 
-/// Where bodies go.
+/// Returns where bodies go.
 fn folder(options: &Options, opened: &Opened, args: &Compile) -> Result<GoldenFolder, Failure> {
     match &args.out {
         None => Ok(golden(opened)),

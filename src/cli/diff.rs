@@ -35,7 +35,7 @@ pub(super) fn run(
             .formats
             .write_review(&review, base.as_ref(), terminal)?,
     }
-    // Behind the agents that break: their names are read first.
+    // After the agents that break: their names are read first.
     if fails
         && !matches!(
             options.format,
@@ -106,7 +106,7 @@ impl Sides {
         let newer = to.map(load).transpose()?.or(newer);
         let of = |base: &String| {
             text!(
-                "compared with {}, where {} and {} parted",
+                "compared with {}, where {} and {} diverged",
                 &base[..12],
                 from,
                 to.unwrap_or("HEAD")

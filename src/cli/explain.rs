@@ -104,7 +104,7 @@ pub(super) fn run(
     Ok(Status::Clean)
 }
 
-/// Tells where a piece of a context went.
+/// Says where a piece of a context went.
 fn content_fate(
     (options, opened): (&Options, &Opened),
     (id, agent, context, model): (ProfileId, &str, &str, Option<&str>),

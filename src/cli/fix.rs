@@ -1,4 +1,4 @@
-//! `reqc check --fix`: mends what has one right answer.
+//! `reqc check --fix`: fixes what has one right answer.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::diag::count;
 use crate::text::{Text, text};
 use crate::world::{Output, World};
 
-/// Mends and reports what is left; with `dry_run` shows the edits and reports what is there.
+/// Fixes and reports what is left; with `dry_run` shows the edits and reports what is there.
 pub(super) fn run(
     options: &Options,
     dry_run: bool,
@@ -21,7 +21,7 @@ pub(super) fn run(
     let opened = options.open()?;
     opened.selection()?;
     let world = Arc::clone(&opened.disk) as Arc<dyn World>;
-    // The number of agents may change with an edit, so each state is selected from anew.
+    // The number of agents may change with an edit, so each state is selected from again.
     let mended = mend(&world, |world: Arc<dyn World>| -> Report {
         let compiler = options.load_all(world);
         match options.select(&compiler) {

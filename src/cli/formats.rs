@@ -23,8 +23,8 @@ pub(super) struct Formats {
 }
 
 impl Formats {
-    /// Returns what was asked for: one format for standard output, beside which annotations may
-    /// stand, and any number of files.
+    /// Returns what was asked for: one format for standard output, beside which annotations may be,
+    /// and any number of files.
     pub(super) fn resolve(asked: Vec<FormatTo>) -> Result<Formats, Failure> {
         let (mut shown, mut files): (Vec<Format>, Vec<(Format, PathBuf)>) =
             (Vec::new(), Vec::new());

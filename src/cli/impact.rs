@@ -12,7 +12,7 @@ use crate::diag::count;
 use crate::json::Pointer;
 use crate::text::{Text, text};
 
-/// How many pointers of an agent are shown.
+/// The number of pointers of an agent that are shown.
 const SHOWN: usize = 6;
 
 pub(super) fn run(options: &Options, place: &str, terminal: &mut Terminal) -> Outcome {
@@ -65,7 +65,7 @@ fn shown(place: &str, reached: &[Reached]) -> Text {
     shown
 }
 
-/// How much is reached.
+/// Returns how much is reached.
 fn summary(reached: &[Reached]) -> Text {
     let with_bodies = reached.iter().filter(|it| !it.contexts.is_empty()).count();
     let requests = reached.iter().filter(|it| it.request).count();

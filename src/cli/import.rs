@@ -80,7 +80,7 @@ fn write(
 ) -> Result<(), Failure> {
     let shown = path.display().to_string();
     let name = path.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| Failure::new(format!("`{shown}` is no file name")))?;
+    let name = name.ok_or_else(|| Failure::new(format!("`{shown}` is not a file name")))?;
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -119,7 +119,7 @@ fn tell(picked: &Picked, choice: Choice, imported: &Imported, terminal: &Termina
     }
 }
 
-/// How many reasons are told, and how many places of each.
+/// The number of reasons that are reported, and how many places of each.
 const MOST: usize = 20;
 
 /// The first places, and how many more there are.

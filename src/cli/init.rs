@@ -12,7 +12,7 @@ use crate::world::Output;
 /// The file that stays if there is one.
 const README: &str = "README.md";
 
-/// The files, with the sentence that tells what each is for.
+/// The files, with the sentence that says what each is for.
 const FILES: [(&str, &str, &str); 7] = [
     (
         README,

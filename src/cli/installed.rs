@@ -30,7 +30,8 @@ pub(super) fn run(
     let secrets = SystemSecrets::new(&opened.root);
     let key_file = secrets.file_of_line(list.line());
     let grant = Grant::of_models(&list, key_file.as_deref());
-    let grant = grant.ok_or_else(|| Failure::new(format!("the URL of `{instance}` is none")))?;
+    let grant =
+        grant.ok_or_else(|| Failure::new(format!("the URL of `{instance}` is not valid")))?;
     allow(&opened.root, &[grant], trust)?;
     let models = fetch(&list, secrets).map_err(failure)?;
     show(options.format, &list, &models, terminal);

@@ -51,7 +51,7 @@ pub(super) fn run(options: &Options, lint: &Lint, terminal: &mut Terminal) -> Ou
     )
 }
 
-/// Tells the stories of the conversations in the files.
+/// Reports the stories of the conversations in the files.
 fn session(
     options: &Options,
     opened: &Opened,
@@ -89,7 +89,7 @@ fn session(
     })
 }
 
-/// Tells how many bytes were read.
+/// Says how many bytes were read.
 struct Counting<'p, R> {
     reader: R,
     progress: &'p Progress,

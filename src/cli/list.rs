@@ -204,7 +204,7 @@ pub(super) fn wrap(foreign: &str, width: usize) -> Vec<Text> {
         .collect()
 }
 
-/// How many characters of a name a table shows.
+/// The number of characters of a name that a table shows.
 pub(super) const WIDEST_CELL: usize = 80;
 
 /// Rows in columns as wide as their widest cell.

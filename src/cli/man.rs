@@ -42,7 +42,7 @@ fn pages(command: &Command) -> Vec<(String, String)> {
 }
 
 fn page(command: &Command) -> (String, String) {
-    // Shared options stand behind those of this one. Only the command at the top has a version.
+    // Shared options are after those of this one. Only the command at the top has a version.
     let sorted = command
         .clone()
         .mut_args(|argument| match argument.is_global_set() {

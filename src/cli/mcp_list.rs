@@ -118,7 +118,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// A text as TOML writes it: as JSON does, but for one control character.
+/// A text as TOML writes it: as JSON does, except for one control character.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -34,7 +34,7 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
     Ok(Status::Clean)
 }
 
-/// The families and which models they speak of.
+/// The families and which models they mention.
 fn overview(families: &[&Family], terminal: &mut Terminal) {
     let row = |family: &&Family| {
         let mut models = patterns(&family.models);

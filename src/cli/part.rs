@@ -79,7 +79,7 @@ fn check_named(named: &Named, reach: &Reach) -> Result<(), Failure> {
     };
     match named.0.iter().find(|path| !is_known(path)) {
         None => Ok(()),
-        Some(path) => Err(Failure::new(format!("`{}` is no part of the agent repository", cut(path, 200))).help(
+        Some(path) => Err(Failure::new(format!("`{}` is not part of the agent repository", cut(path, 200))).help(
             "name profiles, partials, roles, contexts, provider instances, schemas or settings, or folders of them",
         )),
     }
@@ -112,7 +112,8 @@ fn affected(
         agents: differently_usable(&opened.compiler, &before),
         ..Reach::default()
     };
-    // What is wrong with the repository as a whole is told: a change anywhere may have caused it.
+    // What is wrong with the repository as a whole is reported: a change anywhere may have caused
+    // it.
     Ok(Reach {
         files: None,
         ..now.or(then).or(usable)

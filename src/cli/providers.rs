@@ -47,7 +47,7 @@ pub(super) fn run(options: &Options, terminal: &mut Terminal) -> Outcome {
     Ok(Status::Clean)
 }
 
-/// How many compiled agents name each instance.
+/// Returns how many compiled agents name each instance.
 fn uses(opened: &Opened) -> BTreeMap<&str, usize> {
     let mut uses = BTreeMap::new();
     for (id, _) in opened.compiler.agents() {

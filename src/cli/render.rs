@@ -99,7 +99,7 @@ pub(super) fn of_context(
     opened.compiler.body(id, &context, model).ok_or_else(|| {
         let kind = opened.compiler.plan(id).map_or("", |plan| plan.kind.name());
         Failure::new(format!(
-            "`{agent}` is a {kind} agent, and `{context}` is no {kind} context"
+            "`{agent}` is a {kind} agent, and `{context}` is not a {kind} context"
         ))
         .help("`reqc contexts` shows the kind of each")
     })
@@ -126,7 +126,7 @@ fn of_file(
         )));
     }
     let text = SourceText::from_bytes(&bytes)
-        .map_err(|_| Failure::new(format!("`{shown}` is no UTF-8 text")))?;
+        .map_err(|_| Failure::new(format!("`{shown}` is not UTF-8 text")))?;
     let (conversation, setting) = match Live::new(&opened.compiler, plan).read(shown.clone(), text)
     {
         Ok(read) => read,
@@ -135,7 +135,7 @@ fn of_file(
     if conversation.kind() != plan.kind {
         let kind = plan.kind.name();
         return Err(Failure::new(format!(
-            "`{}` is a {kind} agent, and `{shown}` is no {kind}",
+            "`{}` is a {kind} agent, and `{shown}` is not a {kind}",
             plan.name()
         )));
     }

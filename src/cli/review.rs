@@ -83,7 +83,7 @@ fn asked(items: &[Acceptable], terminal: &mut Terminal) -> Result<BTreeSet<usize
             }
             Answer::Quit => break,
             Answer::Nobody => {
-                return Err(Failure::new("nobody can be asked: this is no terminal")
+                return Err(Failure::new("nobody can be asked: this is not a terminal")
                     .help("`reqc review --accept 1,3` takes causes by their numbers; `reqc compile` writes all"));
             }
         }

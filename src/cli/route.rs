@@ -14,7 +14,7 @@ pub(super) fn run(options: &Options, arguments: &Arguments, terminal: &mut Termi
     let opened = options.open()?;
     let roster = match roster(&opened, &arguments.roster) {
         Ok(roster) => roster,
-        // It may stand in the part that could not be read.
+        // It may be in the part that could not be read.
         Err(failure) => match unread(&opened) {
             found if found.is_empty() => return Err(failure),
             found => return Ok(show_findings(options, &opened.report_of(found), terminal)),
@@ -56,8 +56,8 @@ fn roster<'o>(opened: &'o Opened, name: &str) -> Result<&'o Roster, Failure> {
     })
 }
 
-/// Why rosters of `rosters.toml` are not there: errors of reading it. Those of `roster/*` are about
-/// rosters that are.
+/// Returns why rosters of `rosters.toml` are not there: errors of reading it. Those of `roster/*`
+/// are about rosters that are.
 fn unread(opened: &Opened) -> Vec<Diagnostic> {
     let errors =
         opened.errors(|file| opened.compiler.sources().get(file).path().as_ref() == "rosters.toml");

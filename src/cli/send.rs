@@ -207,7 +207,7 @@ fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {
     }
 }
 
-/// Prints the request. The status tells whether it would be sent.
+/// Prints the request. The status says whether it would be sent.
 fn show(
     command: &Command<'_>,
     compiled: &Compiled,

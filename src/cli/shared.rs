@@ -268,7 +268,7 @@ fn with_shared(command: Command, shared: &[Arg]) -> Command {
     })
 }
 
-/// Where shared options begin in the order of help: behind those of the command alone.
+/// Where shared options begin in the order of help: after those of the command alone.
 const FIRST_SHARED: usize = 500;
 
 fn shared_by(command: &str, uses: &Uses, argument: Arg) -> Arg {

@@ -34,7 +34,7 @@ pub(super) struct Terminal {
     pub(super) color: bool,
     pub(super) quiet: bool,
     width: usize,
-    /// The printer, which knows what stands in the current line of standard output.
+    /// The printer, which knows what is in the current line of standard output.
     printer: Printer,
     /// `true` if the reader of standard output went away.
     closed: bool,
@@ -63,7 +63,7 @@ impl Terminal {
         }
     }
 
-    /// How many columns there are.
+    /// Returns how many columns there are.
     pub(super) fn width(&self) -> usize {
         self.width
     }
@@ -108,7 +108,7 @@ impl Terminal {
         }
     }
 
-    /// A reader that went away is no error.
+    /// A reader that went away is not an error.
     fn write(&mut self, text: &str) {
         if self.closed || text.is_empty() {
             return;
@@ -120,8 +120,8 @@ impl Terminal {
         }
     }
 
-    /// Why results were lost, if they were: a reader that went away wants no more, a full disk
-    /// does.
+    /// Returns why results were lost, if they were: a reader that has gone away is not an error, a
+    /// full disk is.
     pub(super) fn lost(&self) -> Option<&str> {
         self.broken.as_deref()
     }
@@ -269,7 +269,7 @@ impl Terminal {
         }
     }
 
-    /// How text is laid out.
+    /// Returns how text is laid out.
     pub(super) fn layout(&self) -> Layout {
         Layout {
             width: self.width,
@@ -337,7 +337,7 @@ fn layouted(format: Format, layout: Layout, checkout: &Checkout) -> Box<dyn repo
     }
 }
 
-/// How many characters of a message are shown.
+/// The number of characters of a message that are shown.
 const LONGEST: usize = 2000;
 
 /// Writes text to standard error, from the start of a line.

@@ -32,14 +32,12 @@ pub(super) fn check(options: &Options, args: &ToolsCheck, terminal: &mut Termina
         } else {
             &format!("{} tools are", list.hosted)
         };
-        Terminal::warn(&format!(
-            "{are} run by a server, without a schema: passed over"
-        ));
+        Terminal::warn(&format!("{are} run by a server, without a schema: skipped"));
     }
     if list.unread > 0 {
         let entries = match list.unread {
-            1 => "1 entry of the list is no tool: it has".to_owned(),
-            several => format!("{several} entries of the list are no tools: they have"),
+            1 => "1 entry of the list is not a tool: it has".to_owned(),
+            several => format!("{several} entries of the list are not tools: they have"),
         };
         Terminal::warn(&format!("{entries} no name, or no schema"));
     }
@@ -158,7 +156,7 @@ fn list(
         String::from_utf8(bytes).map_err(|_| Failure::new(format!("`{shown}` is not UTF-8")))?;
     let document = json::parse(text.trim_start_matches('\u{feff}')).map_err(|error| {
         let line = text.get(..error.range.start).map_or(1, |before| before.matches('\n').count() + 1);
-        let failure = Failure::new(format!("`{shown}` is no JSON: line {line}: {}", error.problem.message()));
+        let failure = Failure::new(format!("`{shown}` is not JSON: line {line}: {}", error.problem.message()));
         failure.help(
             "code is not read: let the SDK write its tools as JSON, and give that file; docs/tools-check.md shows how",
         )

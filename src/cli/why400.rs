@@ -17,7 +17,7 @@ use crate::refusal::{Dictionary, Exchange, Explanation, Provider, Reason, exchan
 use crate::text::{Text, text};
 use crate::world::MAX_FILE_BYTES;
 
-/// The most refused requests of a capture that are told one by one.
+/// The most refused requests of a capture that are reported one by one.
 const MOST_EXCHANGES: usize = 20;
 
 /// The most bytes of a value that are shown.
@@ -86,16 +86,16 @@ struct Body {
     text: String,
 }
 
-/// The parts of an answer that are told.
+/// The parts of an answer that are reported.
 struct Told {
     explained: Vec<Explanation>,
     /// The places of the body that the sentences name, in the order of `explained`.
     places: Vec<Option<Place>>,
-    /// The findings in the body: what the sentences speak of, or else every error.
+    /// The findings in the body: what the sentences mention, or else every error.
     report: Option<Report>,
 }
 
-/// A place in a body, and what stands there.
+/// A place in a body, and what is there.
 struct Place {
     pointer: Pointer,
     value: String,
@@ -200,7 +200,7 @@ fn place_of(explanation: &Explanation, body: &Value) -> Option<Place> {
     Some(Place { pointer, value })
 }
 
-/// Keeps what the sentences speak of; if that is not found, all errors.
+/// Keeps what the sentences mention; if that is not found, all errors.
 fn narrowed(mut report: Report, explained: &[Explanation]) -> Report {
     let has_meant = report
         .findings
@@ -299,7 +299,7 @@ fn heading(it: &Explanation) -> String {
     heading
 }
 
-/// Returns what is told for programs.
+/// Returns what is reported for programs.
 fn document(told: &Told) -> Value {
     let explained: Vec<Value> = told
         .explained

@@ -1,4 +1,4 @@
-//! Which pieces of one body are pieces of the other.
+//! Finds the pieces that two bodies have in common.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -159,7 +159,7 @@ impl Aligner<'_, '_> {
         self.result.regrouped.push(group);
     }
 
-    /// Takes equal content that stands elsewhere.
+    /// Takes equal content that is elsewhere.
     fn take_moved(&mut self, [first, second]: &[Vec<String>; 2]) {
         let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, key) in second
@@ -223,7 +223,7 @@ impl Aligner<'_, '_> {
         self.result.altered.push(pair);
     }
 
-    /// Takes pieces of one kind that stand in the same place.
+    /// Takes pieces of one kind that are in the same place.
     fn take_altered(&mut self, gap: &Gap) {
         for first in gap
             .first
@@ -247,8 +247,8 @@ impl Aligner<'_, '_> {
         }
     }
 
-    /// Returns the one piece of the second body that stands in the place of one of the first, and
-    /// is of its kind.
+    /// Returns the one piece of the second body that is in the place of one of the first, and is of
+    /// its kind.
     fn only_one_in_place(&self, gap: &Gap, first: usize) -> Option<usize> {
         let piece = &self.first[first];
         let is_of_kind = |other: &Piece<'_>| {
@@ -304,7 +304,7 @@ pub(super) fn call_partners(
     calls.collect()
 }
 
-/// Returns the open texts of one role, one behind the other, that together say what one text says,
+/// Returns the open texts of one role, one after the other, that together say what one text says,
 /// white space aside.
 fn run_that_says(
     pieces: &[Piece<'_>],
@@ -320,7 +320,7 @@ fn run_that_says(
         let (mut said, mut run) = (String::new(), Vec::new());
         for at in start..range.end {
             let piece = &pieces[at];
-            // Breakpoints of the cache stand between texts.
+            // Breakpoints of the cache are between texts.
             if matches!(piece.content, Content::CacheMark) && !run.is_empty() {
                 continue;
             }

@@ -25,7 +25,7 @@ pub struct PlacedBody {
     line: usize,
     /// The string of the text that holds it as JSON, if one does.
     string: Option<Pointer>,
-    /// Where it stands.
+    /// Where it is.
     at: Pointer,
 }
 

@@ -73,7 +73,7 @@ impl Allowed {
     ///
     /// # Errors
     ///
-    /// Gives back the first name that is no kind.
+    /// Gives back the first name that is not a kind.
     pub fn parse(names: &[String]) -> Result<Allowed, String> {
         let mut allowed = Allowed::default();
         for name in names {

@@ -15,7 +15,7 @@ pub(crate) struct Limit {
     pub(crate) apis: Vec<ClientApi>,
     /// The kinds of content that they cannot carry.
     pub(crate) kinds: Vec<ContentKind>,
-    /// `true` if they cannot carry breakpoints of the prompt cache, which are no content.
+    /// `true` if they cannot carry breakpoints of the prompt cache, which are not content.
     is_without_cache_marks: bool,
     /// Why, as a sentence.
     pub(crate) reason: String,

@@ -102,7 +102,7 @@ impl Piece<'_> {
     }
 
     /// Returns the kind of content as limits of wire formats name it; `None` for what they do not
-    /// speak of.
+    /// mention.
     fn kind(&self) -> Option<ContentKind> {
         Some(match &self.content {
             Content::Text(_) if self.role == Role::System => ContentKind::SystemPrompt,

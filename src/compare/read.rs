@@ -138,7 +138,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Reasoning that stands beside the content of a message.
+    /// Reasoning that is beside the content of a message.
     fn thinking_beside(&mut self, message: &'b Value) {
         let value = forms::BESIDE
             .into_iter()
@@ -381,7 +381,7 @@ fn kind_of(value: &Value) -> &str {
     })
 }
 
-/// Returns arguments as canonical JSON, however they are written; a text that is no JSON as it is.
+/// Returns arguments as canonical JSON, however they are written; a text that is not JSON as it is.
 fn arguments(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => "{}".to_owned(),
@@ -419,7 +419,7 @@ fn text_of_result(content: Option<&Value>) -> String {
     }
 }
 
-/// Tells which result answers which call: by id, or else by the order of the calls of a tool.
+/// Says which result answers which call: by id, or else by the order of the calls of a tool.
 #[derive(Default)]
 struct Calls {
     by_id: HashMap<String, usize>,

@@ -1,4 +1,4 @@
-//! How one text became another.
+//! Finds out how one text became another.
 
 use crate::text::cut;
 

@@ -10,13 +10,13 @@ use crate::text::Text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Baseline {
-    /// TOML, to be put behind what `reqc.toml` says.
+    /// TOML, to be put after what `reqc.toml` says.
     pub text: String,
-    /// How many entries there are.
+    /// The number of entries that there are.
     pub entries: usize,
-    /// How many findings they silence.
+    /// The number of findings that they silence.
     pub silenced: usize,
-    /// How many findings are of rules that cannot be allowed.
+    /// The number of findings that are of rules that cannot be allowed.
     pub left: usize,
 }
 

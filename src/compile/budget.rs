@@ -1,5 +1,5 @@
-//! How much work a run may do: what its agents cost, added up in their order, whatever the threads
-//! do.
+//! The limits on how much work a run may do: what its agents cost, added up in their order,
+//! whatever the threads do.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,11 +49,11 @@ pub(super) struct Ledger {
 
 #[derive(Default)]
 struct Entries {
-    /// How many agents from the first one on are entered.
+    /// The number of agents, from the first one on, that are entered.
     next: usize,
     /// The units of work that these took.
     sum: u64,
-    /// The units of work that agents behind them took, by number.
+    /// The units of work that agents after them took, by number.
     ahead: HashMap<usize, u64>,
 }
 
@@ -89,7 +89,8 @@ impl Ledger {
     }
 }
 
-/// How many agents have a place, by what they cost; `None` stands for one that did not begin.
+/// Returns how many agents have a place, by what they cost; `None` stands for one that did not
+/// begin.
 pub(super) fn places(costs: impl Iterator<Item = Option<u64>>, limit: u64) -> usize {
     let mut sum = 0_u64;
     costs

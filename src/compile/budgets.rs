@@ -41,7 +41,7 @@ struct Excess {
     /// The number of the budget.
     budget: usize,
     measure: Measure,
-    /// Where the limit stands.
+    /// Where the limit is.
     at: Span,
     /// How far it is from the limit: more is worse.
     distance: f64,
@@ -60,7 +60,7 @@ pub(super) struct AgentBudgets {
 
 /// A limit that a body exceeds.
 struct Beyond {
-    /// Where the limit stands.
+    /// Where the limit is.
     at: Span,
     /// How far the body is from it.
     distance: f64,
@@ -271,7 +271,7 @@ fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     outside.map_or(place.span, |outside| outside.span)
 }
 
-/// Returns what a body takes beyond a limit; `unit` stands around the number.
+/// Returns what a body takes beyond a limit; `unit` is around the number.
 fn beyond(
     limit: Option<&Spanned<u64>>,
     taken: u64,
@@ -306,7 +306,7 @@ fn percent(share: f64) -> String {
 }
 
 /// The pointer of the largest text or other leaf at or below a place: what somebody wrote, rather
-/// than what stands around it.
+/// than what is around it.
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;
     while let Some(value) = body.pointer(at.as_str()) {
@@ -333,7 +333,7 @@ fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     at
 }
 
-/// How many tools a body declares.
+/// Returns how many tools a body declares.
 fn tools(body: &Value) -> usize {
     let list = body
         .get("tools")
@@ -373,8 +373,8 @@ fn cached_share(body: &Value, wire: WireFormat) -> Option<f64> {
     (all > 0).then_some(share)
 }
 
-/// How many parts of a prefix are cached: up to the last breakpoint, or tools and instructions
-/// where there are none.
+/// Returns how many parts of a prefix are cached: up to the last breakpoint, or tools and
+/// instructions where there are none.
 fn cached_parts(body: &Value) -> usize {
     let parts = prefix::parts(|name| body.get(name));
     if has_breakpoint(body) {
@@ -418,7 +418,7 @@ pub(super) fn unused(compiler: &Compiler) -> impl Iterator<Item = Diagnostic> + 
             let message = "no body is of an agent and a context that this budget is for";
             let finding = Diagnostic::new(&rules::UNUSED_BUDGET, budget.span, message);
             finding.help(
-                "mend its patterns, or remove it: `reqc list` and `reqc contexts` show the names",
+                "fix its patterns, or remove it: `reqc list` and `reqc contexts` show the names",
             )
         })
 }

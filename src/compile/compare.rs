@@ -21,7 +21,7 @@ use crate::world::AccessError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Purpose {
-    /// To write them: that they differ is no finding.
+    /// To write them: that they differ is not a finding.
     Write,
     /// To prove that they are up to date.
     Check,
@@ -146,7 +146,7 @@ impl Compared {
 
 /// The part of two sides that has to be compared.
 pub struct Scope<'s> {
-    /// Tells if anything that differs can reach an agent; asked with names of both sides.
+    /// Says whether anything that differs can reach an agent; asked with names of both sides.
     pub is_reached: &'s (dyn Fn(&Arc<str>) -> bool + Sync),
     /// The names of agents on the older side, by their name on the newer one, if that differs.
     pub older_names: &'s BTreeMap<Arc<str>, Arc<str>>,
@@ -268,7 +268,7 @@ impl<'a> Comparing<'a> {
 
     /// Makes every selected body of this side, and those of an older one that may differ. Only
     /// agents without errors on both sides are compared; which agents have errors on one side alone
-    /// is told beside that.
+    /// is reported beside that.
     pub fn with_older(&self, older: &Compiler, scope: &Scope<'_>) -> Compared {
         let (report, after) = self.outcomes(&|name| scope.is_reached(name));
         let of_older: BTreeMap<&Arc<str>, &Arc<str>> = self
@@ -308,7 +308,7 @@ impl<'a> Comparing<'a> {
     }
 
     /// Returns what becomes of each selected agent, and a report of that. Of agents that are not
-    /// asked for, only errors are told.
+    /// asked for, only errors are reported.
     pub(crate) fn outcomes(
         &self,
         is_asked: &(dyn Fn(&Arc<str>) -> bool + Sync),

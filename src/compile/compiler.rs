@@ -66,7 +66,7 @@ impl Compiler {
             .find(|loaded| &*loaded.context.name == name)
     }
 
-    /// Returns the agents that are compiled, sorted by name; the flag tells whether they can be.
+    /// Returns the agents that are compiled, sorted by name; the flag says whether they can be.
     pub fn agents(&self) -> &[(ProfileId, bool)] {
         &self.agents
     }

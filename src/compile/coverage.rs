@@ -1,4 +1,4 @@
-//! Mistakes that a run would pass over in silence.
+//! Mistakes that a run would ignore silently.
 
 use std::collections::BTreeSet;
 

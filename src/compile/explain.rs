@@ -1,4 +1,4 @@
-//! Who wrote a value of a body, in terms of files: for findings, `reqc explain`, and the causes of
+//! Finds the files that wrote a value of a body: for findings, `reqc explain`, and the causes of
 //! a diff.
 
 pub(super) mod entrance;
@@ -39,8 +39,8 @@ pub struct Explanation {
     pub pointer: Pointer,
     /// The value.
     pub value: Value,
-    /// The literal of the profile that it stands in: the value itself, or the template that
-    /// rendered it. `None` if a provider step wrote it.
+    /// The literal of the profile that it is in: the value itself, or the template that rendered
+    /// it. `None` if a provider step wrote it.
     pub literal: Option<Span>,
     /// The values of earlier levels of the chain, the nearest first.
     pub overrode: Vec<Span>,
@@ -304,7 +304,7 @@ fn members(value: &Value) -> Vec<Pointer> {
     found
 }
 
-/// How many bytes two texts begin with alike.
+/// Returns how many bytes two texts begin with alike.
 fn common_prefix(a: &str, b: &str) -> usize {
     let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     b.floor_char_boundary(alike)

@@ -20,7 +20,7 @@ use crate::source::{FileId, Span};
 use crate::toml::Kind;
 use crate::unit::{Body, KeyOrValue, Plan, Provenance, Record, Request};
 
-/// Tells what is wrong with the bodies of an agent in one context.
+/// Says what is wrong with the bodies of an agent in one context.
 pub(super) struct Teller<'a> {
     pub(super) places: Places<'a>,
 }
@@ -34,8 +34,8 @@ pub(super) struct Blamed<'p> {
 }
 
 impl Teller<'_> {
-    /// Tells the problems of a body at the lines that wrote them; once an agent has cost too much,
-    /// at the templates. `cost` grows by what looking for places takes.
+    /// Reports the problems of a body at the lines that wrote them; once an agent has cost too
+    /// much, at the templates. `cost` grows by what looking for places takes.
     pub(super) fn tell_all(
         &self,
         record: &Record<'_>,
@@ -94,7 +94,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Tells a problem at the place that wrote it, once for all agents and contexts that it
+    /// Reports a problem at the place that wrote it, once for all agents and contexts that it
     /// reaches. `more` adds to a finding that is new; it gets the span at which the value was
     /// written.
     pub(super) fn tell(
@@ -126,7 +126,7 @@ impl Teller<'_> {
         };
         let at = entrance.map_or(span, |entrance| entrance.span);
         let at = (problem.rule, problem.severity, at, sense.as_deref());
-        // One that is told once for all agents is told in the words of each.
+        // One that is reported once for all agents is reported in the words of each.
         let is_in_context = outside.is_some_and(Outside::is_in_context);
         if is_in_context || !findings.reach(at, self.places.plan.name(), self.context()) {
             let finding = self.finding_at(problem, place, outside, entrance);
@@ -134,7 +134,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Returns the provider instance that the profile names anew, if a parent's has another wire
+    /// Returns the provider instance that the profile names again, if a parent's has another wire
     /// format.
     fn other_format(&self, body: &Body) -> Option<OtherFormat<'_>> {
         let Places { compiler, plan, .. } = self.places;
@@ -237,7 +237,7 @@ pub(super) fn of_live_body(
 /// The note on a finding in a block that the provider sent.
 const GOES_BACK: &str = "the provider sent this itself: it goes back as it came";
 
-/// A provider instance that a profile names anew, whose wire format is another one than its
+/// A provider instance that a profile names again, whose wire format is another one than its
 /// parent's.
 struct OtherFormat<'p> {
     /// Where it is named.
@@ -253,7 +253,7 @@ struct OtherFormat<'p> {
 
 impl OtherFormat<'_> {
     /// The finding instead of one about a value that is taken over, and right in the parent's
-    /// format: nobody mends it there.
+    /// format: nobody fixes it there.
     fn instead_of(&self, problem: &Problem, place: &Provenance) -> Option<Diagnostic> {
         let is_error = problem.severity.unwrap_or(problem.rule.severity) == Severity::Error;
         let mut places = place
@@ -301,8 +301,8 @@ fn part_of(problem: &Problem) -> KeyOrValue {
     }
 }
 
-/// The same problem, with what drops a literal of a bundled profile: in a file that comes with the
-/// program no name is misspelt.
+/// The same problem, with help on how to drop a literal of a bundled profile: bundled files
+/// misspell no names.
 fn taken_over(problem: Problem, place: &Provenance, plan: &Plan<'_>) -> Problem {
     let entry = plan
         .unset_entry(&problem.pointer)

@@ -71,7 +71,7 @@ fn body_of(
     made.body.ok()
 }
 
-/// Tells what changed, at what wrote the first place that differs.
+/// Says what changed, at what wrote the first place that differs.
 fn tell(
     later: &Compiled<'_>,
     request: &Request<'_>,
@@ -104,7 +104,7 @@ fn tell(
         if !is_in_both {
             return finding;
         }
-        // Something else may have stood there: what wrote that may be the cause.
+        // Something else may have was there: what wrote that may be the cause.
         let before = differing.place_in(request, body);
         let before = places
             .outside(&before)

@@ -48,7 +48,7 @@ pub struct Reached {
     pub unfollowed: Option<&'static str>,
 }
 
-/// Why a place reaches nothing that could be told.
+/// Why a place reaches nothing that could be reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImpactError {
@@ -300,7 +300,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the lists and objects of bodies whose brackets and commas stand at the place.
+    /// Returns the lists and objects of bodies whose brackets and commas are at the place.
     fn held_together(
         &self,
         id: ProfileId,
@@ -575,7 +575,7 @@ fn stem(path: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// Where the profile says a value, or switches on the step that writes it.
+/// Returns where the profile says a value, or switches on the step that writes it.
 fn said_at(explanation: &Explanation) -> Option<Span> {
     explanation.literal.or_else(|| explanation.step?.1)
 }

@@ -8,7 +8,7 @@ use crate::lint::{Unrecognised, recognise_among};
 use crate::provider::{ApiHeaders, ClientApi, Server, UrlParts, WireFormat, is_openai_model};
 use crate::repo::{Instance, LayerKind};
 
-/// Where a body goes that no profile made.
+/// The destination of a body that no profile made.
 #[derive(Debug, Clone, Default)]
 pub struct LintTarget<'t> {
     /// The provider instance, whose server's fields and rules count.

@@ -1,4 +1,4 @@
-//! The facts known of a model where the body of somebody goes.
+//! The facts known of a model where a foreign body goes.
 
 use super::compiler::Compiler;
 use crate::check::families::{ModelFacts, Route};
@@ -14,7 +14,7 @@ pub(crate) struct ModelKnowledge {
     pub(crate) cache_minimum: Option<i64>,
     /// The price of tokens.
     pub(crate) price: Option<Price>,
-    /// `true` if blocks of thinking are bound to what stands before them.
+    /// `true` if blocks of thinking are bound to what is before them.
     pub(crate) binds_thinking: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Bodies of conversations that are none of the contexts: those of sessions, of `reqc send`, of
+//! Bodies of conversations that are not among the contexts: those of sessions, of `reqc send`, of
 //! hosts.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::repo::Price;
 use crate::source::SourceText;
 use crate::unit::{Body, Made, NormalisedConversation, Plan, Record, Request, SystemPrompt};
 
-/// An agent that gets conversations which are none of the contexts.
+/// An agent that gets conversations which are not among the contexts.
 #[derive(Clone, Copy)]
 pub struct Live<'a> {
     compiler: &'a Compiler,
@@ -75,9 +75,9 @@ impl<'a> Live<'a> {
         checked.map_or_else(|_| Vec::new(), |checked| checked.findings)
     }
 
-    /// Makes a body and checks it: both [`Live::body`] and [`Live::findings`]. What stands in a
-    /// block of the provider's own, or signs its thinking, is a warning at most: the provider sent
-    /// it, and takes it back as it came, whatever the schemas know of it.
+    /// Makes a body and checks it: both [`Live::body`] and [`Live::findings`]. What is in a block
+    /// of the provider's own, or signs its thinking, is a warning at most: the provider sent it,
+    /// and takes it back as it came, whatever the schemas know of it.
     ///
     /// # Errors
     ///
@@ -267,7 +267,7 @@ impl<'a> Live<'a> {
 
 #[cfg(feature = "runtime")]
 impl Live<'_> {
-    /// Returns `true` if the model of a request binds thinking to what stands before it.
+    /// Returns `true` if the model of a request binds thinking to what is before it.
     pub(crate) fn binds_thinking(&self, model: Option<&str>) -> bool {
         self.plan.wire.binds_thinking() && self.checks(model).bound_thinking().is_some()
     }

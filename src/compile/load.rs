@@ -38,7 +38,7 @@ pub(super) fn load(
     let (mut repo, mut findings) = (loaded.repo, loaded.findings);
     let (profiles, more) = profile::read_all(&repo);
     findings.extend(more);
-    // What looks like a key is shown nowhere, not even where it stands.
+    // What looks like a key is shown nowhere, not even where it is.
     findings.extend(secrets::check(&mut repo, &findings));
     let (hierarchy, more) = Hierarchy::build(profiles, repo.config.dialect);
     findings.extend(more);

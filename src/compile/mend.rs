@@ -1,4 +1,4 @@
-//! Findings with one right answer, mended: edits of sources, each proven by compiling again.
+//! Findings with one right answer, fixed: edits of sources, each proven by compiling again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::diag::{Diagnostic, Edit, Severity};
 use crate::source::{FileId, SourceText};
 use crate::world::{Entry, EntryKind, ReadError, Walk, World};
 
-/// A file that was mended.
+/// A file that was fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MendedFile {
@@ -21,25 +21,25 @@ pub struct MendedFile {
     pub new: Vec<u8>,
 }
 
-/// The result of mending.
+/// The result of fixing.
 #[non_exhaustive]
 pub struct Mended {
     /// The findings that are left, with all files as they are afterwards.
     pub report: Report,
     /// The files that differ, sorted by path.
     pub files: Vec<MendedFile>,
-    /// How many edits were made.
+    /// The number of edits that were made.
     pub edits: usize,
 }
 
-/// How often a run is repeated because mending showed more to be mended.
+/// How often a run is repeated because fixing showed more to be fixed.
 const MOST_ROUNDS: usize = 10;
 /// A longer line does not tell an edit from others, in bytes.
 const LONGEST_LINE: usize = 2000;
-/// How many edits are tried one by one.
+/// The number of edits that are tried one by one.
 const MOST_TRIALS: usize = 200;
 
-/// Mends what has one right answer. `report` compiles a state of the repository. An edit stays if
+/// Fixes what has one right answer. `report` compiles a state of the repository. An edit stays if
 /// less is wrong with it than without, and no more errors are found.
 pub fn mend(world: &Arc<dyn World>, report: impl Fn(Arc<dyn World>) -> Report) -> Mended {
     let mut bench = Bench {
@@ -98,7 +98,7 @@ struct ByteEdit {
     cause: Cause,
 }
 
-/// The finding that an edit is to mend.
+/// The finding that an edit is to fix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Cause {
     code: &'static str,
@@ -115,7 +115,7 @@ impl ByteEdit {
     }
 
     /// Returns `true` if the edit did what it was for, although as much is found as before: a name
-    /// is right; or what was wrong with a text is found further on only, behind something else than
+    /// is right; or what was wrong with a text is found further on only, after something other than
     /// a comma.
     fn is_of_use(&self, after: &Report) -> bool {
         let path = |finding: &Diagnostic| after.sources.get(finding.primary.span.file).path();
@@ -143,7 +143,7 @@ impl ByteEdit {
 
 struct Bench<'r> {
     report: &'r dyn Fn(Arc<dyn World>) -> Report,
-    /// How many edits may still be tried alone.
+    /// The number of edits that may still be tried alone.
     trials: usize,
     /// The edits that made nothing better, by path, line and text.
     refused: HashSet<(String, String, String)>,
@@ -222,8 +222,8 @@ fn errors(report: &Report) -> usize {
 }
 
 impl State {
-    /// An edit of a source as one of its file; `None` if the file is none of the repository's, or
-    /// no more what was compiled.
+    /// An edit of a source as one of its file; `None` if the file is not one of the repository's,
+    /// or no more what was compiled.
     fn byte_edit(&self, texts: &mut Texts, finding: &Diagnostic, edit: &Edit) -> Option<ByteEdit> {
         let file = self.report.sources.get(edit.span.file);
         let read = || {
@@ -274,7 +274,7 @@ impl Overlay {
         }
     }
 
-    /// The same after edits, which are sorted and stand apart.
+    /// The same after edits, which are sorted and are apart.
     fn with(&self, edits: &[ByteEdit]) -> Overlay {
         let mut overlay = self.clone();
         for edit in edits.iter().rev() {

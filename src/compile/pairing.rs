@@ -24,7 +24,7 @@ pub(super) struct Pairing<'c> {
 
 impl<'c> Pairing<'c> {
     /// Pairs an agent and a context; `None` if the agent is unusable or the context is not for it,
-    /// `Err` if a prompt fails that tells the agent what surrounds it.
+    /// `Err` if the prompt that describes the agent's surroundings fails.
     pub(super) fn of(
         compiler: &'c Compiler,
         id: ProfileId,

@@ -111,9 +111,10 @@ impl Summary {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintedBodies {
-    /// How many bodies of each wire format were judged, in the order of [`WireFormat::ALL`].
+    /// The number of bodies of each wire format that were judged, in the order of
+    /// [`WireFormat::ALL`].
     pub formats: Vec<(WireFormat, usize)>,
-    /// How many requests went to endpoints that take no body of these formats.
+    /// The number of requests to endpoints that take no body of these formats.
     pub passed_over: usize,
 }
 
@@ -137,7 +138,7 @@ impl LintedBodies {
     pub(crate) fn left_out(&self) -> String {
         match self.passed_over {
             0 => String::new(),
-            more => format!(", {} passed over", count(more, "other request")),
+            more => format!(", {} skipped", count(more, "other request")),
         }
     }
 }
@@ -382,7 +383,7 @@ mod tests {
         assert!(
             of(&linted)
                 .to_string()
-                .ends_with("1 error, 4 other requests passed over")
+                .ends_with("1 error, 4 other requests skipped")
         );
         assert_eq!(
             of(&LintedBodies::default()).to_string(),

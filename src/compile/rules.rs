@@ -34,7 +34,7 @@ crate::diag::rules! {
     UNKNOWN_AGENT = Warning "config/unknown-agent", "`models.toml` names an agent that does not exist",
         "The keys of `models.toml` are names of agents, of the repository or bundled. The entry has no effect.";
     UNKNOWN_IN_ROSTER = Error "roster/unknown-agent", "a roster names an agent that cannot be sent",
-        "A roster lists agents of the repository or bundled ones, and no abstract profiles. A name that is none is passed over, \
+        "A roster lists agents of the repository or bundled ones, and no abstract profiles. An unknown name is skipped, \
          so that files go to an agent further down, or to none, and nobody notices.\n\n\
          `reqc list` shows the agents, `reqc list --bundled` the bundled ones too.";
     UNREACHABLE_IN_ROSTER = Warning "roster/unreachable-agent", "an agent of a roster never gets anything",
@@ -48,7 +48,7 @@ crate::diag::rules! {
     UNUSED_EXTENSION = Warning "config/unused-extension", "an [[extension]] entry lets nothing pass",
         "No body of the provider instance, or of those that extend it, has what the entry is for. Most often a pointer is \
          misspelt, or the field is gone from the profiles. An entry that nothing needs would let a later mistake pass.\n\n\
-         It is only told if all agents are compiled in all contexts.";
+         It is only reported if all agents are compiled in all contexts.";
     NOT_LOWERABLE = Warning "config/not-lowerable", "a rule that stays an error is lowered or silenced",
         "Some errors mean that an agent has no body, or that golden files are not what is sent. If they could be silenced, a \
          run would pass that compiled less than it seems. The entry has no effect.\n\nWhat can be lowered are warnings and \
@@ -61,7 +61,7 @@ crate::diag::rules! {
          * A provider instance that no profile and no other instance names.\n\
          * An abstract profile that no profile extends. A repository that has abstract profiles only is a library for others, \
          and nothing is reported there.\n\n\
-         Bundled files are never reported. While there are errors nothing is: a misspelt name would be told twice. A library that also has \
+         Bundled files are never reported. While there are errors nothing is: a misspelt name would be reported twice. A library that also has \
          agents of its own says `\"repo/unused\" = \"off\"` below `[rules]`, or names the files in an `[[allow]]`.";
     TOO_MUCH_WORK = Error "run/too-much-work", "an agent or a run takes too much work",
         "Every template has its limits; these are the limits of all of them together, so that a repository from somebody else cannot keep a \
@@ -195,8 +195,8 @@ pub(super) fn unknown_instances(repo: &Repo) -> Vec<Diagnostic> {
 
 /// The finding of an `[[extension]]` entry that let nothing pass.
 pub(super) fn unused_extension(place: Span) -> Diagnostic {
-    let message = "no body has what this entry lets pass";
-    Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or mend its pointers")
+    let message = "no body has what this entry allows";
+    Diagnostic::new(&UNUSED_EXTENSION, place, message).help("remove it, or fix its pointers")
 }
 
 /// Findings about patterns in `golden.contexts` that select nothing; of a context that is left out
@@ -340,7 +340,7 @@ mod tests {
             .filter(|rule| rule.can_be_lowered)
             .map(|rule| rule.code)
             .collect();
-        // Rules of protocols speak of bodies that exist.
+        // Rules of protocols mention bodies that exist.
         let lowerable: Vec<&str> = lowerable
             .into_iter()
             .filter(|code| !code.starts_with("protocol/"))

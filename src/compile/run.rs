@@ -46,7 +46,7 @@ pub struct Run<R> {
     pub results: Vec<R>,
     /// Findings of this run, without those of loading.
     pub findings: Findings,
-    /// How many bodies were made.
+    /// The number of bodies that were made.
     pub bodies: usize,
 }
 
@@ -292,7 +292,7 @@ impl<'a> AgentRun<'a> {
         Some(body)
     }
 
-    /// Makes a body, and tells what schemas and rules find in it.
+    /// Makes a body, and says what schemas and rules find in it.
     fn make(
         &mut self,
         loaded: &LoadedContext,
@@ -362,7 +362,7 @@ impl<'a> AgentRun<'a> {
         self.flow.judge(&made, loaded);
     }
 
-    /// Tells what the bodies lose, and returns what all of them cost and all findings.
+    /// Says what the bodies lose, and returns what all of them cost and all findings.
     fn finish(mut self) -> (u64, Vec<Diagnostic>) {
         self.flow.tell(self.plan, self.model, &mut self.findings);
         self.budgets.tell(self.plan, &mut self.findings);
@@ -392,7 +392,7 @@ impl Spent {
         self.held > budget::MAX_HELD || self.cost > budget::AGENT_LIMIT
     }
 
-    /// Tells why the agent is not compiled from a context on, unless that is told.
+    /// Says why the agent is not compiled from a context on, unless that is reported.
     fn finding(&self, plan: &Plan<'_>, context: &Arc<str>) -> Option<Diagnostic> {
         match self.held > budget::MAX_HELD {
             true => Some(rules::agent_too_large(plan, context)),

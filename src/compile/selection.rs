@@ -1,4 +1,4 @@
-//! Which agents and contexts take part in a run.
+//! Selects the agents and contexts that take part in a run.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -28,7 +28,7 @@ pub struct Selection {
     pub shard: Option<Shard>,
     /// The client's model.
     pub model: Option<String>,
-    /// Render everything anew instead of sharing what agents have in common: the result is the
+    /// Render everything again instead of sharing what agents have in common: the result is the
     /// same.
     pub without_memo: bool,
 }
@@ -80,7 +80,7 @@ impl Shard {
         number % self.count == self.index - 1
     }
 
-    /// Returns `true` if findings that reach no agent are told in it: in one part only.
+    /// Returns `true` if findings that reach no agent are reported in it: in one part only.
     fn tells_of_repository(self) -> bool {
         self.index == 1
     }
@@ -126,7 +126,7 @@ impl Selection {
         self.agents.is_none() && self.contexts.is_none() && !self.may_be_empty()
     }
 
-    /// Returns `true` if it is no mistake that nothing takes part.
+    /// Returns `true` if it is not a mistake that nothing takes part.
     pub(super) fn may_be_empty(&self) -> bool {
         self.reached.is_some() || self.shard.is_some()
     }

@@ -57,7 +57,7 @@ fn only_the_wanted_agents_are_prepared_unless_there_is_something_to_tell() {
     assert_eq!(usable(&load(&[base, a, b, partial], Some("A"))), ["A", "B"]);
 }
 
-/// All agents of a repository may fail: each is told.
+/// All agents of a repository may fail: each is reported.
 #[test]
 fn templates_that_fail_at_once_cost_less_than_a_body_may() {
     let agent = "name = 'A'\nextends = 'Base'\n[body]\nmessages = '{{ ctx.nothing.at_all }}'";
@@ -210,7 +210,7 @@ fn templates_of_one_agent_write_what_they_write_alone() {
     }
 }
 
-/// It is rendered once, and may take as many steps as each conversation allows all the same.
+/// It is rendered once, and may take as many steps as each conversation allows anyway.
 #[test]
 fn a_prompt_that_says_the_same_everywhere_has_the_steps_of_each_context() {
     let agent =

@@ -1,4 +1,4 @@
-//! Media types: which are known, so that a misspelt one is told.
+//! Media types: which are known, so that a misspelt one is reported.
 
 use crate::diag::{is_misspelling, one_of};
 
@@ -78,8 +78,8 @@ const KNOWN: [&str; 70] = [
     "text/yaml",
 ];
 
-/// Returns what to write instead of a media type: it is none, or almost one that is known. Nobody
-/// knows all.
+/// Returns what to write instead of a media type: it is not one, or almost one that is known.
+/// Nobody knows all.
 pub(super) fn help_for(written: &str) -> Option<String> {
     // Parameters (`; charset=utf-8`) may follow, and case says nothing.
     let name = written.split(';').next().unwrap_or_default().trim();

@@ -21,7 +21,7 @@ pub(super) struct Reader<'a> {
     file: FileId,
     places: &'a Places<'a>,
     findings: &'a mut Vec<Diagnostic>,
-    /// How many findings there were.
+    /// The number of findings that there were.
     found: usize,
     failed: bool,
     /// Kept if somebody asked for them.
@@ -32,8 +32,8 @@ pub(super) struct Reader<'a> {
     origins: Option<&'a Origins>,
 }
 
-/// Where the texts of a conversation stand in its file, by their address: they stay what they are
-/// on their way to templates.
+/// Where the texts of a conversation are in its file, by their address: they stay what they are on
+/// their way to templates.
 #[derive(Debug, Default)]
 pub(super) struct Leaves(HashMap<usize, Pointer>);
 
@@ -42,7 +42,7 @@ impl Leaves {
         self.0.insert(text.as_ptr() as usize, at);
     }
 
-    /// Where a text stands; `None` if it does not come from the file.
+    /// Returns where a text is; `None` if it does not come from the file.
     pub(super) fn of(&self, text: &str) -> Option<&Pointer> {
         self.0.get(&(text.as_ptr() as usize))
     }
@@ -59,13 +59,13 @@ fn has_any(value: &Value, names: &[&str]) -> bool {
     names.iter().any(|name| value.get(name).is_some())
 }
 
-/// How many findings of one file are told.
+/// The number of findings of one file that are reported.
 pub(super) const MOST: usize = 1_000;
 
-/// How many states a conversation may have.
+/// The number of states that a conversation may have.
 const MOST_TURNS: usize = 32;
 
-/// Where the values of a file stand: looked up once a finding asks.
+/// Where the values of a file are: looked up once a finding asks.
 pub(super) struct Places<'a> {
     text: &'a str,
     tree: OnceCell<Option<Tree>>,
@@ -134,7 +134,7 @@ const BLOCKS: [&str; 9] = [
     "provider_block",
 ];
 
-/// An object of the file and where it stands.
+/// An object of the file and where it is.
 struct Object<'v> {
     members: &'v Map<String, Value>,
     at: Pointer,
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes where texts stand.
+    /// Notes where texts are.
     pub(super) fn with_leaves(self) -> Reader<'a> {
         Reader {
             leaves: Some(Leaves::default()),
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The context and where its texts stand, if that was noted; or `None` if anything was wrong.
+    /// The context and where its texts are, if that was noted; or `None` if anything was wrong.
     pub(super) fn context(mut self, layer: LayerKind, value: &Value) -> Option<(Context, Leaves)> {
         let context = self.whole(layer, value);
         self.tell_the_rest();
@@ -347,13 +347,13 @@ impl<'a> Reader<'a> {
         self.failed = true;
     }
 
-    /// A word that is none of a few: the message lists them, and the nearest is the help.
+    /// A word that is not one of a few: the message lists them, and the nearest is the help.
     fn fail_of(&mut self, at: &Pointer, message: &str, written: &str, known: &[&str]) {
         let message = format!("{message}, not `{}`", cut(written, 60));
         self.fail_with(at, message, did_you_mean(written, known.iter().copied()));
     }
 
-    /// Tells of a value that is taken as it is, though nothing knows it.
+    /// Reports a value that is taken as it is, though nothing knows it.
     fn warn(&mut self, rule: &'static Rule, at: &Pointer, message: String, help: String) {
         self.report(|reader| Diagnostic::new(rule, reader.span(at), message).help(help));
     }
@@ -669,7 +669,7 @@ impl<'a> Reader<'a> {
                 );
                 return None;
             }
-            // Missing, or no string: that is told.
+            // Missing, or no string: that is reported.
             "" if object
                 .members
                 .get("role")

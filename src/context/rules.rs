@@ -31,7 +31,7 @@ crate::diag::rules! {
          `docs/contexts.md` has the whole list.";
     UNKNOWN_ORIGIN = Warning "context/unknown-origin", "a block of a context is from a client API that there is none of",
         "A block with an `origin` goes back to that client API alone, and is left out for every other. An origin that is misspelt, or that is the \
-         name of a provider instance, is no client API's: the block reaches no body, and the context tests nothing of it.\n\n\
+         name of a provider instance, is not a client API's: the block reaches no body, and the context tests nothing of it.\n\n\
          * wrong: `\"origin\": \"claude\"`\n\
          * right: `\"origin\": \"Claude\"`\n\n\
          `client_api` in a provider instance has the same names.";
@@ -42,7 +42,7 @@ crate::diag::rules! {
          * right: `… \"data\": {\"audio\": {\"id\": \"audio_1\"}}}`";
     MEDIA_TYPE = Warning "context/media-type", "a document or a recording of a context is of no known media type",
         "Templates choose by the media type how a document or a recording is written; of one that they don't know, a line of text may be all that a \
-         body has. What is no media type (`pdf`), or almost a known one, is told; other types are taken as they are. \
+         body has. What is not a media type (`pdf`), or almost a known one, is reported; other types are accepted as they are. \
          Where the provider refuses it, this is an error.\n\n\
          * wrong: `\"media_type\": \"aplication/pdf\"`\n\
          * right: `\"media_type\": \"application/pdf\"`\n\n\

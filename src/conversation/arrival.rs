@@ -28,7 +28,7 @@ pub(crate) fn with_arrivals(history: &[Message], arrivals: &[Arrival]) -> Vec<Me
     all
 }
 
-/// How many items came before a message or with it.
+/// Returns how many items came before a message or with it.
 pub(crate) fn arrived_before(at: usize, arrivals: &[Arrival]) -> usize {
     arrivals
         .iter()

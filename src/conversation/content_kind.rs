@@ -181,7 +181,7 @@ impl ContentKind {
             Kind::MediaTypes => ("media types", false),
             Kind::Documents => ("documents", false),
             Kind::PdfDocuments => ("PDF documents", false),
-            Kind::OtherDocuments => ("documents that are no PDF", false),
+            Kind::OtherDocuments => ("documents that are not PDF", false),
             Kind::DocumentText => ("documents that are text", false),
             Kind::DocumentUrls => ("documents given by URL", false),
             Kind::DocumentFiles => ("documents given by file id", false),

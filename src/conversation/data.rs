@@ -287,13 +287,13 @@ fn image_data<D: DataValues>(image: &Image) -> D::Value {
     ])
 }
 
-/// A text of a conversation, and where a value of the template data stands, seen from it.
+/// A text of a conversation, and where a value of the template data is, seen from it.
 pub(crate) struct Anchor<'c> {
     pub(crate) text: &'c str,
     pub(crate) relation: Relation,
 }
 
-/// Where a value stands, seen from a text.
+/// Where a value is, seen from a text.
 pub(crate) enum Relation {
     /// It is the text.
     Itself,

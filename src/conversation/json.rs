@@ -16,7 +16,7 @@ use super::{
     Message, PodEvent, ProviderBlock, Role, SystemLayer, Task, Tool, Usage,
 };
 
-/// Serde by way of a value of JSON: how it is written, and how it is read.
+/// Serde by way of a JSON value: how it is written, and how it is read.
 macro_rules! as_json {
     ($($type:ty: $write:expr, $read:expr;)*) => { $(
         impl Serialize for $type {
@@ -41,19 +41,19 @@ as_json! {
     Block: write::block, |it| read::block(&it);
     Document: |it| write::block(&Block::Document(it.clone())), |it| match read::block(&it)? {
         Block::Document(it) => Ok(it),
-        _ => Err("it is no document".into()),
+        _ => Err("it is not a document".into()),
     };
     Image: |it| write::block(&Block::Image(it.clone())), |it| match read::block(&it)? {
         Block::Image(it) => Ok(it),
-        _ => Err("it is no image".into()),
+        _ => Err("it is not an image".into()),
     };
     Audio: |it| write::block(&Block::Audio(it.clone())), |it| match read::block(&it)? {
         Block::Audio(it) => Ok(it),
-        _ => Err("it is no recording".into()),
+        _ => Err("it is not a recording".into()),
     };
     ProviderBlock: |it| write::block(&Block::Provider(it.clone())), |it| match read::block(&it)? {
         Block::Provider(it) => Ok(it),
-        _ => Err("it is no block of a provider".into()),
+        _ => Err("it is not a block of a provider".into()),
     };
     Tool: write::tool, |it| read::tool(&it);
     SystemLayer: write::layer, |it| read::layer(&it);
@@ -63,7 +63,7 @@ as_json! {
     };
     Item: |it| Value::Object(write::item(it)), |it| match read::entry_of(&Object::of(it, "an item")?)? {
         Entry::Item(it) => Ok(it),
-        _ => Err("it is no typed item".into()),
+        _ => Err("it is not a typed item".into()),
     };
     Entry: |it| Value::Object(write::members(it)), |it| read::entry_of(&Object::of(it, "a line")?);
     Usage: |it| Value::Object(write::usage(*it)), |it| read::usage(&Object::of(it, "a count of tokens")?);
@@ -84,7 +84,7 @@ fn message(message: &Message) -> Value {
     }
 }
 
-/// The members of a context, without those that say nothing; behind them, what a session knows.
+/// The members of a context, without those that say nothing; after them, what a session knows.
 fn conversation(it: &Conversation) -> Value {
     let mut members = Map::new();
     match &it.task {

@@ -1,10 +1,10 @@
 //! A session as JSON Lines: what was said, in the order in which it became true.
 //!
 //! Input: bytes that a [`Journal`](crate::world::Journal) kept, or [`Entry`]s. Output: lines to
-//! append, and the history that they tell. The newline is the commit point: what stands behind the
-//! last one does not count. Every line is kept as it is, so that saving what was loaded changes no
-//! byte, also if a newer program wrote keys that nothing reads here. Each has its number, so that
-//! one that an editor or a merge lost is missed. Knows nothing of files: a
+//! append, and the history that they tell. The newline is the commit point: what is after the last
+//! one does not count. Every line is kept as it is, so that saving what was loaded changes no byte,
+//! also if a newer program wrote keys that nothing reads here. Each has its number, so that one
+//! that an editor or a merge lost is missed. Knows nothing of files: a
 //! [`Journal`](crate::world::Journal) cuts [`Loaded::tail_bytes`] off before it appends.
 //!
 //! ```
@@ -62,7 +62,7 @@ pub struct Log {
 /// The conversation that thinking of the history is bound to.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Bound {
-    /// How many messages stand before the last renewal of the instructions.
+    /// The number of messages that are before the last renewal of the instructions.
     from: usize,
     /// The summaries of requests that were answered with thinking, each by the place of its answer.
     sent: Vec<(usize, Sent)>,
@@ -81,14 +81,14 @@ pub struct Instructions {
     /// The named layers that are part of the prompt.
     pub layers: Vec<SystemLayer>,
     /// Of the first ones of a log: how many messages of the history were said under others. Later
-    /// ones renew what stands before them.
+    /// ones renew what is before them.
     pub bound_from: usize,
 }
 
-/// The summary of a request: whether a later one begins with the same can be told without it.
+/// The summary of a request: whether a later one begins with the same can be known without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// How many parts it had: tools, blocks of the system prompt and of messages.
+    /// The number of parts that it had: tools, blocks of the system prompt and of messages.
     pub parts: usize,
     /// A digest of them, as hexadecimal digits.
     pub digest: Arc<str>,
@@ -101,7 +101,7 @@ pub struct Sent {
 pub struct Summary {
     /// The number of messages and items at the beginning of the history that it stands for; an
     /// earlier summary counts as one. Of the items, the latest word on surroundings and the latest
-    /// version of each attached file stay, behind the summary.
+    /// version of each attached file stay, after the summary.
     pub messages: usize,
     /// The exact text that the model sees, as a message of the user.
     pub text: Arc<str>,
@@ -122,7 +122,7 @@ impl Summary {
     }
 
     /// The message that stands for it in a history. It is the user's: what a model wrote about what
-    /// tools said is no word of the host program.
+    /// tools said is not a word of the host program.
     fn to_message(&self) -> Message {
         Message {
             role: Role::User,
@@ -224,7 +224,7 @@ impl CutOff {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Line {
-    /// As it stands in the file, with its newline.
+    /// As it is in the file, with its newline.
     raw: String,
     /// `None` for the header.
     entry: Option<Entry>,
@@ -235,11 +235,11 @@ struct Line {
 pub struct Loaded {
     /// The log; `None` if not even the first line is complete: the session never began.
     pub log: Option<Log>,
-    /// How many bytes at the end are not a complete line.
+    /// The number of bytes at the end that are not a complete line.
     pub tail_bytes: usize,
 }
 
-/// Why bytes are no log.
+/// Why bytes are not a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogError {
     /// The line, counted from 1.
@@ -282,10 +282,10 @@ fn places_of_calls(answer: Option<&Message>) -> HashMap<Arc<str>, usize> {
     places
 }
 
-/// Returns whether a line may stand where it does: none is missing before it, as far as that can be
-/// known. A line knows its own number; it may stand further down, since two sessions may have
-/// written one journal. Lines of older programs have none: of those, a result needs the call that
-/// it answers, in any line before. `calls` holds the ids of those.
+/// Returns whether a line may be where it does: none is missing before it, as far as that can be
+/// known. A line knows its own number; it may be further down, since two sessions may have written
+/// one journal. Lines of older programs have none: of those, a result needs the call that it
+/// answers, in any line before. `calls` holds the ids of those.
 fn follows(
     entry: &Entry,
     number: Option<u64>,
@@ -386,7 +386,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// The first complete line that is none of a log.
+    /// The first complete line that is not one of a log.
     pub fn parse(bytes: &[u8]) -> Result<Loaded, LogError> {
         let complete = bytes
             .iter()
@@ -497,7 +497,7 @@ impl Log {
         self.collecting = None;
     }
 
-    /// Puts a summary in the place of what it stands for. Thinking behind it was bound to that.
+    /// Puts a summary in the place of what it stands for. Thinking after it was bound to that.
     fn summarise(&mut self, summary: &Summary) {
         let end = summary.messages.min(self.history.len());
         let (items, rest) = parted(std::mem::take(&mut self.items), end);
@@ -592,7 +592,7 @@ impl Log {
         Ok(())
     }
 
-    /// The history that the log tells. Texts of items are those of the log, never made anew.
+    /// The history that the log tells. Texts of items are those of the log, never made again.
     pub fn history(&self) -> &[Message] {
         &self.history
     }
@@ -608,8 +608,8 @@ impl Log {
         self.instructions.as_deref()
     }
 
-    /// How many messages stand before the last renewal of system prompt and tools; 0 if there was
-    /// none.
+    /// Returns how many messages are before the last renewal of system prompt and tools; 0 if there
+    /// was none.
     pub fn bound_from(&self) -> usize {
         self.bound.from
     }
@@ -650,7 +650,7 @@ impl Log {
         self.lines.iter().filter_map(|line| line.entry.as_ref())
     }
 
-    /// The lines as they stand in the file, each with its newline, the header first.
+    /// The lines as they are in the file, each with its newline, the header first.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(|line| line.raw.as_str())
     }
@@ -702,8 +702,8 @@ impl Log {
                 == Some(0)
     }
 
-    /// Why the answer that the history ends with is not complete; `None` if it is, or if there is
-    /// none. Items are not looked at.
+    /// Returns why the answer that the history ends with is not complete; `None` if it is, or if
+    /// there is none. Items are not looked at.
     pub fn cut_off(&self) -> Option<CutOff> {
         let last = self
             .history

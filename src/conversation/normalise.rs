@@ -1,7 +1,7 @@
 //! The normal form of a history: what compiler and runtime both render.
 //!
 //! Three steps: what the target does not take goes; what says nothing goes; calls and results are
-//! paired, and results move right behind their calls. The second step is done once more, since a
+//! paired, and results move right after their calls. The second step is done once more, since a
 //! message may have lost its calls.
 
 mod names;
@@ -31,8 +31,8 @@ pub struct NormalFormRules {
     pub own_blocks: ProviderBlockKinds,
     /// The names of called tools that it takes; a call with another name gets one.
     pub names: NameRule,
-    /// The first message whose thinking is bound to what stands before it now; thinking in earlier
-    /// ones is dropped.
+    /// The first message whose thinking is bound to what is before it now; thinking in earlier ones
+    /// is dropped.
     pub bound_from: usize,
 }
 
@@ -252,7 +252,7 @@ impl NormalFormChange {
 ///
 /// * Calls without a result in their round are dropped, but those of the last message stay unless
 ///   [`NormalFormRules::drops_open_calls`]; so are results without a call, and second results.
-/// * The results of a round stand in one message right behind the one with their calls, before
+/// * The results of a round are in one message right after the one with their calls, before
 ///   anything else.
 /// * A call with the id of an earlier one gets another id, and its result too; one without an id
 ///   gets one.

@@ -1,7 +1,7 @@
 //! The evidence of a rule: where a fact about a provider was found, and how much that counts.
 //!
 //! Sources are written as addresses, and [`rank`] is the one place that judges an address. Rules
-//! list theirs as [`Evidence`]; texts of others (the `source` of a model family) are searched for
+//! list theirs as [`Evidence`]; foreign texts (the `source` of a model family) are searched for
 //! addresses by [`citations`].
 
 use std::fmt;
@@ -13,7 +13,7 @@ pub enum Rank {
     Recorded,
     /// A publication of the provider itself: a page, a specification, an SDK, the server's source.
     Provider,
-    /// A report of somebody else: an issue, a forum, a post, another project's code.
+    /// A third party's report: an issue, a forum, a post, another project's code.
     Thread,
 }
 
@@ -191,8 +191,8 @@ const PROVIDER_PACKAGES: [&str; 12] = [
 const TALK: [&str; 4] = ["issues", "pull", "pulls", "discussions"];
 
 /// Returns the rank of one address: `recorded: PROJECT, CASSETTE`, `https://…`, a package URL
-/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. What is none of these is a thread, the
-/// weakest.
+/// (`pkg:pypi/openai@3.54`), or `OWNER/REPOSITORY#NUMBER`. What is not one of these is a thread,
+/// the weakest.
 pub fn rank(address: &str) -> Rank {
     let address = address.trim();
     if address.starts_with(RECORDED) {

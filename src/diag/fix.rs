@@ -1,4 +1,4 @@
-//! The edit that mends a finding, if there is one right answer.
+//! The edit that fixes a finding, if there is one right answer.
 
 use super::{Diagnostic, nearest};
 use crate::source::{Sources, Span};
@@ -28,7 +28,7 @@ impl Edit {
 }
 
 impl Diagnostic {
-    /// Says what mends it, if anything does.
+    /// Says what fixes it, if anything does.
     #[must_use]
     pub(crate) fn maybe_fix(mut self, fix: Option<Edit>) -> Diagnostic {
         self.fix = fix.or(self.fix);
@@ -53,7 +53,7 @@ impl Diagnostic {
     }
 
     /// The edit that writes a name in the place of the misspelt one that the message quotes, if
-    /// that stands once on the line.
+    /// that is once on the line.
     fn on_line(&self, name: &str, sources: &Sources) -> Option<Edit> {
         let wrong = self.message.split('`').skip(1).step_by(2);
         let wrong = wrong
@@ -114,7 +114,7 @@ fn renamed(span: Span, written: &str, name: &str) -> Option<Edit> {
     (is_near && is_path).then(|| Edit::new(Span { start, ..span }, name))
 }
 
-/// Returns what stands between the quotes of a string of one line.
+/// Returns what is between the quotes of a string of one line.
 fn within_quotes(written: &str) -> Option<&str> {
     let quote = written.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = written.strip_prefix(quote)?.strip_suffix(quote)?;

@@ -70,7 +70,7 @@ fn are_near<T: PartialEq>(old: &[T], new: &[T]) -> bool {
             } else {
                 reached[diagonal - 1] + 1
             };
-            // `y = x - k`, with the diagonal `k` as a difference from `zero`; a path outside of the
+            // `y = x - k`, with the diagonal `k` as a difference from `zero`; a path outside the
             // lists goes nowhere.
             let Some(mut y) = (x + zero).checked_sub(diagonal) else {
                 continue;

@@ -59,7 +59,7 @@ pub fn grouped(
     )
 }
 
-/// How many changes of one kind at one place stay apart if their values differ.
+/// The most changes of one kind at one place that stay apart if their values differ.
 const MOST_APART: usize = 3;
 
 /// All changes of some files of one cause, equal ones as one, and so are many at one place whose

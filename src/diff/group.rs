@@ -33,9 +33,10 @@ pub struct Group {
     pub is_request: bool,
     /// The bodies, in the order they came.
     pub subjects: Vec<BodyId>,
-    /// How many different changes it stands for: more than one if values differ from body to body.
+    /// The number of different changes that it stands for: more than one if values differ from body
+    /// to body.
     pub variants: usize,
-    /// `true` if what is gone stands elsewhere in the same bodies now.
+    /// `true` if what is gone is elsewhere in the same bodies now.
     pub is_moved: bool,
 }
 
@@ -47,7 +48,7 @@ impl Group {
 }
 
 /// Marks members that are gone at one place and new at another of the same bodies, with the same
-/// value: the mark of a cache, for instance, when a tool is added behind the one that had it.
+/// value: the mark of a cache, for instance, when a tool is added after the one that had it.
 pub(crate) fn mark_moved(groups: &mut [Group]) {
     let moved: Vec<bool> = groups.iter().map(|group| is_moved(group, groups)).collect();
     groups
@@ -171,7 +172,7 @@ enum Identity {
     Added(String),
     Removed(String),
     Replaced(String, String),
-    /// Lines of texts, whatever stands around them.
+    /// Lines of texts, whatever is around them.
     Lines(Vec<TextHunk>),
     Reordered(Vec<String>, Vec<String>),
     File(FileChange),

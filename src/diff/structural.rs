@@ -119,8 +119,7 @@ fn compare_arrays(at: &Pointer, old: &[Value], new: &[Value], changes: &mut Vec<
                 new_index,
                 new_len,
             } => {
-                // Elements that stand in the same place of a replaced run are versions of each
-                // other.
+                // Elements that are in the same place of a replaced run are versions of each other.
                 let paired = old_len.min(new_len);
                 for offset in 0..paired {
                     compare(

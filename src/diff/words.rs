@@ -1,4 +1,4 @@
-//! Which words of a line became others.
+//! Finds the words of a line that were replaced.
 
 use similar::{DiffTag, capture_diff_slices};
 

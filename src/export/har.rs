@@ -7,7 +7,7 @@ use super::Request;
 /// The text in place of a time in an archive: nothing was sent.
 const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
 
-/// A log with an entry for each request; where keys stand there are placeholders.
+/// A log with an entry for each request; where keys are there are placeholders.
 pub(super) fn archive(requests: &[Request]) -> Value {
     let version = env!("CARGO_PKG_VERSION");
     json!({"log": {

@@ -1,4 +1,4 @@
-//! How a text was altered on its way into a body.
+//! Finds out how a text was altered on its way into a body.
 
 use crate::compare::alteration;
 
@@ -127,7 +127,7 @@ fn unescaped_html(text: &str) -> Option<String> {
     })
 }
 
-/// Returns behind how many characters a text is cut off, if another one is its beginning.
+/// Returns after how many characters a text is cut off, if another one is its beginning.
 fn cut_behind(text: &str, candidate: &str) -> Option<usize> {
     const SHORTEST: usize = 8;
     let head = candidate.trim_end().trim_end_matches(['…', '.']).trim_end();

@@ -1,4 +1,4 @@
-//! Which content of a conversation a body carries.
+//! Finds the content of a conversation that a body carries.
 
 use foldhash::{HashMap, HashSet};
 use std::cell::{Cell, OnceCell};
@@ -28,8 +28,8 @@ pub(crate) struct Expected<'c> {
     pub(crate) offers_tools: bool,
 }
 
-/// The most bytes of a body that are searched for content which is no value of its own: what is not
-/// looked for counts as there.
+/// The most bytes of a body that are searched for content which is not a value of its own: what is
+/// not looked for counts as there.
 const MAX_SEARCH: usize = 256 << 20;
 
 /// The most losses of a kind that are told of one body.
@@ -84,7 +84,7 @@ pub(crate) fn judge(wire: WireFormat, members: &Members<'_>, expected: &Expected
     judge.judged
 }
 
-/// A text that somebody said, and where it stands in the template data.
+/// A text that somebody said, and where it is in the template data.
 struct Said<'c> {
     kind: Kind,
     text: &'c str,
@@ -99,10 +99,10 @@ struct Judge<'b, 'c> {
     /// The pieces that are texts of messages, by what they say.
     texts: HashMap<String, Vec<usize>>,
     system_prompt: Option<&'c str>,
-    /// All texts of the body, without the system prompt in them: what stands there by chance is
+    /// All texts of the body, without the system prompt in them: what is there by chance is
     /// nobody's content.
     leaves: OnceCell<Leaves<'b>>,
-    /// How many bytes were searched so far.
+    /// The number of bytes that were searched so far.
     searched: Cell<usize>,
     /// The call in the body, by the id of the call in the conversation.
     calls: HashMap<&'c str, Called>,
@@ -186,7 +186,7 @@ impl<'b, 'c> Judge<'b, 'c> {
             || leaves.in_order.iter().any(|leaf| says(leaf, text))
     }
 
-    /// Judges a text that may stand anywhere.
+    /// Judges a text that may be anywhere.
     fn anywhere(&mut self, kind: Kind, at: &Pointer, text: &str) {
         if text.trim().is_empty() {
             return;
@@ -197,7 +197,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Tells of a text that is nowhere as it is.
+    /// Reports a text that is nowhere as it is.
     fn lost_text(&mut self, kind: Kind, at: &Pointer, text: &str) {
         let told = self
             .judged
@@ -473,7 +473,7 @@ impl<'b, 'c> Judge<'b, 'c> {
     }
 
     /// Judges a call that the body does not hold as it is: it may have other arguments or another
-    /// name there, or stand in a text.
+    /// name there, or are in a text.
     fn other_call(&mut self, said: &OtherCall<'c>, message: usize) {
         let OtherCall {
             id,
@@ -593,7 +593,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Looks for the data of an image, a document or a recording: a text of its own, or one behind
+    /// Looks for the data of an image, a document or a recording: a text of its own, or one after
     /// the head of a data URL. Returns `true` if the body holds it.
     fn data(&mut self, kind: Kind, at: &Pointer, data: &str) -> bool {
         let leaves = self.leaves();
@@ -624,7 +624,7 @@ impl<'b, 'c> Judge<'b, 'c> {
     }
 
     /// Looks for the media type of some data. Data in base64 needs one; an address does not, but a
-    /// wrong one is none.
+    /// wrong one is not one.
     fn media_type(&mut self, data: &str, media_type: &str, is_needed: bool, at: &Pointer) {
         if !self.may_search() {
             return;
@@ -693,8 +693,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         collect_telling(data, &mut leaves);
         // A spoken answer goes back by its id alone.
         let spoken = data.pointer("/audio/id").and_then(Value::as_str);
-        // Members of a message are joined with those of other blocks; what has a type stands by
-        // itself.
+        // Members of a message are joined with those of other blocks; what has a type is by itself.
         let is_joined = data.get("type").is_none()
             && !leaves.is_empty()
             && leaves.iter().all(|leaf| self.is_a_leaf(leaf));
@@ -731,7 +730,7 @@ impl<'b, 'c> Judge<'b, 'c> {
         }
     }
 
-    /// Messages that stand before earlier ones.
+    /// Messages that are before earlier ones.
     fn order(&mut self) {
         self.order.sort_by_key(|(piece, ..)| *piece);
         let mut latest = 0;
@@ -755,7 +754,7 @@ fn blocks(message: usize, at: &Pointer) -> Pointer {
     at.element(message).member("content_blocks")
 }
 
-/// Returns `true` if texts of this kind may stand in messages of this role.
+/// Returns `true` if texts of this kind may be in messages of this role.
 fn may_say(role: Role, kind: Kind) -> bool {
     match kind {
         Kind::AssistantText => role == Role::Assistant,
@@ -851,8 +850,8 @@ impl Piece<'_> {
     }
 }
 
-/// Returns `true` if a text holds another one. A short one must stand by itself: the letters of
-/// "ok" are in many words.
+/// Returns `true` if a text holds another one. A short one must be by itself: the letters of "ok"
+/// are in many words.
 fn says(whole: &str, text: &str) -> bool {
     const SHORT: usize = 8;
     if text.len() >= SHORT {
@@ -927,8 +926,8 @@ fn has_id(call: &Value) -> bool {
     ids.into_iter().any(|id| !id.is_empty())
 }
 
-/// Returns the objects that hold some data, alone or behind the head of a data URL; of a text that
-/// is no member, the text.
+/// Returns the objects that hold some data, alone or after the head of a data URL; of a text that
+/// is not a member, the text.
 fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
     match value {
         Value::Array(elements) => {
@@ -952,18 +951,18 @@ fn holders_of<'v>(value: &'v Value, data: &str) -> Vec<&'v Value> {
     }
 }
 
-/// Returns `true` if data stands behind the head of a data URL, or as the last part of a path.
+/// Returns `true` if data is after the head of a data URL, or as the last part of a path.
 fn ends_a_url(text: &str, data: &str) -> bool {
     text.strip_suffix(data)
         .is_some_and(|head| head.ends_with("base64,") || head.ends_with('/'))
 }
 
-/// Returns `true` for a text that is the data, alone or behind the head of a data URL.
+/// Returns `true` for a text that is the data, alone or after the head of a data URL.
 fn is_data(value: &Value, data: &str) -> bool {
     value.as_str().is_some_and(|text| text.ends_with(data))
 }
 
-/// Returns the media type or the format that an object states, or that stands in a data URL.
+/// Returns the media type or the format that an object states, or that is in a data URL.
 fn stated_type(holder: &Value) -> Option<&str> {
     const NAMES: [&str; 4] = ["mimeType", "mime_type", "media_type", "format"];
     fn of_url(value: &Value) -> Option<&str> {

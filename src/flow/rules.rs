@@ -6,14 +6,14 @@ rules! {
     DROPPED = Error[lowerable] "flow/dropped", "content of a conversation never reaches the body",
         "The body is valid and the provider takes it, but the model never sees what is missing: a tool result, an image, the system \
          prompt. Each body is read back into texts, calls, results and media, and compared with the conversation that it was made of. \
-         What is missing is told once for each kind of content, at the place of the template that comes nearest to it.\n\n\
+         What is missing is reported once for each kind of content, at the place of the template that comes nearest to it.\n\n\
          * wrong: `{% for block in message.content_blocks %}{% if block.type == \"text\" %}…{% endif %}{% endfor %}`, which writes no \
          calls, results or images\n\
          * right: a branch for each kind of block, or one of the bundled partials: `{% include \"openai/messages.jinja\" %}`\n\n\
          What a wire format has no place for is listed in `wire-limits.toml`, with reason and source. What an agent leaves out on purpose \
          its profile says: `leaves_out = [\"images\"]`. Agents that extend it inherit that.";
     ALTERED = Error[lowerable] "flow/altered", "content of a conversation reaches the body in another form",
-        "The model sees something else than what was said: a text escaped twice, cut off, or with HTML entities, or other arguments of a \
+        "The model sees something other than what was said: a text escaped twice, cut off, or with HTML entities, or other arguments of a \
          call. Nothing refuses such a body. Text that lost white space at its ends is a warning.\n\n\
          * wrong: `\"text\": {{ tojson(tojson(block.text)) }}`\n\
          * right: `\"text\": {{ tojson(block.text) }}`\n\
@@ -33,7 +33,7 @@ rules! {
     UNUSED_DECLARATION = Warning "flow/unused-declaration", "`leaves_out` names content that no agent leaves out",
         "The entry would hide a later loss. Either the agents carry the content now, no context has any, or their wire formats have no \
          place for it (`wire-limits.toml`), so that nothing needs to be said.\n\n\
-         It is only told if all agents are compiled in all contexts.\n\n\
+         It is only reported if all agents are compiled in all contexts.\n\n\
          * wrong: `leaves_out = [\"images\"]` in a profile whose templates write images\n\
          * right: no such entry";
 }

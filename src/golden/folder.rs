@@ -1,4 +1,4 @@
-//! Where golden files go, and how what lies there compares with what should.
+//! The folder of golden files: which files it should hold, and which it does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ impl Comparison {
         &self.drifts
     }
 
-    /// The bundled files that hold something else than when golden files were written from them:
+    /// The bundled files that have changed since golden files were written from them:
     /// another version of reqc did that.
     pub fn altered_bundled(&self) -> Vec<String> {
         self.manifest.altered(&self.bundled)

@@ -100,7 +100,7 @@ impl Manifest {
         })
     }
 
-    /// How files are proved to have been written here.
+    /// Returns how files are proved to have been written here.
     pub fn proof(&self) -> Proof {
         self.proof
     }
@@ -208,7 +208,7 @@ impl Manifest {
         }
     }
 
-    /// The bundled files that hold something else than when bodies were made from them. `now` are
+    /// The bundled files that have changed since bodies were made from them. `now` are
     /// their fingerprints.
     pub(super) fn altered(&self, now: &BTreeMap<String, String>) -> Vec<String> {
         let altered = self

@@ -18,7 +18,7 @@ pub(super) struct Messages<'b> {
     pub(super) values: Vec<&'b Value>,
 }
 
-/// Reads turns behind the system prompt.
+/// Reads turns after the system prompt.
 pub(super) fn read<'b>(wire: WireFormat, turns: &[Entry<'b>], lost: &mut Lost<'b>) -> Messages<'b> {
     let said = Messages {
         messages: Vec::new(),
@@ -413,7 +413,7 @@ impl<'b> Reader<'b, '_> {
             _ => {
                 self.lost.tell(
                     arguments,
-                    "arguments that are no JSON object: they are now one, with a member `input`",
+                    "arguments that are not a JSON object: they are now one, with a member `input`",
                 );
                 Value::Object(Map::from_iter([("input".to_owned(), arguments.clone())]))
             }
@@ -522,7 +522,7 @@ fn empty() -> Value {
 }
 
 /// Returns what a call of Chat Completions is that is neither a function's nor a custom tool's:
-/// nothing tells where its name and arguments are.
+/// nothing says where its name and arguments are.
 fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let kind = call.get("type")?.as_str()?;
     let is_read = ["function", "custom", "name"]

@@ -1,4 +1,4 @@
-//! The content of a body that no context holds, and where it stands.
+//! The content of a body that no context holds, and where it is.
 
 use serde_json::Value;
 
@@ -17,8 +17,8 @@ impl<'b> Lost<'b> {
         self.told.push((value, why.into()));
     }
 
-    /// Tells of all members of an object that nothing read. `null` says no more than a member that
-    /// is left out.
+    /// Reports all members of an object that nothing read. `null` says no more than a member
+    /// that is left out.
     pub(super) fn rest(&mut self, object: &'b Value, read: &[&str], why: &str) {
         let members = object.as_object().into_iter().flatten();
         let lost =
@@ -26,7 +26,7 @@ impl<'b> Lost<'b> {
         lost.for_each(|(_, value)| self.tell(value, why));
     }
 
-    /// Tells of a member that should be a list or a text and is neither: nothing can be read from
+    /// Reports a member that should be a list or a text and is neither: nothing can be read from
     /// it.
     pub(super) fn shape(&mut self, object: &'b Value, names: &[&str]) {
         let members = names.iter().filter_map(|name| object.get(*name));

@@ -102,7 +102,7 @@ fn kind(data: &str) -> Option<&'static str> {
         .map(|(.., kind)| kind)
 }
 
-/// How many letters of base64 tell the kind of an image; none if its kind is not known.
+/// Returns how many letters of base64 tell the kind of an image; none if its kind is not known.
 pub(super) fn length_of_kind(data: &str) -> usize {
     KINDS
         .into_iter()

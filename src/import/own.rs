@@ -37,8 +37,8 @@ impl Provider {
         }
     }
 
-    /// Who speaks. Items of Responses that are no messages say it by their kind: the host says
-    /// results, the model all others.
+    /// Returns who speaks. Items of Responses that are not messages say it by their kind: the host
+    /// says results, the model all others.
     pub(super) fn speaker(&self, turn: &Entry<'_>) -> Speaker {
         let is_item = turn
             .parts
@@ -65,7 +65,7 @@ impl Provider {
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
         match (self.wire, part.kind) {
             (WireFormat::AnthropicMessages, Kind::Text(_)) => has("citations", part.value),
-            // The signature of a call that stands before it.
+            // The signature of a call that is before it.
             (WireFormat::GoogleGenerateContent, Kind::Text("")) => {
                 role == Role::Assistant && thinking::signature(part.value).is_some()
             }

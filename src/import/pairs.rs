@@ -1,4 +1,4 @@
-//! Which result answers which call.
+//! Finds the result that answers each call.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -25,7 +25,7 @@ pub struct Picked {
     pub value: serde_json::Value,
     /// Its wire format.
     pub wire: WireFormat,
-    /// How many bodies there were to choose from.
+    /// The number of bodies that there were to choose from.
     pub bodies: usize,
 }
 
@@ -67,7 +67,7 @@ pub fn pick(
     search.picked()
 }
 
-/// Why no body was picked. What it says goes on after the file's name.
+/// Why no body was picked. Its words continue the sentence after the file's name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PickError {
@@ -75,7 +75,7 @@ pub enum PickError {
     Input(InputError),
     /// A line was asked for, but the file is one document.
     NoLines,
-    /// The first line that could hold a body is no JSON.
+    /// The first line that could hold a body is not JSON.
     Broken {
         /// The line, counted from 1.
         line: usize,
@@ -86,12 +86,12 @@ pub enum PickError {
     NoSuchBody {
         /// The choice.
         choice: Choice,
-        /// How many bodies there are: on the line, if one was asked for.
+        /// The number of bodies that there are: on the line, if one was asked for.
         bodies: usize,
     },
     /// The wire format of the body is not certain.
     Format(Unrecognised),
-    /// It is a session's log, whose lines are no bodies.
+    /// It is a session's log, whose lines are not bodies.
     Session,
 }
 
@@ -137,7 +137,7 @@ struct Search {
     choice: Choice,
     bodies: usize,
     found: Option<FoundBody>,
-    /// The first line that is no JSON, and why.
+    /// The first line that is not JSON, and why.
     broken: Option<(usize, String)>,
     is_session: bool,
 }

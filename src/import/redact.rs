@@ -3,7 +3,7 @@
 //!
 //! What stays as it is: roles, names of tools, keys of objects, media types, in schemas what is no
 //! prose, and in a provider's own blocks the words of its format. Ids become `call_1`, `call_2` and
-//! so on, each wherever it stands.
+//! so on, each wherever it is.
 
 mod own;
 mod schema;

@@ -37,8 +37,8 @@ pub(super) fn thought(text: &str, signature: &str) -> Block {
 /// The names of Gemini's signature on a part.
 pub(super) const SIGNATURE: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
-/// Gemini's signature on a part. The documented placeholder of calls that another model made is
-/// none.
+/// Gemini's signature on a part. The documented placeholder of calls that another model made is not
+/// one.
 pub(super) fn signature(part: &Value) -> Option<&str> {
     let signature = SIGNATURE
         .into_iter()

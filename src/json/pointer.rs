@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A JSON pointer: where in a document a value stands. The root is `""`.
+/// A JSON pointer: where in a document a value is. The root is `""`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Pointer(String);
 
@@ -81,8 +81,8 @@ impl Pointer {
     }
 }
 
-/// Pointers are sorted token by token, elements of lists by their number: `/messages/2` stands
-/// before `/messages/10`.
+/// Pointers are sorted token by token, elements of lists by their number: `/messages/2` is before
+/// `/messages/10`.
 impl Ord for Pointer {
     fn cmp(&self, other: &Pointer) -> Ordering {
         let (mine, others) = (

@@ -3,7 +3,7 @@
 use crate::source::OffsetMap;
 
 /// The map from the text of a string to the file: `literal` is the string with its quotes, valid,
-/// and stands at `start`.
+/// and is at `start`.
 pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     let mut map = OffsetMap::default();
     let (mut at, end) = (1, literal.len().saturating_sub(1));
@@ -20,7 +20,7 @@ pub(crate) fn decode_map(literal: &str, start: usize) -> OffsetMap {
     map
 }
 
-/// How many bytes the escape at the start of a text has, and how many what it stands for.
+/// Returns how many bytes the escape at the start of a text has, and how many what it stands for.
 fn escape(text: &str) -> (usize, usize) {
     match (text.as_bytes().get(1), unit(0, text)) {
         (Some(b'u'), Some(0xD800..=0xDFFF)) => (12.min(text.len()), 4),

@@ -151,8 +151,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// The mistake of a bracket that is still open where something stands that cannot be inside of
-    /// it. It is the bracket's, wherever that shows.
+    /// The mistake of a bracket that is still open at something that cannot be inside it. It
+    /// is the bracket's, wherever that shows.
     fn not_closed(&self, open: usize) -> JsonError {
         let here = self.here();
         let met = self.text[here.clone()].chars().next().unwrap_or_default();
@@ -176,7 +176,7 @@ impl Scanner<'_> {
         self.at..self.at + len
     }
 
-    /// The token at the cursor, for messages that speak of the thing that stands there.
+    /// The token at the cursor, for messages that mention the thing that is there.
     fn token_here(&self) -> Range<usize> {
         match self.peek() {
             Some(b'"') => {
@@ -205,7 +205,7 @@ impl Scanner<'_> {
         self.at..self.at + rest[..len].trim_end().len().max(1)
     }
 
-    /// Returns `true` if only white space stands before this place in its line.
+    /// Returns `true` if only white space is before this place in its line.
     fn begins_line(&self) -> bool {
         self.text[..self.at]
             .lines()
@@ -365,7 +365,7 @@ impl Scanner<'_> {
         match self.peek() {
             Some(b'"') => {}
             Some(b']' | b'}') | None => drop(self.value()?),
-            // Behind a comma the object was to end before; as the first of an object it is meant as
+            // After a comma the object was to end before; as the first of an object it is meant as
             // a key.
             Some(b'{' | b'[') if !self.text[..self.at].trim_end().ends_with('{') => {
                 return Err(self.not_closed(*self.open.last().expect("a key stands in an object")));

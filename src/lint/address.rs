@@ -68,7 +68,7 @@ impl Address {
     pub(super) fn of(url: &str) -> Address {
         let parts = UrlParts::of(url);
         let path = parts.path().trim_end_matches('/');
-        // Messages of an assistant's thread are no requests to a model.
+        // Messages of an assistant's thread are not requests to a model.
         let known = PATHS
             .iter()
             .find(|(end, _)| path.ends_with(end) && !path.contains("/threads/"));

@@ -55,14 +55,14 @@ enum Held {
     Other,
     /// Nothing.
     Nothing,
-    /// Its members stand beside the id.
+    /// Its members are beside the id.
     Beside,
 }
 
 /// A line of a batch, without the body that it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Envelope {
-    /// Where it stands in the document.
+    /// Where it is in the document.
     pub(crate) at: Pointer,
     pub(crate) form: Form,
     /// `true` if it is a line of a batch whatever the other lines are: a log has methods and
@@ -85,7 +85,7 @@ pub(crate) struct Flaw {
     pub(crate) severity: Severity,
     /// Where, in the document.
     pub(crate) at: Pointer,
-    /// `true` if it speaks of the key there.
+    /// `true` if it mentions the key there.
     pub(crate) is_about_key: bool,
     pub(crate) message: String,
     pub(crate) help: &'static str,
@@ -111,8 +111,8 @@ impl Form {
         }
     }
 
-    /// Returns the form of an object, `None` if it is no line of a batch. `is_listed` says that it
-    /// stands in a list of `requests`.
+    /// Returns the form of an object, `None` if it is not a line of a batch. `is_listed` says that
+    /// it is in a list of `requests`.
     fn of(members: &Map<String, Value>, is_listed: bool) -> Option<Form> {
         let has_id = members.contains_key("custom_id");
         let is_http = has_any(members, &["method", "url"]);
@@ -157,7 +157,7 @@ fn is_keyed(members: &Map<String, Value>) -> bool {
 }
 
 impl Envelope {
-    /// Returns an object as a line of a batch, `None` if it is none.
+    /// Returns an object as a line of a batch, `None` if it is not one.
     pub(super) fn of(
         members: &Map<String, Value>,
         at: &Pointer,

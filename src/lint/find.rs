@@ -1,5 +1,5 @@
-//! Which request bodies a document holds: the document itself, the elements of a list, what batches
-//! and logs wrap around a body, the entries of a HAR file.
+//! Finds the request bodies that a document holds: the document itself, the elements of a list,
+//! what batches and logs wrap around a body, the entries of a HAR file.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ pub struct FoundBody {
     /// The string that it is written in, as a pointer into the document, if it is: HAR files and
     /// logs hold bodies as text.
     pub string: Option<Pointer>,
-    /// Where it stands, in that text or in the document.
+    /// Where it is, in that text or in the document.
     pub at: Pointer,
     /// Where it was sent, if what is around it says so.
     pub endpoint: Option<Endpoint>,
@@ -34,11 +34,11 @@ pub struct FoundBody {
 pub struct Harvest {
     /// The bodies, in order.
     pub bodies: Vec<FoundBody>,
-    /// How many requests went to endpoints of other kinds.
+    /// The number of requests to endpoints of other kinds.
     pub passed_over: usize,
     /// The strings that hold a body which is not JSON.
     pub(crate) broken: Vec<(Pointer, JsonError)>,
-    /// The values that are no bodies, and hold none: the string, and the place.
+    /// The values that are not bodies, and hold none: the string, and the place.
     pub(crate) strangers: Vec<(Option<Pointer>, Pointer)>,
     /// The lines of a batch, in order.
     pub(crate) envelopes: Vec<Envelope>,
@@ -64,18 +64,18 @@ pub fn find(document: Value, wire: Option<WireFormat>) -> Harvest {
     finder.harvest
 }
 
-/// The knowledge of where a value stands.
+/// The knowledge of where a value is.
 #[derive(Debug, Clone, Default)]
 struct Here {
     at: Pointer,
     string: Option<Pointer>,
     address: Address,
-    /// `true` if a URL stands around it.
+    /// `true` if a URL is around it.
     has_url: bool,
     headers: ApiHeaders,
     /// `true` if it is a line of a batch.
     is_of_batch: bool,
-    /// `true` if it is an entry of a capture: of those most are no requests to a model.
+    /// `true` if it is an entry of a capture: of those most are not requests to a model.
     is_captured: bool,
     within: Within,
     depth: usize,
@@ -102,7 +102,7 @@ impl Here {
     }
 }
 
-/// How many things may be wrapped around a body.
+/// The number of things that may be wrapped around a body.
 const DEEPEST: usize = 6;
 
 /// The members of batches that hold requests: Anthropic's and Gemini's, and xAI's.

@@ -24,7 +24,7 @@ pub(crate) enum Input<R> {
     Lines(Lines<R>),
 }
 
-/// Why a file of bodies is not read further. What it says goes on after the file's name.
+/// Why a file of bodies is not read further. Its words continue the sentence after the file's name.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum InputError {
@@ -120,7 +120,7 @@ fn are_lines(first: &[u8], second: &[u8]) -> bool {
     is_whole(first) || begins(first) && begins(second) && !is_open
 }
 
-/// A first line that is broken: no document goes on with another object where none can stand.
+/// A first line that is broken: no document goes on with another object where none can be.
 fn begins(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{")
 }
@@ -129,7 +129,7 @@ fn is_whole(line: &[u8]) -> bool {
     is_json(line.strip_prefix(BOM).unwrap_or(line))
 }
 
-/// How many lines of text are looked at to find a line of a log that holds a document.
+/// The number of lines of text that are looked at to find a line of a log that holds a document.
 const MOST_AHEAD: usize = 200;
 
 /// The content of a line of JSON Lines or of a log.
@@ -144,7 +144,7 @@ pub(crate) enum Content {
     Text,
 }
 
-/// Tells what a line holds. What begins as a document is one, broken or not.
+/// Says what a line holds. What begins as a document is one, broken or not.
 pub(crate) fn content(line: &str) -> Content {
     let trimmed = line.trim_start_matches(['\u{feff}', ' ', '\t']);
     let inner = trimmed.strip_prefix('[').map(str::trim_start);
@@ -160,7 +160,7 @@ pub(crate) fn content(line: &str) -> Content {
     whole.map_or(Content::Text, Content::DocumentFrom)
 }
 
-/// How many braces of a line are tried as the start of a document.
+/// The number of braces of a line that are tried as the start of a document.
 const MOST_STARTS: usize = 16;
 
 fn is_json(bytes: &[u8]) -> bool {

@@ -9,7 +9,7 @@ use crate::source::OffsetMap;
 /// How much of a long value a finding covers, in bytes.
 const LONGEST: usize = 4096;
 
-/// Where the values of a text stand.
+/// Where the values of a text are.
 pub(crate) struct Places<'t> {
     text: &'t str,
     tree: Option<Tree>,
@@ -26,7 +26,7 @@ impl<'t> Places<'t> {
         }
     }
 
-    /// The place of a value, or of its key: of one that is missing that of the nearest value around
+    /// The place of a value, or of its key: if it is missing, that of the nearest value around
     /// it. What holds others is shown by its bracket, and a long text by its beginning.
     pub(crate) fn of(
         &mut self,

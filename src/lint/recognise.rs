@@ -2,7 +2,7 @@
 //!
 //! What a body begins with leaves one format, or a few that share it. Among those, members, roles,
 //! blocks, tools and the model's name are evidence: each counts for the formats that have it. The
-//! most evidence wins; a draw is told as one.
+//! most evidence wins; a draw is reported as one.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ use WireFormat::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unrecognised {
-    /// It is no body of any format that is known.
+    /// It is not a body of any format that is known.
     NoBody,
     /// These formats fit alike.
     Ambiguous(Vec<WireFormat>),
@@ -25,7 +25,9 @@ pub enum Unrecognised {
 impl std::fmt::Display for Unrecognised {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unrecognised::NoBody => f.write_str("this is no request body of a known wire format"),
+            Unrecognised::NoBody => {
+                f.write_str("this is not a request body of a known wire format")
+            }
             Unrecognised::Ambiguous(formats) => {
                 let names: Vec<String> = formats
                     .iter()
@@ -67,7 +69,7 @@ pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
 ///
 /// # Errors
 ///
-/// It is no body, or several formats fit alike.
+/// It is not a body, or several formats fit alike.
 pub fn recognise(body: &Value) -> Result<WireFormat, Unrecognised> {
     recognise_among(body, &WireFormat::ALL)
 }
@@ -271,7 +273,7 @@ const CHAT_MEMBERS: &[(&[WireFormat], &[&str])] = &[
     ),
 ];
 
-/// How many messages and tools are looked at.
+/// The number of messages and tools that are looked at.
 const LOOKED_AT: usize = 500;
 
 fn chat_evidence(body: &Map<String, Value>) -> Vec<Evidence> {

@@ -7,7 +7,7 @@ crate::diag::rules! {
          * wrong: `{\"model\": \"gpt-5.6-luna\", \"messages\": [,]}`\n\
          * right: `{\"model\": \"gpt-5.6-luna\", \"messages\": []}`\n\n\
          Servers differ in what they make of a key that is there twice, so that is refused too.";
-    NO_BODY = Error[lowerable] "lint/no-body", "a value of a linted file is no request body",
+    NO_BODY = Error[lowerable] "lint/no-body", "a value of a linted file is not a request body",
         "`reqc lint` found nothing in it that any of the wire formats begins with: `messages`, `contents`, `input`, `prompt`, \
          `input_prefix`; neither in the value itself nor in what batches and logs wrap around a body (`body`, `params`, \
          `request`, `postData` and the like).\n\n\

@@ -159,7 +159,7 @@ impl ClientApi {
         ENDPOINTS.iter().any(|endpoint| self.wire(endpoint) == wire)
     }
 
-    /// How requests authenticate, if a key is configured.
+    /// Returns how requests authenticate, if a key is configured.
     ///
     /// Anthropic: `x-api-key` with `anthropic-version`; Google: `x-goog-api-key`; the rest: a
     /// bearer token. Ollama wants none on one's own machine; ollama.com and proxies before it do:

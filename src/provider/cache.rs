@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use crate::json::Pointer;
 use crate::profile::Breakpoint;
 
-/// How many breakpoints a request may have.
+/// The number of breakpoints that a request may have.
 /// Source: <https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>.
 const MAX_BREAKPOINTS: usize = 4;
 
-/// How many blocks the API looks back from a breakpoint for what an earlier request kept, the
-/// breakpoint's own among them. Source: the same page;
+/// The number of blocks that the API looks back from a breakpoint for what an earlier request kept,
+/// the breakpoint's own among them. Source: the same page;
 /// <https://gitlab.com/vglafirov/gitlab-ai-provider/commit/5f2e13e>.
 pub(crate) const LOOKBACK: usize = 20;
 
@@ -62,7 +62,7 @@ impl CachePlace {
     }
 }
 
-/// The member of a body that a breakpoint stands in.
+/// The member of a body that a breakpoint is in.
 fn member_of(breakpoint: Breakpoint) -> &'static str {
     match breakpoint {
         Breakpoint::System => "system",
@@ -84,7 +84,7 @@ pub(crate) struct CacheMark {
 }
 
 impl CacheMark {
-    /// Where the value at a pointer stood before the step; `None` if the step made it.
+    /// Returns where the value at a pointer was before the step; `None` if the step made it.
     pub(crate) fn before(&self, pointer: &Pointer) -> Option<Pointer> {
         let list = self.list();
         let block = list.element(self.block);
@@ -115,7 +115,7 @@ impl CacheMark {
 
 /// A member of a body in which breakpoints can be.
 pub(crate) trait Cacheable {
-    /// How many breakpoints the author set in a member of that name.
+    /// Returns how many breakpoints the author set in a member of that name.
     fn authored(&self, name: &str) -> usize;
 
     /// Marks a breakpoint, and says where; `None` if there is no place for it, or it is marked.

@@ -58,7 +58,7 @@ impl ApiHeaders {
     }
 }
 
-/// Returns `true` if a text is a date such as `2023-06-01`. Placeholders of logs are none.
+/// Returns `true` if a text is a date such as `2023-06-01`. Placeholders in logs are not dates.
 fn is_date(text: &str) -> bool {
     let form = b"dddd-dd-dd";
     text.len() == form.len()

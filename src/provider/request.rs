@@ -112,7 +112,7 @@ pub(crate) fn is_in_the_clear(url: &str) -> bool {
     url.starts_with("http://") && !is_loopback(UrlParts::of(url).host())
 }
 
-/// The parts of a URL that may be told, whether or not it is one: without a login, query or
+/// The parts of a URL that may be reported, whether or not it is one: without a login, query or
 /// fragment.
 pub(crate) struct UrlParts<'u> {
     scheme: Option<&'u str>,

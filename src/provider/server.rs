@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// Returns `true` if it refuses a request with a field that it does not know. Others pass over
+    /// Returns `true` if it refuses a request with a field that it does not know. Others ignore
     /// such a field, so that what it says is lost, or read more than anybody wrote down.
     pub fn refuses_unknown_fields(self) -> bool {
         match self {
@@ -140,7 +140,7 @@ impl Server {
             ("z.ai", Server::ZAi),
             ("bigmodel.cn", Server::ZAi),
         ];
-        // Regions stand in front: `europe-west4-aiplatform.googleapis.com`.
+        // Regions are in front: `europe-west4-aiplatform.googleapis.com`.
         if host.ends_with("-aiplatform.googleapis.com") {
             return Some(Server::Vertex);
         }

@@ -1,4 +1,4 @@
-//! The tools step: definitions of the request's tools, behind those that the body has of its own.
+//! The tools step: definitions of the request's tools, after those that the body has of its own.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
     })
 }
 
-/// The tools of a body: its own, and behind them the request's.
+/// The tools of a body: its own, and after them the request's.
 #[derive(Debug, Clone)]
 pub(crate) enum Tools<T> {
     /// There are none.
@@ -55,7 +55,7 @@ impl<T> Tools<T> {
     }
 }
 
-/// Puts the definitions of a request's tools behind those that the body has of its own. What the
+/// Puts the definitions of a request's tools after those that the body has of its own. What the
 /// body has instead of a list stays as it is.
 pub(crate) fn with_own_tools(
     wire: WireFormat,
@@ -80,7 +80,7 @@ pub(crate) fn with_own_tools(
     Tools::All(own.iter().cloned().chain(definitions).collect())
 }
 
-/// The names of the tools that a body has of its own, and where they stand.
+/// The names of the tools that a body has of its own, and where they are.
 fn own_names(wire: WireFormat, own: &[Value]) -> impl Iterator<Item = (Pointer, &str)> {
     own.iter()
         .enumerate()
@@ -149,7 +149,7 @@ pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &V
 
 /// The object around the name, description and schema of a tool.
 enum Envelope {
-    /// The three stand by themselves.
+    /// The three are by themselves.
     None,
     /// A member `function`.
     Function,
@@ -180,7 +180,7 @@ pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
     index.map_or(own == 0, |index| index >= own)
 }
 
-/// The place in a context that a value of the tool definitions comes from, behind some tools of the
+/// The place in a context that a value of the tool definitions comes from, after some tools of the
 /// body's own; `None` for what a wire format adds.
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();

@@ -136,8 +136,8 @@ impl WireFormat {
         }
     }
 
-    /// Returns `true` if models of the format bind thinking to what stands before it: newer models
-    /// of Anthropic's do.
+    /// Returns `true` if models of the format bind thinking to what is before it: newer models of
+    /// Anthropic's do.
     pub(crate) fn binds_thinking(self) -> bool {
         self == WireFormat::AnthropicMessages
     }

@@ -43,7 +43,7 @@ pub struct Refusal {
     pub remedy: String,
     /// The month in which it was first seen: `2025-03`.
     pub seen: String,
-    /// The addresses at which the sentence stands.
+    /// The addresses at which the sentence is.
     pub sources: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ impl Unruled {
 pub(super) struct Hint {
     /// `true` if it names a host, or the full name.
     pub(super) is_named: bool,
-    /// How many words of the name are there.
+    /// The number of words of the name that are there.
     words: usize,
 }
 
@@ -201,7 +201,7 @@ fn refusal(node: &Node) -> Refusal {
             let known = Unruled::ALL
                 .into_iter()
                 .find(|unruled| unruled.name() == name);
-            Reason::Unruled(known.unwrap_or_else(|| panic!("`{name}` is no reason")))
+            Reason::Unruled(known.unwrap_or_else(|| panic!("`{name}` is not a reason")))
         }
     };
     Refusal {

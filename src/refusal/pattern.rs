@@ -1,4 +1,4 @@
-//! Sentences with holes, and where they stand in a text.
+//! Sentences with holes, and where they are in a text.
 //!
 //! Texts are compared without white space, quotes and escapes, and without regard to the case of
 //! ASCII letters. So a sentence is found in JSON, in a Python dictionary, and in what a terminal
@@ -13,7 +13,7 @@ pub(super) struct Plain {
     pub(super) text: String,
     /// The text that is compared: without spaces and quotes, in lower case.
     folded: String,
-    /// For each byte of `folded` where it stands in `text`, and the end.
+    /// For each byte of `folded` where it is in `text`, and the end.
     places: Vec<usize>,
 }
 
@@ -41,10 +41,10 @@ impl Plain {
         &self.folded
     }
 
-    /// Returns what of the text stands between two places of what is compared.
+    /// Returns what of the text is between two places of what is compared.
     fn between(&self, start: usize, end: usize) -> Range<usize> {
         let start = self.places[start];
-        // Behind the last character, not in front of the next one: quotes and spaces may stand
+        // After the last character, not in front of the next one: quotes and spaces may be
         // between.
         let end = if end == 0 {
             start
@@ -105,7 +105,7 @@ const WIDEST_HOLE: usize = 1_000;
 /// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
 const FEWEST_LETTERS: usize = 18;
 
-/// The classes of errors that stand in front of sentences: some servers and clients leave them out,
+/// The classes of errors that are in front of sentences: some servers and clients leave them out,
 /// or write others.
 const CLASSES: [&str; 9] = [
     "<400> InternalError.Algo.InvalidParameter: ",
@@ -120,7 +120,7 @@ const CLASSES: [&str; 9] = [
 ];
 
 /// Returns the parts of a sentence that suffice to recognise it: the sentence without the class of
-/// errors in front, and both of them without the advice behind the first full stop.
+/// errors in front, and both of them without the advice after the first full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     let bare = CLASSES
         .iter()
@@ -206,7 +206,7 @@ impl Pattern {
         })
     }
 
-    /// Finds where the sentence stands in a text; one of few letters must be all that is said.
+    /// Finds where the sentence is in a text; one of few letters must be all that is said.
     pub(super) fn find(&self, plain: &Plain) -> Option<Found> {
         let first = self.words().next()?;
         let starts = plain.folded.match_indices(first).map(|(at, _)| at);
@@ -216,13 +216,13 @@ impl Pattern {
             .find(|found| self.is_enough(plain, found))
     }
 
-    /// Returns `true` if what was found is long enough to be no chance, or is all that was said.
+    /// Returns `true` if what was found is too long to be a coincidence, or is all that was said.
     fn is_enough(&self, plain: &Plain, found: &Found) -> bool {
         self.letters >= FEWEST_LETTERS || found.is_all(&plain.text) || self.is_of_path(plain, found)
     }
 
-    /// Returns `true` for a few words behind a path of several steps:
-    /// `messages.0.content: Field required`.
+    /// Returns `true` for a few words after a path of several steps: `messages.0.content: Field
+    /// required`.
     fn is_of_path(&self, plain: &Plain, found: &Found) -> bool {
         let begins_with_path =
             matches!(self.parts.first(), Some(Part::Hole(name)) if name == "path");
@@ -356,7 +356,7 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
         || rest.starts_with(" (")
 }
 
-/// Where a sentence stands in a text.
+/// Where a sentence is in a text.
 #[derive(Debug)]
 pub(super) struct Found {
     /// The bytes of the plain text.
@@ -365,7 +365,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns `true` if the sentence is all of the text, or all that stands between quotes.
+    /// Returns `true` if the sentence is all of the text, or all that is between quotes.
     fn is_all(&self, text: &str) -> bool {
         let before = text[..self.range.start].trim_end();
         let after = text[self.range.end..].trim_start_matches('.').trim_start();
@@ -373,7 +373,7 @@ impl Found {
             && (after.is_empty() || after.starts_with('\''))
     }
 
-    /// Returns what stands in each hole.
+    /// Returns what is in each hole.
     pub(super) fn named(&self, plain: &Plain) -> Vec<(String, String)> {
         self.holes
             .iter()
@@ -388,8 +388,8 @@ impl Found {
             .collect()
     }
 
-    /// Returns the path that the sentence names: what stands in such a hole, with the words that
-    /// touch it.
+    /// Returns the path that the sentence names: what is in such a hole, with the words that touch
+    /// it.
     pub(super) fn path(&self, plain: &Plain) -> Option<String> {
         let (_, range) = self
             .holes

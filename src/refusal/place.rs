@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::json::Pointer;
 
 /// Returns the place that a path leads to: `messages.3.content.0`, `input[2].role`,
-/// `GenerateContentRequest.contents[0]`. Words that lead nowhere are passed over: providers put
-/// names of types between those of members.
+/// `GenerateContentRequest.contents[0]`. Words that lead nowhere are ignored: providers put names
+/// of types between those of members.
 pub(super) fn of_path(body: &Value, path: &str) -> Option<Pointer> {
     let (mut at, mut value, mut steps) = (Pointer::root(), body, 0);
     for word in path

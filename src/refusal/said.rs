@@ -27,14 +27,14 @@ impl Exchange {
     }
 }
 
-/// How many objects of a text are looked for.
+/// The number of objects of a text that are looked for.
 const MOST_OBJECTS: usize = 64;
 
-/// How deep strings of JSON may hold JSON.
+/// How deep JSON strings may hold JSON.
 const DEEPEST: usize = 6;
 
-/// Returns the objects of JSON that stand in a text, in order: the text itself, or what a log line
-/// or a dump shows.
+/// Returns the JSON objects that are in a text, in order: the text itself, or what a log line or a
+/// dump shows.
 pub fn objects(text: &str) -> Vec<Value> {
     parts(text)
         .into_iter()
@@ -51,7 +51,7 @@ enum Part<'t> {
     Text(&'t str),
 }
 
-/// Cuts a text into objects of JSON and what stands between them.
+/// Cuts a text into JSON objects and what is between them.
 fn parts(text: &str) -> Vec<Part<'_>> {
     let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
     let mut tries = 0;
@@ -77,8 +77,8 @@ fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Returns the texts in which a sentence may stand: strings of JSON, lines, and the whole. Requests
-/// are left out: what somebody says in a conversation is no answer of a provider.
+/// Returns the texts in which a sentence may be: JSON strings, lines, and the whole. Requests are
+/// left out: what somebody says in a conversation is not an answer of a provider.
 pub(super) fn candidates(text: &str) -> Vec<String> {
     let (mut candidates, mut between) = (Vec::new(), String::new());
     for part in parts(text) {
@@ -106,8 +106,8 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
-/// The texts that stand in front of a status, in the form in which they are compared: without
-/// spaces and quotes, in lower case.
+/// The texts that are in front of a status, in the form in which they are compared: without spaces
+/// and quotes, in lower case.
 const BEFORE_STATUS: [&str; 8] = [
     "errorcode:",
     "statuscode:",
@@ -119,7 +119,7 @@ const BEFORE_STATUS: [&str; 8] = [
     "http/1.1",
 ];
 
-/// Returns the HTTP status that a text names: at its beginning, or behind what SDKs write in front
+/// Returns the HTTP status that a text names: at its beginning, or after what SDKs write in front
 /// of one.
 pub(super) fn status(text: &str) -> Option<u16> {
     let folded: String = text
@@ -195,7 +195,7 @@ fn strings(value: &Value, depth: usize, found: &mut Vec<String>) {
 }
 
 /// Returns the refused requests of a capture: entries of a HAR file, interactions of a cassette.
-/// None, if a document is no capture.
+/// None, if a document is not a capture.
 pub fn exchanges(document: &Value) -> Vec<Exchange> {
     let entries = document
         .pointer("/log/entries")

@@ -58,7 +58,7 @@ pub(super) fn charge(units: u64) -> Result<(), Error> {
     }
 }
 
-/// Charges for runs of bytes whose writers are followed. Whoever spends too much is told at the
+/// Charges for runs of bytes whose writers are followed. Whoever spends too much is reported at the
 /// next charge.
 pub(super) fn follow(runs: usize) {
     let _ = charge(RUN.saturating_mul(runs as u64));

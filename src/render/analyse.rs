@@ -15,7 +15,7 @@ use super::unexpanded::Unexpanded;
 /// Stands among the members of `ctx` that are read for “any of them”.
 pub(super) const ALL_OF_CTX: &str = "*";
 
-/// The facts known of one template.
+/// The facts that are known about one template.
 #[derive(Debug, Default)]
 pub(super) struct Analysis {
     pub(super) includes: Vec<Include>,
@@ -25,7 +25,7 @@ pub(super) struct Analysis {
     pub(super) reads: BTreeSet<String>,
     /// Names that are assigned anywhere.
     pub(super) assigned: HashSet<String>,
-    /// Those among them that are assigned outside of loops and macros: what follows sees them.
+    /// Those among them that are assigned outside loops and macros: what follows sees them.
     pub(super) set: HashSet<String>,
     /// Variables read, and where.
     pub(super) variables: Vec<(String, Range<usize>)>,
@@ -56,8 +56,7 @@ pub(super) struct Include {
     pub(super) names: Vec<String>,
     pub(super) is_literal: bool,
     pub(super) ignore_missing: bool,
-    /// `true` if the text is written where the tag stands: outside of loops and macros, and no
-    /// import.
+    /// `true` if the text is written where the tag is: outside loops and macros, and no import.
     pub(super) is_plain: bool,
     pub(super) range: Range<usize>,
 }
@@ -104,7 +103,7 @@ struct Walker {
     found: Analysis,
     /// Ranges of the loops around the current statement.
     loops: Vec<Range<usize>>,
-    /// How many macros are around it.
+    /// The number of macros that are around it.
     macros: usize,
     scope: Scope,
 }

@@ -1,7 +1,7 @@
 //! Filters, tests and functions that every template may use: this list is all there is, and each
 //! charges for what it does.
 //!
-//! They mean what they mean in Jinja. What no request needs is left out, [`instead`] tells what to
+//! They mean what they mean in Jinja. What no request needs is left out, [`instead`] says what to
 //! write. Each has one implementation, which gives the value and, where it keeps content, who wrote
 //! that.
 

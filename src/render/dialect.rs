@@ -147,7 +147,7 @@ impl Rewritten {
     }
 }
 
-/// How many `^` of a template are rewritten.
+/// The number of `^` of a template that are rewritten.
 const MOST_POWERS: usize = 100;
 
 /// A text in which `^` is `**`: with a blank beside it, so that no offset moves. The others are
@@ -168,7 +168,7 @@ fn powers(source: &str) -> Cow<'_, str> {
     text
 }
 
-/// The first `^` that stands where an operator would.
+/// The first `^` that is where an operator would.
 fn power(text: &str) -> Option<usize> {
     if !text.contains('^') {
         return None;
@@ -189,7 +189,7 @@ fn power(text: &str) -> Option<usize> {
 /// Follows the tokens of `{% for key, value in … %}`.
 #[derive(Debug, Default)]
 struct Pairs {
-    /// How many tokens of the tag's beginning were met.
+    /// The number of tokens of the tag's beginning that were met.
     met: usize,
     start: usize,
     end: usize,
@@ -283,7 +283,7 @@ fn is_no_heading(statement: &str) -> bool {
     }
 }
 
-/// A template that is written with line statements: told once, at the first of them.
+/// A template that is written with line statements: reported once, at the first of them.
 fn with_line_statements(
     rewritten: &Rewritten,
     span: &impl Fn(Range<usize>) -> Span,
@@ -316,7 +316,7 @@ fn with_line_statements(
     Some(Diagnostic::new(&rules::LINE_STATEMENT, span(first.clone()), message).help(help))
 }
 
-/// How many characters of a line statement are shown as a tag.
+/// The number of characters of a line statement that are shown as a tag.
 const LONGEST_STATEMENT: usize = 60;
 
 fn expand_variables(text: &str, at: usize, edits: &mut Vec<(Range<usize>, String)>) {

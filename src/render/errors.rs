@@ -54,7 +54,7 @@ pub(super) fn syntax(
                 "write `a ** b` for a power; `dialect = \"inja\"` in reqc.toml takes `a ^ b`"
             }
         };
-        return finding(&range, "`^` is no operator here".to_owned()).help(help);
+        return finding(&range, "`^` is not an operator here".to_owned()).help(help);
     }
     if !detail.starts_with("unexpected end of input") {
         return finding(&range, in_symbols(detail))
@@ -78,7 +78,7 @@ pub(super) fn syntax(
     }
 }
 
-/// The finding of a tag that cannot stand where it stands.
+/// The finding of a tag that cannot be where it is.
 fn misplaced_tag(
     tag: &str,
     finding: Diagnostic,
@@ -88,22 +88,16 @@ fn misplaced_tag(
     match (TAGS.contains(&tag), unbalanced) {
         (true, Some(Unbalanced::WrongEnd { open } | Unbalanced::Open(open))) => {
             let OpenTag { name, range } = open;
-            reworded(
-                format!("`{tag}` stands where `end{name}` is missing"),
-                &finding,
-            )
-            .related(at(range), format!("this `{name}` is still open"))
-            .help(format!("write `{{% end{name} %}}` before it"))
+            reworded(format!("`end{name}` is missing before `{tag}`"), &finding)
+                .related(at(range), format!("this `{name}` is still open"))
+                .help(format!("write `{{% end{name} %}}` before it"))
         }
         (true, _) if tag.starts_with("end") => {
             reworded(format!("`{tag}` closes nothing"), &finding)
                 .help("remove it, or write the tag that it should close")
         }
-        (true, _) => reworded(
-            format!("`{tag}` stands outside of what it divides"),
-            &finding,
-        )
-        .help("write it between `{% if … %}` or `{% for … %}` and its end"),
+        (true, _) => reworded(format!("`{tag}` is outside what it divides"), &finding)
+            .help("write it between `{% if … %}` or `{% for … %}` and its end"),
         (false, _) => {
             let help = did_you_mean(tag, TAGS)
                 .unwrap_or_else(|| format!("known tags: {}", TAGS.join(", ")));
@@ -178,7 +172,7 @@ pub(super) fn runtime(
         refusal.and_then(|refusal| Some((refusal, refusal.file.as_deref()?)))
     {
         let id = sources.find_or_add(&file.path, || SourceText::salvage(&file.bytes));
-        // What is no text stands for itself as one character.
+        // What is not text stands for itself as one character.
         let text = sources.get(id).text();
         let wrong = clamp(&(file.at..file.at + 1), text);
         let finding = Diagnostic::new(refusal.rule, Span::new(id, wrong), refusal.message.clone());
@@ -305,8 +299,8 @@ fn describe(
     }
 }
 
-/// A call of something that is no function where it is called; elsewhere a template gives the name
-/// to a value.
+/// A call of something that is not a function where it is called; elsewhere a template gives the
+/// name to a value.
 fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     let known = super::function_names(kind);
     let near = did_you_mean(name, known.iter().copied());
@@ -427,7 +421,7 @@ fn undefined(
                 .help("import a macro or a variable that the other template sets at its top level")
         }
         AbsentKind::Value => {
-            // What gave it is the place, if it stands in the tag that uses it.
+            // What gave it is the place, if it is in the tag that uses it.
             let is_here = failure.at.contains(absent.at)
                 || engine.is_in_one_tag(absent.at, failure.at, sources);
             let (message, help) = absence(expression, failure.object.as_ref(), kind);
@@ -474,7 +468,7 @@ fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (Str
 fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String {
     let ask = || format!("if it may be absent, ask first: `{{% if {expression} is defined %}}`");
     let Some((name, known)) = object.and_then(kind_of_object) else {
-        // A member that some conversations have is no slip.
+        // A member that some conversations have is not a slip.
         let is_known = members().any(|known| known == member);
         return did_you_mean(member, members())
             .filter(|_| !is_known)
@@ -508,7 +502,7 @@ fn has(member: &str, object: &Value) -> bool {
 }
 
 impl Engine {
-    /// Returns `true` if one place stands before another in the same tag.
+    /// Returns `true` if one place is before another in the same tag.
     fn is_in_one_tag(&self, first: Place, second: Place, sources: &Sources) -> bool {
         if first.template != second.template || first.range().end > second.range().start {
             return false;
@@ -539,7 +533,7 @@ fn member_of(expression: &str) -> Option<(String, String)> {
     (is_path(object) && is_name(&member)).then(|| (object.to_owned(), member))
 }
 
-/// Returns `true` if a text is a variable, with members and elements behind it, or a literal:
+/// Returns `true` if a text is a variable, with members and elements after it, or a literal:
 /// nothing that is open.
 fn is_path(text: &str) -> bool {
     text.chars()

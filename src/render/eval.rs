@@ -266,7 +266,7 @@ struct Eval<'e, W> {
     out: Vec<Sink>,
     most: usize,
     is_full: bool,
-    /// How many loops began.
+    /// The number of loops that began.
     loops: usize,
     /// The objects that lacked a member, by the expression that asked for it.
     lacking: HashMap<Place, Value>,

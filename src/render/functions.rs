@@ -25,7 +25,7 @@ pub(super) const BODY_FUNCTIONS: [&str; 7] = [
 /// padding.
 pub(super) const INDEX_FROM_0: &str = "_i";
 
-/// Functions of bodies, but for `tool_id`, which depends on the wire format.
+/// Functions of bodies, except for `tool_id`, which depends on the wire format.
 const OF_BODIES: [(&str, Apply); 6] = [
     ("tojson", tojson),
     ("existsIn", exists_in),
@@ -190,7 +190,7 @@ impl JsonWriter {
         self.out.push(&told);
     }
 
-    /// Writes what stands between and around values.
+    /// Writes what is between and around values.
     fn sign(&mut self, text: &str) {
         match self.follows {
             true => self.out.push_one(text, Writer::Tag),
@@ -280,7 +280,7 @@ pub(super) fn undefined() -> Error {
 ///
 /// # Errors
 ///
-/// If it is no text.
+/// If it is not text.
 pub(super) fn text(value: &Value) -> Result<&str, Error> {
     match value.as_str() {
         Some(text) => Ok(text),

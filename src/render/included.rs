@@ -4,7 +4,7 @@
 //! A partial writes the same wherever it is included if no name that it looks up can be one of the
 //! template's own. That is told from the texts alone ([`Engine::find_repeated`]). Where it holds,
 //! the text is taken as it is known, and what the partial took is charged again: in text, cost and
-//! limits nothing differs. One that fails is evaluated where it stands.
+//! limits nothing differs. One that fails is evaluated where it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl Engine {
     }
 
     /// The partials of a template's includes that see nothing of the template and of its other
-    /// includes, and of which these see nothing; but for names that the template sets, which are
+    /// includes, and of which these see nothing; except for names that the template sets, which are
     /// given.
     fn apart(
         &self,
@@ -178,7 +178,7 @@ impl Engine {
         let analysis = &self.analyses[template];
         let mut own = Names::default();
         own.add(analysis);
-        // Whoever sets these gives partials something else than the conversation.
+        // Whoever sets these gives partials something other than the conversation.
         if DATA.iter().any(|name| own.set.contains(*name)) {
             return BTreeMap::new();
         }

@@ -25,7 +25,7 @@ pub(super) fn full_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Why a name is refused, whatever stands behind it.
+/// Returns why a name is refused, whatever is after it.
 fn refusal(name: &str) -> Option<&'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     match name {
@@ -56,8 +56,8 @@ impl Engine {
         self.spread_breakage(&names, &graph);
     }
 
-    /// Returns what each partial reads, its includes followed: each takes what those behind it
-    /// read. Partials of a circle may lack some of it, and never run.
+    /// Returns what each partial reads, its includes followed: each takes what those after it read.
+    /// Partials of a circle may lack some of it, and never run.
     fn reads_by_partial(
         &self,
         names: &[Arc<str>],
@@ -247,8 +247,8 @@ impl Engine {
         }
     }
 
-    /// Whoever includes something broken is broken too, silently: the finding stands where the
-    /// mistake is.
+    /// Whoever includes something broken is broken too, silently: the finding is where the mistake
+    /// is.
     fn spread_breakage(&mut self, names: &[Arc<str>], links: &Links) {
         let mut pending: Vec<usize> = (0..names.len())
             .filter(|&at| self.broken.contains(&names[at]))
@@ -300,7 +300,7 @@ impl Links {
         links
     }
 
-    /// All partials, each behind what it includes, circles aside.
+    /// All partials, each after what it includes, circles aside.
     fn finished(&self) -> Vec<usize> {
         let mut finished = Vec::new();
         let mut seen = vec![false; self.targets.len()];
@@ -361,7 +361,7 @@ impl Links {
     }
 }
 
-/// Visits what a partial leads to and was not seen; each is added once all behind it were.
+/// Visits what a partial leads to and was not seen; each is added once all after it were.
 fn walk(start: usize, edges: &[Vec<usize>], seen: &mut [bool], finished: &mut Vec<usize>) {
     if seen[start] {
         return;

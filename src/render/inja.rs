@@ -177,7 +177,7 @@ fn exists(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(Tracked::plain(!value.is_undefined()))
 }
 
-/// Rounds half away from zero; without digits behind the point the result is an integer.
+/// Rounds half away from zero; without digits after the point the result is an integer.
 fn round(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value, precision): (f64, Option<i32>) = from_args(&native.arguments.values)?;
     let precision = precision.unwrap_or(0);

@@ -1,4 +1,5 @@
-//! How much a template may nest: counted on its tokens, before anything recurses over it.
+//! The limits on how much a template may nest: counted on its tokens, before anything recurses over
+//! it.
 //!
 //! The engine's parser limits brackets and blocks. Chains are not limited there, and every link is
 //! a level of the tree that compiling and checking walk: `a ~ b ~ c …`, `x | f | f …`, `x.a.b …`,
@@ -35,7 +36,7 @@ pub(super) struct Depth {
     branches: usize,
     tags: usize,
     blocks: usize,
-    /// How many parameters the tag lists; `None` if it is not that of a macro.
+    /// The number of parameters that the tag lists; `None` if it is not that of a macro.
     parameters: Option<usize>,
     /// Where there is too much of something, if there is.
     pub(super) too_long: Option<(Range<usize>, String)>,

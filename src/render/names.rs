@@ -93,7 +93,7 @@ impl Engine {
         Some((format!("there is no {what} `{wanted}`"), help))
     }
 
-    /// Refuses what stands where the engine cannot run it, before the engine compiles it. Whether
+    /// Refuses what is where the engine cannot run it, before the engine compiles it. Whether
     /// nothing does.
     pub(super) fn check_places(
         &mut self,
@@ -113,8 +113,8 @@ impl Engine {
     }
 }
 
-/// Where a name exists instead: a filter called as a function, a function of the other kind of
-/// template.
+/// Returns where a name exists instead: a filter called as a function, a function of the other kind
+/// of template.
 fn elsewhere(name: &str, what: Callable) -> Option<String> {
     match what {
         Callable::Function if inja::FUNCTIONS.contains(&name) => inja::instead(name),

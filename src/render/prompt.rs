@@ -124,13 +124,13 @@ pub(super) struct Refusal {
     pub(super) rule: &'static Rule,
     pub(super) message: String,
     pub(super) help: Option<String>,
-    /// The file that is to be mended.
+    /// The file that is to be fixed.
     pub(super) file: Option<Box<UnreadableFile>>,
-    /// The thing to mend once for all that ask for it.
+    /// The thing to fix once for all that ask for it.
     pub(super) cause: Option<String>,
 }
 
-/// A file of a layer that is no text.
+/// A file of a layer that is not text.
 #[derive(Debug)]
 pub(super) struct UnreadableFile {
     /// Its path in reports.
@@ -384,7 +384,7 @@ impl PromptScope {
         Err(refusal)
     }
 
-    /// Returns whether a file stands there, or a folder if those count.
+    /// Returns whether a file is there, or a folder if those count.
     fn exists(&self, path: &str, with_folders: bool) -> Result<bool, Refusal> {
         match self.target(path) {
             ResolvedPath::In(worlds, inner) => {
@@ -455,7 +455,7 @@ fn below<'p>(path: &'p str, variable: &str, folder: &str) -> Option<&'p str> {
 fn outside(path: &str) -> Refusal {
     let refusal = Refusal::new(
         &rules::PROMPT_OUTSIDE,
-        format!("`{path}` lies outside of what a system prompt may read"),
+        format!("`{path}` is outside what a system prompt may read"),
     );
     refusal.help("readable are the project (`${PROJECT_DIR}/…` or a relative path), the agent repository (`${CONFIG_DIR}/…`) and `:/…`")
 }
@@ -494,7 +494,7 @@ fn head(native: &mut Native<'_, '_>, end: fn(&str, usize) -> usize) -> Result<Tr
     Ok(native.part(whole, 0..end(whole, usize::try_from(count).unwrap_or(0))))
 }
 
-/// Where the first lines of a text end.
+/// Returns where the first lines of a text end.
 fn head_lines(text: &str, count: usize) -> usize {
     text.split_inclusive('\n').take(count).map(str::len).sum()
 }
@@ -538,7 +538,7 @@ fn folder(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
 }
 
 /// Returns what follows the last dot of a name, as Qt's `QFileInfo::suffix` has it: also where
-/// nothing stands before the dot.
+/// nothing is before the dot.
 fn suffix(path: &str) -> Range<usize> {
     let name = basename(path);
     path[name.clone()]

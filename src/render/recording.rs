@@ -1,5 +1,5 @@
-//! Who wrote each byte of what a template gave: the one place from which findings, explanations and
-//! diffs know it.
+//! Knows who wrote each byte of what a template gave: the one place from which findings,
+//! explanations and diffs know it.
 //!
 //! A template is evaluated with a [`Trace`], which follows its texts; what that noted becomes a
 //! [`Recording`], which answers for ranges of the output.
@@ -22,7 +22,7 @@ pub(crate) struct Recording {
     told: Told,
     /// Where each run starts.
     starts: Vec<usize>,
-    /// Where the value starts that each run is a part of.
+    /// The start of the value that each run is a part of.
     values: Vec<Range<usize>>,
     frames: Vec<Frame>,
     branches: BTreeSet<Place>,
@@ -50,7 +50,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Returns what stands in the template itself: literal text, or the tag whatever it wrote.
+    /// Returns what is in the template itself: literal text, or the tag whatever it wrote.
     pub fn statement(&self) -> Span {
         self.tag
             .filter(|_| self.value.is_some())
@@ -146,9 +146,9 @@ impl StepKind {
         match self {
             StepKind::Include => "included from here",
             StepKind::Macro => "the macro is called here",
-            StepKind::CallBlock => "inside of this `call` block",
+            StepKind::CallBlock => "inside this `call` block",
             StepKind::SetBlock => "captured by this `set` block",
-            StepKind::FilterBlock => "inside of this `filter` block",
+            StepKind::FilterBlock => "inside this `filter` block",
         }
     }
 }
@@ -295,8 +295,8 @@ impl Recording {
         &self.told.text
     }
 
-    /// Who wrote a range of the output, in order. What wrote nothing inside of it is left out, but
-    /// not at the start of an empty range.
+    /// Returns who wrote a range of the output, in order. What wrote nothing inside it is left out,
+    /// but not at the start of an empty range.
     pub(crate) fn written(
         &self,
         engine: &Engine,
@@ -326,7 +326,7 @@ impl Recording {
         written
     }
 
-    /// Returns what is behind the place up to which the template could be followed: it makes too
+    /// Returns what is after the place up to which the template could be followed: it makes too
     /// many texts of texts.
     fn beyond(&self, engine: &Engine, sources: &Sources, output: Range<usize>) -> Written {
         let span = engine.place_span(sources, Place::new(self.template, &(0..0)));
@@ -395,8 +395,8 @@ impl Recording {
         found
     }
 
-    /// Where the output of a frame begins that a run is in; `None` if the templates' own words from
-    /// there to a byte are JSON.
+    /// Returns where the output of the frame around a run begins; `None` if the templates' own
+    /// words from there to a byte are JSON.
     fn text_before(&self, frame: FrameId, index: usize, at: usize) -> Option<usize> {
         let is_within = |run: &Run| {
             std::iter::successors(Some(run.frame), |id| {

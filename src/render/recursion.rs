@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// Something that stands where it cannot work.
+/// Something that is where it cannot work.
 #[derive(Debug)]
 pub(super) struct Misplaced {
     pub(super) range: Range<usize>,
@@ -14,7 +14,7 @@ pub(super) struct Misplaced {
 /// The scope around a statement in its template or its block.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    /// How many loops.
+    /// The number of loops.
     loops: usize,
     /// `true` if this is a block, and no macro in it.
     pub(super) is_block: bool,
@@ -40,7 +40,7 @@ impl Scope {
     pub(super) fn called(&self, name: &str, range: &Range<usize>) -> Option<Misplaced> {
         let (message, help) = match name {
             "super" if !self.is_block => (
-                "`super()` works only in a `{% block %}`, outside of its macros",
+                "`super()` works only in a `{% block %}`, outside its macros",
                 "call it in the block itself, and hand its text on: `{% set above = super() %}`",
             ),
             "loop" if self.loops == 0 => (

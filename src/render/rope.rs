@@ -10,10 +10,10 @@ use std::sync::Arc;
 use super::eval::Place;
 use crate::json::Pointer;
 
-/// How many runs a text may have: as many as a long history makes, fewer than a loop that doubles a
-/// text.
+/// The number of runs that a text may have: as many as a long history makes, fewer than a loop that
+/// doubles a text.
 const MAX_RUNS: usize = 1 << 18;
-/// How many parts of a computed text are named.
+/// The number of parts of a computed text that are named.
 pub(super) const MAX_INPUTS: usize = 16;
 
 /// The number of a frame.
@@ -47,7 +47,7 @@ pub(super) enum Writer {
     Data { path: Arc<Pointer>, at: usize },
     /// A file that a prompt read, from a byte on.
     File { file: Arc<ReadFile>, at: usize },
-    /// The tag that wrote them: quotes and commas of JSON.
+    /// The tag that wrote them: quotes and JSON commas.
     Tag,
     /// They were computed, from these.
     Computed { from: Arc<[Input]> },
@@ -106,7 +106,7 @@ impl Told {
         }
     }
 
-    /// No text yet; `follows` tells whether somebody asks who writes it.
+    /// No text yet; `follows` says whether somebody asks who writes it.
     pub(super) fn new(follows: bool) -> Told {
         Told {
             text: String::new(),
@@ -201,7 +201,7 @@ impl Told {
         }
     }
 
-    /// Where each run starts.
+    /// Returns where each run starts.
     pub(super) fn starts(&self) -> Vec<usize> {
         let mut end = 0;
         let starts = self.runs.iter().map(|run| {
@@ -278,7 +278,7 @@ fn emission(run: &Run) -> (u32, u8) {
     (run.emission, run.recording)
 }
 
-/// Takes parts out of a text, each behind the one before: in one walk, however many they are.
+/// Takes parts out of a text, each after the one before: in one walk, however many they are.
 pub(super) struct Cutter<'t> {
     told: &'t Told,
     /// The run that comes next.
@@ -299,7 +299,7 @@ impl<'t> Cutter<'t> {
         }
     }
 
-    /// Puts a part behind another text.
+    /// Puts a part after another text.
     pub(super) fn cut(&mut self, range: Range<usize>, into: &mut Told) {
         let mut runs = Vec::new();
         while let Some(run) = self
@@ -378,7 +378,7 @@ impl Run {
     }
 }
 
-/// How many bytes a text had before it was escaped as JSON so many times.
+/// Returns how many bytes a text had before it was escaped as JSON so many times.
 pub(super) fn unescaped_len(text: &str, times: u8) -> usize {
     match times {
         0 => text.len(),
@@ -409,7 +409,7 @@ fn unescape(text: &str) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-/// A text as it stands in a JSON string.
+/// A text as it is in a JSON string.
 fn escape(text: &str) -> String {
     let mut json = serde_json::to_string(text).expect("a string serialises into memory");
     json.pop();

@@ -15,7 +15,7 @@ crate::diag::rules! {
          * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\
          `docs/templates.md` lists what every context holds and what is optional.";
     IMPOSSIBLE_MEMBER = Error[lowerable] "template/impossible-member", "a guard asks for a member that no conversation can have",
-        "`is defined`, `default`, `existsIn` and `selectattr` take what is absent for an answer. A misspelt name behind them is no error: the \
+        "`is defined`, `default`, `existsIn` and `selectattr` take what is absent for an answer. A misspelt name behind them is not an error: the \
          branch never runs, and what it would write never reaches the body. The members of `ctx`, messages, blocks, files and \
          tools are a closed set, so such a name is always a mistake. Where an object is known by its name alone, as `message` in a \
          partial, only a name that is near to one that exists is reported, as a warning.\n\n\
@@ -26,7 +26,7 @@ crate::diag::rules! {
          `docs/templates.md` lists the members.";
     UNESCAPED = Error[lowerable] "flow/unescaped", "a value stands between quotes of JSON without being escaped",
         "A value that is written between quotes is a JSON string as long as it has no quote, backslash or line break in it. The contexts may \
-         have none, and a conversation will: the body is no JSON then, and no request is sent. Text, titles and paths may hold anything: an \
+         have none, and a conversation will: the body is not JSON then, and no request is sent. Text, titles and paths may hold anything: an \
          error. Ids, names and media types usually hold no quotes: a warning, as is a value that is known by the usual name of its object \
          alone.\n\n\
          * wrong: `\"title\": \"{{ block.title }}\"`\n\
@@ -104,7 +104,7 @@ crate::diag::rules! {
         "inja reads `## for x in y` at the beginning of a line as the tag `{% for x in y %}`, and Jinja can be told to. Here such a line is \
          text in every dialect, because prompts are full of Markdown headings. The client whose collections are read with \
          `dialect = \"inja\"` has switched line statements off too.\n\n\
-         Write tags. A heading alone is no finding: one of the lines has to end a block (`## endfor`, `## endif`, `## endblock`), set a \
+         Write tags. A heading alone is not a finding: one of the lines has to end a block (`## endfor`, `## endif`, `## endblock`), set a \
          variable or include a file.\n\n\
          * wrong: `## for message in ctx.history`\n\
          * right: `{% for message in ctx.history %}`",
@@ -125,7 +125,7 @@ crate::diag::rules! {
         "`read_file` needs its file; ask `file_exists` first if it is optional. `:/x` is file `x` of the profile's own layer, \
          then of the bundled one; a relative path is one of the project. While compiling, the project is the virtual one of \
          the context, not the folder you stand in.";
-    PROMPT_OUTSIDE = Error "prompt/outside", "a system prompt reads outside of what it may",
+    PROMPT_OUTSIDE = Error "prompt/outside", "a system prompt reads outside what it may",
         "Reads are confined to the project folder, the agent repository and bundled resources, links resolved. \
          Anything else is refused, also for `file_exists`: whether a file exists elsewhere must not change a \
          prompt. So is what is hidden in them: names that begin with a dot (`.git`, `.env`), and private keys, where tokens and \

@@ -5,7 +5,7 @@ use std::ops::Range;
 use minijinja::machinery::{self, Token};
 use minijinja::syntax::SyntaxConfig;
 
-/// A mistake that is recognised by what stands there.
+/// A mistake that is recognised by what is there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Slip {
     pub(super) range: Range<usize>,
@@ -60,9 +60,9 @@ struct Tag {
     is_block: bool,
     /// The parentheses that are open.
     open: Vec<Range<usize>>,
-    /// How many braces are open.
+    /// The number of braces that are open.
     braces: usize,
-    /// `{{` inside of the tag.
+    /// `{{` inside the tag.
     inner: Option<Range<usize>>,
 }
 
@@ -107,7 +107,7 @@ impl Tag {
         if let (true, Some(range)) = (self.is_block, self.inner) {
             return Some(Slip {
                 range,
-                message: "`{{` stands inside of a tag",
+                message: "`{{` is inside a tag",
                 help: "a tag takes the expression alone: write `{% if value %}`",
             });
         }
@@ -140,7 +140,7 @@ mod tests {
         );
         assert_eq!(
             told("{% if {{ x }} %}{% endif %}"),
-            ("{{".to_owned(), "`{{` stands inside of a tag")
+            ("{{".to_owned(), "`{{` is inside a tag")
         );
         assert_eq!(told("a {# b\n{{ c }}").0, "{#");
         let conflict =

@@ -35,10 +35,10 @@ pub(super) struct Unescaped {
     pub(super) range: Range<usize>,
     /// The expression whose value it is.
     pub(super) value: Range<usize>,
-    /// `true` if anything may stand in it: ids, names and media types have few characters.
+    /// `true` if anything may be in it: ids, names and media types have few characters.
     pub(super) is_free: bool,
     pub(super) is_guess: bool,
-    /// `true` if nothing else stands between the quotes.
+    /// `true` if nothing else is between the quotes.
     pub(super) is_alone: bool,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn find(template: &Stmt<'_>) -> Told {
     }
 }
 
-/// Where literal text stands in JSON.
+/// Where literal text is in JSON.
 #[derive(Debug, Clone, Copy, Default)]
 struct Quoted {
     is_in_string: bool,
@@ -169,7 +169,7 @@ struct Walker<'t> {
     found: Vec<Impossible>,
     unescaped: Vec<Unescaped>,
     quoted: Quoted,
-    /// `true` if a macro or a capture runs: what it writes is no JSON yet.
+    /// `true` if a macro or a capture runs: what it writes is not JSON yet.
     is_text: bool,
 }
 

@@ -16,7 +16,7 @@ use super::dialect::PROMPT_VARIABLES;
 pub(super) struct Unexpanded {
     /// Variables that hold such a text, and where it is written.
     held: HashMap<String, Vec<Range<usize>>>,
-    /// Where texts stand that are printed.
+    /// The places of texts that are printed.
     pub(super) printed: Vec<Range<usize>>,
 }
 

@@ -164,7 +164,7 @@ pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Error> {
     }
 }
 
-/// How many elements a list has that is made of the engine's own pieces; bytes of a text.
+/// Returns how many elements a list has that is made of the engine's own pieces; bytes of a text.
 pub(super) fn breadth(value: &Value) -> usize {
     match value.as_object().map(shape) {
         Some(Shape::Elements(elements)) => elements.len(),

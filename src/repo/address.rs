@@ -1,5 +1,5 @@
-//! Addresses: whether a request can be sent to a URL and an endpoint, and whether a secret stands
-//! in one.
+//! Addresses: whether a request can be sent to a URL and an endpoint, and whether a secret is in
+//! one.
 //!
 //! Input: a text as it is written. Output: what is wrong with it, in words that quote nothing in
 //! which a key may be. What passes here keeps its host: behind a base URL, no endpoint can lead to
@@ -15,7 +15,7 @@ pub(crate) struct NoAddress {
     pub(crate) why: String,
     /// The likely intention, if that is known.
     pub(crate) help: Option<String>,
-    /// `true` if a secret stands in it, so that it must not be shown.
+    /// `true` if a secret is in it, so that it must not be shown.
     pub(crate) holds_secret: bool,
 }
 
@@ -155,7 +155,7 @@ fn other_scheme(scheme: &str) -> NoAddress {
 }
 
 /// Returns `true` if a text may be a name of a host, in any script, or an address. Letters and
-/// digits only: what looks like a dot, a slash or nothing at all is none.
+/// digits only: what looks like a dot, a slash or nothing at all is not one.
 fn is_host(text: &str) -> bool {
     match text
         .strip_prefix('[')
@@ -212,7 +212,7 @@ fn holds_encoded_key(text: &str) -> bool {
     holds_key(&decoded) || holds_key(&percent_decoded(&decoded))
 }
 
-/// Returns `true` if a login stands before the host, as clients read a URL: they skip tabs and line
+/// Returns `true` if a login is before the host, as clients read a URL: they skip tabs and line
 /// ends, take `\` for `/`, any number of slashes, and a scheme in any case.
 fn holds_login(text: &str) -> bool {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
@@ -239,8 +239,8 @@ fn is_scheme(scheme: &str) -> bool {
         .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
-/// Returns `true` if a key stands in a URL: as a parameter, wherever parameters begin, or as a part
-/// of the host or the path.
+/// Returns `true` if a key is in a URL: as a parameter, wherever parameters begin, or as a part of
+/// the host or the path.
 fn holds_key(text: &str) -> bool {
     let (path, query) = text.split_once(['?', '#']).unwrap_or((text, ""));
     path.split(['/', '&', ';'])

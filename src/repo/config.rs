@@ -86,7 +86,7 @@ const MAX_FIELDS: usize = 1_000;
 /// The members that a provider instance takes beyond its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
-    /// Where the entry stands.
+    /// Where the entry is.
     pub span: Span,
     /// The instance's name.
     pub instance: Arc<str>,
@@ -106,7 +106,7 @@ pub enum Dialect {
     /// Jinja, with the other engine's spellings accepted.
     #[default]
     Jinja,
-    /// The other engine's meaning where the two differ in silence.
+    /// The other engine's meaning where the two differ silently.
     Inja,
 }
 
@@ -122,7 +122,7 @@ pub enum Level {
 /// An `[[allow]]` entry: silences findings, with a reason.
 #[derive(Debug, Clone)]
 pub struct Allow {
-    /// Where the entry stands.
+    /// Where the entry is.
     pub span: Span,
     /// The code it silences.
     pub code: Arc<str>,
@@ -233,7 +233,7 @@ fn check_version(file: FileId, table: &Table, findings: &mut Vec<Diagnostic>) {
             ));
         }
         Err(why) => {
-            let message = format!("`version` is no requirement of a version: {why}");
+            let message = format!("`version` is not a requirement of a version: {why}");
             let finding = Diagnostic::new(&rules::INVALID_VALUE, wanted.span, message);
             reader.report(
                 finding
@@ -438,7 +438,7 @@ impl Reader<'_, '_> {
         );
     }
 
-    /// A date, with a finding if it is none.
+    /// A date, with a finding if it is not one.
     pub(super) fn date(&mut self, key: &str) -> Option<Date> {
         let text = self.date_or_string(key)?;
         let date = Date::parse(&text.value);

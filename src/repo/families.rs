@@ -1,7 +1,7 @@
 //! `model-families.toml`: what models take and refuse, beside what their wire format does.
 //!
 //! Input: the file of each layer. Output: [`Family`]s with [`Fact`]s about members of bodies. Which
-//! of them speak of a model is told here; bodies are looked at elsewhere.
+//! of them mention a model is told here; bodies are looked at elsewhere.
 
 mod name;
 mod place;
@@ -31,7 +31,7 @@ pub const FAMILIES_KEYS: [&str; 2] = ["schema_version", "family"];
 pub const FAMILY_KEYS: [&str; OWN_KEYS.len() + Property::ALL.len()] =
     joined(OWN_KEYS, PROPERTY_KEYS);
 
-/// Keys of a family that are no properties.
+/// Keys of a family that are not properties.
 const OWN_KEYS: [&str; 16] = [
     "name",
     "models",
@@ -158,7 +158,7 @@ pub struct ModelPattern {
     rest: Rest,
 }
 
-/// The rest of a name behind its beginning. Most patterns are a name or its beginning, and need no
+/// The rest of a name after its beginning. Most patterns are a name or its beginning, and need no
 /// glob.
 #[derive(Debug, Clone)]
 enum Rest {
@@ -171,7 +171,7 @@ enum Rest {
 /// Something that is known of a member of bodies.
 #[derive(Debug, Clone)]
 pub struct Fact {
-    /// The members that it speaks of.
+    /// The members that it mentions.
     pub at: Vec<MemberPath>,
     /// The demand on them.
     pub demand: Demand,
@@ -561,7 +561,8 @@ impl<'t> Reader<'t, '_> {
         if text.len() > 1 && text.starts_with('/') {
             return Some(MemberPath::new(text));
         }
-        let message = format!("`{key}` names a member by its JSON pointer, and `{text}` is none");
+        let message =
+            format!("`{key}` names a member by its JSON pointer, and `{text}` is not one");
         self.report(
             Diagnostic::new(&rules::INVALID_VALUE, span, message)
                 .help("write it as `/temperature`"),
@@ -637,7 +638,7 @@ impl<'t> Reader<'t, '_> {
         !values.is_empty()
     }
 
-    /// A number; `None` if it is none, `Some(None)` if it is absent.
+    /// A number; `None` if it is not one, `Some(None)` if it is absent.
     #[expect(
         clippy::option_option,
         reason = "wrong, absent and there are three things"

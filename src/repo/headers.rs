@@ -32,7 +32,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, table: &Table) -> Vec<(Arc<str>,
                 .any(|(known, _)| known.eq_ignore_ascii_case(&key.name)) =>
             {
                 let message = format!(
-                    "the header `{}` is set twice: case does not count",
+                    "the header `{}` is set twice: header names are case-insensitive",
                     key.name
                 );
                 reader.report(
@@ -82,7 +82,7 @@ fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnost
         .all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
     (!is_value).then(|| {
         let message = format!(
-            "the value of `{}` is none that HTTP can carry",
+            "the value of `{}` cannot be sent over HTTP",
             name.to_ascii_lowercase()
         );
         Diagnostic::new(&rules::INVALID_VALUE, span, message)
@@ -90,7 +90,7 @@ fn problem(name: &str, value: &str, [named, span]: [Span; 2]) -> Option<Diagnost
     })
 }
 
-/// Returns `true` if a key may stand in a header: one with a legal name that is not about the
+/// Returns `true` if a key may be in a header: one with a legal name that is not about the
 /// connection or the body.
 pub(super) fn is_key_header(name: &str) -> bool {
     let is_for_keys = matches!(
@@ -108,7 +108,7 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Why a header is not for repositories to set; `None` if it is.
+/// Returns why a header is not for repositories to set; `None` if it is.
 fn reserved(name: &str) -> Option<&'static str> {
     Some(match name.to_ascii_lowercase().as_str() {
         "content-length" | "transfer-encoding" | "content-encoding" | "trailer" | "te" => {
@@ -176,7 +176,7 @@ mod tests {
         }
         for value in ["a\r\nx: y", "a\nb", "\0", "é"] {
             assert!(
-                found("x-a", value).is_some_and(|it| it.contains("HTTP can carry")),
+                found("x-a", value).is_some_and(|it| it.contains("sent over HTTP")),
                 "{value:?}"
             );
         }

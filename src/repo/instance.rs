@@ -400,8 +400,8 @@ fn unknown_parent(
     Diagnostic::new(&rules::INSTANCE_EXTENDS, extends.span, message).help(help)
 }
 
-/// Returns `true` if a chain ends as it should; what is wrong is told at the first instance that it
-/// is wrong for, and for those that extend it in silence.
+/// Returns `true` if a chain ends as it should; what is wrong is reported at the first instance
+/// that it is wrong for, and for those that extend it silently.
 fn ends_well(
     chain: &[&RawInstance],
     raw: &BTreeMap<Arc<str>, RawInstance>,
@@ -448,7 +448,7 @@ fn resolve_one(
         .filter(|it| it.1)
         .map(|it| it.0)
         .collect();
-    // What a parent lacks as well is told there.
+    // What a parent lacks as well is reported there.
     if !missing.is_empty() && chain.len() == 1 {
         let message = format!(
             "provider instance `{}` needs `{}`",

@@ -38,7 +38,7 @@ impl Known {
         }
     }
 
-    /// The inner table that a key belongs to: its own name, or that behind the table's
+    /// The inner table that a key belongs to: its own name, or that after the table's
     /// (`golden_contexts`).
     fn table_of(&self, key: &str) -> Option<(&'static str, &'static str)> {
         self.inner.iter().find_map(|(table, keys)| {
@@ -59,7 +59,7 @@ impl Known {
     }
 }
 
-/// How many unknown keys of one table are told.
+/// The most unknown keys of one table that are reported.
 const MOST_UNKNOWN: usize = 1_000;
 
 impl<'t, 'f> Reader<'t, 'f> {
@@ -107,13 +107,13 @@ impl<'t, 'f> Reader<'t, 'f> {
         }
     }
 
-    /// Tells of keys that are not known.
+    /// Reports keys that are not known.
     pub(crate) fn only(&mut self, known: &Known) {
         self.only_beside(known, |_| None);
     }
 
-    /// Tells of keys that are not known. `special` has what is to be said of some of them: nothing,
-    /// where somebody else does.
+    /// Reports keys that are not known. `special` has what is to be said of some of them:
+    /// nothing, where somebody else does.
     pub(crate) fn only_beside(&mut self, known: &Known, special: impl Fn(&str) -> Option<Special>) {
         let table = self.table;
         let entries = table.entries.iter().enumerate();
@@ -308,7 +308,7 @@ impl<'t, 'f> Reader<'t, 'f> {
         self.findings[before..].iter().any(is_fatal)
     }
 
-    /// Where a string is that holds nothing but space.
+    /// Returns the place of a string that holds only white space.
     pub(crate) fn blank(&self, key: &str) -> Option<Span> {
         let node = self.get(key)?;
         matches!(&node.kind, Kind::String(text) if text.trim().is_empty()).then(|| self.span(node))
@@ -385,7 +385,7 @@ pub(crate) fn is_fatal(finding: &Diagnostic) -> bool {
 
 /// The message about a key that a table does not know.
 pub(crate) enum Special {
-    /// Somebody else tells of it.
+    /// Somebody else reports it.
     Told,
     /// It belongs elsewhere; where to.
     Misplaced(String),
@@ -395,7 +395,7 @@ fn misplaced(span: Span, key: &str, what: &str, help: String) -> Diagnostic {
     Diagnostic::new(
         &rules::MISPLACED_KEY,
         span,
-        format!("`{key}` is in the wrong table: it is no key of {what}"),
+        format!("`{key}` is in the wrong table: it is not a key of {what}"),
     )
     .help(help)
 }

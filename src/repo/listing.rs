@@ -1,4 +1,4 @@
-//! Which files of a layer are what, by where they lie and what they are called.
+//! Sorts the files of a layer by their folders and names.
 
 use super::folders;
 use super::unread::Like;
@@ -39,7 +39,7 @@ pub(super) const SETTINGS: [&str; 5] = [
     "tools.toml",
 ];
 
-/// Files at the root that are no profiles, and not ours.
+/// Files at the root that are not profiles, and not ours.
 pub(super) const FOREIGN: [&str; 4] = [
     "Cargo.toml",
     "pyproject.toml",

@@ -123,7 +123,7 @@ struct Loader {
     raw_instances: BTreeMap<Arc<str>, RawInstance>,
     unreadable_partials: BTreeMap<Arc<str>, FileId>,
     unlisted_partials: Vec<String>,
-    /// How many bytes all files had so far.
+    /// The number of bytes of all files so far.
     bytes_read: u64,
 }
 
@@ -268,7 +268,7 @@ impl Loader {
                     found.push((path, String::new(), unread::not_looked_at()));
                     break;
                 }
-                // No source is as large, and what cannot be read is none.
+                // No source is as large, and what cannot be read is not one.
                 Err(_) => Vec::new(),
             };
             left -= bytes.len() as u64;
@@ -310,7 +310,7 @@ impl Loader {
 
     fn raw_instance(&mut self, layer: &Layer, path: &str) -> Option<RawInstance> {
         let file = self.text(layer.world.as_ref(), path)?;
-        // What is part of the program is no stranger's.
+        // What is part of the program is not a stranger's.
         if self.shown_below.is_empty() {
             for place in secret::places_to_hide(self.sources.get(file).text()) {
                 self.sources.mask(Span::new(file, place));
@@ -400,8 +400,7 @@ impl Loader {
         self.read(world, path).ok()
     }
 
-    /// Reads and registers a file; a finding and `Err` with the file that it stands in if that
-    /// fails.
+    /// Reads and registers a file; a finding and `Err` with the file that it is in if that fails.
     fn read(&mut self, world: &dyn World, path: &str) -> Result<FileId, FileId> {
         let shown = format!("{}{path}", self.shown_below);
         let left = MAX_REPOSITORY_BYTES.saturating_sub(self.bytes_read);
@@ -446,7 +445,7 @@ impl Loader {
             .push(finding.help(how_to_make_readable(&folder.why)));
     }
 
-    /// Returns what was read, without what stands in files of the root alone.
+    /// Returns what was read, without what is in files of the root alone.
     fn repo(&mut self, layers: Vec<Layer>, config: Config) -> Repo {
         for finding in self
             .findings
@@ -513,7 +512,7 @@ fn how_to_make_readable(error: &ReadError) -> &'static str {
     }
 }
 
-/// The finding of a file that is no TOML.
+/// The finding of a file that is not TOML.
 pub(crate) fn not_toml(file: FileId, error: toml::SyntaxError) -> Diagnostic {
     let edit = error
         .edit

@@ -101,7 +101,7 @@ impl Matcher {
         self.files.is_empty() && self.paths.is_empty() && self.projects.is_empty()
     }
 
-    /// Why it does not accept a subject; empty if it does.
+    /// Returns why it does not accept a subject; empty if it does.
     pub fn mismatches(&self, subject: &FileToRoute) -> Vec<Mismatch> {
         let path = fold(&subject.path);
         let name = fold(subject.file_name());

@@ -9,7 +9,7 @@ crate::diag::rules! {
          file into the repository: a repository must be whole in a fresh clone.";
     NOT_TEXT = Error "repo/not-text", "a file is not UTF-8 text",
         "Every source file is UTF-8, with or without a byte-order mark, with `\\n` or `\\r\\n` line endings. A NUL \
-         byte or an invalid sequence means that the file was saved in another encoding or is no text at all.\n\n\
+         byte or an invalid sequence means that the file was saved in another encoding or is not text at all.\n\n\
          Convert it: `iconv -f WINDOWS-1252 -t UTF-8`.";
     TOO_LARGE = Error "repo/too-large", "a source file is larger than 64 MiB, or all are larger than 128 MiB",
         "Positions are kept in 32 bits, and no profile, partial or context is that large on purpose. The size is known before a \
@@ -58,7 +58,7 @@ crate::diag::rules! {
          * wrong: `retries = 3` in a profile\n\
          * right: `# retries: 3`, or a key of your own where your own tools look for it\n\n\
          In `[body]` any key is allowed here: the body goes to the provider as it is, and the schema of its wire format says \
-         which fields there are. A key that is only written wrong is told as `key/misspelt`, one that belongs in \
+         which fields there are. A key that is only misspelt is reported as `key/misspelt`, one that belongs in \
          another table as `key/misplaced`.\n\n\
          A repository that keeps keys of its own beside those of `reqc` lowers the rule: `\"key/unknown\" = \"off\"` below \
          `[rules]` in `reqc.toml`.";
@@ -89,7 +89,7 @@ crate::diag::rules! {
          Globs that do not parse, that are longer than 1,000 bytes or nest braces deeper than 8 levels, lists that are longer \
          than they may be, malformed dates, URLs and endpoints that no request can be sent to, headers that belong \
          to the connection (`content-length`, `host`), and names without a single \
-         ASCII letter or digit are told under this code as well.";
+         ASCII letter or digit are reported under this code as well.";
     MISSING_KEY = Error "key/missing", "a required key is missing",
         "A profile needs a `name`. A concrete agent also needs `provider_instance`, `endpoint` and `[body]`, its \
          own or inherited. A provider instance needs `name`, `client_api` and `url`. An `[[allow]]` entry needs \

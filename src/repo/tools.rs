@@ -39,13 +39,13 @@ pub const TOOL_KEYS: [&str; 9] = [
 /// How long a tool may run, unless it says otherwise.
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_mins(1);
 
-/// How many bytes a tool may write, unless it says otherwise.
+/// The number of bytes that a tool may write, unless it says otherwise.
 pub const DEFAULT_OUTPUT_LIMIT: usize = 64 * 1024;
 
 /// The longest name of a tool that every wire format takes, in bytes.
 pub const MAX_TOOL_NAME: usize = 64;
 
-/// Returns `true` if a byte may stand in the name of a tool, in every wire format.
+/// Returns `true` if a byte may be in the name of a tool, in every wire format.
 pub fn is_in_names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -62,8 +62,8 @@ const MAX_BYTES: i64 = 64 * 1024 * 1024;
 pub struct ToolsFile {
     /// Programs that a model may run, in the order in which they are offered.
     pub tools: Vec<ToolSpec>,
-    /// MCP servers whose tools a model may call, in the order in which those are offered, behind
-    /// the others.
+    /// MCP servers whose tools a model may call, in the order in which those are offered, after the
+    /// others.
     pub servers: Vec<ServerSpec>,
 }
 
@@ -76,7 +76,7 @@ pub struct ToolSpec {
     pub program: ProgramSpec,
     /// How long it may run.
     pub time_limit: Duration,
-    /// How many bytes it may write to standard output.
+    /// The number of bytes that it may write to standard output.
     pub output_limit: usize,
 }
 
@@ -94,7 +94,7 @@ pub struct ProgramSpec {
 }
 
 impl ToolSpec {
-    /// The finding that the program is not there, or is none.
+    /// The finding that the program is not there, or is not one.
     pub fn not_found(&self, why: &str) -> Diagnostic {
         self.program
             .not_found(&format!("the tool `{}`", self.definition.name), why)
@@ -102,7 +102,7 @@ impl ToolSpec {
 }
 
 impl ProgramSpec {
-    /// The finding that the program of `whose` is not there, or is none.
+    /// The finding that the program of `whose` is not there, or is not one.
     fn not_found(&self, whose: &str, why: &str) -> Diagnostic {
         let message = format!("the program of {whose} cannot be run: {why}");
         Diagnostic::new(&rules::NO_PROGRAM, self.name.span, message)

@@ -1,9 +1,9 @@
-//! Files that look like sources and are not read: what they were meant for would be missing in
-//! silence.
+//! Files that look like sources and are not read: what they were meant for would be missing
+//! silently.
 //!
-//! What a file holds counts, not what it is called: a `clippy.toml` is no profile, and a profile is
-//! one under any name. Only of what cannot be looked at, or holds nothing that tells, the name is
-//! judged.
+//! What a file holds counts, not what it is called: a `clippy.toml` is not a profile, and a profile
+//! is one under any name. Only of what cannot be looked at, or holds nothing that tells, the name
+//! is judged.
 
 use super::listing::{FOREIGN, SETTINGS, plain_name};
 use super::rules::{NOT_READ, UNUSUAL_NAME};
@@ -18,22 +18,22 @@ pub(super) enum Like {
     Context,
     Schema,
     Provider,
-    /// Anything that may stand at the root: a profile of a flat repository, settings.
+    /// Anything that may be at the root: a profile of a flat repository, settings.
     AtRoot,
 }
 
 /// The largest file that is looked at, in bytes: no larger TOML file is read either.
 pub(super) const MAX_BYTES: u64 = 2 << 20;
-/// How many bytes are looked at in all.
+/// The number of bytes that are looked at in all.
 pub(super) const MAX_ALL_BYTES: u64 = 64 << 20;
-/// How many files are told.
+/// The number of files that are reported.
 pub(super) const MOST: usize = 100;
 
 /// Why a file should not go unread.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) rule: &'static Rule,
-    /// The words of the message behind the path.
+    /// The words of the message after the path.
     pub(super) message: String,
     pub(super) help: String,
 }

@@ -1,5 +1,5 @@
-//! How much of what was found is shown to people: a log can be read to its end. Programs get more
-//! of it: see [`LeftOut`].
+//! The limits on how many findings people are shown: a log can be read to its end. Programs get
+//! more of it: see [`LeftOut`].
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::compile::{LeftOut, MOST_OF_A_RULE};
 use crate::diag::Diagnostic;
 use crate::text::{Text, text};
 
-/// How many findings of one rule are shown, and how many in all.
+/// The number of findings of one rule that are shown, and how many in all.
 const MOST: (usize, usize) = (100, 1000);
 
 /// The findings that are shown, and how many of which rules are not.

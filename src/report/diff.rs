@@ -6,9 +6,9 @@ use super::{LONGEST, Layout, name, thousands};
 use crate::diff::{CausedGroup, ChangeKind, Group};
 use crate::text::{Text, text};
 
-/// How many names a line lists before it counts.
+/// The number of names that a line lists before it counts.
 const NAMES: usize = 3;
-/// How many groups are shown.
+/// The number of groups that are shown.
 const MOST: usize = 1000;
 
 /// Groups of changes: how many bodies of how many agents, where, what, and because of which line.

@@ -3,7 +3,7 @@
 
 use crate::text::{Text, Within};
 
-/// A text on one line, for HTML and for HTML inside of Markdown.
+/// A text on one line, for HTML and for HTML inside Markdown.
 pub(super) fn html(foreign: &str) -> String {
     Text::line(foreign).within(Within::Html).to_string()
 }

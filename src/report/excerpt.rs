@@ -1,9 +1,8 @@
 //! The source lines that a finding's labels point at, in the shape that miette draws.
 //!
-//! The lines of all files stand in one text, a block for each run of lines, so that one drawing
-//! shows a whole include chain. Each label covers part of one line at most; long lines are cut to
-//! what stands around their first label, control characters are replaced, and line and column stay
-//! the file's.
+//! The lines of all files are in one text, a block for each run of lines, so that one drawing shows
+//! a whole include chain. Each label covers part of one line at most; long lines are cut to what is
+//! around their first label, control characters are replaced, and line and column stay the file's.
 
 use std::ops::Range;
 
@@ -17,7 +16,7 @@ use crate::text::Text;
 
 /// Lines up to this many bytes are shown whole.
 const WHOLE_LINE: usize = 400;
-/// How many bytes of a longer line are shown before its first label, and in all.
+/// The number of bytes of a longer line that are shown before its first label, and in all.
 const CUT: (usize, usize) = (60, 160);
 
 /// The part of a source that miette draws for one finding.
@@ -32,14 +31,14 @@ pub(super) struct Excerpt {
 #[derive(Debug)]
 struct Block {
     path: Text,
-    /// Where it stands in the excerpt's text.
+    /// Where it is in the excerpt's text.
     range: Range<usize>,
     /// Zero-based.
     first_line: usize,
     lines: usize,
 }
 
-/// A label: where it stands in the excerpt's text, and in its file.
+/// A label: where it is in the excerpt's text, and in its file.
 #[derive(Debug)]
 struct Mark {
     range: Range<usize>,

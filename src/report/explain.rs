@@ -1,5 +1,5 @@
-//! Who wrote the values of a body: for people, one value at length or a whole body with a margin;
-//! for programs, as JSON.
+//! Shows who wrote the values of a body: for people, one value at length or a whole body with a
+//! margin; for programs, as JSON.
 
 use std::collections::HashMap;
 
@@ -102,7 +102,7 @@ fn step_text((step, setting): (ProviderStep, Option<Span>), sources: &Sources) -
     }
 }
 
-/// Who wrote a run; the steps are left out where they are those of the run before.
+/// Returns who wrote a run; the steps are left out where they are those of the run before.
 fn source_text(source: &ValueSource, with_steps: bool, sources: &Sources) -> Text {
     let mut shown = Text::new();
     let mut line = |what: &str, span: Span| {
@@ -178,7 +178,7 @@ fn at(sources: &Sources, span: Span) -> Text {
     )
 }
 
-/// Returns what stands at a place, on one line.
+/// Returns what is at a place, on one line.
 fn said(sources: &Sources, span: Span) -> Text {
     let file = sources.get(span.file);
     let range = span.range();
@@ -325,7 +325,7 @@ fn pretty(
     }
 }
 
-/// Who wrote the values, for programs.
+/// Returns who wrote the values, for programs.
 pub fn explanation_json(
     agent: &str,
     context: &str,
@@ -344,7 +344,7 @@ pub fn explanation_json(
     })
 }
 
-/// Where a piece of a context went, for people.
+/// Returns where a piece of a context went, for people.
 pub fn content_text(fate: &ContentFate, sources: &Sources) -> Text {
     let mut shown = Text::new();
     if fate.values.is_empty() {

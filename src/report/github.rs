@@ -1,7 +1,7 @@
 //! Annotations of GitHub: workflow commands in the log.
 //!
 //! The form: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>.
-//! Of a step and a level GitHub shows ten, so no more are written: the others stand in the log as
+//! Of a step and a level GitHub shows ten, so no more are written: the others are in the log as
 //! lines.
 
 use super::bound::{Bounded, left_out};
@@ -16,7 +16,7 @@ use crate::text::{Text, Within, text};
 #[derive(Debug, Clone, Default)]
 pub struct Github(pub Checkout);
 
-/// How many annotations of a level GitHub shows for a step.
+/// The number of annotations of a level that GitHub shows for a step.
 const MOST: usize = 10;
 
 impl Format for Github {
@@ -64,7 +64,7 @@ fn split<'f>(
     (first, rest)
 }
 
-/// How many findings are no annotations.
+/// Returns how many findings are not annotations.
 fn notice(others: &[&Diagnostic]) -> Option<Text> {
     if others.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! GitLab's report of code quality:
+//! GitLab Code Quality report:
 //! <https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>.
 
 use serde_json::{Value, json};

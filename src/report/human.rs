@@ -252,13 +252,13 @@ mod tests {
         let finding = Diagnostic::new(
             &ERROR,
             find(&sources, file, "extend"),
-            "`extend` is no key of a profile",
+            "`extend` is not a key of a profile",
         )
         .help("did you mean `extends`?");
         assert_snapshot!(draw(finding, &sources).as_str(), @r#"
         render/undefined
 
-          × `extend` is no key of a profile
+          × `extend` is not a key of a profile
            ╭─[agents/a.toml:2:1]
          1 │ name = "a"
          2 │ extend = "b"

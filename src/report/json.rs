@@ -73,7 +73,7 @@ struct Counts {
     left_out: Vec<LeftOutCount>,
 }
 
-/// How many findings of a rule are counted, and not among the diagnostics.
+/// The number of findings of a rule that are counted, and not among the diagnostics.
 #[derive(Serialize)]
 struct LeftOutCount {
     code: &'static str,
@@ -81,7 +81,7 @@ struct LeftOutCount {
     findings: usize,
 }
 
-/// How many bodies of a wire format files of bodies held.
+/// The number of bodies of a wire format that files of bodies held.
 #[derive(Serialize)]
 struct FormatCount {
     name: &'static str,
@@ -102,7 +102,7 @@ struct Finding<'a> {
     related: Vec<Related<'a>>,
 }
 
-/// The text that replaces what stands at a place.
+/// The text that replaces what is at a place.
 #[derive(Serialize)]
 struct Fix<'a> {
     #[serde(flatten)]

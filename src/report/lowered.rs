@@ -7,7 +7,7 @@ use crate::compile::{Lowered, LoweredKind, LoweredTo};
 use crate::diag::count;
 use crate::text::{Text, text};
 
-/// The words for each kind, in the order in which they are told.
+/// The words for each kind, in the order in which they are reported.
 const KINDS: [(LoweredKind, &str); 6] = [
     (LoweredKind::Rule, "rule"),
     (LoweredKind::Allow, "[[allow]]"),
@@ -17,7 +17,7 @@ const KINDS: [(LoweredKind, &str); 6] = [
     (LoweredKind::Argument, "--allow"),
 ];
 
-/// How many things are shown one by one.
+/// The number of things that are shown one by one.
 const MOST: usize = 100;
 
 /// `lowered: 2 rules, 1 [[allow]]; …`, if there is anything.

@@ -1,7 +1,7 @@
 //! Markdown, for a job's summary or a comment on a pull request.
 //!
-//! Everything that comes from a repository stands in blocks of code, where nothing is a link, a
-//! mention or HTML.
+//! Everything that comes from a repository is in blocks of code, where nothing is a link, a mention
+//! or HTML.
 
 use super::human::with_reach;
 use super::{Format, Layout, MOST_OF_COMMENT, figures, units};

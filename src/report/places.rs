@@ -1,4 +1,4 @@
-//! Where findings stand, as programs around us name files; and what tells a finding apart from all
+//! The places of findings, as other programs name files; and what tells a finding apart from all
 //! others.
 
 use std::borrow::Cow;
@@ -54,8 +54,8 @@ impl Checkout {
         }
     }
 
-    /// A path from the top. Files that come with `reqc`, and those outside of the checkout, keep
-    /// their names.
+    /// A path from the top. Files that come with `reqc`, and those outside the checkout, keep their
+    /// names.
     pub(super) fn path<'p>(&self, shown: &'p str) -> Cow<'p, str> {
         let is_foreign = shown.starts_with(BUNDLED) || shown.starts_with('/');
         if is_foreign || self.folder.is_empty() {

@@ -101,7 +101,7 @@ fn is_order(kind: &ChangeKind) -> bool {
     matches!(kind, ChangeKind::Reordered(..))
 }
 
-/// The pointer of a change: one of a request line is no member of a body.
+/// The pointer of a change: one of a request line is not a member of a body.
 fn place_of(block: &Block<'_>, pointer: &str) -> String {
     match block.class {
         Class::Request => format!("request {pointer}"),
@@ -159,7 +159,7 @@ fn growth(review: &Review) -> Option<String> {
     ))
 }
 
-/// How many agents compile on one side alone, or on neither.
+/// Returns how many agents compile on one side alone, or on neither.
 fn verdicts(review: &Review) -> Vec<String> {
     let new = review.new_and_broken().count();
     let broken = review.no_longer_compiled().count();
@@ -193,7 +193,7 @@ fn errors<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<&'r Diagno
         .collect()
 }
 
-/// The errors that a cause makes: those that stand in its lines, or else all of the agents that it
+/// The errors that a cause makes: those that are in its lines, or else all of the agents that it
 /// breaks.
 fn errors_of<'r>(review: &'r Review, cause: &Cause) -> Vec<&'r Diagnostic> {
     let mut all = errors_of_agents(review, &cause.broken);
@@ -234,7 +234,7 @@ fn errors_of_agents<'r>(review: &'r Review, agents: &BTreeSet<Arc<str>>) -> Vec<
         .collect()
 }
 
-/// How many errors of a cause are named.
+/// The number of errors of a cause that are named.
 const MOST_ERRORS: usize = 3;
 
 /// `agents/a.toml:5: error[schema/invalid]: message`.
@@ -247,7 +247,7 @@ fn error_line(review: &Review, error: &Diagnostic) -> String {
     )
 }
 
-/// How many distinct changes of each kind there are.
+/// Returns how many distinct changes of each kind there are.
 fn kinds(review: &Review) -> String {
     let groups = review.causes.iter().map(|cause| cause.groups.as_slice());
     let blocks: Vec<Class> = groups.flat_map(blocks).map(|block| block.class).collect();
@@ -274,7 +274,7 @@ fn kinds(review: &Review) -> String {
         .join(", ")
 }
 
-/// How many files of a [`Rerouted`] are named.
+/// The most files of a [`Rerouted`] that are named.
 const MOST_FILES: usize = 4;
 
 /// `roster chat: files like x.rs go to Fixer, no longer to Writer`; `name` makes what is foreign
@@ -291,11 +291,11 @@ fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
     }
     let what = match (files.is_empty(), it.has_others) {
         (false, true) => format!(
-            "files like {}, and those that no pattern speaks of",
+            "files like {}, and those that no pattern covers",
             files.join(", ")
         ),
         (false, false) => format!("files like {}", files.join(", ")),
-        (true, _) => "files that no pattern speaks of".to_owned(),
+        (true, _) => "files that no pattern covers".to_owned(),
     };
     let goes = match (&it.from, &it.to) {
         (Some(from), Some(to)) => format!("go to {}, no longer to {}", name(to), name(from)),
@@ -306,8 +306,8 @@ fn rerouted(it: &Rerouted, name: impl Fn(&str) -> String) -> String {
     format!("roster {}: {what} {goes}", name(&it.roster))
 }
 
-/// The name of a file that a pattern fits, without keys: the `x` that stands for a wildcard may
-/// stand right before one.
+/// The name of a file that a pattern fits, without keys: the `x` that stands for a wildcard may be
+/// right before one.
 fn example(file: &str) -> String {
     let mut shown = masked(file).into_owned();
     for (at, _) in file.match_indices('x') {
@@ -318,7 +318,7 @@ fn example(file: &str) -> String {
     shown
 }
 
-/// Returns what an edit is, behind its place: `body.temperature`, `new file`.
+/// Returns what an edit is, after its place: `body.temperature`, `new file`.
 fn what(edit: &Edit) -> Option<String> {
     match &edit.kind {
         EditKind::Added => Some("new file".to_owned()),
@@ -337,7 +337,7 @@ fn reach(cause: &Cause) -> String {
     };
     let verdicts = [
         agents("breaks", cause.broken.len()),
-        agents("mends", cause.mended.len()),
+        agents("fixes", cause.mended.len()),
     ];
     let changed = (!cause.changes.is_empty()).then(|| changed(cause));
     verdicts

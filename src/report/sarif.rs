@@ -98,7 +98,7 @@ fn driver(rules: &[&Rule]) -> Value {
     driver
 }
 
-/// Where the project lies, if its manifest says so.
+/// Returns where the project lies, if its manifest says so.
 fn address() -> Option<&'static str> {
     Some(env!("CARGO_PKG_REPOSITORY")).filter(|address| !address.is_empty())
 }

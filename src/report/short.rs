@@ -8,7 +8,7 @@ use crate::source::Sources;
 use crate::text::{Text, text};
 
 /// `path:line:col: error[code]: message (help: …) [reaches N agents]` for each finding, then the
-/// summary. Changes are told as people are told them, in a layout.
+/// summary. Changes are reported as people are reported them, in a layout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Short(pub Layout);
 

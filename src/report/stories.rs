@@ -33,7 +33,7 @@ pub fn stories_text(stories: &Stories) -> Text {
     shown
 }
 
-/// Returns the stories that are told: all with findings, and of the others the first.
+/// Returns the stories that are reported: all with findings, and of the others the first.
 fn told(stories: &Stories) -> impl Iterator<Item = (usize, &Story)> {
     let mut quiet = 0;
     stories

@@ -93,7 +93,7 @@ impl Group<'_> {
         shown
     }
 
-    /// Where it is known from.
+    /// Returns where it is known from.
     fn known_from(&self) -> String {
         match self.sources.is_empty() {
             true => format!(
@@ -212,7 +212,7 @@ pub fn tools_text(source: &str, matrix: &Matrix) -> Text {
         ));
     }
     shown.push(&text!(
-        "\n  + taken   ~ weakened in silence   ? reports disagree   x refused\n"
+        "\n  + taken   ~ silently weakened   ? reports disagree   x refused\n"
     ));
     for group in groups(matrix) {
         shown.push(&group_text(matrix, &group));
@@ -266,7 +266,7 @@ fn group_text(matrix: &Matrix, group: &Group<'_>) -> Text {
     shown
 }
 
-/// The keywords that a provider passes over, and how often.
+/// The keywords that a provider ignores, and how often.
 fn dropped(column: &Column) -> Vec<(String, usize)> {
     let mut keywords: Vec<(String, usize)> = Vec::new();
     for loss in column.verdicts.iter().flat_map(|verdict| &verdict.dropped) {
@@ -289,7 +289,7 @@ fn dropped_text(column: &Column) -> Text {
         .map(|(keyword, times)| format!("{keyword} {times}×"));
     let keywords: Vec<String> = keywords.collect();
     text!(
-        "\n{} passes over in silence: {}\n",
+        "\n{} silently ignores: {}\n",
         column.target.name,
         keywords.join(", ")
     )
@@ -358,7 +358,7 @@ pub fn tools_markdown(source: &str, matrix: &Matrix) -> Text {
             .map(|(keyword, times)| format!("{} {times}×", code(&keyword)));
         let keywords: Vec<String> = keywords.collect();
         page.push_str(&format!(
-            "\n- {} passes over in silence: {}\n",
+            "\n- {} silently ignores: {}\n",
             column.target.name,
             keywords.join(", ")
         ));

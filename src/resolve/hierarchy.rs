@@ -1,4 +1,4 @@
-//! Who extends whom.
+//! The hierarchy of profiles: who extends whom.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl Hierarchy {
             let other = &self.profiles[known.index()];
             let (finding, is_usable) = match (other.layer, profile.layer) {
                 (LayerKind::Bundled, LayerKind::Own) => {
-                    // The repository's own profiles mean the one that stands beside them.
+                    // The repository's own profiles mean the one that is beside them.
                     self.taken.insert(Arc::clone(&name.value), known);
                     self.by_name.insert(Arc::clone(&name.value), id);
                     (bundled_name(profile, dialect), dialect == Dialect::Inja)
@@ -207,7 +207,7 @@ impl Hierarchy {
         }
     }
 
-    /// The finding of a cycle, which starts at the member that stands first.
+    /// The finding of a cycle, which starts at the member that is first.
     fn cycle(&self, cycle: &[usize]) -> Diagnostic {
         let members: Vec<&Profile> = cycle.iter().map(|&at| &self.profiles[at]).collect();
         let message = match members.as_slice() {

@@ -45,12 +45,12 @@ pub struct Level<'r> {
 }
 
 impl<'r> Merged<'r> {
-    /// Where the value is written.
+    /// Returns where the value is written.
     pub fn span(&self) -> Span {
         Span::new(self.file, self.node.span.clone())
     }
 
-    /// Where the key is written.
+    /// Returns where the key is written.
     pub fn key_span(&self) -> Span {
         Span::new(self.file, self.key.span.clone())
     }
@@ -99,8 +99,8 @@ impl<'r> MergedTable<'r> {
     /// Merges a level over this table.
     ///
     /// Tables merge key by key at any depth; everything else, arrays too, is replaced whole.
-    /// Merging an empty table changes nothing; merging is associative; the last level that speaks
-    /// of a value wins.
+    /// Merging an empty table changes nothing; merging is associative; the last level that mentions
+    /// a value wins.
     pub fn merge(&mut self, file: FileId, table: &'r Table, findings: &mut Vec<Diagnostic>) {
         for (key, node) in &table.entries {
             match self.entries.get_mut(key.name.as_str()) {

@@ -1,4 +1,4 @@
-//! Which edits break agents, and which mend them, proven by compiling.
+//! Finds the edits that break agents, and those that fix them, and proves it by compiling.
 //!
 //! An edit breaks an agent if the older side with this edit alone has an error of a rule that the
 //! newer side has for the agent, too. If no edit does so alone, the fewest that do so together are
@@ -34,7 +34,7 @@ pub(super) struct Trials<'t> {
     pub(super) nameless: &'t Nameless,
 }
 
-/// The agents that each cluster of edits breaks, or mends.
+/// The agents that each cluster of edits breaks, or fixes.
 pub(super) type Clusters = BTreeMap<Cluster, BTreeSet<Arc<str>>>;
 
 /// The codes of errors by agent.

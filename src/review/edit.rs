@@ -109,7 +109,7 @@ impl Edit {
         shown
     }
 
-    /// Takes over the lines of an edit if they are the next ones. Tells whether it did.
+    /// Takes over the lines of an edit if they are the next ones. Says whether it did.
     fn takes_next(&mut self, edit: &Edit) -> bool {
         let is_text =
             self.kind == EditKind::Lines && edit.kind == EditKind::Lines && self.path == edit.path;
@@ -149,8 +149,8 @@ pub(super) struct Edits {
 struct FileEdits {
     old: Option<(String, Vec<u8>)>,
     new: Option<(String, Vec<u8>)>,
-    /// The edit that says at which path the file stands, if the paths differ or one side has no
-    /// such file.
+    /// The edit that says at which path the file is, if the paths differ or one side has no such
+    /// file.
     whole: Option<usize>,
     pieces: Vec<Piece>,
 }
@@ -166,7 +166,7 @@ enum Piece {
     },
 }
 
-/// How many hunks of a file are edits of their own.
+/// The number of hunks of a file that are edits of their own.
 const MOST_HUNKS: usize = 8;
 /// How alike files must be for one to be the other at another path, and lines for one to have
 /// become the other, from 0 to 1.
@@ -431,7 +431,7 @@ struct Lines<'t> {
     starts: Vec<usize>,
     /// The same lines without secrets.
     shown: Vec<String>,
-    /// The key that each line belongs to; `None` if it is no TOML.
+    /// The key that each line belongs to; `None` if it is not TOML.
     keys: Option<Vec<Option<Arc<str>>>>,
 }
 
@@ -616,7 +616,7 @@ fn by_key(lines: &Lines<'_>, range: Range<usize>) -> Vec<(Option<Arc<str>>, Rang
 }
 
 /// For each run that differs the first one of the same edit. Runs of one key are one edit; so are
-/// those of keys in a table whose header was added or removed, since without it they would stand in
+/// those of keys in a table whose header was added or removed, since without it they would be in
 /// another. Elsewhere each run is an edit of its own, unless there are very many or the file is of
 /// `one` piece.
 fn owners(runs: &[Run], one: bool) -> Vec<Option<usize>> {

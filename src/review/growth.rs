@@ -1,4 +1,4 @@
-//! How many tokens more or less a change makes bodies take.
+//! The effect of a change on how many tokens bodies take.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::tokens::TokenEstimate;
 pub struct Growth {
     /// The sum over all bodies that are on both sides; less than zero if they take fewer.
     pub tokens: i64,
-    /// How many bodies take more or fewer tokens.
+    /// The number of bodies that take more or fewer tokens.
     pub bodies: usize,
     /// `true` if tokenizers of their models counted all of them; else some are estimated.
     pub is_tokenized: bool,

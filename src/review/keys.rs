@@ -1,4 +1,4 @@
-//! Which key of a TOML file each line belongs to.
+//! Finds the key of a TOML file that each line belongs to.
 //!
 //! A line of a table's header belongs to a key that ends with [`HEADER`]. Elements of an array of
 //! tables are one key together: they are told apart by nothing but their number.
@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use crate::toml::{self, Kind, Node, Table};
 
-/// The character behind the key in the header of a table.
+/// The character after the key in the header of a table.
 const HEADER: char = ']';
 
 /// The key of each line of a text; `None` for lines between keys. `starts` are the bytes at which
-/// lines begin, and the end of the last one. Nothing, if the text is no TOML.
+/// lines begin, and the end of the last one. Nothing, if the text is not TOML.
 pub(super) fn of_lines(text: &str, starts: &[usize]) -> Option<Vec<Option<Arc<str>>>> {
     // Spans are those of normalised text.
     if text.starts_with('\u{feff}') || text.contains('\r') {
@@ -41,7 +41,7 @@ impl Keys<'_> {
                 format!("{prefix}.{}", key.name)
             };
             match &node.kind {
-                // What is written inside of a value belongs to its key.
+                // What is written inside a value belongs to its key.
                 Kind::Table(inner) if is_outside(node, inner) => {
                     self.mark(&format!("{path}{HEADER}"), &node.span);
                     self.add_table(&path, inner);
@@ -82,8 +82,8 @@ impl Keys<'_> {
     }
 }
 
-/// Returns `true` if what a table holds is written outside of the place of the table: it has a
-/// header, or dotted keys made it.
+/// Returns `true` if what a table holds is written outside the place of the table: it has a header,
+/// or dotted keys made it.
 fn is_outside(node: &Node, table: &Table) -> bool {
     table
         .entries

@@ -1,9 +1,9 @@
-//! How much of a cached prefix a change loses.
+//! Measures how much of a cached prefix a change loses.
 //!
 //! Servers keep what they made of a request's beginning: tools, then instructions, then messages
 //! (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>,
-//! <https://platform.openai.com/docs/guides/prompt-caching>). What stands behind the first
-//! difference is made anew; another model shares nothing.
+//! <https://platform.openai.com/docs/guides/prompt-caching>). What is after the first difference is
+//! made again; another model shares nothing.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::diff::ChangedFile;
 pub struct PrefixLoss {
     /// The first place that differs, as a JSON pointer.
     pub pointer: String,
-    /// The share of the older prefix that stands behind it, from 0 to 1, by bytes.
+    /// The share of the older prefix that is after it, from 0 to 1, by bytes.
     pub share: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Which edits changed which bodies, proven by compiling.
+//! Finds out which edits changed which bodies, and proves it by compiling.
 //!
 //! Each edit is applied to the older side by itself, and the bodies that it can reach are made
 //! again. If what the edits do to a body adds up to how it differs, each is a cause of its own. If
@@ -131,7 +131,8 @@ impl Proof<'_> {
         by_file.into_values().collect()
     }
 
-    /// Some bodies of the older side with some edits applied, but for those that break their agent.
+    /// Some bodies of the older side with some edits applied, except for those that break their
+    /// agent.
     fn made(
         &self,
         chosen: impl Fn(usize) -> bool,
@@ -292,7 +293,7 @@ impl State<'_> {
         }
     }
 
-    /// How a text differs from the body on the older side.
+    /// Returns how a text differs from the body on the older side.
     fn difference(&self, body: usize, text: Option<&str>) -> Features {
         Features::of(text).minus(&Features::of(self.proof.bodies[body].old.as_deref()))
     }
@@ -322,7 +323,7 @@ impl State<'_> {
     }
 
     /// Joins clusters that do something else beside the others than alone in some bodies. If `all`
-    /// is set, or no other are found, those that can reach the body are joined. Tells whether
+    /// is set, or no other are found, those that can reach the body are joined. Says whether
     /// anything was joined.
     fn join(&mut self, bodies: &[usize], all: bool) -> bool {
         let mut joined: Vec<BTreeSet<usize>> = Vec::new();
@@ -399,7 +400,7 @@ impl State<'_> {
         self.clusters.len() < before
     }
 
-    /// Hunks of one file that change the same bodies are told together.
+    /// Hunks of one file that change the same bodies are reported together.
     fn join_hunks(&mut self) {
         let claims = self.claims();
         let edits = &self.proof.edits.all;

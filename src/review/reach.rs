@@ -1,4 +1,5 @@
-//! Which bodies an edit can reach, before anything is compiled: never fewer than it does reach.
+//! Finds the bodies that an edit can reach, before anything is compiled: too many rather than too
+//! few.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -40,7 +40,7 @@ pub struct Listed {
     pub name: Arc<str>,
     /// The file that says it, or said it.
     pub path: Arc<str>,
-    /// How many bodies come or go with it.
+    /// The number of bodies that come or go with it.
     pub bodies: usize,
 }
 
@@ -175,7 +175,7 @@ fn moved(edit: &Edit) -> Option<(Arc<str>, Arc<str>)> {
     }
 }
 
-/// How many bodies come or go with what.
+/// The bodies that come or go with each agent and each context.
 #[derive(Default)]
 struct Counts<'f> {
     agents: BTreeMap<&'f Arc<str>, usize>,
@@ -293,7 +293,7 @@ impl Roll {
         }
     }
 
-    /// The paths of the files whose coming, going or renaming is told here.
+    /// The paths of the files whose coming, going or renaming is reported here.
     pub(super) fn paths(&self) -> BTreeSet<(&str, bool)> {
         let lists = [
             &self.agents,
@@ -335,7 +335,8 @@ fn path(name: &Arc<str>, agents_now: &BTreeMap<&Arc<str>, Arc<str>>) -> Arc<str>
         .map_or_else(|| Arc::from(""), Arc::clone)
 }
 
-/// Returns `true` if what an edit does is told by the files that came, went or name somebody anew.
+/// Returns `true` if what an edit does is reported by the files that came, went or name somebody
+/// again.
 pub(super) fn tells(paths: &BTreeSet<(&str, bool)>, edit: &Edit) -> bool {
     let is_name = match &edit.kind {
         EditKind::Key(key) => &**key == "name",

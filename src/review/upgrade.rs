@@ -2,7 +2,7 @@
 //! their older text is not here.
 //!
 //! A golden file that an older version wrote differs for two reasons: the bundled files of this
-//! version, and the repository's own edits since. The older side, compiled by this version, stands
+//! version, and the repository's own edits since. The older side, compiled by this version, is
 //! between the two.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub struct AgainstGolden {
 pub(super) struct Parted {
     /// Those of the repository's own edits.
     pub(super) edited: Vec<ChangedFile>,
-    /// The others: the older side, too, makes something else than the golden file has.
+    /// The others: the older side, too, makes something other than the golden file has.
     pub(super) others: Vec<ChangedFile>,
 }
 
@@ -56,7 +56,7 @@ impl Parted {
 }
 
 /// The causes among bundled files, and the drifts that none of them reaches. What several can reach
-/// is told under all of them: none can be applied alone.
+/// is reported under all of them: none can be applied alone.
 pub(super) fn causes(
     altered: &[String],
     others: Vec<ChangedFile>,

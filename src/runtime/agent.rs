@@ -54,14 +54,14 @@ struct Ahead {
 /// A request, and what was found in it.
 type Checked = (Compiled, Vec<Diagnostic>);
 
-/// A request that was compiled: exactly what is sent, but for the key.
+/// A request that was compiled: exactly what is sent, except for the key.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Compiled {
     /// Method, URL and headers.
     pub line: RequestLine,
-    /// The URL with `${MODEL}` where the model stands, unless the model's name would change what
-    /// the URL means.
+    /// The URL with `${MODEL}` where the model is, unless the model's name would change what the
+    /// URL means.
     pub target: String,
     /// The body.
     pub body: Body,
@@ -144,7 +144,7 @@ pub(super) struct Made {
     pub(super) prompt: Option<Arc<str>>,
     /// The summary of the request, where thinking of its answer may be bound to that.
     pub(super) sent: Option<Sent>,
-    /// `true` if thinking of the history is bound to nothing else than it says.
+    /// `true` if thinking of the history is bound only to what it says.
     pub(super) is_bound: bool,
     /// The tokens that it takes, estimated.
     pub(super) tokens: u64,
@@ -153,7 +153,7 @@ pub(super) struct Made {
 /// Why a request could not be compiled.
 ///
 /// A `main` that returns it shows what [`Display`](fmt::Display) shows: so does its `Debug` form,
-/// but for `{:#?}`, which has the findings.
+/// except for `{:#?}`, which has the findings.
 #[non_exhaustive]
 pub enum CompileError {
     /// The agent or its templates are wrong; the findings say where.
@@ -600,7 +600,7 @@ impl Agent {
         }
     }
 
-    /// Why a request is not sent, if it has mistakes.
+    /// Returns why a request is not sent, if it has mistakes.
     fn refusal(&self, policy: &PolicyOptions, found: Vec<Diagnostic>) -> Option<Error> {
         let compiler = &self.compiler;
         let report = Reporter::new(compiler, &Selection::default(), policy)
@@ -692,7 +692,7 @@ impl Agent {
         sent::begins_with(&compiled.body, earlier) || !self.binds_thinking()
     }
 
-    /// Returns `true` if its model binds thinking to what stands before it.
+    /// Returns `true` if its model binds thinking to what is before it.
     pub(super) fn binds_thinking(&self) -> bool {
         let plan = self
             .compiler
@@ -751,7 +751,8 @@ impl CompileError {
     }
 }
 
-/// Why there is no agent of a name, with the mistakes of the repository that may be the cause.
+/// Returns why there is no agent of a name, with the mistakes of the repository that may be the
+/// cause.
 fn unusable(compiler: &Compiler, name: &str, help: Option<String>) -> Error {
     let mistakes: Vec<&Diagnostic> = compiler
         .findings()
@@ -778,7 +779,7 @@ fn unusable(compiler: &Compiler, name: &str, help: Option<String>) -> Error {
     }
 }
 
-/// How many mistakes of a repository an error tells.
+/// The number of mistakes of a repository that an error tells.
 const MOST_TOLD: usize = 8;
 
 /// A finding on one line.
@@ -803,7 +804,7 @@ fn is_plain(model: &str) -> bool {
 }
 
 impl Compiled {
-    /// The URL as it may be told: without credentials and query.
+    /// The URL as it may be reported: without credentials and query.
     pub fn address(&self) -> String {
         UrlParts::of(&self.line.url).to_string()
     }

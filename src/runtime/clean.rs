@@ -1,9 +1,9 @@
 //! Answers of completion and refactor agents, made fit to be put into a file.
 //!
-//! Models put code into fences, say a sentence before it, repeat what stands around the gap, or
-//! indent otherwise than the code that they replace. Input: an answer, and what a host knows of its
-//! place. Output: the code. Nothing is taken away on a suspicion: an answer without fences and
-//! echoes comes back byte for byte. The history keeps what the model said.
+//! Models put code into fences, say a sentence before it, repeat what is around the gap, or indent
+//! otherwise than the code that they replace. Input: an answer, and what a host knows of its place.
+//! Output: the code. Nothing is taken away on a suspicion: an answer without fences and echoes
+//! comes back byte for byte. The history keeps what the model said.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub struct AnswerPlace<'t> {
     pub is_markdown: bool,
 }
 
-/// Takes fences, echoes of what stands around, and foreign indentation from an answer.
+/// Takes fences, echoes of what is around, and foreign indentation from an answer.
 ///
 /// ```
 /// use reqc::runtime::clean::{AnswerPlace, clean};
@@ -41,7 +41,7 @@ pub fn clean<'a>(answer: &'a str, place: &AnswerPlace<'_>) -> Cow<'a, str> {
 struct Fence<'l> {
     mark: char,
     length: usize,
-    /// The text behind the marks, for instance the language.
+    /// The text after the marks, for instance the language.
     info: &'l str,
 }
 
@@ -136,10 +136,10 @@ fn only_block(answer: &str) -> Option<FencedBlock> {
     found.filter(|_| !is_cut_inside)
 }
 
-/// How many letters and digits an echo has at least: what has fewer may be meant.
+/// The number of letters and digits that an echo has at least: what has fewer may be meant.
 const SHORTEST_ECHO: usize = 3;
 
-/// How many lines an echo has at most.
+/// The number of lines that an echo has at most.
 const LONGEST_ECHO: usize = 200;
 
 fn is_long_enough(text: &str) -> bool {
@@ -149,8 +149,7 @@ fn is_long_enough(text: &str) -> bool {
         >= SHORTEST_ECHO
 }
 
-/// Without the last lines of what stands before, if the answer begins with them: as many as it
-/// repeats.
+/// Without the last lines of what is before, if the answer begins with them: as many as it repeats.
 fn without_echo_before<'a>(answer: &'a str, prefix: &str) -> &'a str {
     let mut starts: Vec<usize> = prefix
         .rmatch_indices('\n')
@@ -172,7 +171,7 @@ fn without_echo_before<'a>(answer: &'a str, prefix: &str) -> &'a str {
         .unwrap_or(answer)
 }
 
-/// Without the first lines of what stands behind, if the answer ends with them.
+/// Without the first lines of what is behind, if the answer ends with them.
 fn without_echo_after<'a>(answer: &'a str, suffix: &str) -> &'a str {
     let body = answer.trim_end();
     let mut ends: Vec<usize> = suffix

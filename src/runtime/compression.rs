@@ -132,10 +132,11 @@ impl AutoCompression {
     pub(super) fn most(&self, agent: &Agent) -> Result<u64, Error> {
         if !(self.share > 0.0 && self.share <= 1.0) {
             let detail = format!("it is {}: write one between 0 and 1", self.share);
-            return Err(
-                Error::new(Category::Config, "the share of the context window is none")
-                    .detail(detail),
-            );
+            return Err(Error::new(
+                Category::Config,
+                "the share of the context window is not between 0 and 1",
+            )
+            .detail(detail));
         }
         let window = self
             .window

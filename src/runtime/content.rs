@@ -48,7 +48,7 @@ pub fn stored(reference: impl Into<Arc<str>>, bytes: &[u8]) -> Result<StoredCont
         ));
     }
     let media_type = media_type(bytes)
-        .ok_or_else(|| config("is no image, PDF, recording or text", &reference))?;
+        .ok_or_else(|| config("is not an image, PDF, recording or text", &reference))?;
     let (bytes, sha256) = (bytes.len() as u64, trust::digest(bytes).into());
     Ok(StoredContent {
         reference,
@@ -137,7 +137,7 @@ fn load(content: &StoredContent, loader: Option<&dyn ContentLoader>) -> Result<B
         );
     }
     block(content, bytes)
-        .ok_or_else(|| unusable(reference, &format!("is no `{}`", content.media_type)))
+        .ok_or_else(|| unusable(reference, &format!("is not `{}`", content.media_type)))
 }
 
 fn unusable(reference: &str, why: &str) -> Error {

@@ -13,7 +13,7 @@ use super::ResponseInfo;
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// The category of failure, which says who can mend it.
+    /// The category of failure, which says who can fix it.
     pub category: Category,
     /// One lower-case phrase for people.
     pub message: String,
@@ -68,7 +68,7 @@ impl Category {
 }
 
 impl Error {
-    /// An error without detail that no retry can mend.
+    /// An error without detail that no retry can fix.
     pub fn new(category: Category, message: impl Into<String>) -> Error {
         let message = message.into();
         Error {

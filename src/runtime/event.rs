@@ -25,11 +25,11 @@ pub enum Event {
     Item(Item),
     /// System prompt and tools are new, because the host renewed them or changed one of them,
     /// because the agent writes something else to which thinking is bound, or because an older
-    /// program's log does not say what it is bound to. For APIs that bind thinking to what stood
+    /// program's log does not say what it is bound to. For APIs that bind thinking to what was
     /// before it, thinking of earlier messages is left out from here on.
     Renewed,
-    /// A summary took the place of the beginning of the history. Thinking behind it is left out
-    /// from here on for APIs that bind it to what stood before.
+    /// A summary took the place of the beginning of the history. Thinking after it is left out from
+    /// here on for APIs that bind it to what was before.
     Compressed {
         /// The number of messages and items that the summary stands for.
         messages: usize,
@@ -65,7 +65,7 @@ pub enum Event {
     },
     /// A call is complete. One that began but never ends was cut off, or its provider ran it.
     ToolCallEnd(ToolCall),
-    /// A tool tells how far it is.
+    /// A tool says how far it is.
     ToolProgress {
         /// The call's id.
         id: Arc<str>,
@@ -92,7 +92,7 @@ pub enum Event {
         /// an error.
         is_open_call: bool,
     },
-    /// Tokens counted so far in this round: replaces what was told before.
+    /// Tokens counted so far in this round: replaces what was reported before.
     Usage(Usage),
     /// The cost of this round's answer, in US dollars: its tokens alone. Told only where the prices
     /// are known.
@@ -107,7 +107,7 @@ pub enum Event {
         error: Error,
     },
     /// Something of the answer that is not kept, as one phrase: a second choice, say, or a part
-    /// that the decoder does not know. Each is told once per request.
+    /// that the decoder does not know. Each is reported once per request.
     Warning(String),
     /// The model or a filter of the provider refused: why, as far as the provider says. What came
     /// of the answer stays in the history, and is marked;
@@ -205,11 +205,11 @@ pub struct ToolCall {
     pub id: Arc<str>,
     /// The tool's name.
     pub name: Arc<str>,
-    /// The arguments, always an object; or the text that is none, with what is wrong with it.
+    /// The arguments, always an object; or the text that is not one, with what is wrong with it.
     pub input: Result<Value, MalformedInput>,
 }
 
-/// Arguments that are no JSON object.
+/// Arguments that are not a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedInput {
     /// The text of the model.

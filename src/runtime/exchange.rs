@@ -57,7 +57,7 @@ pub(super) struct RoundContext<'a> {
 struct Patience {
     limit: Duration,
     until: Instant,
-    /// How many bytes of content had come when the time began.
+    /// The number of bytes of content that had come when the time began.
     seen: usize,
 }
 
@@ -70,7 +70,7 @@ impl Patience {
         }
     }
 
-    /// The next piece. Content since the last one begins the time anew.
+    /// The next piece. Content since the last one begins the time again.
     async fn piece(
         &mut self,
         body: &mut HttpBody,
@@ -238,7 +238,7 @@ impl RoundContext<'_> {
         }
     }
 
-    /// Tells what was decoded, and before it, once, that the answer has begun.
+    /// Says what was decoded, and before it, once, that the answer has begun.
     fn tell_next(&self, events: Vec<Event>, incoming: &mut Incoming, exchange: &mut Exchange) {
         let Incoming {
             info,

@@ -21,13 +21,13 @@ use serde_json::Value;
 
 use super::{Category, Error, ResponseInfo};
 
-/// How many characters of a provider's words are kept.
+/// The number of characters of a provider's words that are kept.
 const LONGEST: usize = 300;
 
 /// The word of Google for a wrong key.
 const BAD_KEY: &str = "API_KEY_INVALID";
 
-/// The error that an HTTP answer stands for which is none of success. The status decides the
+/// The error that an HTTP answer stands for which is not one of success. The status decides the
 /// category and whether it may succeed later; the body gives the detail.
 pub(crate) fn from_status(status: u16, content_type: Option<&str>, body: &[u8]) -> Error {
     let parsed = parse(body);
@@ -82,7 +82,8 @@ fn google_id(value: &Value) -> Option<Arc<str>> {
         .find_map(id)
 }
 
-/// How long Google wants to be left alone: `google.rpc.RetryInfo` among the details of an error.
+/// Returns how long Google wants to be left alone: `google.rpc.RetryInfo` among the details of an
+/// error.
 pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
     let value = parse(body)?;
     let error = value.get(0).unwrap_or(&value);
@@ -92,8 +93,8 @@ pub(crate) fn retry_delay(body: &[u8]) -> Option<String> {
         .find_map(|detail| Some(detail.get("retryDelay")?.as_str()?.to_owned()))
 }
 
-/// An id as a provider gives it, unless it is none that can be told: it is too long, or more than
-/// one word.
+/// An id as a provider gives it, unless it cannot be shown: it is too long, or more
+/// than one word.
 pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     let is_id = !text.is_empty()
         && text.len() <= LONGEST_ID
@@ -101,7 +102,7 @@ pub(crate) fn id(text: &str) -> Option<Arc<str>> {
     is_id.then(|| text.into())
 }
 
-/// The longest id that is told, in bytes: proxies put several facts into one.
+/// The longest id that is reported, in bytes: proxies put several facts into one.
 const LONGEST_ID: usize = 1_000;
 
 /// Returns `true` if a JSON value of an answer reports an error.
@@ -248,10 +249,10 @@ fn meaning(status: u16) -> Meaning {
     }
 }
 
-/// Returns what a type of error means: the first family that has a part of its letters, whatever
-/// stands between these. Types: Anthropic's and OpenAI's pages on errors and the classes of their
-/// SDKs, `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document, `DashScope`'s error
-/// codes, llama.cpp's `format_error_response`, `vLLM`'s and `LiteLLM`'s classes.
+/// Returns what a type of error means: the first family that has a part of its letters, whatever is
+/// between these. Types: Anthropic's and OpenAI's pages on errors and the classes of their SDKs,
+/// `google.rpc.Code`, `ResponseErrorCode` of OpenAI's API document, `DashScope`'s error codes,
+/// llama.cpp's `format_error_response`, `vLLM`'s and `LiteLLM`'s classes.
 fn meaning_of_kind(kind: &str) -> Option<Meaning> {
     let letters: String = kind
         .chars()

@@ -1,4 +1,4 @@
-//! Where a host can step in.
+//! The points at which a host can step in.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 pub use super::tools::BoxFuture;
 use super::{Event, ToolCall};
 
-/// The hooks of a host while an agent works. Every method has a default that lets things go their
-/// way. [`before_tool`] makes hooks of a closure.
+/// The hooks of a host while an agent works. Every method has a default that changes nothing.
+/// [`before_tool`] makes hooks of a closure.
 pub trait Hooks: Send + Sync {
     /// Before a body is sent; rounds count from 1. May stop the request, which then is finished
     /// with the reason.
@@ -55,8 +55,8 @@ pub enum ToolDecision {
     /// The tool does not run; the model sees the reason as the tool's error; an empty one is
     /// replaced.
     Refuse(String),
-    /// The tool runs with these arguments; the history keeps those of the model. What is no object
-    /// is ignored.
+    /// The tool runs with these arguments; the history keeps those of the model. What is not an
+    /// object is ignored.
     Rewrite(Value),
 }
 

@@ -47,7 +47,7 @@ pub fn of_bytes(bytes: &[u8]) -> Option<Image> {
     })
 }
 
-/// The image that some base64 is; `None` as for its bytes, or if it is no base64, or larger than
+/// The image that some base64 is; `None` as for its bytes, or if it is not base64, or larger than
 /// [`MAX_BYTES`].
 pub(super) fn of_base64(data: &str) -> Option<Image> {
     let has_room = data.len() as u64 / 4 * 3 <= MAX_BYTES;

@@ -54,7 +54,7 @@ impl InstalledModel {
     }
 }
 
-/// A request for a list of models: what it asks for can be told before it is sent.
+/// A request for a list of models: what it asks for can be reported before it is sent.
 #[derive(Debug, Clone)]
 pub struct ModelList {
     line: RequestLine,
@@ -63,10 +63,10 @@ pub struct ModelList {
     families: Vec<Arc<Family>>,
 }
 
-/// How many pages of a list are read.
+/// The number of pages of a list that are read.
 const MOST_PAGES: usize = 100;
 
-/// How many models of a list are read.
+/// The number of models of a list that are read.
 const MOST_MODELS: usize = 20_000;
 
 /// The largest page, in bytes.
@@ -135,7 +135,7 @@ impl ModelList {
     ///
     /// # Errors
     ///
-    /// The server cannot be reached, refuses, or answers with what is no list of models.
+    /// The server cannot be reached, refuses, or answers with what is not a list of models.
     pub async fn fetch(&self, transport: &Transport) -> Result<Vec<InstalledModel>, Error> {
         let mut models = Vec::new();
         let mut page = self.clone();
@@ -187,7 +187,7 @@ impl ModelList {
         let bytes = self.read(transport, &mut body).await?;
         serde_json::from_slice(&bytes).map_err(|error| {
             let detail = transport.redactor().text(&failure::snippet(&bytes));
-            self.error(&format!("the list of models is no JSON: {error}"))
+            self.error(&format!("the list of models is not JSON: {error}"))
                 .detail(detail)
         })
     }
@@ -228,7 +228,9 @@ impl ModelList {
             let detail = transport
                 .redactor()
                 .text(&failure::snippet(list.to_string().as_bytes()));
-            return Err(self.error("the answer is no list of models").detail(detail));
+            return Err(self
+                .error("the answer is not a list of models")
+                .detail(detail));
         };
         Ok(entries
             .iter()
@@ -347,7 +349,7 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The endpoint of the list, behind the instance's URL.
+/// The endpoint of the list, after the instance's URL.
 fn endpoint(instance: &Instance, api: ClientApi) -> String {
     match api {
         ClientApi::Claude => format!("{}models?limit=1000", version("v1", instance)),

@@ -36,7 +36,7 @@ pub struct SessionPool {
 struct Shared {
     transport: Transport,
     options: PoolOptions,
-    /// One for each agent; the one that was asked for last stands last.
+    /// One for each agent; the one that was asked for last is last.
     stocks: Mutex<Vec<Arc<Stock>>>,
 }
 

@@ -5,8 +5,8 @@
 //!
 //! - hexadecimal, base64 and base64url, with or without padding and wherever in the encoded text it
 //!   begins;
-//! - percent-encoding, escapes of JSON, and character references of HTML, for all of its characters
-//!   or only some.
+//! - percent-encoding, JSON escapes, and character references of HTML, for all of its characters or
+//!   only some.
 //!
 //! What was encoded twice, reversed, or cut into pieces by other text is not found: a server that
 //! has the key can always say it in a way that nobody expects. Keys of fewer than [`SHORTEST`]
@@ -32,7 +32,7 @@ const MARK: &str = "[key]";
 /// The length of the shortest key that is looked for, in characters.
 const SHORTEST: usize = 8;
 
-/// How many characters of a key tell that a text was cut off in the middle of it. Fewer are chance.
+/// The fewest characters of a key that show that a text was cut off within it. Fewer are chance.
 const TELLING: usize = 4;
 
 /// The longest spelling of one character: `&#x000041;`.
@@ -100,7 +100,7 @@ impl Redactor {
         clean + &self.remainder(rest, TELLING) + &text[whole.len()..]
     }
 
-    /// The next piece of a text, as far as it can be told.
+    /// The next piece of a text, as far as it can be reported.
     pub(super) fn next(&self, flow: &mut Flow, piece: &str) -> String {
         flow.waiting.push_str(piece);
         let (clean, rest) = self.split(&flow.waiting);
@@ -114,7 +114,7 @@ impl Redactor {
         self.remainder(&std::mem::take(&mut flow.waiting), SHORTEST)
     }
 
-    /// Returns what is told already, and what may be the beginning of a key.
+    /// Returns what is reported already, and what may be the beginning of a key.
     fn split<'t>(&self, text: &'t str) -> (String, &'t str) {
         let mut clean = String::with_capacity(text.len());
         let mut at = 0;
@@ -235,7 +235,7 @@ impl Redactor {
         }
     }
 
-    /// Why a model stopped, without keys.
+    /// Returns why a model stopped, without keys.
     pub(super) fn stop(&self, stop: StopReason) -> StopReason {
         match stop {
             StopReason::Other(word) => StopReason::Other(self.text(&word)),
@@ -369,7 +369,7 @@ fn spellings(key: &str) -> Vec<Spelling> {
 }
 
 /// The part of the base64 of a text that is the same whatever surrounds it, if `before` bytes of a
-/// group stand in front.
+/// group are in front.
 fn base64_core(key: &str, before: usize) -> Vec<char> {
     let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
     let whole_bits = bytes.len() * 8 / 6;

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::hooks::Hooks;
 use super::{Category, Error, Event, Outcome, StopReason, structured};
 
-/// How many events wait one by one. Beyond that, pieces of the same text become one event, and
-/// progress of tools is passed over.
+/// The number of events that wait one by one. Beyond that, pieces of the same text become one
+/// event, and progress of tools is ignored.
 const EVENTS: usize = 256;
 
 /// Everything from a message to its outcome, however many answers of the model and rounds of tools
@@ -191,7 +191,7 @@ impl TextAnswer {
     ///
     /// # Errors
     ///
-    /// The request failed or was cancelled, the answer is not complete, is no JSON, or does not
+    /// The request failed or was cancelled, the answer is not complete, is not JSON, or does not
     /// fit; the error says where, and what was expected. Its text is still here.
     pub fn parse<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, Error> {
         structured::parse(self.complete()?)

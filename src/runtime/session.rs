@@ -33,9 +33,9 @@ pub use state::SessionStart;
 use state::State;
 
 /// A conversation with one agent. The history here is the only one there is: every request, also
-/// one that continues after tool results, is compiled from it anew.
+/// one that continues after tool results, is compiled from it again.
 ///
-/// A handle: clones speak of the same session. At most one request is in flight; another cancels it
+/// A handle: clones refer to the same session. At most one request is in flight; another cancels it
 /// and waits until it has ended. Requests run as tokio tasks.
 #[derive(Clone)]
 pub struct Session {
@@ -49,7 +49,7 @@ struct Shared {
     tool_loop: Mutex<ToolLoop>,
     /// How often tools may run in a request without hooks.
     round_limit: AtomicU32,
-    /// How many tools of one answer run at the same time.
+    /// The most tools of one answer that run at the same time.
     tools_at_once: AtomicUsize,
     /// How long a run may take as a whole.
     run_timeout: Mutex<Option<Duration>>,
@@ -171,9 +171,9 @@ impl Session {
     }
 
     /// Compresses the chat by itself before a request that takes more than a share of the model's
-    /// context window, also between rounds of tools; `None`, the default, never does. The run tells
-    /// of it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, a warning
-    /// says so and the request is sent as it is. Holds for the requests from here on.
+    /// context window, also between rounds of tools; `None`, the default, never does. The run
+    /// reports it with [`Event::Compressed`](super::Event::Compressed). If the summary fails, a
+    /// warning says so and the request is sent as it is. Holds for the requests from here on.
     ///
     /// # Errors
     ///
@@ -222,7 +222,7 @@ impl Session {
 
     /// Sets how many tools of one answer run at the same time, [`TOOLS_AT_ONCE`] by default. With
     /// 1, also for 0, they run one after another. Tools begin in the order in which the model
-    /// called them, and their results reach the model in that order; the events tell of each result
+    /// called them, and their results reach the model in that order; the events report each result
     /// as soon as it is there. Holds from the next answer on, also under hooks. What a tool itself
     /// says of this ([`Tool::is_concurrent`](super::tools::Tool::is_concurrent)) holds too.
     pub fn set_tools_at_once(&self, most: usize) {
@@ -288,8 +288,8 @@ impl Session {
 
     /// Adds a typed item: logged with the exact text before the model sees it. It waits while a
     /// request is in flight, until the tools of a round have returned or the request has ended, and
-    /// while calls of the model have no results. The request that runs then, or the next one, tells
-    /// of it with [`Event::Item`](super::Event::Item).
+    /// while calls of the model have no results. The request that runs then, or the next one,
+    /// reports it with [`Event::Item`](super::Event::Item).
     ///
     /// # Errors
     ///
@@ -310,8 +310,8 @@ impl Session {
         self.shared.state().take_back(messages)
     }
 
-    /// Renders the system prompt anew for the next round. Until then a session says what it said in
-    /// its first request, whatever became of the files that the prompt reads. A renewal is an
+    /// Renders the system prompt again for the next round. Until then a session says what it said
+    /// in its first request, whatever became of the files that the prompt reads. A renewal is an
     /// [`Event::Renewed`](super::Event::Renewed), and leaves earlier thinking out where models bind
     /// it.
     pub fn renew(&self) {
@@ -358,7 +358,7 @@ impl Session {
         self.shared.agent.findings(conversation)
     }
 
-    /// How many requests the tool loop knows: 0 when none is in flight.
+    /// Returns how many requests the tool loop knows: 0 when none is in flight.
     pub fn open_requests(&self) -> usize {
         lock(&self.shared.tool_loop).open_requests()
     }

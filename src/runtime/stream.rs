@@ -115,7 +115,7 @@ pub struct Decoder {
     /// Bytes that may still come.
     room: usize,
     limit: usize,
-    /// How the answer begins, to show when it is none.
+    /// How the answer begins, to show when it is not one.
     head: Vec<u8>,
     /// `true` if anything of the wire format came.
     begun: bool,
@@ -127,7 +127,7 @@ pub struct Decoder {
     outcome: Option<Result<StopReason, Error>>,
 }
 
-/// How many bytes of an answer are kept to show them.
+/// The number of bytes of an answer that are kept to show them.
 const HEAD: usize = 1024;
 
 impl Decoder {
@@ -177,8 +177,8 @@ impl Decoder {
         &self.info
     }
 
-    /// How many bytes of content came: all but comments and white space, with which servers keep a
-    /// connection open.
+    /// Returns how many bytes of content came: all but comments and white space, with which servers
+    /// keep a connection open.
     pub fn content_bytes(&self) -> usize {
         self.framer.content_bytes()
     }
@@ -237,7 +237,7 @@ impl Decoder {
         )
     }
 
-    /// Tells of fields of a stream that the standard does not know.
+    /// Reports fields of a stream that the standard does not know.
     fn tell_of_fields(&mut self) {
         if !self.begun {
             return;
@@ -281,8 +281,8 @@ impl Decoder {
         ))
     }
 
-    /// Reads the JSON values of a frame: usually one. If the frame is the last, what is no JSON may
-    /// have been cut off.
+    /// Reads the JSON values of a frame: usually one. If the frame is the last, what is not JSON
+    /// may have been cut off.
     fn read(&mut self, frame: &Frame, last: bool, events: &mut Vec<Event>) -> Result<(), Error> {
         let name = frame.event.as_deref().unwrap_or_default();
         if frame.has_replacements {
@@ -308,7 +308,7 @@ impl Decoder {
                     return Err(failure::in_stream(&Value::String(frame.data.clone())));
                 }
                 Err(problem) => {
-                    let message = format!("a part of the answer is no JSON: {problem}");
+                    let message = format!("a part of the answer is not JSON: {problem}");
                     let error = Error::new(Category::Provider, message).retryable();
                     return Err(error.detail(failure::snippet(frame.data.as_bytes())));
                 }
@@ -320,8 +320,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns `true` if an event that is no JSON is none of the answer, such as `event: ping`: it
-    /// has a name that the wire format does not know, and does not look like JSON.
+    /// Returns `true` if an event that is not JSON is not one of the answer, such as `event: ping`:
+    /// it has a name that the wire format does not know, and does not look like JSON.
     fn is_beside_the_answer(&self, name: &str, data: &str) -> bool {
         let is_named = !matches!(name, "" | "error" | "message" | "data" | "completion");
         let of_format = match self.wire {
@@ -363,7 +363,7 @@ impl Decoder {
                 .try_for_each(|value| self.read_value(name, value, events));
         }
         if !value.is_object() && !shape::is_nothing(value) && !KEEP_ALIVE.contains(&name) {
-            self.answer.not_read("a JSON value that is no object");
+            self.answer.not_read("a JSON value that is not an object");
         }
         let is_error = name == "error" || failure::is_reported(value);
         if is_error || !name.is_empty() || is_of(self.wire, value) {
@@ -379,7 +379,7 @@ impl Decoder {
             return Err(failure::in_stream(value));
         }
         json::note_info(&mut self.info, value);
-        // Of what is no answer at all, the error tells.
+        // Of what is not an answer at all, the error tells.
         if value.is_object() && self.begun {
             shape_of(self.wire).look_over(kind, value, &mut self.answer);
         }
@@ -441,7 +441,7 @@ fn could_begin_an_answer(head: &[u8]) -> bool {
 }
 
 /// The warning about characters that nobody can read.
-const REPLACED: &str = "some bytes of the answer are no characters: U+FFFD stands in their places";
+const REPLACED: &str = "some bytes of the answer are not characters: U+FFFD stands in their places";
 
 /// Events that only keep a connection open.
 const KEEP_ALIVE: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", "heartbeat"];

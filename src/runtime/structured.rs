@@ -8,7 +8,7 @@ use super::tools::{mistakes, schema_of, validator};
 use super::{Category, Error};
 use crate::secret::masked;
 
-/// How many characters are shown on each side of a place.
+/// The number of characters that are shown on each side of a place.
 const AROUND: usize = 30;
 
 /// Reads a value from the text of an answer.
@@ -53,7 +53,7 @@ fn no_json(text: &str, error: &serde_json::Error) -> Error {
         .collect();
     let told = Error::new(
         Category::Provider,
-        format!("the answer is no JSON: {error}"),
+        format!("the answer is not JSON: {error}"),
     );
     if near.is_empty() {
         told
@@ -147,13 +147,13 @@ mod tests {
         let error = parse::<Invoice>("{\n\"total\": four}").expect_err("no JSON");
         assert_eq!(
             error.message,
-            "the answer is no JSON: expected ident at line 2 column 11"
+            "the answer is not JSON: expected ident at line 2 column 11"
         );
         assert_eq!(error.detail.as_deref(), Some("near `\"total\": four}`"));
-        assert!(message::<Invoice>("").starts_with("the answer is no JSON: EOF"));
+        assert!(message::<Invoice>("").starts_with("the answer is not JSON: EOF"));
         assert!(
             message::<Invoice>("Sure! Here it is: {}")
-                .starts_with("the answer is no JSON: expected value at line 1")
+                .starts_with("the answer is not JSON: expected value at line 1")
         );
     }
 

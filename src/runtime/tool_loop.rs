@@ -11,8 +11,8 @@ use crate::conversation::Block;
 pub const PLAIN_LIMIT: u32 = 10;
 /// How often tools may run in one request of an agent loop.
 pub const AGENT_LIMIT: u32 = 50;
-/// How many tools of one answer run at the same time, unless the host says otherwise; the others
-/// wait for their turn.
+/// The most tools of one answer that run at the same time, unless the host says otherwise; the
+/// others wait for their turn.
 pub const TOOLS_AT_ONCE: usize = 16;
 
 /// The whole policy of tool calls. Knows several requests at once and never mixes them.
@@ -37,7 +37,7 @@ struct Request {
     waiting: Vec<ToolCall>,
 }
 
-/// The content behind an answer.
+/// The content after an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// Nothing: the model called no tool.
@@ -120,7 +120,7 @@ impl ToolLoop {
         self.requests.remove(&id);
     }
 
-    /// How many requests are open.
+    /// Returns how many requests are open.
     pub fn open_requests(&self) -> usize {
         self.requests.len()
     }

@@ -75,7 +75,7 @@ impl ToolContext {
         }
     }
 
-    /// Tells how far the tool is. Lost if nobody listens.
+    /// Says how far the tool is. Lost if nobody listens.
     pub async fn progress(&self, text: impl Into<String>) {
         let event = Event::ToolProgress {
             id: Arc::clone(&self.id),

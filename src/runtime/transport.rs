@@ -72,7 +72,7 @@ pub(super) trait Outgoing: Send + Sync {
     /// The body, which may be empty.
     fn body(&self) -> Bytes;
 
-    /// The URL as it may be told: without credentials and query.
+    /// The URL as it may be reported: without credentials and query.
     fn address(&self) -> String {
         UrlParts::of(&self.line().url).to_string()
     }
@@ -153,7 +153,7 @@ impl Transport {
 
     /// With a clock. It is asked whether a spoken answer of the history is still known to its
     /// provider, which says until when, and if a server says until when to wait and not what time
-    /// it is; without a clock that wish is passed over.
+    /// it is; without a clock that wish is ignored.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Transport {
         self.clock = Some(clock);
@@ -282,7 +282,7 @@ impl Transport {
     async fn http(&self, request: &dyn Outgoing) -> Result<Request<Bytes>, Error> {
         let address = request.address();
         let url = reqwest::Url::parse(&request.line().url)
-            .map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
+            .map_err(|error| config(format!("`{address}` is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(config(format!(
                 "`{address}` must begin with http:// or https://"
@@ -298,11 +298,11 @@ impl Transport {
             .line()
             .method
             .parse()
-            .map_err(|_| config("the method is none".into()))?;
+            .map_err(|_| config("the method is not valid".into()))?;
         *http.uri_mut() = url
             .as_str()
             .parse()
-            .map_err(|error| config(format!("`{address}` is no URL: {error}")))?;
+            .map_err(|error| config(format!("`{address}` is not a URL: {error}")))?;
         *http.headers_mut() = self.headers(&request.line().headers).await?;
         http.headers_mut()
             .entry(USER_AGENT)
@@ -368,7 +368,7 @@ fn config(message: String) -> Error {
 }
 
 fn no_url(url: &str, error: &dyn std::fmt::Display) -> Error {
-    config(format!("`{url}` is no URL: {error}"))
+    config(format!("`{url}` is not a URL: {error}"))
 }
 
 fn illegal(header: &Header) -> Error {
@@ -383,8 +383,8 @@ pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
     headers.get(CONTENT_TYPE)?.to_str().ok()
 }
 
-/// How a body is encoded, unless it is as it is. Requests ask for no encoding, and a client that
-/// knows some takes the header away.
+/// Returns how a body is encoded, unless it is as it is. Requests ask for no encoding, and a client
+/// that knows some takes the header away.
 fn coding(headers: &HeaderMap) -> Option<String> {
     let coding = failure::snippet(headers.get(CONTENT_ENCODING)?.as_bytes());
     let is_none = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
@@ -442,7 +442,7 @@ fn redirected<B>(response: &Response<B>) -> Error {
     error
 }
 
-/// Where a request goes, for errors.
+/// Returns where a request goes, for errors.
 fn place(request: &dyn Outgoing) -> String {
     format!(
         "{} (provider instance `{}`)",
@@ -521,7 +521,7 @@ fn is_tls_at_home(url: &str) -> bool {
     url.is_ok_and(|url| url.scheme() == "https" && url.host_str().is_some_and(is_loopback))
 }
 
-/// A failure of TLS that trying again does not mend; `None` if it may.
+/// A failure of TLS that trying again does not fix; `None` if it may.
 fn not_secure(problem: &rustls::Error, request: &dyn Outgoing) -> Option<Error> {
     let place = place(request);
     let (message, help) = match problem {

@@ -1,13 +1,13 @@
 //! Trust: what a repository asks for that only a person can allow.
 //!
-//! A repository says which server gets a request, which key goes along, and which programs a model
-//! may run. In the repository of a stranger, those are the stranger's wishes. Each is a [`Grant`],
-//! which says exactly what would happen; a [`TrustStore`] keeps what a person allowed, under a
-//! fingerprint of the grant and the repository's root. A grant whose content changes has another
-//! fingerprint and is asked for again.
+//! A repository says which server gets a request, which key is sent along, and which programs a
+//! model may run. In the repository of a stranger, those are the stranger's wishes. Each is a
+//! [`Grant`], which says exactly what would happen; a [`TrustStore`] keeps what a person allowed,
+//! under a fingerprint of the grant and the repository's root. A grant whose content changes has
+//! another fingerprint and is asked for again.
 //!
 //! [`Transport`](super::Transport) and [`ProcessTool`](super::tools::ProcessTool) do as they are
-//! told: a host that opens repositories of others asks here first.
+//! told: a host that opens other people's repositories asks here first.
 
 use std::fmt;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub enum Grant {
     Server {
         /// Whose requests they are.
         asker: Asker,
-        /// The whole URL as it is sent to, with `${MODEL}` where the plain name of a model stands.
+        /// The whole URL as it is sent to, with `${MODEL}` where the plain name of a model is.
         url: String,
         /// Every header, with the key's reference in place of the key.
         headers: Vec<(String, String)>,
@@ -105,19 +105,19 @@ impl Grant {
     ///
     /// # Errors
     ///
-    /// The request's URL is none.
+    /// The request's URL is not one.
     pub fn of_request(request: &Compiled, key_file: Option<&Path>) -> Result<Grant, Error> {
         let asker = Asker::Instance(Arc::clone(&request.instance));
         server(asker, &request.line.headers, &request.target, key_file).ok_or_else(|| {
             Error::new(
                 Category::Config,
-                format!("`{}` is no URL", request.address()),
+                format!("`{}` is not a URL", request.address()),
             )
         })
     }
 
     /// Returns what requests by an agent ask for, if the model has a plain name; `None` if its URL
-    /// is none.
+    /// is not one.
     pub fn of_agent(plan: &Plan<'_>, key_file: Option<&Path>) -> Option<Grant> {
         let line = plan.request_line(Some(MODEL_PLACEHOLDER));
         server(
@@ -128,7 +128,7 @@ impl Grant {
         )
     }
 
-    /// Returns what a request for a list of models asks for; `None` if its URL is none.
+    /// Returns what a request for a list of models asks for; `None` if its URL is not one.
     pub fn of_models(list: &ModelList, key_file: Option<&Path>) -> Option<Grant> {
         server(
             Asker::Instance(Arc::clone(list.instance())),
@@ -138,7 +138,7 @@ impl Grant {
         )
     }
 
-    /// Returns what an MCP server at a URL asks for; `None` if its URL is none.
+    /// Returns what an MCP server at a URL asks for; `None` if its URL is not one.
     pub fn of_server(name: &Arc<str>, http: &HttpSpec, key_file: Option<&Path>) -> Option<Grant> {
         server(
             Asker::Server(Arc::clone(name)),

@@ -5,7 +5,7 @@ use super::OffsetMap;
 /// The largest source file that is read, in bytes: positions are 32-bit.
 pub const MAX_SOURCE_BYTES: usize = crate::world::MAX_FILE_BYTES as usize;
 
-/// How much is shown of a file behind the first byte that is no text: each such byte takes three.
+/// How much is shown of a file after the first byte that is not text: each such byte takes three.
 const SALVAGED_BYTES: usize = 4 * 1024;
 
 /// The text of a source file: UTF-8, no byte-order mark, `\n` line endings, no NUL.
@@ -16,7 +16,7 @@ pub struct SourceText {
     map: Option<Box<OffsetMap>>,
 }
 
-/// Why bytes are no source text. Offsets count bytes of the file.
+/// Why bytes are not source text. Offsets count bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TextError {
@@ -79,7 +79,7 @@ impl SourceText {
         Ok(SourceText::normalise(raw))
     }
 
-    /// Returns what can be shown of bytes that are no source text: the valid start and a little
+    /// Returns what can be shown of bytes that are not source text: the valid start and a little
     /// more, so that a finding has a place.
     pub fn salvage(bytes: &[u8]) -> SourceText {
         let bytes = &bytes[..bytes.len().min(MAX_SOURCE_BYTES)];
@@ -160,7 +160,7 @@ fn utf_16(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Returns an error for bytes that are no text, or the one that they are UTF-16.
+/// Returns an error for bytes that are not text, or the one that they are UTF-16.
 fn unless_utf_16(bytes: &[u8], error: TextError) -> TextError {
     utf_16(bytes).map_or(error, |encoding| TextError::Utf16 { encoding })
 }

@@ -1,4 +1,4 @@
-//! Where the bytes of files come in: regular files only, and never more than a limit.
+//! The place where the bytes of files come in: regular files only, and never more than a limit.
 //!
 //! A pipe would wait for its other end, a device has no end, and a file of holes has any size that
 //! it likes: so all three are told apart before the first byte is read.

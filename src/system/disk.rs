@@ -131,7 +131,7 @@ impl Disk {
         }
     }
 
-    /// Why there is nothing at a place, if a link on the way leads outside or nowhere.
+    /// Returns why there is nothing at a place, if a link on the way leads outside or nowhere.
     fn lost_on_the_way(&self, place: &Path) -> Option<ReadError> {
         let mut folders = place
             .ancestors()
@@ -159,7 +159,7 @@ fn folded(path: &str) -> Result<String, ReadError> {
     Ok(parts.join("/"))
 }
 
-/// Returns `true` if a part of a path below a folder is no text.
+/// Returns `true` if a part of a path below a folder is not text.
 fn no_text(root: &Path, path: &Path) -> bool {
     path.to_str().is_none() && path.strip_prefix(root).unwrap_or(path).to_str().is_none()
 }

@@ -87,7 +87,7 @@ fn stand_in(root: &Path, revisions: &[&str]) -> Result<(Repository, StandIn), Ac
         .iter()
         .find(|rev| rev.is_empty() || rev.starts_with('-') || rev.contains(['\0', '\n']))
     {
-        return Err(format!("`{}` is no git revision", rev.escape_debug()).into());
+        return Err(format!("`{}` is not a git revision", rev.escape_debug()).into());
     }
     let root = std::fs::canonicalize(root).map_err(|error| super::words(&error))?;
     let repository = Repository::around(&root).map_err(|why| no_repository(&root, &why))?;
@@ -272,9 +272,9 @@ mod tests {
         };
         assert_eq!(
             failure(disk.root(), "--help"),
-            "`--help` is no git revision"
+            "`--help` is not a git revision"
         );
-        assert_eq!(failure(disk.root(), ""), "`` is no git revision");
+        assert_eq!(failure(disk.root(), ""), "`` is not a git revision");
         assert!(failure(disk.root(), "none").starts_with("`none` names no commit: git says: "));
         assert!(
             failure(disk.root(), "HEAD:agents")
@@ -339,7 +339,7 @@ mod tests {
     ];
 
     /// Two commits on `main`; the first is tagged, fetched, and where a remote branch and another
-    /// branch stand.
+    /// branch are.
     fn two_commits(disk: &Disk) {
         commit_all(disk);
         must(disk, &["tag", "-a", "-m", "tagged", "v1"]);

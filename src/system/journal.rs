@@ -17,7 +17,7 @@ use crate::world::{AccessError, Journal, MAX_SESSION_BYTES, ReadError};
 pub struct JournalFile {
     file: File,
     path: PathBuf,
-    /// How many bytes are known to be whole lines.
+    /// The number of bytes that are known to be whole lines.
     length: u64,
     /// `true` if the file may hold more: a piece of a line, which must not become the start of the
     /// next one.
@@ -29,14 +29,14 @@ pub struct JournalFile {
 pub struct OpenedJournal {
     /// The journal.
     pub journal: JournalFile,
-    /// Its bytes, empty for a new one; also those behind the last newline, which stay until a line
+    /// Its bytes, empty for a new one; also those after the last newline, which stay until a line
     /// is appended.
     pub bytes: Vec<u8>,
 }
 
 impl JournalFile {
     /// Makes a new journal. A file that is empty, or that was cut off inside the first line of a
-    /// session, holds nothing: it is begun anew.
+    /// session, holds nothing: it is begun again.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl JournalFile {
         open(path, OpenOptions::new().create(true))
     }
 
-    /// Cuts off what is no whole line.
+    /// Cuts off what is not a whole line.
     fn cut(&mut self) -> std::io::Result<()> {
         self.file.set_len(self.length)?;
         self.file.sync_data()?;

@@ -36,8 +36,8 @@ impl OpenedRepository {
     /// A transport that takes keys from where the repository says, with the usual limits. Sessions
     /// that share one share its connections.
     ///
-    /// Nobody is asked: who opens repositories of others settles [`trust`](crate::runtime::trust)
-    /// first.
+    /// Nobody is asked: who opens other people's repositories settles
+    /// [`trust`](crate::runtime::trust) first.
     pub fn transport(&self) -> Transport {
         let secrets = Arc::new(super::SystemSecrets::new(&self.root));
         Transport::new(secrets, TransportOptions::default())
@@ -85,7 +85,7 @@ impl OpenedRepository {
     }
 
     /// A gap that an agent for completions fills, with a transport of its own: `proceed()` asks
-    /// what stands between the two texts.
+    /// what is between the two texts.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl SessionFile {
     ///
     /// # Errors
     ///
-    /// A phrase, if it cannot be opened, is in use, or holds something else than a session.
+    /// A phrase, if it cannot be opened, is in use, or holds something other than a session.
     pub fn open_or_create(path: impl AsRef<Path>) -> Result<SessionFile, AccessError> {
         let path = path.as_ref();
         let opened = super::JournalFile::open_or_create(path)?;

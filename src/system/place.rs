@@ -1,4 +1,4 @@
-//! Where files may be written that somebody named.
+//! Checks where files that somebody named may be written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::words;
 use crate::world::AccessError;
 
-/// How many links one path may go through, as in Linux.
+/// The number of links that one path may go through, as in Linux.
 const MAX_LINKS: usize = 40;
 
 /// The path with `..` and links resolved; the last parts of it need not exist.
@@ -34,9 +34,9 @@ pub(crate) fn to_write(path: &Path, root: Option<&Path>) -> Result<PathBuf, Acce
     }
 }
 
-/// Where a file lies that the command line names to be read: links that came with a repository are
-/// not followed, whatever they lead to. The folder that the command was started in counts as one,
-/// and so does `root`.
+/// Returns the path of a file that the command line names for reading: links that came with a
+/// repository are not followed, whatever they lead to. The folder that the command was started in
+/// counts as one, and so does `root`.
 ///
 /// # Errors
 ///
@@ -52,11 +52,11 @@ fn started_in() -> Option<PathBuf> {
         .filter(|folder| folder.parent().is_some())
 }
 
-/// A path with its links followed one by one, but for those that lie in a repository.
+/// A path with its links followed one by one, except for those that lie in a repository.
 fn followed(path: &Path, root: Option<&Path>, what: &str) -> Result<PathBuf, AccessError> {
     let shown = path.display();
     let whole = std::path::absolute(path)
-        .map_err(|error| format!("`{shown}` is no path: {}", words(&error)))?;
+        .map_err(|error| format!("`{shown}` is not a path: {}", words(&error)))?;
     let root = root
         .and_then(|root| fs::canonicalize(root).ok())
         .filter(|root| root.parent().is_some());

@@ -147,7 +147,7 @@ impl SystemProcesses {
         })
     }
 
-    /// A file of the repository and the digest of its content; `None` for what is no file, or
+    /// A file of the repository and the digest of its content; `None` for what is not a file, or
     /// belongs to the machine.
     fn content(&self, path: &Path, root: &Path) -> Result<Option<(String, String)>, AccessError> {
         let Ok(real) = std::fs::canonicalize(path) else {
@@ -461,7 +461,7 @@ mod tests {
 
     /// A tool that runs a line of shell in a folder.
     fn shell(folder: &Path, line: &str, more: &str) -> ToolSpec {
-        // Strings of JSON are strings of TOML.
+        // JSON strings are strings of TOML.
         tool(
             folder,
             &serde_json::json!(["sh", "-c", line]).to_string(),

@@ -65,7 +65,7 @@ impl SystemSecrets {
         }
     }
 
-    /// Refuses a path at which no file that may hold a key stands.
+    /// Refuses a path at which no file that may hold a key is.
     fn found(path: &Path) -> Result<(), SecretError> {
         match fs::metadata(path) {
             Err(error)
@@ -145,7 +145,7 @@ fn variable(name: &str) -> Result<SecretString, SecretError> {
     }
 }
 
-/// A key without the line end that editors and shells put behind it.
+/// A key without the line end that editors and shells put after it.
 fn key(text: &str, place: &str, what_to_do: &str) -> Result<SecretString, SecretError> {
     let text = text.trim_end_matches(['\r', '\n']);
     if text.trim().is_empty() {

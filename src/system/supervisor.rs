@@ -199,8 +199,8 @@ fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// The parent of a process: the second field behind its name, which stands in brackets and may hold
-/// any character.
+/// The parent of a process: the second field after its name, which is in brackets and may hold any
+/// character.
 fn parent(pid: Pid) -> Option<Pid> {
     let stat = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let stat = String::from_utf8_lossy(&stat);

@@ -92,7 +92,7 @@ impl OpenedTools {
     ///
     /// # Errors
     ///
-    /// A phrase, if a program cannot be read, or if the URL of a server is none.
+    /// A phrase, if a program cannot be read, or if the URL of a server is not one.
     pub fn grants(&self, root: &Path, secrets: &SystemSecrets) -> Result<Vec<Grant>, AccessError> {
         self.file
             .tools
@@ -113,7 +113,7 @@ impl OpenedTools {
                         .as_ref()
                         .and_then(|key| secrets.file_of(&key.reference.value));
                     let grant = Grant::of_server(&spec.name.value, http, file.as_deref());
-                    grant.ok_or_else(|| format!("`{}` is no URL", http.url.value).into())
+                    grant.ok_or_else(|| format!("`{}` is not a URL", http.url.value).into())
                 }
             }))
             .collect()

@@ -2,7 +2,7 @@
 //! for programs' state.
 //!
 //! A file counts only if it and its folder belong to the person and nobody else can write them, and
-//! if the folder lies outside of the repository: what comes with a checkout can never trust itself.
+//! if the folder lies outside the repository: what comes with a checkout can never trust itself.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ fn is_private(path: &Path, kind: fn(&fs::Metadata) -> bool) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| kind(&found) && is_ours(&found))
 }
 
-/// Where programs keep what is about this machine; see
+/// Returns where programs keep what is about this machine; see
 /// <https://specifications.freedesktop.org/basedir-spec/latest/>.
 fn state_folder() -> Option<PathBuf> {
     variable("XDG_STATE_HOME").or_else(|| match std::env::consts::OS {

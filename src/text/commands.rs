@@ -11,7 +11,7 @@
 //!
 //! Jenkins, Drone, Woodpecker and `CircleCI` read nothing but control characters.
 
-/// The words that may stand at the start of a line before the `:` that makes it a command.
+/// The words that may be at the start of a line before the `:` that makes it a command.
 const HEADS: [&str; 5] = [
     ":",
     "section_start",
@@ -20,8 +20,7 @@ const HEADS: [&str; 5] = [
     "travis_time",
 ];
 
-/// The words that may stand at the start of a line before the space that makes it the head of a
-/// group.
+/// The words that may be at the start of a line before the space that makes it the head of a group.
 const GROUPS: [&str; 4] = ["---", "+++", "~~~", "^^^"];
 
 /// Where in a line we are, as far as commands care. One that begins is broken with a `\` before the
@@ -31,7 +30,7 @@ pub(super) struct Commands {
     /// The start of the line, without white space before it, as far as it may be one of [`HEADS`]
     /// or [`GROUPS`].
     head: String,
-    /// How many `#` stand directly before, or before the word that stands directly before.
+    /// The number of `#` that are directly before, or before the word that is directly before.
     hashes: usize,
     /// `true` if a word follows them.
     in_word: bool,

@@ -1,4 +1,4 @@
-//! Texts inside of documents that other programs read: what would be mark-up there is escaped.
+//! Texts inside documents that other programs read: what would be mark-up there is escaped.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(crate) enum Within {
     /// HTML, also between the lines of Markdown: signs that mean something there are escaped as
     /// well.
     Html,
-    /// The message of a workflow command of GitHub, behind its `::`.
+    /// The message of a workflow command of GitHub, after its `::`.
     CommandMessage,
     /// The value of a property of such a command.
     CommandProperty,
@@ -41,7 +41,7 @@ impl Within {
     }
 }
 
-/// Returns what stands in HTML for a sign of Markdown.
+/// Returns what is in HTML for a sign of Markdown.
 fn markdown_sign(c: char) -> Option<&'static str> {
     const SIGNS: [(char, &str); 18] = [
         ('\'', "&#39;"),
@@ -94,8 +94,8 @@ impl Text {
     }
 
     /// The same as a block of code of Markdown, in which nothing is mark-up: no reader of it makes
-    /// links, mentions or HTML of what stands there. The fence is longer than any row of backticks
-    /// in the text.
+    /// links, mentions or HTML of what is there. The fence is longer than any row of backticks in
+    /// the text.
     #[must_use]
     pub(crate) fn fenced(&self) -> Text {
         let fence = fence(&self.0);

@@ -1,9 +1,9 @@
 //! Characters that nobody sees: controls, marks of direction, zero-width characters.
 //!
 //! The properties are Unicode's: `Default_Ignorable_Code_Point` (which holds `Bidi_Control`), the
-//! general categories `Cc`, `Cf`, `Zl` and `Zp` but for marks that are drawn, noncharacters, and a
-//! few symbols that are drawn as nothing. Some of them belong where they stand: what joins an emoji
-//! to the next, the letters of scripts that need joiners, and selectors of a variant behind what
+//! general categories `Cc`, `Cf`, `Zl` and `Zp` except for marks that are drawn, noncharacters, and
+//! a few symbols that are drawn as nothing. Some of them belong where they are: what joins an emoji
+//! to the next, the letters of scripts that need joiners, and selectors of a variant after what
 //! they select.
 
 use icu_properties::props::{
@@ -12,8 +12,7 @@ use icu_properties::props::{
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Returns `true` if a character cannot be seen, wherever it stands. Line ends and tabs are among
-/// them.
+/// Returns `true` if a character cannot be seen, wherever it is. Line ends and tabs are among them.
 pub(super) fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -37,7 +36,7 @@ pub(super) fn is_hidden(c: char) -> bool {
 /// braille pattern without dots, a note without a head, a filler of a script.
 const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
-/// Returns `true` if a hidden character belongs where it stands, between the one before and the one
+/// Returns `true` if a hidden character belongs where it is, between the one before and the one
 /// behind.
 pub(super) fn belongs(before: Option<char>, c: char, after: Option<char>) -> bool {
     let Some(before) = before else { return false };
@@ -81,7 +80,7 @@ pub(super) fn depends_on_what_follows(before: Option<char>, c: char) -> bool {
         && (is_emoji(before) || before == '\u{fe0f}' || needs_joiners(before))
 }
 
-/// Returns `true` if a letter or digit follows on which a joiner behind the other letter has no
+/// Returns `true` if a letter or digit follows on which a joiner after the other letter has no
 /// effect. White space and punctuation may follow: some words end with a joiner that can be seen.
 fn is_of_another_script(before: char, after: Option<char>) -> bool {
     let Some(after) = after.filter(|after| after.is_alphanumeric()) else {
@@ -94,7 +93,7 @@ fn is_of_another_script(before: char, after: Option<char>) -> bool {
     after.is_ascii() || !is_shared && scripts[0] != scripts[1]
 }
 
-/// Returns `true` if a mark is one of the Arabic, Hebrew or Indic blocks: those stand between a
+/// Returns `true` if a mark is one of the Arabic, Hebrew or Indic blocks: those are between a
 /// letter and its joiner.
 fn is_mark_of_such(c: char) -> bool {
     ('\u{0591}'..='\u{0dff}').contains(&c) && !is_hidden(c)
@@ -107,7 +106,7 @@ pub(crate) struct Hidden {
     pub(crate) char: char,
 }
 
-/// The characters of a text that nobody sees and that do not belong where they stand; line ends and
+/// The characters of a text that nobody sees and that do not belong where they are; line ends and
 /// tabs do.
 pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     let mut next = 0;
@@ -129,8 +128,8 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = Hidden> + '_ {
     })
 }
 
-/// How many bytes of visible ASCII, line ends and tabs a text begins with. Looked at in blocks: a
-/// block takes few instructions.
+/// Returns how many bytes of visible ASCII, line ends and tabs a text begins with. Looked at in
+/// blocks: a block takes few instructions.
 fn plain_length(bytes: &[u8]) -> usize {
     const BLOCK: usize = 64;
     let blocks = BLOCK
@@ -153,8 +152,8 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\t' | b' '..=b'~')
 }
 
-/// How Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone for
-/// those that have no name.
+/// Returns how Unicode names a hidden character: `U+202E RIGHT-TO-LEFT OVERRIDE`; the number alone
+/// for those that have no name.
 pub(crate) fn name_of(c: char) -> String {
     let number = u32::from(c);
     let name = NAMES

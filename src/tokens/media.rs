@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::provider::WireFormat;
 use crate::repo::ModelName;
 
-/// Something in a body that is no text.
+/// Something in a body that is not text.
 pub(super) enum Media<'b> {
     /// An image in base64.
     Image(&'b str),
@@ -43,7 +43,7 @@ fn text<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v str> {
     members.get(name).and_then(Value::as_str)
 }
 
-/// The medium that base64 of a MIME type is. A document whose data is a text is none.
+/// The medium that base64 of a MIME type is. A document whose data is a text is not one.
 fn of_mime<'b>(data: &'b str, mime: &'b str) -> Option<Media<'b>> {
     match mime.split_once('/').map_or(mime, |(family, _)| family) {
         "image" => Some(Media::Image(data)),
@@ -225,7 +225,7 @@ const RULES: [(&str, PictureRule); 21] = [
 /// Bytes of a document for a page, and the tokens of one.
 const PAGE: (u64, u64) = (50_000, 2_000);
 
-/// The most base64 that is decoded to find an image's size: it stands in the beginning, behind a
+/// The most base64 that is decoded to find an image's size: it is in the beginning, after a
 /// thumbnail at most.
 const HEAD: usize = 256 * 1024;
 

@@ -14,7 +14,7 @@ pub(super) type Pieces = [u64; KINDS];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 enum Kind {
-    /// Words behind a space, of up to 4 letters.
+    /// Words after a space, of up to 4 letters.
     Spaced4,
     /// Of up to 8.
     Spaced8,
@@ -22,7 +22,7 @@ enum Kind {
     Spaced12,
     /// Letters beyond the twelfth of these.
     SpacedMore,
-    /// Words behind anything else, as in names of code: of up to 2 letters.
+    /// Words after anything else, as in names of code: of up to 2 letters.
     Joined2,
     /// Of up to 5.
     Joined5,
@@ -44,7 +44,7 @@ enum Kind {
     SpaceRuns,
     /// Runs of line ends.
     LineEnds,
-    /// Characters of what is no words: base64, hashes, keys.
+    /// Characters of what is not words: base64, hashes, keys.
     Noise,
     /// Words with Latin letters beyond ASCII.
     LatinWords,
@@ -104,7 +104,7 @@ pub(super) fn pieces(text: &str) -> Pieces {
     };
     let (mut rest, mut words) = (text, 0);
     while let Some(first) = rest.chars().next() {
-        // A run that is no noise as a whole is not looked at again from its middle.
+        // A run that is not noise as a whole is not looked at again from its middle.
         let run = if words == 0 {
             Run::at(rest.as_bytes())
         } else {
@@ -122,7 +122,7 @@ pub(super) fn pieces(text: &str) -> Pieces {
 
 struct Scan {
     pieces: Pieces,
-    /// `true` if a space, a line's end or the beginning stands before the next piece.
+    /// `true` if a space, a line's end or the beginning is before the next piece.
     is_spaced: bool,
 }
 
@@ -180,7 +180,7 @@ impl Scan {
         }
     }
 
-    /// A run of spaces. A single one belongs to the word or the mark behind it.
+    /// A run of spaces. A single one belongs to the word or the mark after it.
     fn spaces(&mut self, spaces: &str, rest: &str) {
         let next = rest.chars().next().map(class);
         let joins = match next {
@@ -264,7 +264,7 @@ const LEAST_NOISE: usize = 16;
 /// The longest run that is looked at as a whole.
 const MOST_NOISE: usize = 4096;
 
-/// A run of letters, digits and what stands between them in base64, hashes and names.
+/// A run of letters, digits and what is between them in base64, hashes and names.
 #[derive(Debug, Clone, Copy, Default)]
 struct Run {
     length: usize,

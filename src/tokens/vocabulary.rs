@@ -1,4 +1,4 @@
-//! Which vocabulary a model's text is counted by, and what each kind of piece takes in it.
+//! The vocabulary that a model's text is counted by, and what each kind of piece takes in it.
 //!
 //! OpenAI's two and Mistral's are published. Google publishes that of Gemma, which its
 //! documentation of Gemini names; Anthropic published one for Claude 2 and none since. The figures

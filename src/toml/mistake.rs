@@ -1,4 +1,4 @@
-//! The mistake in a text that is no TOML, in the words of what stands there.
+//! The mistake in a text that is not TOML, in the words of what is there.
 //!
 //! The parser says what it expected. People want to know what they wrote: a comment of another
 //! language, quotes of a word processor, a conflict of a merge. Each of these is recognised by the
@@ -72,7 +72,7 @@ impl Mistake<'_> {
         self.line_start + range.start..self.line_start + range.end
     }
 
-    /// Returns what stands on the line from the mistake on.
+    /// Returns what is on the line from the mistake on.
     fn rest(&self) -> &str {
         self.line
             .get(self.span.start - self.line_start..)
@@ -157,7 +157,7 @@ impl Mistake<'_> {
 
     fn comment(&self) -> Option<SyntaxError> {
         let rest = self.rest();
-        // Behind a value without quotes the parser takes it for part of the value.
+        // After a value without quotes the parser takes it for part of the value.
         let behind = rest
             .match_indices(' ')
             .map(|(space, _)| &rest[space + 1..])
@@ -197,7 +197,7 @@ impl Mistake<'_> {
         })
     }
 
-    /// Where a key or table that is there twice was written first.
+    /// Returns where a key or table that is there twice was written first.
     fn first(&self, is_header: bool) -> Option<Range<usize>> {
         let above = parse(&self.text[..self.line_start]).ok()?;
         let upto = self.span.end - self.line_start;
@@ -239,7 +239,7 @@ impl Mistake<'_> {
             true => self.line.len() - self.rest().trim_start().len(),
             false => key,
         };
-        let message = "a `:` stands where TOML has `=`";
+        let message = "this is a `:`, but TOML uses `=`";
         Some(error(
             self.in_line(at..at + 1),
             message,
@@ -256,7 +256,7 @@ impl Mistake<'_> {
         ]
         .iter()
         .any(|it| self.detail.starts_with(it));
-        // Digits that are no number are told in the parser's words.
+        // Digits that are not a number are reported in the parser's words.
         let is_word = !self
             .rest()
             .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'));
@@ -289,13 +289,13 @@ impl Mistake<'_> {
         };
         // It may be a secret: the excerpt masks it, and no message repeats it.
         let message = match word.len() > LONGEST_SHOWN {
-            true => "this is no value of TOML".to_owned(),
-            false => format!("`{word}` is no value of TOML"),
+            true => "this is not a value of TOML".to_owned(),
+            false => format!("`{word}` is not a value of TOML"),
         };
         Some(error(self.span.clone(), message, help))
     }
 
-    /// Something behind a value, on its line.
+    /// Something after a value, on its line.
     fn second_value(&self) -> Option<SyntaxError> {
         if !self.detail.starts_with("unexpected key or value") {
             return None;
@@ -343,7 +343,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// The comma that is missing behind a value, or goes. Behind a comment none can be put in.
+    /// The comma that is missing after a value, or goes. After a comment none can be put in.
     fn comma(&self, message: &str) -> Option<(Range<usize>, &'static str)> {
         match message {
             ONE_COMMA_TOO_MANY => Some((self.span.clone(), "")),
@@ -440,7 +440,7 @@ const LONGEST_SHOWN: usize = 15;
 /// The beginnings of comments elsewhere.
 const FOREIGN_COMMENTS: [&str; 5] = ["//", "/*", "--", "<!--", "{#"];
 
-/// How many words of a line are looked at for a comment.
+/// The number of words of a line that are looked at for a comment.
 const MOST_WORDS: usize = 100;
 
 /// Quotes that word processors write.
@@ -494,7 +494,7 @@ fn path_of(key: &str) -> Option<Vec<String>> {
     None
 }
 
-/// Where the last of some nested keys stands.
+/// Returns where the last of some nested keys is.
 fn locate(table: &Table, path: &[String]) -> Option<Range<usize>> {
     let (first, rest) = path.split_first()?;
     let (key, node) = table.entry(first)?;
@@ -545,8 +545,8 @@ mod tests {
             ("a = \"x”\n", "\"", "never closed"),
             ("a = \"x\nb = 1\n", "\"", "never closed"),
             ("a = \"\"\"x\nb = 1\n", "\"\"\"", "never closed"),
-            ("a = True\n", "True", "no value"),
-            ("a = nothing\n", "nothing", "no value"),
+            ("a = True\n", "True", "not a value"),
+            ("a = nothing\n", "nothing", "not a value"),
             ("a =\n", "", "missing"),
             ("a = 1 b = 2\n", "b", "behind a value"),
             ("a = 1;\n", "1;", ""),

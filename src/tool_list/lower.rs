@@ -49,7 +49,7 @@ pub struct Unsayable {
     pub why: String,
 }
 
-/// The most schemas that are written in place of references: each may stand in many places.
+/// The most schemas that are written in place of references: each may be in many places.
 const MOST_NODES: usize = 5_000;
 
 /// The deepest that schemas are followed.
@@ -214,7 +214,7 @@ impl Lowering<'_> {
         out
     }
 
-    /// The schema that a reference leads to, in its place. What stands beside a reference counts in
+    /// The schema that a reference leads to, in its place. What is beside a reference counts in
     /// newer drafts alone, so leaving it out is weaker in all.
     fn written_out(
         &mut self,
@@ -266,7 +266,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// Leaves out what stands beside a reference, definitions aside.
+    /// Leaves out what is beside a reference, definitions aside.
     fn alone(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         let beside = out
             .keys()
@@ -279,7 +279,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Lowers what stands below a schema.
+    /// Lowers what is below a schema.
     fn below(&mut self, out: &mut Map<String, Value>, at: &Pointer, depth: usize) {
         for name in [
             "properties",
@@ -424,8 +424,8 @@ impl Lowering<'_> {
         self.forget_unevaluated(out, at);
     }
 
-    /// Properties and elements count as evaluated by what stands beside: once that is gone, more
-    /// would be refused.
+    /// Properties and elements count as evaluated by what is beside: once that is gone, more would
+    /// be refused.
     fn forget_unevaluated(&mut self, out: &mut Map<String, Value>, at: &Pointer) {
         for name in ["unevaluatedProperties", "unevaluatedItems"] {
             if out.remove(name).is_some() {
@@ -507,7 +507,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The root without what may stand below it alone.
+    /// The root without what may be below it alone.
     fn root(&mut self, out: &mut Map<String, Value>) {
         let at = Pointer::root();
         for name in ["enum", "not", "const"] {

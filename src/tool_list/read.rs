@@ -5,15 +5,15 @@ use serde_json::Value;
 
 use super::ListedTool;
 
-/// The tools of a document, and what stands beside them.
+/// The tools of a document, and what is beside them.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ToolList {
     /// The tools that a client runs, in their order.
     pub tools: Vec<ListedTool>,
-    /// How many tools are run by a server and have no schema: they are passed over.
+    /// The number of tools that are run by a server and have no schema: they are ignored.
     pub hosted: usize,
-    /// How many entries of the lists are no tools: they have no name, or no schema.
+    /// The number of entries of the lists that are not tools: they have no name, or no schema.
     pub unread: usize,
 }
 
@@ -37,7 +37,7 @@ const LISTS: [&str; 5] = [
     "result",
 ];
 
-/// How deep a list may stand in lists and members.
+/// How deep a list may be in lists and members.
 const DEEPEST: usize = 8;
 
 impl ToolList {
@@ -104,7 +104,7 @@ fn has_list(value: &Value) -> bool {
         .any(|name| value.get(*name).is_some_and(Value::is_array))
 }
 
-/// A tool; `key` is the name under which it stands, if it has none of its own.
+/// A tool; `key` is the name under which it is, if it has none of its own.
 fn tool_of(value: &Value, key: Option<&str>) -> Option<ListedTool> {
     let object = value
         .get("function")

@@ -125,7 +125,7 @@ fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
             false => Changed::named(Change::Removed(was.len()), at),
         };
     };
-    // A message that was there before stands here now: those between are gone.
+    // A message that was there before is here now: those between are gone.
     if let Some(gone) = was.iter().position(|piece| piece.hash == first_new.hash) {
         return Changed::named(Change::Removed(gone), at);
     }
@@ -156,7 +156,7 @@ fn within(was: &Piece, sent: &Sent, at: usize, change: Change) -> Changed {
         index: now.index,
         value,
     };
-    // A last message may grow: another part behind it makes it one of many.
+    // A last message may grow: another part after it makes it one of many.
     let end = Value::from("");
     let found = difference(&[part(older), part(&end)], &[part(newer), part(&end)]);
     let Some(found) = found else {
@@ -192,7 +192,7 @@ fn unwrapped(value: &Value) -> &Value {
     }
 }
 
-/// How much of a value is shown before and behind the first byte that differs, in bytes.
+/// How much of a value is shown before and after the first byte that differs, in bytes.
 const BEFORE: usize = 32;
 const BEHIND: usize = 48;
 

@@ -15,19 +15,19 @@ use super::{Known, Point};
 use crate::provider::{Server, WireFormat};
 use crate::tokens::Calibration;
 
-/// The most breaks of a conversation that are told one by one.
+/// The most breaks of a conversation that are reported one by one.
 const MOST_BREAKS: usize = 50;
 
 /// The most points of a timeline.
 const MOST_POINTS: usize = 200;
 
-/// The most messages that are told as the steepest.
+/// The most messages that are reported as the steepest.
 const MOST_STEPS: usize = 5;
 
-/// The most models, summaries and losses of thinking that are told.
+/// The most models, summaries and losses of thinking that are reported.
 const MOST_OTHERS: usize = 50;
 
-/// The most poisoned messages that are told.
+/// The most poisoned messages that are reported.
 const MOST_POISON: usize = 20;
 
 /// The shortest prefix that servers keep, in tokens, where a model's own is not known. Source:
@@ -393,7 +393,7 @@ impl Conversation {
             .map(|milliseconds| milliseconds / 1000)
     }
 
-    /// Tells what a change of the prefix costs: everything behind it.
+    /// Says what a change of the prefix costs: everything after it.
     fn loss(&self, sent: &Sent, shared: usize) -> (Loss, Option<Unpriced>) {
         let old: u64 = self.pieces[shared.min(self.pieces.len())..]
             .iter()
@@ -686,7 +686,7 @@ impl Conversation {
 
     /// Ends the story.
     pub(super) fn end(mut self) -> Story {
-        // What stood in one request alone poisoned nothing.
+        // What was in one request alone poisoned nothing.
         let taken: Vec<usize> = self
             .poisoned
             .iter()
@@ -789,8 +789,8 @@ fn share_of(whole: u64, part: u64, all: u64) -> u64 {
 
 const HOUR: u64 = 3600;
 
-/// Returns the seconds after which a server lets go of what it keeps, at the latest; a day where
-/// nothing is published. Source: the pages of `SHORTEST_CACHED`.
+/// Returns the seconds after which a server has dropped its cache entries at the latest; a day
+/// where nothing is published. Source: the pages of `SHORTEST_CACHED`.
 fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
     if wire == WireFormat::AnthropicMessages {
         return if is_hour { HOUR } else { HOUR / 12 };

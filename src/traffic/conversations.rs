@@ -34,7 +34,7 @@ impl Default for Limits {
     }
 }
 
-/// A message with fewer tokens may stand in any conversation.
+/// A message with fewer tokens may be in any conversation.
 const LEAST_TOKENS: u64 = 16;
 
 /// The most conversations that are looked at for a message.
@@ -308,7 +308,7 @@ impl Conversations {
         fitting.last().map(|(_, id)| *id)
     }
 
-    /// Closes what was not used for the longest time, and lets go of texts.
+    /// Closes the conversations that were used least recently, and frees texts.
     fn keep_bounds(&mut self) {
         while self.open.len() > self.limits.open {
             let oldest = self
@@ -362,7 +362,7 @@ impl Conversations {
     }
 }
 
-/// Returns `true` for a question that another model is asked anew: nothing that both share was
+/// Returns `true` for a question that another model is asked again: nothing that both share was
 /// answered, and nothing was added.
 fn is_asked_elsewhere(open: &Conversation, sent: &Sent) -> bool {
     let shared = shared_messages(open, sent);

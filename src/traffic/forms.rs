@@ -1,4 +1,4 @@
-//! The forms of logs: which requests a document holds, each with what stands beside it; and which
+//! The forms of logs: which requests a document holds, each with what is beside it; and which
 //! documents are pieces of a transcript, in which an agent keeps what was said and not what was
 //! sent.
 
@@ -100,7 +100,7 @@ fn plain(document: Value, form: &'static str) -> Unit {
     }
 }
 
-/// An entry of a capture stays in one: of those most are no requests to a model.
+/// An entry of a capture stays in one: of those most are not requests to a model.
 fn entry(mut entry: Value) -> Unit {
     let answer = entry.get_mut("response").map(Value::take);
     let started = entry.get("startedDateTime").cloned();

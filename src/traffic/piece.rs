@@ -38,7 +38,7 @@ impl Share {
         }
     }
 
-    /// Returns `true` if it stands before the history.
+    /// Returns `true` if it is before the history.
     pub(super) fn is_fixed(self) -> bool {
         match self {
             Share::Tools | Share::System => true,
@@ -75,8 +75,8 @@ pub(super) struct Mark {
     pub(super) is_hour: bool,
 }
 
-/// The longest JSON of a piece that is kept, in bytes. Of a longer one the fingerprint tells that
-/// it changed, not where.
+/// The longest JSON of a piece that is kept, in bytes. Of a longer one the fingerprint says that it
+/// changed, not where.
 pub(super) const LONGEST_TEXT: usize = 256 << 10;
 
 impl Piece {

@@ -1,4 +1,4 @@
-//! Members of JSON, as logs hold them.
+//! JSON members, as logs hold them.
 
 use serde_json::Value;
 

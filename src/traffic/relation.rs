@@ -1,4 +1,4 @@
-//! How a request stands to the last one of a conversation.
+//! How a request relates to the last one of a conversation.
 
 use foldhash::HashSet;
 
@@ -51,7 +51,7 @@ pub(super) fn relation(old: &[Piece], sent: &Sent) -> Option<Relation> {
     })
 }
 
-/// Returns `true` if two histories that part somewhere are one: something behind that place is the
+/// Returns `true` if two histories that part somewhere are one: something after that place is the
 /// same, or what differs is alike.
 fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
     let behind: HashSet<u64> = was[from..]
@@ -63,7 +63,7 @@ fn goes_on(was: &[Piece], now: &[Piece], from: usize) -> bool {
         || is_rewritten(&was[from], &now[from])
 }
 
-/// A shorter message may stand in any conversation.
+/// A shorter message may be in any conversation.
 const LEAST_TOKENS: u64 = 16;
 
 /// Returns `true` if one piece is another, written in another way: of the same role, with most of
@@ -93,7 +93,7 @@ pub(super) fn is_alike(a: &str, b: &str) -> bool {
     (start + end).saturating_sub(frame) * 2 > a.len().max(b.len()).saturating_sub(FRAME + FRAME_END)
 }
 
-/// The bytes of JSON that stand around the content of every message: `{"role":"user","content":"`.
+/// The JSON bytes that are around the content of every message: `{"role":"user","content":"`.
 const FRAME: usize = 26;
 const FRAME_END: usize = 2;
 

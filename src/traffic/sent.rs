@@ -38,7 +38,7 @@ impl Sent {
         &self.pieces[self.fixed()..]
     }
 
-    /// Returns how many pieces stand before the history.
+    /// Returns how many pieces are before the history.
     pub(super) fn fixed(&self) -> usize {
         fixed(&self.pieces)
     }
@@ -80,7 +80,7 @@ pub(super) fn asks_for_all(settings: &[(&'static str, u64)]) -> bool {
     settings.iter().any(|(name, _)| *name == super::WHOLE)
 }
 
-/// Returns how many pieces stand before the history.
+/// Returns how many pieces are before the history.
 pub(super) fn fixed(pieces: &[Piece]) -> usize {
     pieces
         .iter()

@@ -1,4 +1,4 @@
-//! How many tokens a piece takes. What was counted once is not counted again: each request repeats
+//! Counts the tokens of a piece. What was counted once is not counted again: each request repeats
 //! the one before.
 
 use std::sync::Mutex;

@@ -21,12 +21,12 @@ pub struct Stories {
     pub unreadable_lines: usize,
     /// The number of conversations that were closed early, because too many were open.
     pub closed_early: usize,
-    /// The number of further conversations without findings, which are not told.
+    /// The number of further conversations without findings, which are not reported.
     pub untold: usize,
 }
 
 impl Stories {
-    /// Returns `true` if something is told that ought to be mended.
+    /// Returns `true` if anything in it ought to be fixed.
     pub fn has_findings(&self) -> bool {
         self.stories.iter().any(Story::has_findings)
     }
@@ -95,7 +95,7 @@ pub struct Story {
 }
 
 impl Story {
-    /// Returns `true` if something is told that ought to be mended.
+    /// Returns `true` if anything in it ought to be fixed.
     pub fn has_findings(&self) -> bool {
         self.breaks.iter().any(Break::is_costly)
             || !self.thinking.is_empty()
@@ -168,7 +168,7 @@ pub struct Break {
     pub after: Option<String>,
     /// The number of the first request that differs; the conversation's first is 1.
     pub request: usize,
-    /// Where that request stands.
+    /// Where that request is.
     pub place: Place,
     /// The cost: requests, tokens, dollars.
     pub loss: Loss,
@@ -190,7 +190,7 @@ impl Break {
 pub enum Unpriced {
     /// No breakpoint asks Anthropic's servers to keep anything.
     NotCached,
-    /// So little stood behind the change that no cache keeps it.
+    /// So little was after the change that no cache keeps it.
     TooShort,
     /// So much time passed that the cache had expired anyway.
     Expired,
@@ -278,7 +278,7 @@ pub struct ThinkingLoss {
     pub kind: ThinkingLossKind,
     /// The number of the first request.
     pub request: usize,
-    /// Where it stands.
+    /// Where it is.
     pub place: Place,
     /// The place in the body.
     pub at: String,
@@ -316,7 +316,7 @@ pub struct Poison {
     pub at: String,
     /// The number of the first request that holds it.
     pub request: usize,
-    /// Where that stands.
+    /// Where that is.
     pub place: Place,
     /// The requests that hold it.
     pub requests: usize,
@@ -350,7 +350,7 @@ pub struct Counted {
 pub struct Missed {
     /// The number of the first request.
     pub request: usize,
-    /// Where it stands.
+    /// Where it is.
     pub place: Place,
     /// The tokens that the rules predict for it.
     pub predicted: u64,

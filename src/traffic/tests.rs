@@ -1,4 +1,4 @@
-//! Sessions written by hand, one for each thing that may be told, and for each that must not.
+//! Sessions written by hand, one for each thing that may be reported, and for each that must not.
 
 use std::sync::{Arc, OnceLock};
 
@@ -431,7 +431,7 @@ fn a_summary_for_the_history_is_legitimate() {
     assert_eq!((story.compactions.len(), story.breaks.len()), (1, 0));
     assert_eq!(story.compactions[0].request, 3);
     assert!(!story.has_findings());
-    // Nothing is shared: it is told as what it says it is.
+    // Nothing is shared: it is reported as what it says it is.
     let stories = told(&[claude(&system, &talk("a", 4)), claude(&system, &[summary])]).stories;
     assert_eq!(stories[1].origin, Origin::Summary);
 }
@@ -887,7 +887,7 @@ fn session_files_of_agents_are_conversations() {
     );
 }
 
-/// A digest of a story that does not depend on where it stands.
+/// A digest of a story that does not depend on where it is.
 fn digest(story: &Story) -> String {
     let breaks: Vec<String> = story
         .breaks
@@ -908,7 +908,7 @@ fn digest(story: &Story) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// However conversations are interleaved, the same stories are told.
+    /// However conversations are interleaved, the same stories are reported.
     #[test]
     fn the_order_of_interleaving_changes_no_story(order in proptest::collection::vec(0_usize..3, 0..18)) {
         let dated: Vec<Value> = (0..5).map(|turn| claude(&format!("{}Today is 2026-11-2{turn}.", long("c")), &talk("c", turn))).collect();

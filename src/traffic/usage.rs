@@ -10,7 +10,7 @@ use crate::conversation::Usage;
 /// How deep an answer is looked into for its usage.
 const DEEPEST: usize = 5;
 
-/// Reads an answer: an object, a text of JSON, or a stream of events.
+/// Reads an answer: an object, a JSON text, or a stream of events.
 pub(super) fn answer(value: &Value) -> Answer {
     let mut found = Answer::default();
     read(value, DEEPEST, &mut found);

@@ -1,5 +1,5 @@
 //! Members of a body that are put together from what several templates give, or from one and what
-//! stands around it.
+//! is around it.
 
 use std::sync::Arc;
 

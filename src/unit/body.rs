@@ -98,7 +98,7 @@ impl Body {
     }
 
     /// About how many bytes it holds that no other agent's body does, unless by chance: whoever
-    /// came first cannot be told.
+    /// came first cannot be known.
     pub(crate) fn weight(&self) -> usize {
         let own = self.splices.iter().filter(|splice| splice.text.is_some());
         self.weight
@@ -213,7 +213,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The steps behind the templates.
+    /// The steps after the templates.
     fn complete(
         &self,
         mut members: Members,
@@ -258,7 +258,7 @@ impl Plan<'_> {
         })
     }
 
-    /// The tools of a body: its own, and behind them the request's.
+    /// The tools of a body: its own, and after them the request's.
     fn tools(&self, request: &Request<'_>, own: Option<&Member>) -> Tools<Member> {
         let value = own.map(Member::value);
         let make = || with_own_tools(self.wire, value, &request.conversation.tools);
@@ -379,7 +379,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Which values of the template data the templates of a body read, and where, in order.
+    /// Returns which values of the template data the templates of a body read, and where, in order.
     pub(crate) fn data_reads(
         &self,
         sources: &Sources,
@@ -399,7 +399,7 @@ impl Plan<'_> {
             .collect()
     }
 
-    /// Where a member of `[body]` is written; the whole of it if there is no such member.
+    /// Returns where a member of `[body]` is written; the whole of it if there is no such member.
     pub(crate) fn member_at(&self, name: &str) -> Span {
         self.literal(
             &Pointer::root().member(name),
@@ -454,7 +454,7 @@ impl Plan<'_> {
     }
 }
 
-/// Asks for the tools of a body in a wire format, behind those of its own.
+/// Asks for the tools of a body in a wire format, after those of its own.
 #[derive(PartialEq, Eq, Hash)]
 struct ToolsOf(Identity, WireFormat, Option<Identity>);
 
@@ -469,12 +469,12 @@ impl Question for ToolsOf {
     }
 }
 
-/// How many tools a body has of its own.
+/// Returns how many tools a body has of its own.
 fn tool_count(own: &Value) -> usize {
     match own {
         Value::Null => 0,
         Value::Array(tools) => tools.len(),
-        // Nothing of the request's is behind it.
+        // None of the request's tools is after it.
         _ => usize::MAX,
     }
 }

@@ -22,12 +22,12 @@ pub(super) fn shown(range: &Range<usize>) -> Range<usize> {
 pub(crate) struct Excerpt {
     text: Box<str>,
     marked: Range<usize>,
-    /// `true` for each side with more output: before it, inside the mark, and behind it.
+    /// `true` for each side with more output: before it, inside the mark, and after it.
     more: [bool; 3],
 }
 
 impl Excerpt {
-    /// Returns what stands around a range of a text.
+    /// Returns what is around a range of a text.
     pub(super) fn new(text: &str, range: &Range<usize>) -> Excerpt {
         let start = text.floor_char_boundary(range.start.saturating_sub(AROUND));
         let (from, to) = (
@@ -44,7 +44,7 @@ impl Excerpt {
         }
     }
 
-    /// How many bytes it holds.
+    /// Returns how many bytes it holds.
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }

@@ -265,7 +265,7 @@ impl Fragments<'_> {
             None => json::parse(&text).map(|value| Arc::new(Shared::hollow(value))),
         };
         match shared {
-            // What is in a key, or escaped in another way, is no hole.
+            // What is in a key, or escaped in another way, is not a hole.
             Ok(shared) if shared.holes() == written.len() => Hollow::Value(Some(shared)),
             Err(error) if is_apart(&written, &error) => with_finding(Box::new(self.not_json(
                 template,
@@ -295,7 +295,7 @@ impl Fragments<'_> {
                 (rule(&error.problem), span, error.problem.help())
             }
         };
-        // Whatever stands behind a quote in a text is taken for what comes after the text.
+        // Whatever is after a quote in a text is taken for what comes after the text.
         let what = match help.is_some_and(|help| {
             help == WITH_QUOTES && rule == &rules::UNQUOTED && self::rule(&error.problem) != rule
         }) {
@@ -338,7 +338,7 @@ impl Fragments<'_> {
             .maybe_fix(self.fix(&recording, text, error, bare))
     }
 
-    /// The edit that mends a text that is no JSON, where the template's own text or a single tag
+    /// The edit that fixes a text that is not JSON, where the template's own text or a single tag
     /// made it so.
     fn fix(
         &self,
@@ -360,7 +360,7 @@ impl Fragments<'_> {
         if !range.is_empty() {
             return Some(Edit::new(literal(&range)?, comma));
         }
-        // It comes behind what wrote the value before it.
+        // It comes after what wrote the value before it.
         let last = text[..range.start].char_indices().next_back()?.0..range.start;
         let after = literal(&last).or_else(|| self.written(recording, &last)?.tag)?;
         Some(Edit::new(
@@ -372,13 +372,13 @@ impl Fragments<'_> {
         ))
     }
 
-    /// Who wrote what is no JSON. Whatever a system prompt says, what puts it into the body has to
-    /// make JSON of it: who wrote the prompt is not asked.
+    /// Returns who wrote what is not JSON. Whatever a system prompt says, what puts it into the
+    /// body has to make JSON of it: who wrote the prompt is not asked.
     fn recording(&self, template: TemplateId) -> Recording {
         self.renderer.record_body(template, self.input, None)
     }
 
-    /// Who wrote the first byte of a range, or the last byte of the output.
+    /// Returns who wrote the first byte of a range, or the last byte of the output.
     fn written(&self, recording: &Recording, range: &Range<usize>) -> Option<WrittenBy> {
         let len = recording.text().len();
         let start = range.start.min(len.saturating_sub(1));
@@ -390,7 +390,7 @@ impl Fragments<'_> {
     }
 
     /// The tag whose value breaks the JSON around it, and what to write instead: a value that
-    /// parsing fails inside of, or one that is not there at all.
+    /// parsing fails inside, or one that is not there at all.
     fn bare_value(
         &self,
         recording: &Recording,
@@ -446,7 +446,7 @@ fn is_made_of_templates(by: &By) -> bool {
     matches!(by, By::Computed(from) if from.iter().any(is_template))
 }
 
-/// Returns `true` if it can only be wrong inside of a string.
+/// Returns `true` if it can only be wrong inside a string.
 fn is_in_string(problem: &Problem) -> bool {
     matches!(
         problem,
@@ -458,7 +458,7 @@ const WITHOUT_QUOTES: &str = "write `{{ tojson(value) }}`, which quotes and esca
 const WITH_QUOTES: &str =
     "write `{{ tojson(value) }}` instead of quotes around the value: it escapes what is inside";
 
-/// Returns `true` if a mistake stands apart from all placeholders, so that it is there whatever the
+/// Returns `true` if a mistake is apart from all placeholders, so that it is there whatever the
 /// prompt says: what is before it was taken for JSON, and what is told of it shows no placeholder.
 fn is_apart(written: &[usize], error: &JsonError) -> bool {
     let first = match &error.problem {

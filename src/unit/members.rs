@@ -60,8 +60,8 @@ enum Held<'b> {
     Member(&'b Member),
 }
 
-/// The identity of values that several bodies may hold: those that are the same are equal, but for
-/// the system prompts in them.
+/// The identity of values that several bodies may hold: those that are the same are equal, except
+/// for the system prompts in them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Sameness {
     /// A value that is shared.
@@ -170,7 +170,7 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// The system prompt that stands where `shared_value` has the placeholder.
+    /// The system prompt that is where `shared_value` has the placeholder.
     pub(crate) fn prompt(&self) -> Option<&'b SystemPrompt> {
         match self.held {
             Held::Member(Member::Spliced(spliced)) => Some(spliced.prompt()),
@@ -178,8 +178,8 @@ impl<'b> MemberRef<'b> {
         }
     }
 
-    /// Returns what it shares with the same member of other bodies, but for the system prompts of
-    /// agents; `None` if it has it for itself.
+    /// Returns what it shares with the same member of other bodies, except for the system prompts
+    /// of agents; `None` if it has it for itself.
     pub(crate) fn sameness(&self) -> Option<Sameness> {
         match self.held {
             Held::Member(member) => member.sameness(),
@@ -236,7 +236,7 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// The text is no JSON.
+    /// The text is not JSON.
     pub(super) fn of(
         text: &str,
         memory: &Memory,
@@ -267,7 +267,7 @@ impl Shared {
         self.weight
     }
 
-    /// How often each body has its system prompt in it.
+    /// Returns how often each body has its system prompt in it.
     pub(super) fn holes(&self) -> usize {
         self.holes.as_ref().map_or(0, Holes::count)
     }
@@ -412,7 +412,7 @@ fn indented(value: &Value) -> String {
     }
 }
 
-/// A name as it stands between quotes.
+/// A name as it is between quotes.
 fn escaped(name: &str) -> Cow<'_, str> {
     match name
         .bytes()
@@ -426,7 +426,7 @@ fn escaped(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value on one line; a good deal faster than its `Display`.
+/// A value on one line; much faster than its `Display`.
 fn compact(value: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::to_string(value).expect("a value serialises into memory")
 }

@@ -87,7 +87,7 @@ impl Part {
 }
 
 impl<'r> Plan<'r> {
-    /// Checks a resolved profile and compiles the templates that it brings. `None` if anything is
+    /// Checks a resolved profile and compiles the templates that it brings. `false` if anything is
     /// wrong.
     pub fn prepare(
         repo: &Repo,
@@ -121,7 +121,7 @@ impl<'r> Plan<'r> {
             });
         }
         usable &= check_settings(repo, profile, engine.suggestions(), findings);
-        // With these there is a body all the same.
+        // With these there is a body anyway.
         let leave_a_body = [
             &render_rules::IMPOSSIBLE_MEMBER,
             &render_rules::UNESCAPED,
@@ -190,7 +190,7 @@ impl<'r> Plan<'r> {
         })
     }
 
-    /// How many values of a body no template renders.
+    /// Returns how many values of a body no template renders.
     pub(crate) fn static_values(&self) -> usize {
         self.body.iter().map(|(_, part)| part.static_values()).sum()
     }
@@ -246,13 +246,13 @@ impl<'r> Plan<'r> {
         self.api.api_headers(self.instance, self.headers())
     }
 
-    /// Where a setting is written.
+    /// Returns where a setting is written.
     pub(super) fn setting(&self, key: &str) -> Option<Span> {
         self.profile.merged.get(key).map(Merged::span)
     }
 
-    /// Where a value of `[body]`, or its key, is written; `splices` tell which templates of lists
-    /// gave an element.
+    /// Returns where a value of `[body]`, or its key, is written; `splices` tell which templates of
+    /// lists gave an element.
     pub(super) fn literal(
         &self,
         pointer: &Pointer,
@@ -268,8 +268,8 @@ impl<'r> Plan<'r> {
         )
     }
 
-    /// Where `unset` removed a member of `[body]`, or what holds it, if that is why it is not
-    /// there.
+    /// Returns where `unset` removed a member of `[body]`, or what holds it, if that is why it is
+    /// not there.
     pub(crate) fn unset_at(&self, pointer: &Pointer) -> Option<Span> {
         let mut table = self.profile.body()?;
         for name in pointer.tokens() {
@@ -299,8 +299,8 @@ impl<'r> Plan<'r> {
         (!path.is_empty()).then(|| format!("{quote}{path}{quote}"))
     }
 
-    /// Where a value of `[body]` is written, and what earlier levels of the chain said of it, the
-    /// nearest first.
+    /// Returns where a value of `[body]` is written, and what earlier levels of the chain said of
+    /// it, the nearest first.
     pub(super) fn levels(&self, pointer: &Pointer, splices: &SpliceIndex<'_>) -> (Span, Vec<Span>) {
         self.find(pointer, splices).map_or_else(
             || (self.whole(), Vec::new()),
@@ -341,8 +341,8 @@ struct Literal {
     overrode: Vec<Span>,
 }
 
-/// The deepest member on the way to a pointer. A table that a child opens again stands where it
-/// begins, as far up as files are of the same layer.
+/// The deepest member on the way to a pointer. A table that a child opens again is where it begins,
+/// as far up as files are of the same layer.
 fn literal_in(
     table: &MergedTable<'_>,
     tokens: &[String],
@@ -577,7 +577,8 @@ fn check_settings(
     true
 }
 
-/// Where an instance is named anew below an endpoint, the instance is what does not fit.
+/// Returns the level of the chain that a place is in. Where an instance is named again below an
+/// endpoint, the instance is what does not fit.
 fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
     profile
         .chain
@@ -663,7 +664,7 @@ fn unserved(instance: &Instance, api: ClientApi, endpoint: &Spanned<&str>) -> Op
         (None, None) => return None,
     };
     let path = crate::text::cut(path, 60);
-    let message = format!("`{path}` is no endpoint of {}", api.name());
+    let message = format!("`{path}` is not an endpoint of {}", api.name());
     Some(
         Diagnostic::new(&provider_rules::UNSERVED_ENDPOINT, endpoint.span, &*message)
             .in_sense(Some(message))

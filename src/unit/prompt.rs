@@ -46,7 +46,7 @@ impl SystemPrompt {
         HOLDER + 2 * self.len()
     }
 
-    /// The text as it stands in a JSON string.
+    /// The text as it is in a JSON string.
     pub(super) fn escaped(&self) -> &str {
         self.0.escaped.get_or_init(|| {
             let json =
@@ -168,7 +168,7 @@ pub(super) struct Placeholder {
     escaped_finder: memmem::Finder<'static>,
 }
 
-/// How often the mark stands in the placeholder: about as long as a usual prompt.
+/// How often the mark is in the placeholder: about as long as a usual prompt.
 const MARKS: usize = 16;
 /// At both ends of the placeholder: what JSON has to escape, and so what is not escaped as JSON
 /// gives no JSON.
@@ -203,7 +203,7 @@ impl Placeholder {
         self.prompt[EDGE.len_utf8()..self.prompt.len() - EDGE.len_utf8()].as_bytes()
     }
 
-    /// Where it starts in a text, however it is escaped.
+    /// Returns where it starts in a text, however it is escaped.
     pub(super) fn found_in(&self, text: &str) -> Vec<usize> {
         memmem::find_iter(text.as_bytes(), self.core()).collect()
     }
@@ -216,7 +216,7 @@ impl Placeholder {
             .any(|&at| at < range.end && at + self.core().len() > range.start)
     }
 
-    /// Returns what is before, between and behind it in a text; `None` if it is not there.
+    /// Returns what is before, between and after it in a text; `None` if it is not there.
     pub(super) fn split<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
         let mut from = 0;
         let mut pieces: Vec<&str> = Vec::new();
@@ -230,7 +230,7 @@ impl Placeholder {
         })
     }
 
-    /// Where it starts in a text in which it is escaped as JSON.
+    /// Returns where it starts in a text in which it is escaped as JSON.
     pub(super) fn found_escaped(&self, text: &str) -> Vec<usize> {
         self.escaped_finder.find_iter(text.as_bytes()).collect()
     }

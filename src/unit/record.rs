@@ -1,4 +1,4 @@
-//! Who wrote each value of a body: literals of profiles, templates, provider steps.
+//! Finds out who wrote each value of a body: literals of profiles, templates, provider steps.
 //!
 //! Input: a body, and everything that it was made from. Assembly and the provider steps leave
 //! behind what they did ([`Splice`](super::Splice), [`Steps`]); what templates wrote is recorded
@@ -28,7 +28,7 @@ use crate::source::{Sources, Span};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Steps {
     pub(super) has_model: bool,
-    /// The tools of the request stand behind so many of the body's own.
+    /// The tools of the request are after so many of the body's own.
     pub(super) tools_behind: Option<usize>,
     pub(super) marks: Vec<CacheMark>,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Provenance {
     /// The value of the conversation that a tag wrote as a part of a larger one, and whether its
     /// key is the place.
     pub(crate) member: Option<(Arc<Pointer>, KeyOrValue)>,
-    /// The same of literals in templates, which stand elsewhere than the tag that wrote them.
+    /// The same of literals in templates, which are elsewhere than the tag that wrote them.
     pub(crate) literals: Vec<Span>,
     /// `true` if that value is the place: no template says anything of it.
     pub(crate) is_in_data: bool,
@@ -163,7 +163,7 @@ pub(crate) struct Record<'a> {
 /// A value of the conversation that a tag wrote as it is.
 #[derive(Clone)]
 struct TakenOver {
-    /// Where it stands in what the template wrote.
+    /// Where it is in what the template wrote.
     at: Pointer,
     /// Where it is in the conversation.
     path: Pointer,
@@ -173,7 +173,7 @@ struct TakenOver {
 #[derive(Default)]
 struct Recorded {
     text: OnceCell<Option<Text>>,
-    /// Who wrote it, but for what stands in the system prompt.
+    /// Who wrote it, except for what is in the system prompt.
     apart: OnceCell<Recording>,
     /// Who wrote all of it.
     whole: OnceCell<Recording>,
@@ -185,8 +185,8 @@ struct Text {
     tree: Tree,
 }
 
-/// Asks what wrote a place in what a template gave, if that can be told for all agents: a mistake
-/// in a shared template is found in the bodies of all of them.
+/// Asks what wrote a place in what a template gave, if that can be said for all agents: a
+/// mistake in a shared template is found in the bodies of all of them.
 #[derive(PartialEq, Eq, Hash)]
 struct PlaceOf {
     fragment: FragmentOf,
@@ -263,7 +263,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Where the value at a pointer, or its key, is written.
+    /// Returns where the value at a pointer, or its key, is written.
     pub(crate) fn place(&self, pointer: &Pointer, target: KeyOrValue) -> Provenance {
         match self.owner(pointer) {
             Owner::Step(step, source) => {
@@ -277,7 +277,7 @@ impl<'a> Record<'a> {
                     ..place
                 }
             }
-            // A key beside a template stands in the profile, whatever the template writes.
+            // A key beside a template is in the profile, whatever the template writes.
             Owner::Splice(_, _, inner) if target == KeyOrValue::Key && inner.parent().is_none() => {
                 Provenance::at(self.plan.literal(pointer, target, &self.splices))
             }
@@ -286,7 +286,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Where a text is written from a byte on.
+    /// Returns where a text is written from a byte on.
     pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Provenance {
         let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
             return self.place(pointer, KeyOrValue::Value);
@@ -315,7 +315,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Who wrote the value at a pointer.
+    /// Returns who wrote the value at a pointer.
     pub(crate) fn author(&self, pointer: &Pointer) -> Author {
         match self.owner(pointer) {
             Owner::Step(step, source) => {
@@ -349,7 +349,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Where the key of a member is written; `None` if a provider step wrote it.
+    /// Returns where the key of a member is written; `None` if a provider step wrote it.
     pub(crate) fn key(&self, pointer: &Pointer) -> Option<Span> {
         match self.owner(pointer) {
             Owner::Step(..) => None,
@@ -408,8 +408,8 @@ impl<'a> Record<'a> {
             .collect()
     }
 
-    /// Where templates write what holds values together: brackets, braces and commas, each with the
-    /// list or object that it is of.
+    /// Returns where templates write what holds values together: brackets, braces and commas, each
+    /// with the list or object that it is of.
     pub(crate) fn structure(&self) -> Vec<(Pointer, Span)> {
         let mut found = Vec::new();
         for (index, splice) in self.body.splices().iter().enumerate() {
@@ -428,7 +428,8 @@ impl<'a> Record<'a> {
         found
     }
 
-    /// Where the model of the request is named; `None` if the caller names it, or nobody does.
+    /// Returns where the model of the request is named; `None` if the caller names it, or nobody
+    /// does.
     pub(crate) fn model_named_at(&self, repo: &Repo) -> Option<Span> {
         let is_given = self
             .request
@@ -513,7 +514,7 @@ impl<'a> Record<'a> {
     }
 
     /// A place in what a template wrote for this prompt. Who wrote the prompt is asked only where
-    /// the prompt stands.
+    /// the prompt is.
     fn own_place(
         &self,
         index: usize,
@@ -577,13 +578,13 @@ impl<'a> Record<'a> {
     ) -> Provenance {
         let written = |range| self.renderer.written(self.sources, recording, range);
         let whole = written(range.clone());
-        // A text between literal quotes: what stands between them counts.
+        // A text between literal quotes: what is between them counts.
         let runs = if one(&whole) {
             whole
         } else {
             written(inside(text, &range))
         };
-        // What stands in a list or an object has places of its own.
+        // What is in a list or an object has places of its own.
         let is_whole = matches!(text.text.as_bytes().get(range.start), Some(b'[' | b'{'));
         let Some(first) = runs
             .iter()
@@ -643,7 +644,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A place with the value of the conversation that it belongs to, where it is no leaf of one
+    /// A place with the value of the conversation that it belongs to, where it is not a leaf of one
     /// itself.
     fn with_member(
         &self,
@@ -661,9 +662,9 @@ impl<'a> Record<'a> {
         Provenance { member, ..place }
     }
 
-    /// The value of the conversation that stands at a pointer, if a tag wrote it as a part of a
-    /// larger one: quotes, brackets and keys of such a one are the tag's, and only its leaves say
-    /// where they come from.
+    /// The value of the conversation that is at a pointer, if a tag wrote it as a part of a larger
+    /// one: quotes, brackets and keys of such a one are the tag's, and only its leaves say where
+    /// they come from.
     fn member(
         &self,
         recorded: (&Text, &Recording),
@@ -759,7 +760,7 @@ impl<'a> Record<'a> {
         Text::new(json::blank_trailing_commas(text))
     }
 
-    /// Who wrote all of it, also what stands in the system prompt.
+    /// Returns who wrote all of it, also what is in the system prompt.
     fn whole(&self, index: usize) -> Option<&Recording> {
         let splice = &self.body.splices()[index];
         self.text(index)?;
@@ -861,7 +862,7 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
             .key_span(&inner.tokens().last()?)
     };
     let key = (target == KeyOrValue::Key).then(key).flatten();
-    // What is missing stands nowhere: then it is what lacks it.
+    // What is missing is nowhere: then it is what lacks it.
     let ancestors = || {
         std::iter::successors(inner.parent(), Pointer::parent).filter(|at| at.parent().is_some())
     };
@@ -872,10 +873,10 @@ fn range_of(text: &Text, inner: &Pointer, target: KeyOrValue) -> Option<Range<us
     key.or_else(|| Some(nearest()?.span.clone()))
 }
 
-/// How many values in a joined text are named.
+/// The number of values in a joined text that are named.
 const MOST_PARTS: usize = 3;
 
-/// Returns `true` if a run is a literal that stands elsewhere than at the tag that wrote it.
+/// Returns `true` if a run is a literal that is elsewhere than at the tag that wrote it.
 fn is_from_elsewhere(run: &Written) -> bool {
     run.by == By::Template && run.tag.is_some_and(|tag| !tag.contains(run.span))
 }
@@ -891,7 +892,7 @@ fn data_of(run: &Written) -> Option<Arc<Pointer>> {
 /// The cost of a recording, compared with a plain render.
 const RECORDED: u64 = 4;
 
-/// The parts of a range that are no white space.
+/// The parts of a range that are not white space.
 fn signs(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     text[range]
         .split_ascii_whitespace()

@@ -10,7 +10,7 @@ crate::diag::rules! {
          If the place is a value (`{{ … }}`) inside quotes, the value holds a quote or a line break: write `{{ \
          tojson(value) }}` without quotes around it.";
     UNQUOTED = Error "json/unquoted", "a value is spliced into JSON without quotes or escapes",
-        "A bare value, or one inside quotes that were written by hand, is no JSON string. Quotes around the tag \
+        "A bare value, or one inside quotes that were written by hand, is not a JSON string. Quotes around the tag \
          are not enough: a quote or a line break inside the text breaks the body, in the middle of somebody's \
          conversation.\n\n\
          * wrong: `\"content\": {{ msg.content }}`\n\
@@ -28,7 +28,7 @@ crate::diag::rules! {
          Most often two branches that should exclude each other both run: make the second an `{% else %}`.";
     NUMBER = Error "json/number", "a rendered number does not fit",
         "Integers must fit 64 bits, other numbers a double: whatever else a parser made of them would be another \
-         number. A number with a leading zero, or without digits after the point, is no JSON number at all.\n\n\
+         number. A number with a leading zero, or without digits after the point, is not a JSON number at all.\n\n\
          Long ids are strings: write `{{ tojson(id | string) }}`.";
     TOO_DEEP = Error "json/too-deep", "rendered JSON is nested too deeply",
         "More than 127 levels; most parsers refuse that. Look for a macro that wraps its own output.";

@@ -118,7 +118,7 @@ fn compile(
     let reports = reports(&report);
     outcome.wrong = wrong.or_else(|| reports.iter().find_map(|text| unfit(text)));
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&reports[2]) {
-        outcome.wrong = Some(format!("the report is no JSON: {error}"));
+        outcome.wrong = Some(format!("the report is not JSON: {error}"));
     }
     reports.concat() + &bodies.concat()
 }
@@ -161,8 +161,8 @@ fn is_outside(compiler: &Compiler, span: Span) -> bool {
     start > end || end > text.len() || !text.is_char_boundary(start) || !text.is_char_boundary(end)
 }
 
-/// What is said of the values of a body, if that is no place of a file. One body of the first
-/// agents: each is rendered again.
+/// Returns what is said of the values of a body, if that is no place of a file. One body of the
+/// first agents: each is rendered again.
 fn unexplained(compiler: &Compiler) -> Option<String> {
     compiler.agents().iter().take(2).find_map(|(id, _)| {
         let explained = compiler.contexts().iter().find_map(|ready| {

@@ -29,7 +29,7 @@ const COMMANDS: [&[&str]; 14] = [
     &["providers"],
     &["route", "x.rs", "--roster", "r"],
 ];
-/// What stands beside an input's files.
+/// What is beside an input's files.
 const SETUPS: [&str; 20] = [
     "",
     "",
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// A file may stand where a folder should be made.
+/// A file may be where a folder should be made.
 fn is_set_up(found: &[String]) -> bool {
     found
         .iter()

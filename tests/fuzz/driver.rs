@@ -107,7 +107,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// Keeps one worker running: begins again behind an input that ended it.
+/// Keeps one worker running: begins again after an input that ended it.
 fn supervise(options: &Options, first: u64, started: Instant, total: &Mutex<Total>) {
     let mut next = first;
     loop {
@@ -232,8 +232,8 @@ fn note(options: &Options, total: &Mutex<Total>, number: u64, what: &str) {
     }
 }
 
-/// What failures of one cause have in common: the first line, no digits but those of a place in a
-/// file and of a character.
+/// Returns what failures of one cause have in common: the first line, no digits but those of a
+/// place in a file and of a character.
 fn kind(what: &str) -> String {
     let line = what.split("\\n").take(2).collect::<Vec<_>>().join(" ");
     let plain: String = line.chars().take(240).collect();

@@ -271,7 +271,7 @@ fn bytewise(rng: &mut Rng, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Where words, numbers and signs begin.
+/// Returns where words, numbers and signs begin.
 fn words(bytes: &[u8]) -> Vec<&[u8]> {
     let class = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'_' | 128.. => 0,
@@ -324,7 +324,7 @@ fn linewise(rng: &mut Rng, corpus: &Corpus, path: &str, bytes: &[u8]) -> Vec<u8>
     lines.concat()
 }
 
-/// What fits the kind of file: a key and value, a template, a place of JSON.
+/// Returns what fits the kind of file: a key and value, a template, a place of JSON.
 fn meaningful(rng: &mut Rng, path: &str, bytes: &[u8]) -> Vec<u8> {
     if path.starts_with("schemas/") && rng.u32(..3) == 0 {
         return grammar::schema(rng, 4).into_bytes();

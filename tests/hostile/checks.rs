@@ -24,7 +24,7 @@ const WORKFLOW_COMMANDS: [&str; 12] = [
     "^^^ ",
 ];
 
-/// What one command did wrong.
+/// Returns what one command did wrong.
 pub(crate) fn ran(recipe: &Recipe, ran: &Ran) -> Vec<String> {
     let mut wrong = Vec::new();
     let code = match &ran.ended {
@@ -88,7 +88,7 @@ fn json(code: Option<i32>, out: &[u8]) -> Option<String> {
         return None;
     }
     let error = serde_json::from_slice::<serde::de::IgnoredAny>(out).err()?;
-    Some(format!("standard output is no JSON: {error}"))
+    Some(format!("standard output is not JSON: {error}"))
 }
 
 /// Text that a terminal, a log and a workflow take as text: the first thing that they would not.
@@ -126,7 +126,7 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-/// Whether a joiner stands in an emoji, or in a word that is written with it or ends with it.
+/// Returns whether a joiner is in an emoji, or in a word that is written with it or ends with it.
 fn is_joiner(chars: &[char], at: usize) -> bool {
     let (before, after) = (
         at.checked_sub(1).and_then(|before| chars.get(before)),
@@ -192,7 +192,7 @@ fn base64_form(bytes: &[u8]) -> Option<String> {
     (0..3).map(at).find(|form| text.contains(form.as_str()))
 }
 
-/// What the commands said together.
+/// Returns what the commands said together.
 pub(crate) fn said(recipe: &Recipe, said: &str, fill: impl Fn(&str) -> String) -> Vec<String> {
     let missing = recipe
         .has
@@ -210,7 +210,7 @@ pub(crate) fn said(recipe: &Recipe, said: &str, fill: impl Fn(&str) -> String) -
         .collect()
 }
 
-/// What was written, removed and run.
+/// Returns what was written, removed and run.
 pub(crate) fn written(
     recipe: &Recipe,
     sandbox: &Sandbox,

@@ -18,7 +18,7 @@ const NOTICED: [(&str, &str, &str); 12] = [
     ),
     ("a signal", "kill -SEGV $$", "by a signal"),
     ("a panic", "exit 101", "ended with 101"),
-    ("text that is no JSON", "echo no", "no JSON"),
+    ("text that is not JSON", "echo no", "not JSON"),
     ("an escape", "printf '{}' ; printf '\\033[2J' >&2", "U+001B"),
     (
         "a direction",

@@ -2,7 +2,7 @@
 //! one attack with a named test.
 //!
 //! An attack is a repository as a stranger could write it, and the commands that are run on it,
-//! each in a process of its own with limits of time and memory. `README.md` tells what every attack
+//! each in a process of its own with limits of time and memory. `README.md` says what every attack
 //! must withstand and how to add one.
 
 #![expect(

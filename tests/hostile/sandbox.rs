@@ -17,7 +17,7 @@ use super::checks;
 use super::recipe::Recipe;
 use super::server::Server;
 
-/// What no output and no file may hold; it stands in `.git/config`, in `.env`, in the environment.
+/// What no output and no file may hold; it is in `.git/config`, in `.env`, in the environment.
 pub(crate) const SECRET: &str = "cAnArY7f3aSeCrEt";
 /// Programs that something could be made to start; here each leaves a mark.
 const PROGRAMS: [&str; 14] = [
@@ -320,7 +320,7 @@ impl Sandbox {
         found
     }
 
-    /// What changed since, as paths relative to the scratch folder.
+    /// Returns what changed since, as paths relative to the scratch folder.
     pub(crate) fn changes(&self, before: &BTreeMap<PathBuf, String>) -> Vec<PathBuf> {
         let after = self.state();
         let gone = before.keys().filter(|path| !after.contains_key(*path));
@@ -365,7 +365,7 @@ fn watch(
     })
 }
 
-/// How much longer everything takes: recipes speak of a release build.
+/// Returns how much longer everything takes: recipes mention a release build.
 fn slower(recipe: &Recipe) -> u64 {
     if cfg!(debug_assertions) && recipe.program.is_none() {
         5

@@ -173,7 +173,7 @@ async fn malformed_arguments_are_an_error_for_the_model_and_never_an_empty_objec
     events(session.send(text("Go"))).await;
     let line = &history(&session)[2];
     assert!(
-        line.starts_with("user: error #c1: the arguments are no JSON object"),
+        line.starts_with("user: error #c1: the arguments are not a JSON object"),
         "{line}"
     );
 }

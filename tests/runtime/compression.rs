@@ -122,7 +122,7 @@ fn open(
         .expect("it can be written")
 }
 
-/// Whether a request is the one for a summary.
+/// Returns whether a request is the one for a summary.
 fn is_for_summary(body: &Value) -> bool {
     let messages = body["messages"].as_array().expect("messages");
     messages.last().is_some_and(|last| {
@@ -565,7 +565,7 @@ impl Reaper {
         })
     }
 
-    /// Whether the process still lives; it is killed in the middle of this step if not.
+    /// Returns whether the process still lives; it is killed in the middle of this step if not.
     fn lives(&self) -> bool {
         self.step() == Life::Lives
     }

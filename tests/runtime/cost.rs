@@ -41,7 +41,7 @@ fn of(own: &[(&str, &str)], name: &str) -> Agent {
     Agent::new(Arc::new(compiler), name, environment()).expect("it is there")
 }
 
-/// The costs that were told, and that of the session.
+/// The costs that were reported, and that of the session.
 async fn told(families: &str, more: &str) -> (Vec<f64>, Option<f64>) {
     let server = Server::answering(vec![calls(&[("c1", "none", "{}")]), says("Done.")]).await;
     let session = Session::new(

@@ -72,7 +72,7 @@ fn sent(server: &Server) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Each call of the last request has a result behind it.
+/// Each call of the last request has a result after it.
 fn assert_answered(server: &Server) {
     let body = server.received().last().expect("a request").json();
     let messages = body["messages"].as_array().expect("messages");
@@ -97,7 +97,7 @@ async fn until(turn: &mut Run, wanted: impl Fn(&Event) -> bool) {
 #[tokio::test]
 async fn what_tools_did_before_a_cancel_is_never_forgotten() {
     for under_hooks in [false, true] {
-        // The slow one is called first: results stand in the order of the calls all the same.
+        // The slow one is called first: results are in the order of the calls anyway.
         let both = calls(&[("c1", "slow", "{}"), ("c2", "quick", "{}")]);
         let server = Server::answering(vec![both, says("Ok.")]).await;
         let journal = MemoryJournal::default();
@@ -287,7 +287,7 @@ async fn what_follows_an_answer_that_was_cut_off_says_so() {
                 "assistant",
                 "never as the beginning of an answer"
             );
-            // It is told once.
+            // It is reported once.
             events(session.send(text("More?"))).await;
             assert_eq!(
                 history(&session)
@@ -800,7 +800,7 @@ async fn a_turn_that_nobody_reads_comes_to_its_end_and_loses_nothing() {
 
 #[tokio::test]
 async fn the_answers_text_is_one_call() {
-    // What the model says before it calls a tool is no part of the answer.
+    // What the model says before it calls a tool is not part of the answer.
     let mut first = calls(&[("c1", "quick", "{}")]);
     first.insert(1, Act::Bytes(format!("data: {HALF}\n\n").into()));
     let server = Server::answering(vec![first, says("Done."), status(400, &[], "{}")]).await;
@@ -894,7 +894,7 @@ async fn a_cancel_among_calls_that_hooks_changed_leaves_a_result_for_each() {
         [r#"result #c2: {"by":"the hook"}"#, "error #c3: not this"]
     );
     assert!(
-        results[3].starts_with("error #c4: the arguments are no JSON object"),
+        results[3].starts_with("error #c4: the arguments are not a JSON object"),
         "{lines:#?}"
     );
     assert_eq!(

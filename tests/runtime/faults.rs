@@ -1,5 +1,5 @@
 //! A hundred sessions at a time over connections that break in every way: each request ends once,
-//! nothing stays open, and every file tells what happened.
+//! nothing stays open, and every file says what happened.
 //!
 //! What breaks where follows from a seed, which a failure prints; when it breaks depends on the
 //! machine's mood.

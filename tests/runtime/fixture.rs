@@ -19,7 +19,7 @@ use secrecy::SecretString;
 /// The key that every test sends.
 pub(crate) const KEY: &str = "planted-key-7f3a";
 
-/// Where `reqc` remembers what it may do: outside of every repository of a test.
+/// Where `reqc` remembers what it may do: outside every repository of a test.
 pub(crate) const STATE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/state");
 
 /// Answers every reference with [`KEY`].

@@ -129,7 +129,7 @@ fn spellings() -> Vec<String> {
     ]
 }
 
-/// Whether a text says the key in some spelling.
+/// Returns whether a text says the key in some spelling.
 fn tells(text: &str) -> bool {
     let core = |text: String| text[4..text.len() - 4].to_owned();
     let found = |spelling: String| text.to_lowercase().contains(&core(spelling).to_lowercase());

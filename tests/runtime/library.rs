@@ -290,8 +290,8 @@ async fn prompts_read_the_project_that_is_there() {
     );
 }
 
-/// A run that nobody holds is told by the compiler: without `#[must_use]`, this expectation would
-/// not be met.
+/// A run that nobody holds is reported by the compiler: without `#[must_use]`, this expectation
+/// would not be met.
 #[expect(unused_must_use, reason = "that is what is tested")]
 #[deny(unfulfilled_lint_expectations)]
 fn _forgotten(session: &Session) {

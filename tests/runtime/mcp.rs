@@ -101,7 +101,7 @@ async fn call(
         .await
 }
 
-/// What a call of the only tool gives.
+/// Returns what a call of the only tool gives.
 async fn called(overrides: &str, more: &str) -> (bool, String) {
     let folder = scene(overrides, more);
     let server = start(folder.path()).await.expect("it starts");
@@ -116,7 +116,7 @@ async fn called(overrides: &str, more: &str) -> (bool, String) {
     (output.is_error, output.content.to_string())
 }
 
-/// Why a server cannot be used.
+/// Returns why a server cannot be used.
 async fn refused(overrides: &str, more: &str) -> String {
     let folder = scene(overrides, more);
     start(folder.path())
@@ -249,7 +249,7 @@ esac; }}"#
     );
     let warnings = server.warnings().join("\n");
     assert!(
-        warnings.contains("`odd` whose arguments are no object")
+        warnings.contains("`odd` whose arguments are not an object")
             && warnings.contains("lists `a.b` twice"),
         "{warnings}"
     );
@@ -297,7 +297,7 @@ async fn results_of_every_kind_are_told() {
         odd,
         (
             true,
-            "the MCP server `s` failed: what it answers is no result of a tool".to_owned()
+            "the MCP server `s` failed: what it answers is not a result of a tool".to_owned()
         )
     );
     let long = called(
@@ -364,7 +364,7 @@ async fn a_server_that_hangs_or_floods_is_given_up() {
     );
     let flood = refused("begin() { yes; }", "").await;
     assert!(
-        flood.contains("more than 1 MiB to standard output that is no message"),
+        flood.contains("more than 1 MiB to standard output that is not a message"),
         "{flood}"
     );
     let huge = "hello() { printf '{\"a\":\"'; head -c 20000000 /dev/zero | tr '\\0' x; sleep 5; }";
@@ -536,7 +536,7 @@ async fn a_server_at_a_url_that_fails_says_why() {
     };
     let key = refused(|_, _| status(401, &[("www-authenticate", "Bearer")], "")).await;
     assert!(
-        key.contains("it wants a key, or another one (HTTP 401)"),
+        key.contains("it requires a key, or a different one (HTTP 401)"),
         "{key}"
     );
     let plain = refused(|_, _| status(401, &[], "no")).await;
@@ -711,7 +711,7 @@ async fn a_key_goes_to_a_server_only_if_it_is_allowed() {
     assert!(!seen.received().is_empty() && !err.contains(KEY));
 }
 
-/// Whether a process is there and no zombie.
+/// Returns whether a process is there and no zombie.
 #[cfg(target_os = "linux")]
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
@@ -797,7 +797,7 @@ async fn a_host_may_share_a_server_between_sessions() {
     }
 }
 
-/// Tells of steps under a token, with a message: `tell TOKEN STEP`.
+/// Reports steps under a token, with a message: `tell TOKEN STEP`.
 const TELL: &str = r#"
 tell() { printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":4,"message":"at %s"}}\n' "$1" "$2" "$2"; }
 token() { token=${line#*\"progressToken\":}; token=${token%%[,\}]*}; }
@@ -822,7 +822,7 @@ async fn a_call_may_take_longer_while_the_server_tells_of_its_progress() {
 
 #[tokio::test]
 async fn what_a_server_tells_of_a_call_is_an_event_of_that_call() {
-    // The server hears of both calls before it tells of either, of the second one first.
+    // The server hears of both calls before it reports either, of the second one first.
     let both = r#"
 call() { case $line in
   *'"text":"one"'*) token; one=$token one_id=$id;;

@@ -1,6 +1,6 @@
 //! Whatever an answer was, and wherever it ended, the session goes on: each transcript of
-//! `tests/streams/` is the first answer of sessions, whole and broken off behind each of its
-//! events, within them, by a cancel, and by a process that ended.
+//! `tests/streams/` is the first answer of sessions, whole and broken off after each of its events,
+//! within them, by a cancel, and by a process that ended.
 //!
 //! Each request is checked before it is sent, as `reqc send` does, and no schema may be lowered.
 //! Adding a transcript adds to this.
@@ -573,7 +573,7 @@ async fn tools_that_were_refused_cancelled_and_forgotten_poison_nothing() {
     }
 }
 
-/// What a tool of a host may give back: what no server takes among it.
+/// Returns what a tool of a host may give back: what no server takes among it.
 fn odd_outputs() -> Vec<(&'static str, ToolOutput)> {
     const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
     let image = |data: &str, media_type: &str, is_url: bool| {

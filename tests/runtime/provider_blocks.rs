@@ -131,7 +131,7 @@ impl Format {
         session
     }
 
-    /// The body of the request behind an answer that consists of these blocks.
+    /// The body of the request after an answer that consists of these blocks.
     async fn after(self, blocks: Value) -> Value {
         let (first, then) = (
             answered(&(self.answer)(&blocks)),
@@ -262,7 +262,7 @@ async fn a_name_that_a_model_made_up_gets_one_that_can_be_sent() {
     }
 }
 
-/// A stream of Claude's that breaks off behind these blocks.
+/// A stream of Claude's that breaks off after these blocks.
 fn breaks_off(blocks: &[Value]) -> Vec<Act> {
     let start = json!({"type": "message_start", "message": {"role": "assistant", "content": []}});
     let parts = (0..).zip(blocks).flat_map(|(index, block)| {

@@ -305,7 +305,7 @@ fn profile(model: &str, body: &str) -> String {
 
 const BINDS: &str = "claude-opus-5-5";
 
-/// Bodies that differ in what stands before the answers.
+/// Bodies that differ in what is before the answers.
 const BODIES: [[&str; 2]; 4] = [
     [
         "tools = [{type = \"web_search_20260318\", name = \"web_search\", max_uses = 5}]\n",
@@ -469,7 +469,7 @@ async fn a_renewal_of_the_history_that_a_session_begins_with_is_kept() {
     assert_eq!(last(&server).1, 2, "what was left out stays out");
 }
 
-/// An answer of these blocks behind a thought.
+/// An answer of these blocks after a thought.
 fn thought_and(block: &serde_json::Value, stop: &str) -> Vec<Act> {
     let content = json!([{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}, block]);
     let answer =

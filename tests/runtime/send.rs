@@ -322,7 +322,7 @@ async fn images_are_recognised_by_content() {
         );
     }
     for (image, why) in [
-        ("text.png", "is no PNG"),
+        ("text.png", "is not a PNG"),
         ("nothing.png", "cannot be read"),
         ("agents", "cannot be read"),
         ("large.png", "is larger than 15 MiB"),
@@ -1356,7 +1356,7 @@ async fn an_answer_is_cleaned_if_asked_for() {
     assert_eq!(texts, ["f();"]);
 }
 
-/// A log that was cut inside its first line has a way out: it is begun anew.
+/// A log that was cut inside its first line has a way out: it is begun again.
 #[tokio::test]
 async fn a_log_cut_inside_its_first_line_is_begun_anew() {
     let server = Server::start(|_, _| says("ok")).await;

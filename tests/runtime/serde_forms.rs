@@ -35,7 +35,7 @@ fn read<T: DeserializeOwned>(file: &Value, key: &str) -> Vec<T> {
         .collect()
 }
 
-/// What a context file says of its history, in all turns.
+/// Returns what a context file says of its history, in all turns.
 fn history(file: &Value) -> Vec<Message> {
     let turns = file["turns"].as_array().into_iter().flatten();
     std::iter::once(file)
@@ -172,7 +172,7 @@ fn a_conversation_keeps_what_only_a_session_knows() {
         ),
         (
             json!({"history": [{"role": "judge", "content": ""}]}),
-            "`history`: `judge` is no role",
+            "`history`: `judge` is not a role",
         ),
         (
             json!({"history": [], "system_prompt": "none"}),
@@ -245,13 +245,13 @@ fn what_is_something_else_is_told() {
     };
     assert_eq!(
         wrong(json!({"role": "robot", "content": []})),
-        "`robot` is no role"
+        "`robot` is not a role"
     );
     assert_eq!(wrong(json!({"role": "user"})), "`content` is missing");
     assert_eq!(wrong(json!([])), "a message is not an object");
     let block =
         serde_json::from_value::<Image>(json!({"type": "text", "text": ""})).expect_err("a text");
-    assert_eq!(block.to_string(), "it is no image");
+    assert_eq!(block.to_string(), "it is not an image");
 }
 
 #[tokio::test]

@@ -527,7 +527,7 @@ async fn a_session_goes_on_from_its_journal() {
     );
 }
 
-/// A journal that tells how many requests a server had seen when each line was written.
+/// A journal that says how many requests a server had seen when each line was written.
 struct Watched {
     inner: MemoryJournal,
     seen: Arc<std::sync::Mutex<Vec<(String, usize)>>>,

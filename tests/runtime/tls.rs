@@ -84,7 +84,7 @@ async fn only_a_trusted_certificate_gets_the_key() {
     std::fs::write(&file, other).expect("written");
     let (code, out, told) = send(root.path(), &file).await;
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    // Told once: trying again mends nothing.
+    // Told once: trying again fixes nothing.
     let place =
         format!("https://localhost:{port}/v1/chat/completions (provider instance `Scripted`)");
     assert!(
@@ -115,7 +115,7 @@ async fn port_that_says(bytes: &'static [u8]) -> (u16, Arc<AtomicUsize>) {
     (port, accepted)
 }
 
-/// What `reqc send` says of such a port, and how often it came.
+/// Returns what `reqc send` says of such a port, and how often it came.
 async fn told_of(bytes: &'static [u8]) -> (String, usize) {
     let (port, accepted) = port_that_says(bytes).await;
     let root = repository(&format!("https://localhost:{port}"));

@@ -66,7 +66,7 @@ impl Tool for Noting {
     }
 }
 
-/// The ids of results as events tell of them.
+/// The ids of results as events report them.
 fn told(events: &[Event]) -> Vec<&str> {
     events
         .iter()

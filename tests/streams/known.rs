@@ -45,7 +45,7 @@ pub(super) fn check(transcripts: &[&Transcript]) -> Result<(), Failed> {
 
 fn try_all(transcript: &Transcript, places: &mut BTreeMap<String, bool>) {
     let original = transcript.play([transcript.bytes.as_slice()]);
-    // Of an error its words are told; whatever else it has is nobody's answer.
+    // Of an error its words are reported; whatever else it has is nobody's answer.
     if original.outcome.is_err() {
         return;
     }

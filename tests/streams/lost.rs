@@ -1,9 +1,9 @@
-//! Nothing of an answer is lost without a word: every transcript again, with parts in it that no
+//! No part of an answer is lost without a word: every transcript again, with parts in it that no
 //! decoder can know.
 //!
 //! Each object of each event gets a member more; each `type` becomes another; before each event
-//! comes one of a kind that is not there yet; and bytes come that are no characters. Each time the
-//! name must stand in a warning or in a block, or the answer must fail.
+//! comes one of a kind that is not there yet; and bytes come that are not characters. Each time the
+//! name must be in a warning or in a block, or the answer must fail.
 
 use libtest_mimic::Failed;
 use reqc::runtime::Event;
@@ -45,8 +45,8 @@ pub(super) fn check(transcript: &Transcript) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether the new part shows, or the answer failed. Nobody need hear twice of another choice that
-/// is not kept.
+/// Returns whether the new part shows, or the answer failed. Nobody need hear twice of another
+/// choice that is not kept.
 fn is_told(played: &Played, original: &Played) -> bool {
     let is_warned =
         warnings(played).any(|message| !warnings(original).any(|known| known == message));
@@ -69,10 +69,10 @@ struct Variant {
     bytes: Vec<u8>,
 }
 
-/// A transcript, cut into what stands between its JSON values, and these.
+/// A transcript, cut into what is between its JSON values, and these.
 pub(super) struct Pieces<'t> {
     transcript: &'t Transcript,
-    /// What stands before each value, and after the last.
+    /// What is before each value, and after the last.
     between: Vec<String>,
     pub(super) values: Vec<Value>,
 }
@@ -101,7 +101,7 @@ impl Pieces<'_> {
         self.take(head, body, &data[body.len()..]);
     }
 
-    /// Takes a value with what stands before and after it; what is no object or list of objects is
+    /// Takes a value with what is before and after it; what is not an object or list of objects is
     /// left as it is.
     fn take(&mut self, head: &str, body: &str, tail: &str) {
         self.between
@@ -200,7 +200,7 @@ impl Pieces<'_> {
     }
 }
 
-/// Whether a warning tells of an object, or of one around it, by its type.
+/// Returns whether a warning mentions an object, or of one around it, by its type.
 pub(super) fn is_unknown(value: &Value, pointer: &str, original: &Played) -> bool {
     let ends = pointer
         .match_indices('/')

@@ -1,5 +1,5 @@
-//! `messages` of Chat Completions, and of Mistral and Ollama, which are of the same form: calls
-//! stand beside the content, each result is a message.
+//! `messages` of Chat Completions, and of Mistral and Ollama, which are of the same form: calls are
+//! beside the content, each result is a message.
 
 use serde_json::Value;
 

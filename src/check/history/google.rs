@@ -1,4 +1,4 @@
-//! `contents` of Gemini: parts, each with one member that tells what it is. The server reads both
+//! `contents` of Gemini: parts, each with one member that says what it is. The server reads both
 //! spellings of every name (proto3 JSON).
 
 use serde_json::{Map, Value};

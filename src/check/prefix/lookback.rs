@@ -10,13 +10,13 @@ use crate::unit::Body;
 
 /// A breakpoint in the messages.
 struct Mark {
-    /// How many blocks stand before its own.
+    /// The number of blocks that are before its own.
     at: usize,
     pointer: Pointer,
 }
 
 impl Checks {
-    /// A breakpoint that is too far behind the last one of the request before. The later request
+    /// A breakpoint that is too far after the last one of the request before. The later request
     /// begins with the earlier one.
     pub(super) fn lookback(&self, earlier: &Body, later: &Body) -> Option<Broken> {
         if self.wire != WireFormat::AnthropicMessages {
@@ -67,7 +67,7 @@ fn blocks(message: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// How many blocks there are from a message on.
+/// Returns how many blocks there are from a message on.
 fn blocks_from(messages: &[Value], from: usize) -> usize {
     messages
         .iter()

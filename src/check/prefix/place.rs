@@ -1,4 +1,4 @@
-//! The first place at which one body is no beginning of another.
+//! The first place at which one body is not a beginning of another.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ pub(crate) struct Difference<'v> {
     pub(crate) newer: Option<&'v Value>,
     /// Of a text, the first byte that differs.
     pub(crate) from: Option<usize>,
-    /// `true` if the earlier one only had something behind its last message.
+    /// `true` if the earlier one only had something after its last message.
     pub(crate) is_tail: bool,
     /// The part, and the way into it.
     member: &'static str,
@@ -39,7 +39,7 @@ struct Spot<'v> {
     newer: Option<&'v Value>,
 }
 
-/// The first place at which `older` is no beginning of `newer`.
+/// The first place at which `older` is not a beginning of `newer`.
 pub(crate) fn difference<'v>(older: &[Part<'v>], newer: &[Part<'v>]) -> Option<Difference<'v>> {
     for (at, part) in older.iter().enumerate() {
         let Some(other) = newer.get(at) else {
@@ -139,7 +139,7 @@ impl<'v> Difference<'v> {
         }
     }
 
-    /// Returns `true` if it stands in the messages, and not in what comes before them.
+    /// Returns `true` if it is in the messages, and not in what comes before them.
     pub(crate) fn is_in_history(&self) -> bool {
         matches!(self.member, "messages" | "input" | "contents")
     }
@@ -155,7 +155,7 @@ impl<'v> Difference<'v> {
         self.member
     }
 
-    /// Returns `true` if the later request has a breakpoint of the cache at the place or behind it.
+    /// Returns `true` if the later request has a breakpoint of the cache at the place or after it.
     pub(crate) fn has_breakpoint_behind(&self, newer: &[Part<'_>]) -> bool {
         let rank = |name: &str| super::ORDER.iter().position(|known| *known == name);
         newer
@@ -164,7 +164,7 @@ impl<'v> Difference<'v> {
             .any(|part| has_mark(part.value))
     }
 
-    /// Returns `true` if the later request carries thinking of Anthropic's behind the place, in one
+    /// Returns `true` if the later request carries thinking of Anthropic's after the place, in one
     /// of its first `end` messages.
     pub(crate) fn has_thinking_behind(&self, newer: &[Part<'_>], end: usize) -> bool {
         let message = self.index.filter(|_| self.is_in_history()).unwrap_or(0);
@@ -215,7 +215,7 @@ impl Spot<'_> {
     }
 
     /// Returns `true` if the later request ends with what the earlier one ended with: something
-    /// that is put behind any conversation.
+    /// that is put after any conversation.
     fn ends_alike(&self, older: &Value, newer: &[Part<'_>]) -> bool {
         let Some(end) = newer.last().map(|part| part.value) else {
             return false;
@@ -243,7 +243,7 @@ fn blocks<'v>(message: &'v Value, name: &str) -> Option<&'v Vec<Value>> {
     message.get(name).and_then(Value::as_array)
 }
 
-/// How many bytes two texts have in common at their beginning, in whole characters.
+/// Returns how many bytes two texts have in common at their beginning, in whole characters.
 fn common(older: &str, newer: &str) -> usize {
     older
         .chars()

@@ -83,7 +83,7 @@ rules! {
 /// The most characters of a value that a message shows.
 const SHOWN: usize = 60;
 
-/// How many characters of a text stand before the first that differs.
+/// The number of characters of a text that are before the first that differs.
 const BEFORE: usize = 20;
 
 pub(super) fn message(found: &Difference<'_>, is_bound: bool) -> String {

@@ -1,4 +1,4 @@
-//! A request in short: whether a later one begins with all that it said can be told without it.
+//! A request in short: whether a later one begins with all that it said can be known without it.
 
 use std::fmt::Write;
 

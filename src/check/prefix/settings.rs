@@ -10,8 +10,8 @@ use crate::unit::Body;
 /// Anthropic keeps messages for one value of each.
 const ANTHROPIC: &[&str] = &["speed", "output_config", "thinking", "tool_choice"];
 
-/// At OpenAI the schema of an answer stands before the first message, and each key has a cache of
-/// its own.
+/// At OpenAI the schema of an answer is before the first message, and each key has a cache of its
+/// own.
 const CHAT: &[&str] = &["response_format", "prompt_cache_key"];
 const RESPONSES: &[&str] = &["text", "prompt_cache_key"];
 

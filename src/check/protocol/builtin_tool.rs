@@ -67,7 +67,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 /// The name that tools of Anthropic have, by the beginning of their type. A name that no tool has
-/// is told by the schema, and so are those of searches and fetches.
+/// is reported by the schema, and so are those of searches and fetches.
 const FIXED_NAMES: [(&str, &str); 9] = [
     ("bash_", "bash"),
     ("text_editor_202504", "str_replace_based_edit_tool"),
@@ -252,8 +252,8 @@ fn llamacpp<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The tools that Gemini's server runs, in both spellings; those that the client runs may stand
-/// beside functions.
+/// The tools that Gemini's server runs, in both spellings; those that the client runs may be beside
+/// functions.
 const RUN_BY_GOOGLE: [&str; 12] = [
     "googleSearch",
     "google_search",
@@ -275,7 +275,8 @@ fn google_beside_functions<'b>(
     tools: &[DeclaredTool<'b>],
     found: &mut Found<'b>,
 ) {
-    // Models before Gemini 3 take no such request at all, which is told by what is known of them.
+    // Models before Gemini 3 take no such request at all, which is reported by what is known of
+    // them.
     let is_older = subject
         .model
         .is_some_and(|model| model.contains("gemini-2") || model.contains("gemini-1"));

@@ -93,7 +93,7 @@ impl Seen {
         }
     }
 
-    /// A prefix that is kept for an hour must not end behind one that is kept for five minutes.
+    /// A prefix that is kept for an hour must not end after one that is kept for five minutes.
     fn in_order<'b>(&mut self, mark: &'b Value, found: &mut Found<'b>) {
         let ttl = mark.get("ttl").and_then(Value::as_str).unwrap_or("5m");
         if ttl == "1h" && self.short {
@@ -103,7 +103,7 @@ impl Seen {
                 "give the earlier one \"1h\" too, or this one \"5m\": tools come first, then system, then messages",
             );
         }
-        // Any other is told by the schema.
+        // Any other is reported by the schema.
         self.short |= ttl == "5m";
     }
 }

@@ -1,4 +1,4 @@
-//! `cache/lost`: breakpoints behind less than a model keeps.
+//! `cache/lost`: breakpoints after less than a model keeps.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     };
     let has_more = subject.member("cache_control").is_some() || is_marked_in_messages(subject);
-    // In the first request of a conversation there is no message that a breakpoint could stand in.
+    // In the first request of a conversation there is no message that a breakpoint could be in.
     let is_grown = elements(subject.member("messages")).len() > 1;
     if usize::try_from(minimum).is_ok_and(|minimum| tokens < minimum) && is_grown && !has_more {
         let message = format!(
@@ -51,7 +51,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// The last breakpoint in tools and system, and the most tokens that can stand before it.
+/// The last breakpoint in tools and system, and the most tokens that can be before it.
 fn last_mark<'b>(subject: &Subject<'b>) -> Option<(&'b Value, usize)> {
     let (mut last, mut tokens) = (None, 0);
     for (name, more) in [("tools", TOOLS), ("system", 0)] {

@@ -37,7 +37,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if let Some(value) = subject.either(camel, snake) {
             let note = found.at(
                 value,
-                format!("`{camel}` is refused beside `cachedContent`, which holds it"),
+                format!("`{camel}` cannot be combined with `cachedContent`, which holds it"),
             );
             note.help(
                 "leave it out, and give it when the cache is made; or send no `cachedContent`",

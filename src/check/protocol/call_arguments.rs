@@ -1,4 +1,4 @@
-//! `protocol/call-arguments`: arguments of a call that are no JSON object.
+//! `protocol/call-arguments`: arguments of a call that are not a JSON object.
 
 use serde::de::IgnoredAny;
 
@@ -10,7 +10,7 @@ body_rule! {
     "Chat Completions, Responses and Mistral carry the arguments of a call as a text that holds a JSON object. Servers that render \
      the history with a template of the model parse it: llama.cpp, Ollama and Qwen refuse what they cannot parse, vLLM and SGLang \
      too. OpenAI takes any text; there, and where nothing is known, it is a warning, because the model sees what it would never \
-     write itself. So is JSON that is no object, but at Ollama, which refuses it. An empty text is taken by most servers; llama.cpp and Ollama refuse it.\n\n\
+     write itself. So is JSON that is not an object, but at Ollama, which refuses it. An empty text is taken by most servers; llama.cpp and Ollama refuse it.\n\n\
      * wrong: `\"arguments\": \"{\\\"city\\\": \\\"Ber\"` (an answer that was cut off)\n\
      * wrong: `\"arguments\": \"[\\\"Bergen\\\"]\"`\n\
      * right: `\"arguments\": \"{\\\"city\\\": \\\"Bergen\\\"}\"`, which `{{ tojson(tojson(block.input)) }}` writes",
@@ -18,7 +18,7 @@ body_rule! {
         "pkg:github/ggml-org/llama.cpp#tools/server/server-common.cpp":
             "llama.cpp: *Failed to parse tool call arguments as JSON*",
         "pkg:github/ollama/ollama@fb30760#openai/openai.go": "Ollama: arguments are an object",
-        "HKUDS/nanobot#1487": "Qwen refuses arguments that are no JSON",
+        "HKUDS/nanobot#1487": "Qwen refuses arguments that are not JSON",
         "HKUDS/nanobot#2469": "Qwen, again",
         "OpenHands/software-agent-sdk#2887": "llama.cpp and vLLM",
         "sgl-project/sglang#28035": "SGLang fails on them",

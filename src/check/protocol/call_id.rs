@@ -10,7 +10,7 @@ use crate::repo::Property;
 body_rule! {
     Error "protocol/call-id", "the id of a tool call has a form that the server may refuse",
     "Ids of calls are not portable: each server has a form of its own, and an id that one made may be refused by another. What all \
-     servers of a format refuse is told by its schema: letters, digits, `_` and `-` at Anthropic, at most 64 characters at OpenAI.\n\n\
+     servers of a format refuse is reported by its schema: letters, digits, `_` and `-` at Anthropic, at most 64 characters at OpenAI.\n\n\
      | server | form |\n| --- | --- |\n\
      | Mistral, models before June 2025 (`short_call_ids` in `model-families.toml`) | exactly nine letters or digits; anything else is refused |\n\
      | Mistral, later ones | reports disagree: mistral-common takes any id for tokenizer 13 and later, but refusals were seen up \
@@ -97,6 +97,6 @@ fn of_mistral(subject: &Subject<'_>, id: &str) -> Option<Fault> {
         "{models} only ids of nine letters or digits, not `{}`",
         crate::text::cut(id, 40)
     );
-    // An empty one is told by the schema.
+    // An empty one is reported by the schema.
     (!is_nine && !id.is_empty()).then_some(Fault { message, is_sure })
 }

@@ -21,7 +21,7 @@ pub(super) struct Combination {
     pub(super) warns: bool,
     /// The mistake in words.
     pub(super) says: &'static str,
-    /// The way to mend it.
+    /// The way to fix it.
     pub(super) help: &'static str,
 }
 
@@ -89,7 +89,7 @@ impl Condition {
         self.1.is_met(self.value(subject))
     }
 
-    /// Where its value stands, or would.
+    /// Returns where its value is, or would.
     fn pointer(&self) -> Pointer {
         self.0
             .split('.')

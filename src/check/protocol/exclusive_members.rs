@@ -6,7 +6,7 @@ use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/exclusive-members", "members exclude each other",
-    "Each of the members is right, and the API refuses them together; where it passes over one of them instead, this is a \
+    "Each of the members is right, and the API refuses them together; where it ignores one of them instead, this is a \
      warning. Most often one comes from a base profile and the other from an agent: `unset` in the agent removes the inherited \
      one.\n\n\
      * wrong: `max_tokens` and `max_completion_tokens` in one body\n\
@@ -68,7 +68,7 @@ combinations! {
         "keep one of them";
 
     warned INFILL: ("json_schema", Is) with ("grammar", Holds);
-        "with `grammar`, llama.cpp passes over `json_schema`";
+        "with `grammar`, llama.cpp ignores `json_schema`";
         "keep one of them";
 
     refused CHAT at [LlamaCpp]: ("grammar", Holds) with ("response_format.type", Says(&["json_object", "json_schema"]));

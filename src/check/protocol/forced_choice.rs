@@ -14,7 +14,7 @@ body_rule! {
      budget of thinking (`thinking.type` \"enabled\"), and takes it with \"adaptive\" thinking; but Claude Opus 5.5, Sonnet 5.5, Fable 5.1 and \
      Mythos 5.1 always think and never take it. DeepSeek, Qwen and Kimi refuse it together with thinking. What is known of models stands in \
      `model-families.toml` (`thinks_by_default`, `forced_calls`). OpenRouter drops the \
-     reasoning of Anthropic's models in silence, which is a warning.\n\n\
+     reasoning of Anthropic's models silently, which is a warning.\n\n\
      * wrong: `thinking = { type = \"enabled\", budget_tokens = 2048 }` and `tool_choice = { type = \"any\" }`\n\
      * right: `tool_choice = { type = \"auto\" }`, and the wish in the prompt",
     seen "2026-11" {
@@ -74,7 +74,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.level(level).help(help);
 }
 
-/// How bad a forced call is, if the model is to think.
+/// Returns how bad a forced call is, if the model is to think.
 fn refused(subject: &Subject<'_>) -> Option<Severity> {
     let thinking = subject
         .member("thinking")

@@ -76,7 +76,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// How the id of an item that the model made begins.
+/// Returns how the id of an item that the model made begins.
 fn prefix(item: &Value) -> Option<&'static str> {
     match item.get("type").and_then(Value::as_str) {
         Some("function_call") => Some("fc"),

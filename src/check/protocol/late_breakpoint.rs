@@ -12,7 +12,7 @@ body_rule! {
     "Anthropic keeps a beginning of a request at breakpoints only, and looks for what is kept at breakpoints and at most 20 blocks before \
      one. If the first breakpoint stands in the messages, the next request of the same conversation finds it. Another conversation with the \
      same tools and system prompt finds nothing: it has no breakpoint that ends where they end.\n\n\
-     It is told if tools and system prompt have at least four bytes for each token that the model keeps at the least, 16 KiB if that is \
+     It is reported if tools and system prompt have at least four bytes for each token that the model keeps at the least, 16 KiB if that is \
      not known.\n\n\
      * wrong: `cache_breakpoints = [\"history\"]` with a long system prompt\n\
      * right: `cache_breakpoints = [\"system\", \"history\"]`",
@@ -25,7 +25,7 @@ body_rule! {
 /// How long instructions are worth a breakpoint if nothing is known of the model.
 const LONG: usize = 16 * 1024;
 
-/// How many bytes a token has, more or less.
+/// The number of bytes that a token has, more or less.
 const BYTES_OF_TOKEN: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {

@@ -208,7 +208,7 @@ fn count_of(dictionary: &str) -> Option<usize> {
         .ok()
 }
 
-/// Everything together, as far as it stands in Base64.
+/// Everything together, as far as it is in Base64.
 fn whole<'b>(subject: &Subject<'b>, media: &[&'b Value], found: &mut Found<'b>) {
     if subject.server != Server::Anthropic {
         return;

@@ -11,7 +11,7 @@ use crate::provider::{Server, WireFormat};
 body_rule! {
     Error "protocol/media-source", "an image or a document comes in a way that the server does not read",
     "Some servers fetch an image by its URL, others want its bytes in Base64; some take a few media types only, and none takes a \
-     picture whose bytes are of another type than it says, or are no picture at all. Images in results of tools are refused by OpenAI, \
+     picture whose bytes are of another type than it says, or are not a picture at all. Images in results of tools are refused by OpenAI, \
      LM Studio, DeepSeek and Groq. OpenAI takes documents as files, no audio, no video and no pictures.\n\n\
      * wrong: `\"image_url\": {\"url\": \"https://…\"}` for LM Studio or Ollama\n\
      * right: `\"image_url\": {\"url\": \"data:image/png;base64,…\"}`\n\
@@ -198,7 +198,7 @@ const SOUND_AND_VIDEO: [&str; 10] = [
     ".mp3", ".wav", ".ogg", ".flac", ".m4a", ".aac", ".mp4", ".webm", ".mov", ".avi",
 ];
 
-/// A file that is no document.
+/// A file that is not a document.
 fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     let help = "OpenAI takes documents and texts as files: send a transcript, or pictures";
     let said = text_of(file, "file_data")
@@ -221,8 +221,8 @@ fn openai_file<'b>(found: &mut Found<'b>, file: &'b Value) {
     if text_of(file, "file_data")
         .is_some_and(|data| of_data_url(data).is_none() && !data.is_empty())
     {
-        let message = "the file is no data URL: OpenAI wants its type before the Base64";
-        // A single report, of data that was no Base64 either.
+        let message = "the file is not a data URL: OpenAI requires its type before the Base64";
+        // A single report, of data that was not Base64 either.
         found
             .at_member(file, "file_data", message)
             .warning()

@@ -12,7 +12,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// How many characters of Base64 are looked at: a multiple of four.
+/// The number of characters of Base64 that are looked at: a multiple of four.
 const LOOKED_AT: usize = 64;
 
 /// Beginnings that tell a media type: the offset, the bytes there, and the type.

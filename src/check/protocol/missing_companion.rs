@@ -6,7 +6,7 @@ use crate::provider::{Server, WireFormat};
 
 body_rule! {
     Error "protocol/missing-companion", "a member needs another one that is missing",
-    "Some members mean something only together with another one, and the API refuses them alone; where it passes over them \
+    "Some members mean something only together with another one, and the API refuses them alone; where it ignores them \
      instead, this is a warning.\n\n\
      * wrong: `stream_options` without `stream`\n\
      * right: `stream_options` and `stream = true`",

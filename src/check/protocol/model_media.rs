@@ -21,7 +21,7 @@ body_rule! {
      * wrong: `{\"fileData\": {\"fileUri\": \"https://example.com/cat.png\"}}` for `gemini-2.0-flash`\n\
      * right: the bytes as `inlineData`, or a file that was uploaded before\n\n\
      Which models that is stands in `model-families.toml` (`images`, `audio`, `result_images`, `media_urls`), with its source. What server and \
-     format demand of images is told by `protocol/media-source`.",
+     format demand of images is reported by `protocol/media-source`.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: no images in tool messages before tokenizer 15",

@@ -40,7 +40,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_assistant = last
         .get("role")
         .is_some_and(|role| role == "assistant" || role == "model");
-    // A turn that the server paused goes on from its own tools; a summary is asked for behind any
+    // A turn that the server paused goes on from its own tools; a summary is asked for after any
     // turn.
     let goes_on = is_paused(last) || last.get("prefix") == Some(&Value::Bool(true));
     if !is_assistant || goes_on || subject.member("compaction").is_some() {

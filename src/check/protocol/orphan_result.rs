@@ -10,7 +10,7 @@ body_rule! {
     Error "protocol/orphan-result", "a tool result answers no call",
     "A result refers to a call that the model made directly before. One whose call was dropped or has another id is refused by the \
      APIs; local and unknown servers take it, which is a warning. Most often a template leaves out assistant messages without text, \
-     and the calls with them. A result that comes too late is told where its call is: `protocol/unanswered-call`.\n\n\
+     and the calls with them. A result that comes too late is reported where its call is: `protocol/unanswered-call`.\n\n\
      * wrong: `user`, then `tool`\n\
      * right: `user`, assistant with `tool_calls`, then `tool`\n\n\
      A result of a tool that Anthropic runs itself (`web_search_tool_result`, …) stands behind its `server_tool_use`, in the same message or, after a pause, in a later one.",
@@ -59,8 +59,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Results of tools that the server runs: each stands behind its call, which is in the same message
-/// or, if the turn paused, in one before.
+/// Results of tools that the server runs: each is after its call, which is in the same message or,
+/// if the turn paused, in one before.
 fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let mut calls: Vec<&str> = Vec::new();
     for (_, part) in subject.history().parts() {

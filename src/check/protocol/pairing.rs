@@ -1,5 +1,5 @@
-//! Which result answers which call, by wire format and server: what the rules about calls and
-//! results share.
+//! Finds the result that answers each call, by wire format and server: what the rules about calls
+//! and results share.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use super::super::history::{Call, Entry, History, Outcome, Role};
 use super::super::subject::Subject;
 use crate::provider::{Server, WireFormat};
 
-/// How many calls of one id or name a result is compared with, from the newest: more than a
-/// conversation has.
+/// The number of calls of one id or name that a result is compared with, from the newest: more than
+/// a conversation has.
 const MOST_CANDIDATES: usize = 32;
 
 /// Where a server looks for the results of an entry's calls.
@@ -18,9 +18,9 @@ const MOST_CANDIDATES: usize = 32;
 pub(super) enum Answers {
     /// In the next entry.
     Next,
-    /// In the messages of tools right behind it.
+    /// In the messages of tools right after it.
     Following,
-    /// In the items of tools right behind it and the calls that follow it at once.
+    /// In the items of tools right after it and the calls that follow it at once.
     BehindCalls,
     /// In any later item.
     Later,
@@ -31,7 +31,7 @@ pub(super) enum Answers {
 impl Answers {
     /// Anthropic: the next message. Chat Completions and Mistral: tool messages before anything
     /// else. Responses: by `call_id`; but `DeepSeek` makes messages of the items, and a call begins
-    /// a new one behind anything but a call. Gemini: the next content. Ollama renders whatever
+    /// a new one after anything but a call. Gemini: the next content. Ollama renders whatever
     /// comes.
     pub(super) fn of(subject: &Subject<'_>) -> Answers {
         match (subject.wire, subject.server) {
@@ -49,8 +49,8 @@ impl Answers {
         }
     }
 
-    /// The first entry behind an entry's calls: Anthropic and Gemini put together what one side
-    /// says in a row.
+    /// The first entry after an entry's calls: Anthropic and Gemini put together what one side says
+    /// in a row.
     pub(super) fn start(self, entries: &[Entry<'_>], at: usize) -> usize {
         let later = entries.get(at + 1..).unwrap_or_default();
         let same_turn = match self {
@@ -82,7 +82,7 @@ impl Answers {
         start + reach
     }
 
-    /// Where the results belong, in words.
+    /// Returns where the results belong, in words.
     pub(super) fn place(self) -> &'static str {
         match self {
             Answers::Next => "in the next message",
@@ -105,7 +105,7 @@ pub(super) struct Pairs<'b> {
 pub(super) struct MatchedCall<'b> {
     /// The index of its entry.
     pub(super) entry: usize,
-    /// The call as it stands in the body.
+    /// The call as it is in the body.
     pub(super) value: &'b Value,
     /// The call.
     pub(super) call: Call<'b>,
@@ -115,7 +115,7 @@ pub(super) struct MatchedCall<'b> {
 
 /// A result that answers no open call.
 pub(super) struct Stray<'b> {
-    /// The result as it stands in the body.
+    /// The result as it is in the body.
     pub(super) value: &'b Value,
     /// The result.
     pub(super) result: Outcome<'b>,
@@ -202,7 +202,7 @@ impl<'b> Pairs<'b> {
 struct Turn {
     /// The first of them.
     first: usize,
-    /// The first entry behind them.
+    /// The first entry after them.
     start: usize,
     /// The first entry in which their results are looked for no longer.
     end: usize,
@@ -270,7 +270,7 @@ fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
         .collect()
 }
 
-/// Returns `true` if calls and results of a format have ids: one that lacks it is told by the
+/// Returns `true` if calls and results of a format have ids: one that lacks it is reported by the
 /// schema.
 pub(super) fn has_ids(wire: WireFormat) -> bool {
     matches!(

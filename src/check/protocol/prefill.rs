@@ -116,7 +116,7 @@ fn mistral<'b>(before: &'b [Value], last: &'b Value, found: &mut Found<'b>) {
 
 fn deepseek<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
     let has_calls = !elements(last.get("tool_calls")).is_empty();
-    // What a model refuses is told by `protocol/model-prefill`.
+    // What a model refuses is reported by `protocol/model-prefill`.
     let is_told = subject.facts.refuses(Property::Prefill).is_some();
     if !is_assistant(last) || is_true(last.get("prefix")) || has_calls || is_told {
         return;

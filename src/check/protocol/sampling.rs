@@ -10,7 +10,7 @@ body_rule! {
     "Mistral's API refuses `temperature` 0 with a `top_p` other than 1: *top_p must be 1 when using greedy sampling*.\n\n\
      * wrong: `temperature = 0` and `top_p = 0.9`, for Mistral\n\
      * right: `temperature = 0`\n\n\
-     What single models refuse is told by `protocol/model-parameter`.",
+     What single models refuse is reported by `protocol/model-parameter`.",
     seen "2026-11" {
         "devoxx/DevoxxGenieIDEAPlugin#338": "*top_p must be 1 when using greedy sampling*",
     }

@@ -13,7 +13,7 @@ body_rule! {
     "`parameters`, `response` and `responseSchema` hold a subset of OpenAPI, not JSON Schema, and the API checks more than its names: \
      every schema has a `type` or `anyOf`, an array has `items`, an object has `properties`, `required` names properties, what \
      belongs to one type stands with no other, `format` of a text is `enum` or `date-time`, and no value of `enum` is empty. \
-     Keywords that the subset does not know are told by the format's schema. `additionalProperties` was refused up to 2026, and is in \
+     Keywords that the subset does not know are reported by the format's schema. `additionalProperties` was refused up to 2026, and is in \
      Google's SDK since: a warning. So is an object without `properties` for a function without parameters: most reports up to June 2026 say that it \
      is refused, some that it is taken.\n\n\
      `parametersJsonSchema` and `responseJsonSchema` take JSON Schema as it is: use them instead.\n\n\
@@ -27,7 +27,7 @@ body_rule! {
         "BerriAI/litellm#9289": "an object without properties is taken",
         "bug-ops/zeph#1641": "an object without properties is taken",
         "anomalyco/opencode#11889": "*only allowed for OBJECT type*",
-        "Kilo-Org/kilocode#11955": "`required` names a property that is none",
+        "Kilo-Org/kilocode#11955": "`required` names a property that does not exist",
         "brightwave-inc/tidebreak#1537": "*didn't specify the schema type field*",
     }
 }
@@ -107,7 +107,7 @@ fn check_node<'b>(inner: &'b Value, is_whole: bool, found: &mut Found<'b>) {
         if has(name, inner) && has("type", inner) && !belongs {
             found
                 .at_member(inner, name, format!("`{name}` belongs to {kind} only"))
-                .help("leave it out, or mend the type");
+                .help("leave it out, or fix the type");
         }
     }
     check_required(inner, found);
@@ -126,7 +126,7 @@ fn check_required<'b>(inner: &'b Value, found: &mut Found<'b>) {
         };
         if properties.is_none_or(|properties| properties.get(name).is_none()) {
             let message = format!(
-                "`{}` is required, but is no property here",
+                "`{}` is required, but is not a property here",
                 crate::text::cut(name, 60)
             );
             found

@@ -50,7 +50,7 @@ pub(super) fn visit<'b>(schema: &'b Value, see: &mut impl FnMut(&'b Value)) {
     }
 }
 
-/// Returns what stands in a schema where a schema should stand, and is none.
+/// Returns what is in a schema where a schema should be, and is not one.
 pub(super) fn no_schemas(schema: &Value) -> Vec<&Value> {
     let mut found = Vec::new();
     for (name, value) in schema.as_object().into_iter().flatten() {

@@ -76,8 +76,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     }
 }
 
-/// Returns `true` if a message gives instructions. Those that change settings or tools instead
-/// stand where they like.
+/// Returns `true` if a message gives instructions. Those that change settings or tools instead are
+/// where they like.
 fn is_instruction(entry: &Entry<'_>) -> bool {
     let is_text = !entry.parts.is_empty() && entry.parts.iter().all(Part::is_text);
     entry.role == Role::System && is_text && entry.value.get("output_config").is_none()

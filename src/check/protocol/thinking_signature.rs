@@ -10,7 +10,7 @@ use crate::repo::Property;
 use crate::text::cut;
 
 body_rule! {
-    Error "protocol/thinking-signature", "thinking or a call lacks its signature, or has one that is none",
+    Error "protocol/thinking-signature", "thinking or a call lacks its signature, or has an invalid one",
     "What a model thought goes back with the signature that its provider made, unchanged. Anthropic refuses a block of thinking \
      whose signature is another provider's. Gemini 3 wants the signature of each step: in the current turn, that \
      is behind the last content in which the user says something, the first `functionCall` of each model content carries its \

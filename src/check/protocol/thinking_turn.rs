@@ -1,4 +1,4 @@
-//! `protocol/thinking-turn`: reasoning where it cannot stand, or missing where it must.
+//! `protocol/thinking-turn`: reasoning where it cannot be, or missing where it must.
 
 use serde_json::Value;
 
@@ -176,7 +176,7 @@ fn reasoning_item<'b>(
     }
 }
 
-/// The item behind reasoning with an id has its own, by which the server knows that they belong
+/// The item after reasoning with an id has its own, by which the server knows that they belong
 /// together.
 fn lost_id<'b>(item: &'b Value, next: &'b Value, found: &mut Found<'b>) {
     if !has_id(item) || has_id(next) {

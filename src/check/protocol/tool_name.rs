@@ -42,7 +42,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn long_name<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
     let length = tool.name.map_or(0, |name| name.chars().count());
-    // Names over 128 are told by the schema.
+    // Names over 128 are reported by the schema.
     if (GEMINI_NAME + 1..=128).contains(&length) {
         let message = format!(
             "the name has {length} characters; reports say that more than {GEMINI_NAME} are refused"

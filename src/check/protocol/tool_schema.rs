@@ -16,7 +16,7 @@ body_rule! {
      * OpenAI wants `\"type\": \"object\"` and `properties` there, and `items` of every array\n\
      * OpenAI, Anthropic and Mistral want valid JSON Schema: types that exist, `properties` that is an object, `required` that is a \
      list. Elsewhere, what is invalid is a warning\n\n\
-     Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It drops the rest in silence, which is a \
+     Ollama passes on types, items, descriptions, `enum`, `anyOf` and properties. It silently drops the rest, which is a \
      warning where it leaves open what a value is (`pattern`, `const`, `oneOf`, `allOf`, `$ref`); bounds are not told.\n\n\
      Moonshot takes nothing beside `$ref`, and `type` in the schemas of `anyOf` and not beside it; both are warnings.\n\n\
      Gemini's `parameters` has a rule of its own, `protocol/schema-keyword`.\n\n\
@@ -42,7 +42,7 @@ body_rule! {
     }
 }
 
-/// The types of JSON Schema.
+/// The JSON Schema types.
 const TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
@@ -96,15 +96,15 @@ fn check_root<'b>(schema: &'b Value, is_openai: bool, found: &mut Found<'b>) {
     }
 }
 
-/// Tells if a value of a keyword is of the kind that JSON Schema wants.
+/// Says whether a value of a keyword is of the kind that JSON Schema wants.
 type IsRight<'f> = &'f dyn Fn(&Value) -> bool;
 
 /// Keywords that say what a value is, and that Ollama drops.
 const OLLAMA_DROPS: [&str; 5] = ["pattern", "const", "oneOf", "allOf", "$ref"];
 
 /// Finds the keywords that Moonshot's own dialect does not take: references elsewhere than into
-/// `$defs`, keywords that stand beside a reference and in the schema that it refers to, and a
-/// `type` beside `anyOf`.
+/// `$defs`, keywords that are beside a reference and in the schema that it refers to, and a `type`
+/// beside `anyOf`.
 fn check_moonshot<'b>(root: &'b Value, inner: &'b Value, found: &mut Found<'b>) {
     if let Some(reference) = inner.get("$ref").and_then(Value::as_str) {
         moonshot_reference(root, inner, reference, found);
@@ -197,7 +197,7 @@ fn not_a_schema(name: &str, found: &Value, says: &str) -> String {
         Value::String(text) => format!("`{}`", cut(text, 40)),
         other => crate::json::kind_of(other).to_owned(),
     };
-    format!("this is no JSON Schema: `{name}` is {found}, and must be {says}")
+    format!("this is not a JSON Schema: `{name}` is {found}, and must be {says}")
 }
 
 fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut Found<'b>) {
@@ -227,7 +227,7 @@ fn check_node<'b>(inner: &'b Value, is_openai: bool, is_sure: bool, found: &mut 
         let note = found
             .at(
                 value,
-                format!("this is no JSON Schema: a schema stands here, not {kind}"),
+                format!("this is not a JSON Schema: a schema stands here, not {kind}"),
             )
             .about(About::Form);
         let note = if is_sure { note } else { note.warning() };

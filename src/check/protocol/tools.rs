@@ -19,7 +19,7 @@ pub(super) struct DeclaredTool<'b> {
     pub(super) name: Option<&'b str>,
     /// The name of the member that holds the schema of its arguments.
     pub(super) schema_key: &'static str,
-    /// `true` if it stands in a namespace, whose names are its own.
+    /// `true` if it is in a namespace, whose names are its own.
     pub(super) is_nested: bool,
 }
 
@@ -128,13 +128,13 @@ pub(super) fn lets_tools_mix(subject: &Subject<'_>) -> bool {
 /// Which tools the model is to call.
 #[derive(Debug)]
 pub(super) struct Choice<'b> {
-    /// Where it stands.
+    /// Where it is.
     pub(super) value: &'b Value,
     /// The tools that it asks for.
     pub(super) which: Which<'b>,
 }
 
-/// Which tools a choice speaks of.
+/// Which tools a choice mentions.
 #[derive(Debug)]
 pub(super) enum Which<'b> {
     /// Any or none, as the model likes.
@@ -152,7 +152,7 @@ pub(super) enum Which<'b> {
 /// A tool that a choice names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen<'b> {
-    /// Where the name stands.
+    /// Where the name is.
     pub(super) value: &'b Value,
     /// Its kind, as the choice says.
     pub(super) kind: &'b str,

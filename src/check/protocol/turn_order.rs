@@ -55,7 +55,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 }
 
 fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
-    // What a compaction left of the conversation stands in an assistant message.
+    // What a compaction left of the conversation is in an assistant message.
     let is_compaction = |entry: &Entry<'_>| {
         matches!(
             entry.parts.first().map(|part| part.kind),

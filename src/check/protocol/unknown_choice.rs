@@ -9,7 +9,7 @@ body_rule! {
     Error "protocol/unknown-choice", "a tool is chosen that is not among the tools",
     "`tool_choice` names a tool, a list of allowed tools does, and Gemini's `allowedFunctionNames`: each must be declared in `tools`. \
      Anthropic, OpenAI and Gemini refuse what is not; elsewhere it is a warning. Names that an MCP server or a tool search brings \
-     are not known here, and are let pass.\n\n\
+     are not known here, and are accepted.\n\n\
      * wrong: `tool_choice = { type = \"tool\", name = \"get_forecast\" }`, with the tool `get_weather`\n\
      * right: `tool_choice = { type = \"tool\", name = \"get_weather\" }`",
     seen "2026-11" {

@@ -51,7 +51,7 @@ impl Allowed {
         instance.is_a(&self.entry.instance)
     }
 
-    /// Where an entry stands that never let anything pass.
+    /// Returns the place of an entry that never allowed anything.
     pub(super) fn unused(&self) -> Option<Span> {
         (!self.used.load(Ordering::Relaxed)).then_some(self.entry.span)
     }

@@ -27,7 +27,7 @@ pub(super) struct Extension<'t> {
 
 /// A demand of a schema on several members at once.
 struct Together {
-    /// The members that it speaks of.
+    /// The members that it mentions.
     names: &'static [&'static str],
     /// Those whose values it looks at: of the others it asks only whether they are there.
     looked_at: &'static [&'static str],

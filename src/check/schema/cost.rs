@@ -1,4 +1,4 @@
-//! How much work a schema is for one value, told before the work is done.
+//! Measures how much work a schema is for one value, before the work is done.
 //!
 //! A bound, in schemas that look at values, text and comparisons included: a validator that stops
 //! at the first mistake does less. Schemas that are reached on several ways are measured once, so
@@ -37,7 +37,7 @@ pub(super) fn cost_of(graph: &Graph, schema: SchemaId, value: &Value) -> Option<
 /// A value, and the values in it.
 struct Node<'v> {
     value: &'v Value,
-    /// How many values it holds, itself included.
+    /// The number of values that it holds, itself included.
     size: u64,
     /// The numbers of the values in it.
     parts: Range<usize>,

@@ -84,7 +84,7 @@ pub(super) struct Extensions {
     value: OnceLock<Value>,
 }
 
-/// Why a schema with its extensions cannot be used, and where that is to be mended.
+/// Why a schema with its extensions cannot be used, and where that is to be fixed.
 #[derive(Debug, Clone)]
 pub(super) struct Unusable {
     pub(super) refusal: Refusal,
@@ -134,7 +134,7 @@ impl Extensions {
             .filter(|name| !name.starts_with('$'))
     }
 
-    /// Where a name stands.
+    /// Returns where a name is.
     fn place(&self, name: &str) -> Span {
         let tree = json::parse_tree(self.text.as_str()).ok();
         let key = tree.and_then(|tree| tree.key_span(name));
@@ -398,7 +398,8 @@ impl Document {
         let pointer = spelling::original(pointer.as_str(), subject.original());
         let message =
             format!("`{pointer}` is not what the API takes, and it is too large to say where");
-        let help = "check it with a smaller conversation: what is wrong is told there".to_owned();
+        let help =
+            "check it with a smaller conversation: what is wrong is reported there".to_owned();
         Mistake::value(pointer, message, Hint::Other(help))
     }
 
@@ -429,7 +430,7 @@ impl Document {
         Ok(compiled)
     }
 
-    /// The finding stands at the extension, if there is one: the file alone was found usable.
+    /// The finding is at the extension, if there is one: the file alone was found usable.
     fn unusable(&self, file: FileId, refusal: Refusal) -> Unusable {
         let extension = self.extensions.last();
         let named = extension.and_then(|file| {
@@ -450,7 +451,7 @@ impl Compiled {
     ///
     /// # Errors
     ///
-    /// If it is no JSON Schema, or one whose work has no bound.
+    /// If it is not a JSON Schema, or one whose work has no bound.
     pub(super) fn new(mut value: Value, memory: &Weak<Memory>) -> Result<Compiled, Refusal> {
         if let Some(members) = value.as_object_mut() {
             // What a document calls itself, and the draft that it names, would change where
@@ -475,7 +476,7 @@ impl Compiled {
     ///
     /// # Errors
     ///
-    /// If the schema is no JSON Schema.
+    /// If the schema is not a JSON Schema.
     pub(super) fn checked(&self) -> Result<(), Refusal> {
         let made = validator(&self.value)?;
         self.validator.get_or_init(|| made);
@@ -506,7 +507,7 @@ impl Compiled {
 ///
 /// # Errors
 ///
-/// If it is no JSON Schema.
+/// If it is not a JSON Schema.
 pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
     let patterns = PatternOptions::regex()
         .size_limit(pattern::COMPILED_BYTES)
@@ -566,7 +567,7 @@ impl<'b> Input<'b> {
         }
     }
 
-    /// The members; `None` if it is no object.
+    /// The members; `None` if it is not an object.
     fn members(self) -> Option<Vec<MemberRef<'b>>> {
         match self {
             Input::Body(body) => Some(body.members().collect()),
@@ -590,7 +591,7 @@ impl<'b> Input<'b> {
     }
 }
 
-/// A file's value. One that is no JSON was refused when it was loaded.
+/// A file's value. One that is not JSON was refused when it was loaded.
 fn parse(text: &SourceText) -> Value {
     json::parse(text.as_str()).unwrap_or(Value::Bool(false))
 }

@@ -21,8 +21,8 @@ const DEFAULT: &str = "x-reqc-discriminator-default";
 /// The keyword with the message for a part of a schema that fails as a whole.
 const MESSAGE: &str = "x-reqc-message";
 
-/// The most problems of one body that are told. One more is looked for, so that it can be said that
-/// there are more.
+/// The most problems of one body that are reported. One more is looked for, so that it can be said
+/// that there are more.
 pub(super) const MAX_PROBLEMS: usize = 1_000;
 
 /// Returns what is wrong with a body, in the order of the schema, until there are more than
@@ -98,7 +98,7 @@ impl Question for FieldAt {
 pub(super) struct Explaining<'s> {
     schema: &'s Value,
     known: &'s Known,
-    /// The part, and where in the body it stands.
+    /// The part, and where in the body it is.
     at: Pointer,
     part: &'s Value,
     /// `true` if errors name its fields in another spelling.
@@ -107,7 +107,7 @@ pub(super) struct Explaining<'s> {
 }
 
 impl<'s> Explaining<'s> {
-    /// Goes on with a part of a body, behind mistakes that were found before.
+    /// Goes on with a part of a body, after mistakes that were found before.
     pub(super) fn part(
         schema: &'s Value,
         known: &'s Known,
@@ -124,7 +124,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Tells what an error says of the part.
+    /// Says what an error says of the part.
     pub(super) fn error(&mut self, error: &ValidationError<'_>) {
         let inner = error.instance_path().as_str();
         let inner = if self.is_respelt {
@@ -180,7 +180,7 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    /// Tells what is wrong with a value of which one alternative was meant, in the words of that
+    /// Says what is wrong with a value of which one alternative was meant, in the words of that
     /// one; `false` if nothing says which. `path` is the place of the alternatives.
     pub(super) fn picked(
         &mut self,
@@ -309,7 +309,7 @@ fn asked_for(context: &[Vec<ValidationError<'static>>]) -> Option<Vec<String>> {
 /// The longest value or name of which a hint is kept, in bytes.
 const LONGEST_KEPT: usize = 64;
 
-/// The mistake of a field that stands in both spellings.
+/// The mistake of a field that is in both spellings.
 fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Option<Mistake> {
     let camel = spelling::camel_case(name).filter(|_| spelling::has_two(schema))?;
     known_fields(schema, node).contains(&camel).then(|| {
@@ -326,7 +326,7 @@ fn twice(schema: &Value, node: Option<&Value>, at: &Pointer, name: &str) -> Opti
     })
 }
 
-/// The same for an unknown field that holds what belongs where it stands.
+/// The same for an unknown field that holds what belongs where it is.
 fn too_deep(
     schema: &Value,
     node: Option<&Value>,
@@ -471,7 +471,7 @@ impl Explaining<'_> {
                 (&rules::INVALID_VALUE, message, Hint::None)
             }
             Kind::Type { kind } => {
-                // A fraction is a number, too: that it is none that is wanted shows by itself.
+                // A fraction is a number, too: that it is not one that is wanted shows by itself.
                 let is_fraction =
                     found.is_number() && type_names(kind).iter().any(|name| name == "integer");
                 let what = if is_fraction {
@@ -735,7 +735,7 @@ impl Choice {
             .then(|| value.clone())
     }
 
-    /// Tells of an unknown field which alternatives have it, unless a similar name was found.
+    /// Says of an unknown field which alternatives have it, unless a similar name was found.
     fn point_elsewhere(&self, (schema, path): (&Value, &str), at: &Pointer, mistake: &mut Mistake) {
         if !matches!(
             (&mistake.what, &mistake.hint),
@@ -847,8 +847,8 @@ fn needs(node: &Value) -> Option<String> {
     (!required.is_empty()).then(|| format!("it is an object with `{}`", required.join("` and `")))
 }
 
-/// Returns what a value of the wrong type should be: an element stands in a list, an object has
-/// what it needs.
+/// Returns what a value of the wrong type should be: an element is in a list, an object has what it
+/// needs.
 fn form_of_type(
     schema: &Value,
     node: Option<&Value>,
@@ -882,8 +882,8 @@ fn wants(name: &str, wanted: &[String]) -> bool {
     wanted.iter().any(|wanted| wanted == name)
 }
 
-/// How an object becomes the string that is wanted: as the one text in it, as an element of a list,
-/// or as JSON, if the schema speaks of that.
+/// Returns how an object becomes the string that is wanted: as the one text in it, as an element of
+/// a list, or as JSON, if the schema mentions that.
 fn as_string(node: &Value, found: &Value, takes_list: bool) -> Option<String> {
     let is_element = takes_list && found.get("type").is_some();
     let is_json = node

@@ -72,7 +72,7 @@ fn define(schema: &mut Value, definitions: &Value) {
     }
 }
 
-/// How many values a value holds, itself included.
+/// Returns how many values a value holds, itself included.
 pub(crate) fn count(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(count).sum::<usize>(),
@@ -229,7 +229,7 @@ fn options(
     Ok(())
 }
 
-/// Where a schema stands once its `$ref`s are followed.
+/// Returns where a schema is once its `$ref`s are followed.
 fn resolve(schema: &Value, at: &str) -> String {
     let mut at = at.to_owned();
     for _ in 0..16 {

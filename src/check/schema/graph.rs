@@ -14,7 +14,7 @@ use crate::text::cut;
 
 /// The most values that a document may hold, extensions included.
 pub(super) const MAX_VALUES: usize = 50_000;
-/// The most schemas that may look at one value in turn, one inside of the other.
+/// The most schemas that may look at one value in turn, one inside the other.
 const MAX_HEIGHT: u32 = 32;
 /// The most schemas that may look at one value because of one schema, and values that it is
 /// compared with.
@@ -70,7 +70,7 @@ pub(super) type SchemaId = usize;
 /// All schemas that the root reaches.
 pub(super) struct Graph {
     pub(super) schemas: Vec<Schema>,
-    /// Where each schema stands, as a JSON pointer.
+    /// Where each schema is, as a JSON pointer.
     places: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Schema {
     pub(super) is_unique: bool,
     /// The schemas that look at the same value.
     pub(super) same: Vec<SchemaId>,
-    /// How many of these are alternatives: each keeps a copy of a value that it refuses.
+    /// The number of alternatives among these: each keeps a copy of a value that it refuses.
     pub(super) alternatives: u64,
     pub(super) properties: HashMap<String, SchemaId>,
     /// The schemas of `patternProperties`, and the work of the pattern for each byte of a name.
@@ -95,7 +95,7 @@ pub(super) struct Schema {
     pub(super) first_elements: Vec<SchemaId>,
     pub(super) elements: Option<SchemaId>,
     pub(super) contains: Option<SchemaId>,
-    /// How many schemas lead here.
+    /// The number of schemas that lead here.
     pub(super) uses: u32,
     /// The work of all schemas that look at the same value, if it is a short string.
     pub(super) expansion: u64,
@@ -312,7 +312,7 @@ impl<'s> Builder<'s> {
         let Some(pointer) = pointer.filter(|pointer| !pointer.contains('%')) else {
             return Err(Refusal::new(
                 &at,
-                "a schema refers to nothing outside of its file",
+                "a schema refers to nothing outside its file",
                 help,
             ));
         };
@@ -353,7 +353,7 @@ fn refused(keywords: &Map<String, Value>, at: &str) -> Result<(), Refusal> {
         .find(|keyword| !at.is_empty() && keywords.contains_key(**keyword))
     {
         Some(keyword) => {
-            let message = format!("`{keyword}` is not supported inside of a schema");
+            let message = format!("`{keyword}` is not supported inside a schema");
             Err(Refusal::new(
                 &place(keyword),
                 message,
@@ -373,7 +373,7 @@ fn weight(keywords: &Map<String, Value>) -> u64 {
         .sum::<u64>()
 }
 
-/// How much there is to compare of a value.
+/// Returns how much there is to compare of a value.
 fn size(value: &Value) -> u64 {
     match value {
         Value::String(text) => 1 + text.len() as u64 / 64,
@@ -388,10 +388,10 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// How many characters of what a schema's author wrote a message quotes.
+/// The number of characters of what a schema's author wrote that a message quotes.
 pub(super) const QUOTED: usize = 80;
 
-/// How many schemas look at one value in turn, and in all.
+/// The most schemas that look at one value in turn, and in all.
 struct Heights {
     graph: Graph,
     known: Vec<Option<Found>>,

@@ -17,11 +17,11 @@ pub(super) struct Mistake {
     pub(super) pointer: Pointer,
     pub(super) what: What,
     pub(super) hint: Hint,
-    /// The server that passes over it, if it does not refuse it.
+    /// The server that ignores it, if it does not refuse it.
     pub(super) passed_over_by: Option<&'static str>,
     /// The demands on the value, whatever it is: formats may ask different things at one place.
     pub(super) asks: Option<String>,
-    /// Where it is to be mended, if that is not what wrote the value.
+    /// Where it is to be fixed, if that is not what wrote the value.
     pub(super) place: Option<Span>,
 }
 
@@ -34,13 +34,13 @@ pub(super) enum What {
     Missing(Vec<String>),
     /// None of several fields is there, of which an object needs one; in the schema's own words.
     NoneOf { names: Vec<String>, message: String },
-    /// A value that is none of those that the schema takes, as it is told; and what it is, of which
-    /// alternatives of the schema may ask different things.
+    /// A value that is not one of those that the schema takes, as it is reported; and what it is,
+    /// of which alternatives of the schema may ask different things.
     Unfit {
         message: String,
         found: &'static str,
     },
-    /// Anything else, as it is told.
+    /// Anything else, as it is reported.
     Other(String),
 }
 
@@ -60,7 +60,7 @@ pub(super) enum Hint {
     Meant(Vec<String>),
     /// All the fields that there are.
     Fields(Vec<String>),
-    /// All the values that there are, of the value or of a member that it lacks, behind some words.
+    /// All the values that there are, of the value or of a member that it lacks, after some words.
     Known {
         words: &'static str,
         member: Option<String>,
@@ -68,9 +68,9 @@ pub(super) enum Hint {
     },
     /// The member of this object that the field belongs in.
     Within(Pointer),
-    /// Fields that it holds, and that belong where it stands.
+    /// Fields that it holds, and that belong where it is.
     Unwrap(Vec<String>),
-    /// Anything else, as it is told.
+    /// Anything else, as it is reported.
     Other(String),
 }
 
@@ -90,8 +90,8 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// One cause, one mistake: fields that stand beside the member that they belong in are told with
-/// it, and what is missing is not told if it stands one level too deep.
+/// One cause, one mistake: fields that are beside the member that they belong in are reported with
+/// it, and what is missing is not reported if it is one level too deep.
 pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
     let holders: Vec<Pointer> = mistakes
         .iter()
@@ -208,7 +208,7 @@ impl Mistake {
         (is_missing && is_first).then(|| holder.clone())
     }
 
-    /// The object that a mistake stands in, and the fields that it holds one level too deep.
+    /// The object that a mistake is in, and the fields that it holds one level too deep.
     fn unwrapped(&self) -> Option<(Option<Pointer>, Vec<String>)> {
         match &self.hint {
             Hint::Unwrap(names) => Some((self.pointer.parent(), names.clone())),
@@ -254,8 +254,8 @@ impl Mistake {
         Mistake { hint, ..self }
     }
 
-    /// In words. One value is told once for a variant of a format, whichever alternatives of the
-    /// schema refuse it.
+    /// In words. One value is reported once for a variant of a format, whichever alternatives of
+    /// the schema refuse it.
     pub(super) fn told(self, variant: &str) -> Problem {
         let severity = self.passed_over_by.map(|_| Severity::Warning);
         let mut lacks = Vec::new();
@@ -269,7 +269,7 @@ impl Mistake {
         let message = match self.what {
             What::Unknown if let Some(server) = self.passed_over_by => {
                 format!(
-                    "`{}` is no field that {server} is known to read",
+                    "`{}` is not a field that {server} is known to read",
                     self.pointer
                 )
             }

@@ -1,4 +1,4 @@
-//! How much work the patterns of a schema are.
+//! Measures how much work the patterns of a schema are.
 //!
 //! They are run by an engine whose time is linear in the text, times the size of the pattern. So
 //! the size is bounded, and part of the measure. What the engine cannot express, such as
@@ -15,7 +15,7 @@ const MAX_STATES: u64 = 4_000;
 /// How large a compiled pattern may be, in bytes.
 pub(super) const COMPILED_BYTES: usize = 1024 * 1024;
 
-/// The states of a pattern's machine: its work for each byte of a text. Something that is no text
+/// The states of a pattern's machine: its work for each byte of a text. Something that is not text
 /// has none.
 ///
 /// # Errors

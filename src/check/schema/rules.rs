@@ -53,13 +53,13 @@ crate::diag::rules! {
     BAD_SCHEMA = Error "schema/unusable", "a schema of the repository cannot be used",
         "`schemas/wire/<format>.schema.json` of a repository tightens the bundled schema of the format, and \
          `<format>.extensions.json` adds fields to it. Together they must be a valid JSON Schema (draft 2020-12) that refers to \
-         nothing outside of its file. As long as they are not, every body that they are for has this finding: a schema that \
+         nothing outside its file. As long as they are not, every body that they are for has this finding: a schema that \
          cannot be used never means that anything is accepted.\n\n\
          The work of checking a body has to be foreseeable. So these are refused:\n\n\
          * files of more than 1 MiB or 50,000 values, and more than 64 names in one file of extensions\n\
          * schemas that lead back to themselves without looking at a part of the value, that look at one value more than \
          32 deep, or that repeat others until one value is looked at more than 100,000 times\n\
-         * `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, `$anchor`, and `$id` inside of a schema: list the \
+         * `unevaluatedProperties`, `unevaluatedItems`, `$dynamicRef`, `$anchor`, and `$id` inside a schema: list the \
          fields, and write `$ref` with a JSON pointer\n\
          * patterns with look-around or back references, or larger than some thousand states: patterns run in linear time\n\n\
          A body whose check would still take too much work, because of its size and the schema's alternatives, has this finding \

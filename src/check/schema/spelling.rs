@@ -3,12 +3,12 @@
 //! A server that reads protocol buffers takes the names of fields in `camelCase` and in
 //! `snake_case`, those of enumerations in any case, a single value for a list of one, numbers as
 //! texts, and `null` for what is left out. A schema with `"x-reqc-spelling": "protobuf"` says each
-//! name once, in `camelCase`: a body is respelt before it is asked, and what is wrong is told at
-//! the body's own places. Rules of protocols look at the respelt body, too.
+//! name once, in `camelCase`: a body is respelt before it is asked, and what is wrong is reported
+//! at the body's own places. Rules of protocols look at the respelt body, too.
 //!
-//! Servers that pass over unknown fields take `null` for what is left out: [`without_nulls`].
-//! Source: the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>,
-//! seen in November 2026.
+//! Servers that ignore unknown fields take `null` for what is left out: [`without_nulls`]. Source:
+//! the JSON mapping of protocol buffers, <https://protobuf.dev/programming-guides/json/>, seen in
+//! November 2026.
 
 use serde_json::{Map, Value};
 
@@ -32,7 +32,7 @@ pub(super) fn has_two(schema: &Value) -> bool {
         .is_some_and(|spelling| spelling == "protobuf")
 }
 
-/// Where a place of a respelt body is in the body as it was written.
+/// Returns where a place of a respelt body is in the body as it was written.
 pub(crate) fn original(place: &str, body: &Value) -> Pointer {
     let mut found = Some(body);
     let mut pointer = Pointer::root();
@@ -164,7 +164,7 @@ fn schema_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
         .filter(|schema| schema.is_object())
 }
 
-/// Renames members in `snake_case`, except where both spellings stand: then one is unknown.
+/// Renames members in `snake_case`, except where both spellings are: then one is unknown.
 fn rename(schema: &Value, members: &mut Map<String, Value>) -> bool {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return false;

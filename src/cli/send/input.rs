@@ -105,7 +105,8 @@ impl Input {
     }
 }
 
-/// Returns what kind of task the agent is for, if it can be used. What is found about it is told.
+/// Returns what kind of task the agent is for, if it can be used. What is found about it is
+/// reported.
 fn usable_agent(
     options: &Options,
     send: &Send,
@@ -196,10 +197,11 @@ pub(super) fn session_files(
     Ok(Some(FolderContent::open(folder).map_err(Failure::from)?))
 }
 
-/// The image in a file; a phrase that goes on after the image's name if there is none.
+/// The image in a file; a phrase that continues the sentence after the image's name if there is
+/// none.
 fn read_image(path: &Path) -> Result<Image, AccessError> {
     let bytes = crate::system::read_bytes(path, image::MAX_BYTES)?;
-    image::of_bytes(&bytes).ok_or_else(|| "is no PNG, JPEG, GIF or WebP".into())
+    image::of_bytes(&bytes).ok_or_else(|| "is not a PNG, JPEG, GIF or WebP".into())
 }
 
 fn text(send: &Send) -> Result<Option<String>, Failure> {
@@ -242,7 +244,7 @@ fn resume(options: &Options, path: &Path, send: &Send) -> Result<Resumed, Failur
         match error.line {
             1 => failure,
             line => failure.help(format!(
-                "it is left as it is: mend the line, or go on with a copy of what stands before line {line}"
+                "it is left as it is: fix the line, or go on with a copy of what stands before line {line}"
             )),
         }
     })?;

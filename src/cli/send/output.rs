@@ -105,7 +105,7 @@ pub(super) struct Printer<'t> {
     held: Option<Held>,
 }
 
-/// Text that waits, and what stands around its place.
+/// Text that waits, and what is around its place.
 #[derive(Default)]
 pub(super) struct Held {
     text: String,
@@ -157,7 +157,7 @@ impl Printer<'_> {
         Printer { held, ..self }
     }
 
-    /// Tells of text that was held back.
+    /// Reports text that was held back.
     fn release(&mut self) {
         let text = self.held.as_mut().map(Held::take).unwrap_or_default();
         if !text.is_empty() {
@@ -311,7 +311,7 @@ impl Printer<'_> {
     }
 }
 
-/// Why an answer was refused, as far as the provider says.
+/// Returns why an answer was refused, as far as the provider says.
 fn refused(refusal: &Refusal) -> String {
     let words = [refusal.category.as_deref(), refusal.explanation.as_deref()];
     let words: Vec<String> = words.into_iter().flatten().map(shortened).collect();

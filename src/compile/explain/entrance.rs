@@ -53,7 +53,7 @@ impl Entrance {
         format!("{} {file:?} {start} {end}", sense.unwrap_or_default())
     }
 
-    /// Tells a finding of the bundled place at the place of the repository.
+    /// Reports a finding of the bundled place at the place of the repository.
     pub(in crate::compile) fn tell(&self, finding: Diagnostic) -> Diagnostic {
         let sense = self.sense(finding.sense.as_deref());
         finding
@@ -62,7 +62,7 @@ impl Entrance {
     }
 }
 
-/// Tells a finding at the entrance, if its own place is in a bundled file.
+/// Reports a finding at the entrance, if its own place is in a bundled file.
 pub(in crate::compile) fn at_entrance(
     sources: &Sources,
     finding: Diagnostic,

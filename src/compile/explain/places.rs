@@ -1,5 +1,5 @@
-//! The places of files that what stands in a body comes from: contexts, files that prompts read,
-//! and texts that templates see but no context file has, such as what an agent says of its
+//! The places of files that what is in a body comes from: contexts, files that prompts read, and
+//! texts that templates see but no context file has, such as what an agent says of its
 //! surroundings, an attached file, several blocks in one text.
 
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(in crate::compile) struct Places<'a> {
     pub(in crate::compile) loaded: &'a LoadedContext,
 }
 
-/// A place outside of templates and profiles: in a context, or in a file that a prompt read.
+/// A place outside templates and profiles: in a context, or in a file that a prompt read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::compile) struct Outside {
     pub(in crate::compile) span: Span,
@@ -37,14 +37,14 @@ pub(in crate::compile) struct Outside {
 }
 
 impl Outside {
-    /// Returns `true` if a value of a context is the place: what is told there is told once for all
-    /// agents.
+    /// Returns `true` if a value of a context is the place: what is reported there is reported once
+    /// for all agents.
     pub(in crate::compile) fn is_in_context(self) -> bool {
         self.how == PutBy::Writing
     }
 }
 
-/// The way a value that is mended where it comes from got into a body.
+/// The way a value that is fixed where it comes from got into a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PutBy {
     /// A prompt read it.
@@ -66,7 +66,7 @@ impl PutBy {
 pub(super) enum Arrived {
     /// A template wrote it in a turn, run by run. Turn 0 is the one that a context begins with.
     Rendered(usize, Vec<Written>),
-    /// Texts of the context, one behind the other.
+    /// Texts of the context, one after the other.
     Joined(Vec<Piece>),
 }
 
@@ -158,7 +158,7 @@ impl<'a> Places<'a> {
             .or(place.parts.first())
             .and_then(|path| self.data_span(path));
         let span = value.or_else(|| self.member_span(place.member.as_ref()?))?;
-        // Nobody here can edit a bundled template: a value that it takes over as it is is mended
+        // Nobody here can edit a bundled template: a value that it takes over as it is is fixed
         // where it is from.
         (!is_bundled(self.compiler.sources(), span)).then_some(span)
     }

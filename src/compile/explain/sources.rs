@@ -1,4 +1,4 @@
-//! Who wrote a run of a value's text, in terms of files.
+//! Finds the file that wrote a run of a value's text.
 
 use super::places::{Arrived, Piece, Places};
 use crate::json::Pointer;
@@ -21,7 +21,7 @@ pub struct ValueSource {
     pub data: Option<Pointer>,
     /// The values that a computed text was made of.
     pub made_of: Vec<Span>,
-    /// How many bytes of the rendered JSON these are.
+    /// The number of bytes of the rendered JSON that these are.
     pub len: usize,
 }
 
@@ -42,7 +42,7 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    /// Returns `true` if the place is inferred: what stands there takes part, but is not what was
+    /// Returns `true` if the place is inferred: what is there takes part, but is not what was
     /// written.
     pub fn is_inferred(self) -> bool {
         self == SourceKind::Computed
@@ -61,7 +61,8 @@ impl SourceKind {
 }
 
 impl Places<'_> {
-    /// Who wrote a run; what came with a turn has its own template, or its text in the context.
+    /// Returns who wrote a run; what came with a turn has its own template, or its text in the
+    /// context.
     pub(super) fn sources_of(&self, written: Written) -> Vec<ValueSource> {
         let arrived = match &written.by {
             By::Data { path, bytes } => self.arrived(path, bytes.clone()),
@@ -80,7 +81,7 @@ impl Places<'_> {
         }
     }
 
-    /// Who wrote a run of what surroundings say in a turn.
+    /// Returns who wrote a run of what surroundings say in a turn.
     fn source_in_turn(&self, turn: usize, written: Written) -> ValueSource {
         let context = self.file();
         let span = match &written.by {

@@ -1,4 +1,4 @@
-//! Keys of profiles that stand below `[body]`, and so are sent: the table's header takes everything
+//! Keys of profiles that are below `[body]`, and so are sent: the table's header takes everything
 //! that follows it.
 
 use crate::check::schema::rules::UNKNOWN_FIELD;
@@ -28,7 +28,7 @@ pub(super) fn explained(finding: Diagnostic, pointer: &str, sources: &Sources) -
 }
 
 /// The edit that writes a key of `[body]` above that header; `None` if it does not stand on lines
-/// of its own, or stands above already.
+/// of its own, or is above already.
 fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
     let text = sources.get(place.file).text();
     let top = toml::parse(text).ok()?;

@@ -1,4 +1,4 @@
-//! The losses of one agent's bodies, each kind told once.
+//! The losses of one agent's bodies, each kind reported once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl<'c> AgentFlow<'c> {
             .filter(|member| names.contains(&member.name))
             .collect();
         let mut judged = judged_members(plan, request, prompt, &usual);
-        // Content may stand in members that are no usual place for it.
+        // Content may be in members that are not a usual place for it.
         if judged
             .losses
             .iter()
@@ -129,7 +129,7 @@ impl<'c> AgentFlow<'c> {
             .find(|declared| kinds(loss).any(|kind| declared.kind.covers(kind)))
     }
 
-    /// Tells what the bodies of the agent lose.
+    /// Says what the bodies of the agent lose.
     pub(in crate::compile) fn tell(
         &self,
         plan: &Plan<'_>,
@@ -250,7 +250,7 @@ fn told(kind: ContentKind, fate: &Fate, is_never: bool) -> (&'static Rule, Strin
     }
 }
 
-/// The number in which a verb stands.
+/// The number in which a verb is.
 struct Verb {
     is_one: bool,
 }

@@ -1,4 +1,4 @@
-//! Where a piece of a conversation went.
+//! Finds where a piece of a conversation went.
 
 use super::agent::{AgentFlow, kinds};
 use super::judged::judged_members;
@@ -117,7 +117,7 @@ fn lost_at(places: &Places<'_>, model: Option<&str>, place: Span) -> Vec<String>
     wanted.map(|loss| why(places, &agent, loss)).collect()
 }
 
-/// Tells a loss, and why it is none to be mended, if a format or the author accounts for it.
+/// Reports a loss, and why it is none to be fixed, if a format or the author accounts for it.
 fn why(places: &Places<'_>, agent: &AgentFlow<'_>, loss: &Loss) -> String {
     let Places { compiler, plan, .. } = *places;
     let (what, is_one) = loss.kind.phrase();

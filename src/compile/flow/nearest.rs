@@ -59,8 +59,7 @@ pub(super) fn nearest(places: &Places<'_>, loss: &Loss, model: Option<&str>) -> 
         };
     }
     let written_in = plan.member_at(member);
-    // A prompt stands in the profile, or has a file of its own that writes nothing of the body's
-    // form.
+    // A prompt is in the profile, or has a file of its own that writes nothing of the body's form.
     let is_of_body = !matches!(loss.kind, ContentKind::SystemPrompt | ContentKind::Files);
     let of_partial = writer.filter(|span| is_of_body && span.file != written_in.file);
     Nearest {

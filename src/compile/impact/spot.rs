@@ -1,6 +1,6 @@
 //! The effect of a place to an agent in whose bodies it wrote nothing: it puts the agent together,
 //! decides what templates write, or nobody can tell. What surely does nothing is told apart:
-//! comments, and what a descendant says anew.
+//! comments, and what a descendant says again.
 
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Returns `true` if the place stands in what the agent is made of, and is no comment.
+    /// Returns `true` if the place is in what the agent is made of, and is not a comment.
     pub(super) fn takes_part(&self) -> bool {
         let takes_part = match self.is_of_profile() {
             true => !self.is_replaced(),
@@ -70,7 +70,7 @@ impl Spot<'_> {
 
     /// Returns the places that this one belongs to: of a tag that ends or parts a block, the tag
     /// that begins it; of a key or the quotes of a text, the whole text; of the head of a table,
-    /// what stands in the table.
+    /// what is in the table.
     pub(super) fn belongs_to(&self) -> Vec<Range<usize>> {
         let mut around = openers(self.text(), self.range);
         for profile in self.profiles() {
@@ -97,7 +97,7 @@ impl Spot<'_> {
         is_comment(self.path(), self.text(), self.range)
     }
 
-    /// Returns the profiles of the agent's chain that stand in the file.
+    /// Returns the profiles of the agent's chain that are in the file.
     fn profiles(&self) -> impl Iterator<Item = &Profile> {
         self.plan
             .profile
@@ -151,7 +151,7 @@ impl Spot<'_> {
         ASIDE.contains(&key.name.as_str()) || is_older
     }
 
-    /// Returns `true` if the place is inside of a value.
+    /// Returns `true` if the place is inside a value.
     fn is_inside(&self, value: &Range<usize>) -> bool {
         let asked = self.text()[self.range.clone()].trim();
         self.range.start >= value.start && self.range.start + asked.len() <= value.end
@@ -191,7 +191,7 @@ impl Spot<'_> {
     }
 }
 
-/// Adds what stands in the values whose key, quotes or head is asked for.
+/// Adds what is in the values whose key, quotes or head is asked for.
 fn hold(text: &str, table: &Table, range: &Range<usize>, around: &mut Vec<Range<usize>>) {
     let asked = text[range.clone()].trim();
     let is_quotes = !asked.is_empty() && asked.chars().all(|c| matches!(c, '"' | '\''));
@@ -285,7 +285,7 @@ fn word_of(tag: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Returns `true` if a text ends inside of a `{%` tag.
+/// Returns `true` if a text ends inside a `{%` tag.
 fn is_in_statement(before: &str) -> bool {
     before
         .rfind("{%")
@@ -296,7 +296,7 @@ fn overlaps(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// Returns `true` if nothing but a comment stands somewhere.
+/// Returns `true` if nothing but a comment is somewhere.
 pub(super) fn is_comment(path: &str, text: &str, range: &Range<usize>) -> bool {
     let asked = text[range.clone()].trim();
     let before = &text[..range.start];

@@ -218,7 +218,7 @@ impl DocumentJudge<'_> {
         }
     }
 
-    /// Where a body goes: what was named counts, then its URL.
+    /// Returns where a body goes: what was named counts, then its URL.
     fn target_of<'t>(
         &'t self,
         wire: WireFormat,
@@ -255,7 +255,7 @@ impl DocumentJudge<'_> {
     }
 }
 
-/// A body that was judged, and where it stands.
+/// A body that was judged, and where it is.
 struct JudgedBody {
     wire: Option<WireFormat>,
     problems: Vec<Problem>,
@@ -310,7 +310,7 @@ fn stranger() -> Problem {
     let help = "name the wire format with `--wire` if it is meant as one";
     problem(
         &rules::NO_BODY,
-        "this is no request body, and holds none",
+        "this is not a request body, and holds none",
         Some(help),
     )
 }

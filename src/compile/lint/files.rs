@@ -45,7 +45,7 @@ pub struct Linting<'c> {
     pool: Option<rayon::ThreadPool>,
     sources: Sources,
     findings: Vec<Diagnostic>,
-    /// How many findings of each rule there are.
+    /// The number of findings of each rule that there are.
     found: HashMap<&'static str, usize>,
     formats: BTreeMap<WireFormat, usize>,
     passed_over: usize,
@@ -82,7 +82,7 @@ impl<'c> Linting<'c> {
         }
     }
 
-    /// Reads a file; `path` is what it is called in findings. Its shape tells what it is: a
+    /// Reads a file; `path` is what it is called in findings. Its shape says what it is: a
     /// document, or JSON Lines.
     ///
     /// # Errors
@@ -335,7 +335,7 @@ impl<'c> Linting<'c> {
             .collect()
     }
 
-    /// Bytes that are no text, from a line of a file on.
+    /// Bytes that are not text, from a line of a file on.
     fn not_text(&mut self, path: &Arc<str>, line: usize, bytes: &[u8], error: &TextError) {
         let (offset, what) = match *error {
             TextError::Utf16 { .. } => (0, "this is UTF-16"),
@@ -429,11 +429,11 @@ impl DocumentJudge<'_> {
     }
 }
 
-/// How many bytes are kept on either side of a finding.
+/// The number of bytes that are kept on either side of a finding.
 const AROUND: usize = 1024;
 
 /// The part of a text that is kept: the line of a finding and those beside it, but of long ones
-/// what stands around it.
+/// what is around it.
 fn part_around(text: &str, told: &Told) -> Range<usize> {
     let Range {
         start: least,
@@ -454,7 +454,7 @@ fn part_around(text: &str, told: &Told) -> Range<usize> {
     begin..after.map_or(highest, |newline| end + newline)
 }
 
-/// The position behind a text that begins at one.
+/// The position after a text that begins at one.
 fn after(at: Position, text: &str) -> Position {
     let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
     let rest = text.rsplit('\n').next().unwrap_or_default().chars().count();

@@ -98,7 +98,7 @@ impl<'a> Preparing<'a> {
         }
     }
 
-    /// Returns `true` if a finding of loading stands in a file that agents use.
+    /// Returns `true` if a finding of loading is in a file that agents use.
     fn may_reach_agents(&self, finding: &Diagnostic) -> bool {
         let Compiler {
             repo, hierarchy, ..

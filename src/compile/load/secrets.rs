@@ -1,8 +1,8 @@
-//! `provider/literal-key` for keys that stand where nobody looks for one: in prompts, partials,
+//! `provider/literal-key` for keys that are where nobody looks for one: in prompts, partials,
 //! contexts, settings and comments.
 //!
 //! What reads a value knows more of it and told it already; here the text of every file is looked
-//! at as it stands. Whatever is found is hidden from all excerpts.
+//! at as it is. Whatever is found is hidden from all excerpts.
 
 use std::collections::HashSet;
 
@@ -12,11 +12,11 @@ use crate::repo::rules::LITERAL_SECRET;
 use crate::secret;
 use crate::source::{FileId, Span};
 
-/// How many keys of one file are told.
+/// The number of keys of one file that are reported.
 const MOST: usize = 20;
 
-/// Findings about keys in files, but for those that `known` tells already. Keys of all of them are
-/// masked.
+/// Findings about keys in files, except for those that `known` tells already. Keys of all of them
+/// are masked.
 pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
     let told: Vec<Span> = known
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn check(repo: &mut Repo, known: &[Diagnostic]) -> Vec<Diagnostic> {
         .flatten()
         .map(|source| source.file)
         .collect();
-    // What is part of the program is no stranger's, and schemas are large and never sent.
+    // What is part of the program is not a stranger's, and schemas are large and never sent.
     let is_looked_at =
         |file: FileId, path: &str| !path.starts_with("bundled:") && !schemas.contains(&file);
     for (file, source) in repo

@@ -1,7 +1,7 @@
 //! The search through all texts that prompts and bodies are made of: characters that a reviewer
 //! cannot see and a model reads, and the marks of an unfinished merge.
 //!
-//! Looks at the text as it stands in the file, at names, decoded, and at paths. Conversations of
+//! Looks at the text as it is in the file, at names, decoded, and at paths. Conversations of
 //! contexts may hold hidden characters on purpose.
 
 use std::collections::HashSet;
@@ -13,9 +13,9 @@ use crate::resolve::Hierarchy;
 use crate::source::{FileId, SourceText, Span, Spanned};
 use crate::text::{Hidden, hidden, name_of};
 
-/// How much of all roles is looked at, in bytes: those that do not fit are passed over.
+/// How much of all roles is looked at, in bytes: those that do not fit are ignored.
 const MAX_ROLE_BYTES: u64 = 16 * 1024 * 1024;
-/// How many places of one file are told.
+/// The number of places of one file that are reported.
 const MOST: usize = 20;
 
 /// Findings about files and names.
@@ -26,7 +26,7 @@ pub(super) fn check(
 ) -> Vec<Diagnostic> {
     let contexts: HashSet<FileId> = repo.contexts.iter().map(|source| source.file).collect();
     let mut findings: Vec<Diagnostic> = Vec::new();
-    // What is part of the program is no stranger's.
+    // What is part of the program is not a stranger's.
     for (file, source) in repo
         .sources
         .iter()
@@ -79,7 +79,7 @@ fn conflict(file: FileId, text: &str) -> Option<Diagnostic> {
     Some(finding.help("keep the version that is meant, and remove the marks"))
 }
 
-/// Where a line begins with a mark, at a place or behind it.
+/// Returns where a line begins with a mark, at a place or after it.
 fn mark(text: &str, mark: &str, from: usize) -> Option<usize> {
     memchr::memmem::find_iter(&text.as_bytes()[from..], mark)
         .map(|at| from + at)
@@ -165,7 +165,7 @@ fn in_name(name: &str, span: Span, what: &str) -> Option<Diagnostic> {
     )
 }
 
-/// Names that are written with escapes; what stands in the text itself is told there.
+/// Names that are written with escapes; what is in the text itself is reported there.
 fn in_names(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     let profiles = hierarchy
         .ids()
@@ -199,7 +199,7 @@ fn in_roles(repo: &mut Repo) -> Vec<Diagnostic> {
             .map(|entry| entry.path)
             .filter(|path| path.ends_with(".md"))
         {
-            // What cannot be read is told where a prompt asks for it.
+            // What cannot be read is reported where a prompt asks for it.
             let Ok(bytes) = layer.world.read_within(&path, left) else {
                 continue;
             };

@@ -12,7 +12,7 @@ use crate::toml::Kind;
 use crate::world::EntryKind;
 
 /// Findings about what nothing uses. They need a repository without errors: a misspelt name would
-/// be told twice.
+/// be reported twice.
 pub(super) fn check(
     repo: &Repo,
     hierarchy: &Hierarchy,
@@ -97,8 +97,8 @@ fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     unused.map(|instance| finding(&instance.name)).collect()
 }
 
-/// Roles that no template names. None is told where a name is computed, or where one is named that
-/// does not exist.
+/// Roles that no template names. None is reported where a name is computed, or where one is named
+/// that does not exist.
 fn roles(repo: &Repo) -> Vec<Diagnostic> {
     let Some(layer) = repo
         .layers

@@ -36,7 +36,7 @@ pub(in crate::compile) struct Policy<'c> {
 }
 
 impl<'c> Policy<'c> {
-    /// Returns the policy of a repository and a run; `complete` tells whether the run looks at
+    /// Returns the policy of a repository and a run; `complete` says whether the run looks at
     /// everything, unless the options do.
     pub(in crate::compile) fn of(
         compiler: &'c Compiler,
@@ -198,7 +198,7 @@ impl<'c> Policy<'c> {
     }
 }
 
-/// The lines of the `[[allow]]` entry that a place stands in, up to the comments of what follows;
+/// The lines of the `[[allow]]` entry that a place is in, up to the comments of what follows;
 /// `None` if the entry has another form.
 fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
     let lines = || {
@@ -249,7 +249,7 @@ pub struct LeftOut {
     pub code: &'static str,
     /// Their severity.
     pub severity: Severity,
-    /// How many they are.
+    /// Their number.
     pub findings: usize,
 }
 
@@ -417,8 +417,8 @@ pub(crate) fn check_code(code: &str) -> Result<(), CodeError> {
     })
 }
 
-/// A media type that a context misspells is told once, as bad as it is to whoever refuses it: that
-/// servers do not take it says nothing more.
+/// A media type that a context misspells is reported once, as bad as it is to whoever refuses it:
+/// that servers do not take it says nothing more.
 fn told_by_context(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let (mut misspelt, mut others): (Vec<_>, Vec<_>) = findings
         .into_iter()

@@ -122,7 +122,7 @@ fn contexts(now: &Compiler, before: &Compiler) -> Vec<Lowered> {
         let name = older.context.name.as_ref();
         match kept.get(name) {
             None => Some(gone(LoweredKind::Context, name)),
-            // A mark that `golden.contexts` leaves out is told as such.
+            // A mark that `golden.contexts` leaves out is reported as such.
             Some(loaded) if older.golden && !loaded.golden && !loaded.context.golden => {
                 Some(Lowered::new(LoweredKind::Golden, name))
             }

@@ -152,7 +152,7 @@ impl Setting<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     path: Arc<str>,
-    /// `true` if it asked for what stands in the folder.
+    /// `true` if it asked for what is in the folder.
     is_listing: bool,
 }
 

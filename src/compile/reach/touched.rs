@@ -9,7 +9,7 @@ pub trait Touched: Sync {
     /// Returns `true` if a file is among them.
     fn file(&self, path: &str) -> bool;
 
-    /// Returns `true` if what stands directly in a folder is.
+    /// Returns `true` if what is directly in a folder is.
     fn listing(&self, folder: &str) -> bool;
 }
 
@@ -56,7 +56,7 @@ impl Touched for Differing {
     }
 }
 
-/// Returns what stands directly in a folder.
+/// Returns what is directly in a folder.
 fn names(world: &Arc<dyn World>, folder: &str) -> Result<Vec<(String, EntryKind)>, ReadError> {
     let entries = world.list(folder)?;
     Ok(entries

@@ -1,7 +1,7 @@
 //! Files that go to another agent than before.
 //!
 //! There is no list of all files that people may open. What is compared are names made from the
-//! patterns of both sides, each asked of both: whatever is told is so, and a pattern that was
+//! patterns of both sides, each asked of both: whatever is reported is so, and a pattern that was
 //! added, removed or moved has its own names among them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,14 +21,14 @@ pub struct Rerouted {
     pub from: Option<Arc<str>>,
     /// The agent that gets them; `None` if none does.
     pub to: Option<Arc<str>>,
-    /// Paths of such files, made from patterns; a project's name in brackets behind them, if only
+    /// Paths of such files, made from patterns; a project's name in brackets after them, if only
     /// that project's are meant.
     pub files: Vec<String>,
-    /// `true` if files go there too that no pattern speaks of.
+    /// `true` if files that no pattern mentions go there too.
     pub has_others: bool,
 }
 
-/// A path that no pattern speaks of.
+/// A path that no pattern mentions.
 const OTHER: &str = "file";
 
 /// The most paths and projects that are asked about; fewer in rosters of very many agents.
@@ -139,7 +139,7 @@ fn between(roster: &Arc<str>, before: &Table, now: &Table) -> Vec<Rerouted> {
     let asked = paths(before, now)
         .into_iter()
         .flat_map(|path| projects.iter().map(move |it| (path.clone(), *it)));
-    // What goes elsewhere whatever the project is, is told without one.
+    // What goes elsewhere whatever the project is, is reported without one.
     let mut told: BTreeSet<(String, Move<'_>)> = BTreeSet::new();
     for (path, project) in asked.take(most) {
         let file = FileToRoute::new(&path, project.map(|it| &**it));

@@ -43,7 +43,7 @@ pub(in crate::compile) fn check(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagn
 }
 
 fn accepts_everything(hierarchy: &Hierarchy, id: ProfileId) -> bool {
-    // What merging finds is told elsewhere.
+    // What merging finds is reported elsewhere.
     let chain = hierarchy
         .chain(id)
         .filter(|chain| chain.iter().all(|profile| !profile.broken));

@@ -15,11 +15,11 @@ use crate::toml::Kind;
 pub struct Route {
     /// The agent; `None` if no agent of the roster accepts.
     pub agent: Option<ProfileId>,
-    /// The agents before it, in order, and why each was passed over.
+    /// The agents before it, in order, and why each was ignored.
     pub passed: Vec<(Arc<str>, PassedOver)>,
 }
 
-/// Why an agent was passed over.
+/// Why an agent was ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PassedOver {
     /// Its `match` does not accept the file.

@@ -108,8 +108,8 @@ fn is_answered(messages: &[Message], at: usize) -> bool {
 }
 
 /// Of a few requests the last, for the contexts that all agents are compiled against are of many
-/// lengths. Of more the first and the last but one: between that one and the body stand an answer
-/// and what it is about, so that whatever is cut or left out by its age, or by how many follow it,
+/// lengths. Of more the first and the last but one: between that one and the body are an answer and
+/// what it is about, so that whatever is cut or left out by its age, or by how many follow it,
 /// differs there wherever the limit is. The last one is looked at too if the body adds so much to
 /// it that the cache may not look back that far.
 fn chosen(within: &[Cut], messages: &[Message]) -> Vec<Cut> {
@@ -129,7 +129,7 @@ fn chosen(within: &[Cut], messages: &[Message]) -> Vec<Cut> {
 }
 
 /// Returns `true` if a block is in the normal form for every target: an answer of which nothing is
-/// left is none.
+/// left is not one.
 fn goes_everywhere(block: &Block) -> bool {
     block.says_something() && !matches!(block, Block::Provider(_))
 }

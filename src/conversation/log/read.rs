@@ -53,7 +53,7 @@ pub(super) fn header(raw: &[u8]) -> Read<(Header, String)> {
             )
             .into());
         }
-        Some(other) => return Err(format!("there is no version {other} of logs").into()),
+        Some(other) => return Err(format!("logs have no version {other}").into()),
         None => return Err("`version` is missing".into()),
     }
     Ok((
@@ -95,7 +95,7 @@ pub(in crate::conversation) fn entry_of(line: &Object) -> Read<Entry> {
         "session" => return Err("the session begins a second time".into()),
         kind => match ItemKind::from_name(kind) {
             Some(kind) => Entry::Item(item(kind, line)?),
-            None => return Err(format!("`{}` is no kind of line", excerpt(kind)).into()),
+            None => return Err(format!("`{}` is not a kind of line", excerpt(kind)).into()),
         },
     })
 }
@@ -161,11 +161,11 @@ impl Object {
             Some(value) => value
                 .as_u64()
                 .map(Some)
-                .ok_or_else(|| format!("`{key}` is no count").into()),
+                .ok_or_else(|| format!("`{key}` is not a count").into()),
         }
     }
 
-    /// How many of something there are.
+    /// Returns how many of something there are.
     fn size(&self, key: &str) -> Read<Option<usize>> {
         let size = self.count(key)?.map(usize::try_from).transpose();
         size.map_err(|_| format!("`{key}` is too large").into())
@@ -182,10 +182,12 @@ impl Object {
 
 fn message(line: &Object) -> Read<Message> {
     let role = line.text("role")?;
-    let role = Role::from_name(&role).ok_or_else(|| format!("`{}` is no role", excerpt(&role)))?;
+    let role =
+        Role::from_name(&role).ok_or_else(|| format!("`{}` is not a role", excerpt(&role)))?;
     let item = match line.optional("item")? {
         Some(kind) => Some(
-            ItemKind::from_name(&kind).ok_or_else(|| format!("`{}` is no item", excerpt(&kind)))?,
+            ItemKind::from_name(&kind)
+                .ok_or_else(|| format!("`{}` is not an item", excerpt(&kind)))?,
         ),
         None => None,
     };
@@ -224,7 +226,7 @@ pub(in crate::conversation) fn message_of(line: &Object) -> Read<Message> {
 
 fn cut_off(reason: &str) -> Read<CutOff> {
     CutOff::from_name(reason)
-        .ok_or_else(|| format!("`{}` is no reason for `cut_off`", excerpt(reason)).into())
+        .ok_or_else(|| format!("`{}` is not a reason for `cut_off`", excerpt(reason)).into())
 }
 
 pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
@@ -263,7 +265,7 @@ pub(in crate::conversation) fn block(value: &Value) -> Read<Block> {
             data: written(&block, ["data", "data_json"])?,
             text: block.optional("text")?,
         }),
-        other => return Err(format!("`{}` is no type of block", excerpt(other)).into()),
+        other => return Err(format!("`{}` is not a type of block", excerpt(other)).into()),
     })
 }
 
@@ -272,7 +274,7 @@ fn input(block: &Object) -> Read<Value> {
     Ok(Value::Object(Object::of(written, "`input`")?.0))
 }
 
-/// A value that stands under the first key, or as a text of JSON under the second.
+/// A value that is under the first key, or as a JSON text under the second.
 fn written(block: &Object, [key, as_text]: [&str; 2]) -> Read<Value> {
     match (block.0.get(key), block.optional(as_text)?) {
         (Some(value), _) => Ok(value.clone()),
@@ -286,7 +288,7 @@ fn written(block: &Object, [key, as_text]: [&str; 2]) -> Read<Value> {
 fn document(block: &Object) -> Read<Document> {
     let source = block.text("source")?;
     let source = DocumentSource::from_name(&source)
-        .ok_or_else(|| format!("`{}` is no source of documents", excerpt(&source)))?;
+        .ok_or_else(|| format!("`{}` is not a source of documents", excerpt(&source)))?;
     let (data, media_type) = (block.text("data")?, block.text("media_type")?);
     Ok(Document {
         source,
@@ -305,7 +307,7 @@ fn tool_result(block: &Object) -> Read<Block> {
             match part {
                 Block::Text(text) => content.push_str(&text),
                 Block::Image(image) => images.push(image),
-                _ => return Err("a tool result holds something else than text and images".into()),
+                _ => return Err("a tool result holds something other than text and images".into()),
             }
         }
     }
@@ -337,7 +339,7 @@ pub(in crate::conversation) fn item(kind: ItemKind, line: &Object) -> Read<Item>
         ItemKind::PodEvent => {
             let event = line.text("event")?;
             let event = PodEvent::from_name(&event)
-                .ok_or_else(|| format!("`{}` is no event", excerpt(&event)))?;
+                .ok_or_else(|| format!("`{}` is not an event", excerpt(&event)))?;
             Item::PodEvent {
                 text,
                 agent: line.text("agent")?,
@@ -427,7 +429,7 @@ pub(in crate::conversation) fn layer(value: &Value) -> Read<SystemLayer> {
         .0
         .get("priority")
         .map_or(Some(DEFAULT_PRIORITY), Value::as_i64);
-    let priority = priority.ok_or("the `priority` of a layer is no number")?;
+    let priority = priority.ok_or("the `priority` of a layer is not a number")?;
     Ok(SystemLayer {
         name: layer.text("name")?,
         priority,

@@ -138,7 +138,7 @@ fn an_answer_that_was_cut_off_is_marked_until_it_is_taken_back() {
     assert!(
         problem(&format!("{HEADER}{}", line.replace("broken", "lost")))
             .1
-            .contains("`lost` is no reason")
+            .contains("`lost` is not a reason")
     );
 }
 
@@ -203,11 +203,11 @@ fn a_corrupt_line_is_named() {
     );
     assert_eq!(
         said("{\"kind\":\"mesage\"}"),
-        (2, "`mesage` is no kind of line".into())
+        (2, "`mesage` is not a kind of line".into())
     );
     assert_eq!(
         said("{\"kind\":\"usage\",\"input\":-1}"),
-        (2, "`input` is no count".into())
+        (2, "`input` is not a count".into())
     );
     assert_eq!(
         said("{\"kind\":\"retract\",\"messages\":1}"),
@@ -510,7 +510,7 @@ proptest! {
         prop_assert_eq!(loaded, Loaded { log: Some(log), tail_bytes: 0 });
     }
 
-    /// Serde has the same form for each line, but for its number, and for messages, items and
+    /// Serde has the same form for each line, except for its number, and for messages, items and
     /// blocks that of contexts.
     #[test]
     fn serde_has_the_form_of_lines(entry in entry()) {
@@ -639,7 +639,7 @@ fn lines_of_two_sessions_and_of_older_programs_are_taken() {
         })
         .collect();
     assert!(Log::parse(old.concat().as_bytes()).is_ok());
-    // Without numbers, only the call of a result is known to have stood there.
+    // Without numbers, only the call of a result is known to have was there.
     let without = |index: usize| [&old[..index], &old[index + 1..]].concat().concat();
     let (line, message) = problem(&without(2));
     assert_eq!(line, 3);

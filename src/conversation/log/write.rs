@@ -10,7 +10,7 @@ use crate::conversation::{
     Block, Document, Image, Item, Message, ProviderBlock, SystemLayer, Tool, Usage,
 };
 
-/// Arguments nested deeper than this are written as a string of JSON: a line holds them some levels
+/// Arguments nested deeper than this are written as a JSON string: a line holds them some levels
 /// down, and what was written must stay readable.
 pub(crate) const MAX_INPUT_DEPTH: usize = 100;
 
@@ -22,7 +22,7 @@ pub(super) fn header(header: &Header) -> String {
     finish(line)
 }
 
-/// How the header of every log begins.
+/// Returns how the header of every log begins.
 pub(super) fn header_begin() -> String {
     let mut line = object("session");
     line.insert("version".into(), VERSION.into());
@@ -103,7 +103,7 @@ pub(in crate::conversation) fn message_members(message: &Message) -> Map<String,
     line
 }
 
-/// A result: as in a message, but for its first key.
+/// A result: as in a message, except for its first key.
 fn tool_result(result: &Block) -> Map<String, Value> {
     let mut line = object("tool_result");
     if let Value::Object(members) = block(result) {
@@ -249,7 +249,7 @@ fn image(image: &Image) -> Value {
     json!({"type": "image", "data": &*image.data, "media_type": &*image.media_type, "is_url": image.is_url})
 }
 
-/// How deeply arrays and objects are nested.
+/// Returns how deeply arrays and objects are nested.
 pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),

@@ -27,7 +27,7 @@ pub enum ProviderBlockKind {
     Kept,
     /// It is a call with its id under this name: it goes back together with its result.
     Call(&'static str),
-    /// It is the result of a call, whose id stands under this name.
+    /// It is the result of a call, whose id is under this name.
     Result(&'static str),
 }
 
@@ -97,7 +97,7 @@ impl ProviderBlockKinds {
         own_half(block, self).is_some_and(|(_, is_call)| !is_call)
     }
 
-    /// Returns `true` if a block tells of something that the provider did: it goes back, and waits
+    /// Returns `true` if a block mentions something that the provider did: it goes back, and waits
     /// for nothing.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_done(self, data: &Value) -> bool {
@@ -118,7 +118,7 @@ impl NormalFormRules {
     }
 }
 
-/// Where the two halves of a pair stand: the index of a message in the list.
+/// Where the two halves of a pair are: the index of a message in the list.
 #[derive(Default)]
 struct Pair {
     call: Option<usize>,
@@ -127,8 +127,8 @@ struct Pair {
 
 impl NormalForm {
     /// Drops a provider's own calls without results and results without calls. A call of the last
-    /// turn stays while nothing but results follows: the provider goes on with it. Behind such a
-    /// turn, the call that was sent stays as it was sent, and gets an error at the end of the turn.
+    /// turn stays while nothing but results follows: the provider goes on with it. After such a
+    /// turn, the call stays as it was sent, and gets an error at the end of the turn.
     pub(super) fn pair_own(&mut self, rules: &NormalFormRules) {
         let has_own = |(_, message): &(usize, Message)| {
             message
@@ -167,8 +167,8 @@ impl NormalForm {
         self.end_with(errors);
     }
 
-    /// Where the turn of each message ends: the model's messages, and results. For others, behind
-    /// themselves.
+    /// Returns where the turn of each message ends: the model's messages, and results. For others,
+    /// after themselves.
     fn ends_of_turns(&self) -> Vec<usize> {
         let mut ends = vec![0; self.messages.len()];
         let mut end = ends.len();
@@ -182,7 +182,7 @@ impl NormalForm {
     }
 
     /// Puts results of the provider's own at the ends of turns, where no request has been: before
-    /// the last answer, or behind the last results.
+    /// the last answer, or after the last results.
     fn end_with(&mut self, errors: Vec<(usize, Block)>) {
         for (end, error) in errors.into_iter().rev() {
             let (index, last) = &mut self.messages[end - 1];
@@ -220,7 +220,7 @@ impl NormalForm {
         pairs
     }
 
-    /// Where the last turn begins, if nothing but results follows it; else behind the end.
+    /// Returns where the last turn begins, if nothing but results follows it; else after the end.
     fn open_turn(&self) -> usize {
         let end = self
             .messages

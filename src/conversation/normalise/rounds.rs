@@ -1,5 +1,5 @@
-//! Calls and results in pairs: a round is a turn of the model, and what stands between it and the
-//! next turn.
+//! Calls and results in pairs: a round is a turn of the model, and what is between it and the next
+//! turn.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::conversation::{Block, Message, Role};
 type Numbered = (usize, Message);
 
 impl NormalForm {
-    /// Pairs calls and results, and puts results right behind their calls.
+    /// Pairs calls and results, and puts results right after their calls.
     pub(super) fn pair(&mut self, rules: &NormalFormRules) {
         let messages = std::mem::take(&mut self.messages);
         let mut pairing = Pairing {
@@ -45,12 +45,12 @@ struct Round {
 struct Pairing<'f> {
     /// Ids of calls that there are already.
     taken: HashSet<Arc<str>>,
-    /// The next number behind a word that ids were made of.
+    /// The next number after a word that ids were made of.
     next: HashMap<Arc<str>, u64>,
     form: &'f mut NormalForm,
 }
 
-/// Where a call stands: a message of the turn, and a block of it.
+/// Where a call is: a message of the turn, and a block of it.
 type CallAt = (usize, usize);
 
 /// A result on its way to its call.
@@ -230,7 +230,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Puts results behind their calls, in a message of their own.
+    /// Puts results after their calls, in a message of their own.
     fn put(&mut self, results: Vec<Placed>) {
         if let Some(index) = results.first().map(|first| first.index) {
             let blocks = self.with_texts(results);

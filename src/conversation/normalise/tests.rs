@@ -55,7 +55,7 @@ fn item(text: &str) -> Message {
     }
 }
 
-/// The normal form for any target, in short: each message's role and blocks, and what was told.
+/// The normal form for any target, in short: each message's role and blocks, and what was reported.
 fn shown(history: &[Message]) -> (Vec<String>, Vec<String>) {
     shown_for(history, &NormalFormRules::default())
 }
@@ -633,7 +633,7 @@ fn rules() -> impl Strategy<Value = NormalFormRules> {
     })
 }
 
-/// Returns `true` if each call has its result in the next message, before anything else, but for
+/// Returns `true` if each call has its result in the next message, before anything else, except for
 /// calls of the last message.
 fn is_paired(history: &[Message]) -> bool {
     let ids = |message: &Message, id: fn(&Block) -> Option<&Arc<str>>| -> Vec<Arc<str>> {

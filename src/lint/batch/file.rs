@@ -24,7 +24,7 @@ pub(crate) struct Batch {
     requests: usize,
     bytes: u64,
     first: Option<First>,
-    /// Limits that were passed, each told once.
+    /// Limits that were passed, each reported once.
     is_too_long: bool,
     is_too_large: bool,
 }
@@ -39,7 +39,7 @@ struct First {
     model: Option<String>,
 }
 
-/// Where a line stands, as messages name it.
+/// Where a line is, as messages name it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// The number of the line; in a document, that of the request in its list, from 1 on.

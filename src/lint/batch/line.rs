@@ -39,7 +39,7 @@ impl Envelope {
         found.into_iter().flatten().collect()
     }
 
-    /// An id that is there, and is none that the service takes.
+    /// An id that is there, and is not one that the service takes.
     fn id_flaw(&self, service: Service) -> Option<Flaw> {
         let key = self.form.id_key();
         if let Some(almost) = &self.almost_id {
@@ -178,7 +178,7 @@ impl Envelope {
             Some(_) if self.form != Form::Http => return None,
             Some(Value::String(url)) if is_endpoint(url, service) => return None,
             Some(Value::String(url)) => format!(
-                "`url` is `{}`, which is no endpoint of batches",
+                "`url` is `{}`, which is not an endpoint of batches",
                 cut(url, SHOWN)
             ),
             Some(_) => "`url` must be a string".to_owned(),

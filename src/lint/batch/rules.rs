@@ -1,4 +1,4 @@
-//! The rules of batches: what stands around the bodies.
+//! The rules of batches: what is around the bodies.
 
 crate::diag::rules! {
     ID = Error[lowerable] "lint/batch-id", "a request of a batch has no usable id",

@@ -98,7 +98,7 @@ pub(super) fn divisibleby(native: &mut Native<'_, '_>) -> Result<bool, Error> {
     remainder(value, by).map(|rest| rest == Some(0))
 }
 
-/// The remainder of a division, from 0 on; `None` for what is no integer.
+/// The remainder of a division, from 0 on; `None` for what is not an integer.
 fn remainder(value: &Value, by: i128) -> Result<Option<i128>, Error> {
     match i128::try_from(value.clone()) {
         _ if by == 0 => Err(invalid("cannot divide by 0")),

@@ -208,7 +208,7 @@ fn words(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Parts of a text as a list, in the order in which they stand in it.
+/// Parts of a text as a list, in the order in which they are in it.
 fn listed<'t>(
     native: &Native<'_, '_>,
     text: &'t str,
@@ -223,8 +223,8 @@ fn listed<'t>(
             elements.push(Tracked::plain(part));
             continue;
         }
-        // Each is a part of what is left: the next place where it stands is where it was taken
-        // from, or says the same.
+        // Each is a part of what is left: the next place where it is is where it was taken from, or
+        // says the same.
         let start = from + text[from..].find(part).unwrap_or_default();
         from = start + part.len();
         let mut element = Told::new(true);

@@ -507,7 +507,7 @@ fn spread_map(map: &Tracked, at: Place, named: &mut Named) -> Outcome<()> {
         return Err(Failure::at(at, error));
     };
     for (index, (key, value)) in pairs.enumerate() {
-        // No parameter has a name that is no text: the engine passes over such a key.
+        // No parameter has a name that is not text: the engine ignores such a key.
         let Some(name) = key.as_str() else { continue };
         named.add(
             name,

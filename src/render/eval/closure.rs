@@ -1,8 +1,8 @@
 //! The variables that a macro takes from where it is declared.
 //!
 //! The engine works them out by a walk of its own, which it does not give out. This one follows it
-//! step by step, but for slices: what the engine does not see is looked up among the data when the
-//! macro runs.
+//! step by step, except for slices: what the engine does not see is looked up among the data when
+//! the macro runs.
 
 use std::collections::BTreeSet;
 

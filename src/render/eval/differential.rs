@@ -16,11 +16,11 @@
 //!   its body ends.
 //! - A macro encloses the variable of which it takes a slice; the engine forgets it.
 //! - Lists that are added, repeated or cut are lists, and every loop knows its length. To the
-//!   engine they can be read and are no sequences, and loops over them, or over the characters of a
+//!   engine they can be read and are not sequences, and loops over them, or over the characters of a
 //!   text, have no `length`, `last`, `revindex` or `revindex0`.
 //! - A recursive loop with `else`, `do` or `from … import` writes what it says. The engine leaves a
-//!   value behind each time, which whoever calls the loop in an expression takes for an operand;
-//!   and from a block within the loop, it goes on somewhere else.
+//!   value after each time, which whoever calls the loop in an expression takes for an operand; and
+//!   from a block within the loop, it goes on somewhere else.
 //! - `loop.cycle` and `loop.changed` are refused before.
 
 mod generate;
@@ -46,7 +46,7 @@ use crate::repo::Dialect;
 
 /// The steps after which a template is given up.
 const MOST_STEPS: u64 = 20_000;
-/// How many differences are shown.
+/// The number of differences that are shown.
 const MOST_SHOWN: usize = 40;
 /// The stack of a thread: without optimisation, the engine takes a lot of it for each macro.
 const STACK: usize = 512 * 1024 * 1024;
@@ -83,7 +83,7 @@ enum Ended {
 struct Failed {
     kind: ErrorKind,
     template: String,
-    /// The lines that the place stands on, from 1 on.
+    /// The lines that the place is on, from 1 on.
     lines: RangeInclusive<usize>,
     message: String,
 }
@@ -400,7 +400,7 @@ fn item(kind: &str) -> Value {
     Value::from_pairs([("type", Value::from(kind)), ("a", Value::from(1))])
 }
 
-/// How many comparisons ended how.
+/// The number of comparisons, by how they ended.
 #[derive(Debug, Default)]
 struct Figures {
     texts: usize,

@@ -86,7 +86,7 @@ impl<'e, W: Watch> Eval<'e, W> {
         let Some(text) = text else {
             return Tracked::plain(value.clone());
         };
-        // Without escapes it stands between the quotes as it is.
+        // Without escapes it is between the quotes as it is.
         let exact = if at.len() == text.len() + 2 {
             at.inside()
         } else {

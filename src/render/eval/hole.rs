@@ -1,5 +1,5 @@
-//! Tells whether a template does more with the system prompt than to hand it on: a placeholder
-//! stands for the prompt, and whoever looks at it makes a hole that is none.
+//! Says whether a template does more with the system prompt than to hand it on: a placeholder
+//! stands for the prompt, and whoever looks at it makes a hole that is not one.
 
 use minijinja::Value;
 

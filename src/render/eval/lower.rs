@@ -1,5 +1,5 @@
 //! Makes a [`Template`] of a text: parses it with the engine's parser, and notes where everything
-//! stands.
+//! is.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -73,7 +73,7 @@ struct Lowering<'t> {
     parentheses: Parentheses,
     pairs: &'t [Range<usize>],
     blocks: HashMap<String, Block>,
-    /// The names of the blocks, as they stand.
+    /// The names of the blocks, as they are.
     order: Vec<String>,
 }
 
@@ -172,7 +172,7 @@ impl Lowering<'_> {
         Stmt { at, kind }
     }
 
-    /// Literal text stands in its span, but for the white space that was trimmed from it.
+    /// Literal text is in its span, except for the white space that was trimmed from it.
     fn raw(&self, raw: &str, span: Span) -> Place {
         let within = range(span);
         let start = within.start + self.text[within].find(raw).unwrap_or_default();

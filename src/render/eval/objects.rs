@@ -128,7 +128,7 @@ impl Loop {
         }
     }
 
-    /// Goes to an element, or behind the last one.
+    /// Goes to an element, or after the last one.
     pub(super) fn go_to(&self, index: usize) {
         self.index.store(index, Ordering::Relaxed);
     }
@@ -201,7 +201,7 @@ impl Object for Loop {
 }
 
 /// The message about a loop that is called from elsewhere.
-pub(super) const NOT_CALLABLE: &str = "a loop can be called only inside of itself, by `loop(…)` or by a name that `{% set name = loop %}` gives it";
+pub(super) const NOT_CALLABLE: &str = "a loop can be called only inside itself, by `loop(…)` or by a name that `{% set name = loop %}` gives it";
 
 /// A namespace: the only object whose members templates assign.
 #[derive(Debug, Default)]

@@ -32,7 +32,7 @@ type Operands<'e> = (&'e Expr, &'e Expr);
 /// If that is too much work, or the value nests too deeply.
 pub(super) fn whole(value: &Value, times: u64) -> Result<(), Error> {
     match value.as_object() {
-        // A list or an object as text is a good deal longer than its parts.
+        // A list or an object as text is much longer than its parts.
         Some(_) => {
             let units = values::weigh(value)?;
             account::charge(units.saturating_mul(4 * times - 1))
@@ -299,7 +299,7 @@ fn joined<W: Watch>(
 }
 
 impl<W: Watch> Eval<'_, W> {
-    /// Puts a value's text behind another text.
+    /// Puts a value's text after another text.
     fn push(&self, made: &mut Told, value: &Tracked, text: &str) {
         match W::FOLLOWS {
             true => made.push(&super::told_as(value, text, true, self.watch.frame())),

@@ -459,7 +459,7 @@ impl<'e, W: Watch> Eval<'e, W> {
 
 /// Blocks, includes and imports.
 impl<'e, W: Watch> Eval<'e, W> {
-    /// Runs a block where it stands, unless another template writes it.
+    /// Runs a block where it is, unless another template writes it.
     fn block_here(&mut self, name: &'e str, at: Place) -> Outcome<()> {
         match self.parent.is_none() && !self.is_discarding() {
             true => self.run_block(name, at),

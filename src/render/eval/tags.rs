@@ -1,4 +1,4 @@
-//! Where tags and parentheses stand: the engine's tree does not say.
+//! The places of tags and parentheses, which the engine's tree does not hold.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -90,14 +90,14 @@ impl Tags {
     }
 }
 
-/// Which side of its operator an operand stands on.
+/// Which side of its operator an operand is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Left,
     Right,
 }
 
-/// The parentheses of a template's expressions, and what stands between them.
+/// The parentheses of a template's expressions, and what is between them.
 #[derive(Debug)]
 pub(super) struct Parentheses(Vec<(Sign, Range<usize>)>);
 

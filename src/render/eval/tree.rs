@@ -1,6 +1,6 @@
 //! A template as it is evaluated: the engine's syntax tree with places in the author's text, owned.
 //!
-//! Nodes say where they stand, so that whatever happens at one of them can be told there.
+//! Nodes say where they are, so that whatever happens at one of them can be reported there.
 
 use std::ops::Range;
 
@@ -69,7 +69,7 @@ pub(in super::super) struct Template {
     /// Its number in its engine.
     pub(in super::super) number: u32,
     pub(super) body: Vec<Stmt>,
-    /// Its blocks, wherever they stand.
+    /// Its blocks, wherever they are.
     pub(super) blocks: Vec<Block>,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Block {
 /// A statement.
 #[derive(Debug)]
 pub(super) struct Stmt {
-    /// The tag, with its braces; literal text as it stands.
+    /// The tag, with its braces; literal text as it is.
     pub(super) at: Place,
     pub(super) kind: StmtKind,
 }
@@ -306,7 +306,7 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) enum Callee {
     Name(Box<str>),
-    /// A method, and where its name and its arguments stand.
+    /// A method, and where its name and its arguments are.
     Method(Expr, Box<str>, Place),
     Value(Expr),
     Block(Box<str>),

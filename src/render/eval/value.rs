@@ -268,7 +268,8 @@ impl<'e> Native<'_, 'e> {
         }
     }
 
-    /// Returns an argument as a text with its writers: that of a value that is no text is computed.
+    /// Returns an argument as a text with its writers: that of a value that is not text is
+    /// computed.
     pub(in super::super) fn told(&self, index: usize, text: &str) -> Told {
         told_as(&self.arguments.get(index), text, self.follows, self.frame)
     }

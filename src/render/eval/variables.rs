@@ -20,7 +20,7 @@ pub(super) struct Running<'e> {
     pub(super) object: Arc<Loop>,
     /// The loop; none where it only looks for the elements that pass a condition.
     pub(super) node: Option<&'e For>,
-    /// The number of the template, and the block, that it stands in.
+    /// The number of the template, and the block, that it is in.
     pub(super) home: (u32, Option<&'e str>),
 }
 

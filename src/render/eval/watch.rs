@@ -1,4 +1,4 @@
-//! Who is told what happens while a template is evaluated.
+//! Observers of the evaluation of a template.
 //!
 //! A watch is a type with a method for each thing that it wants to know. To write a new one,
 //! implement [`Watch`] for a type of yours and give it to [`run`](super::run); two are watched
@@ -68,7 +68,7 @@ pub(in super::super) trait Watch {
     /// A text was captured by a block whose tag is given.
     fn captured(&mut self, _text: &mut Told, _tag: Place) {}
 
-    /// A value was taken out of an object or a list. It is told where origins are followed.
+    /// A value was taken out of an object or a list. It is reported where origins are followed.
     fn read(&mut self, _value: &Tracked, _at: Place) {}
 
     /// A value is looked at in another way than by handing it on, writing it, or asking whether it

@@ -19,7 +19,7 @@ pub const BUDGET_KEYS: [&str; 6] = [
 /// A `[[budget]]` entry: how much bodies may take.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    /// Where the entry stands.
+    /// Where the entry is.
     pub span: Span,
     /// Only bodies of agents that match this.
     pub agent: Option<Glob>,

@@ -38,7 +38,7 @@ fn spelt(name: &str) -> String {
     let name = name.trim().to_lowercase();
     let name = name.rsplit('/').next().unwrap_or_default();
     let name = name.split(':').next().unwrap_or_default();
-    // Google names dates behind an `@`.
+    // Google names dates after an `@`.
     let name = match name.split_once('@') {
         Some((name, date)) if is_number(date) => format!("{name}-{date}"),
         _ => name.split('@').next().unwrap_or_default().to_owned(),

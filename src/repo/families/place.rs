@@ -79,8 +79,8 @@ impl MemberPath {
     }
 }
 
-/// Adds the values behind some steps, of which `*` stands for each element of a list. A value that
-/// is no list counts as its only element, as servers that read protocol buffers have it.
+/// Adds the values after some steps, of which `*` stands for each element of a list. A value that
+/// is not a list counts as its only element, as servers that read protocol buffers have it.
 fn find_in<'b>(steps: &[Step], both: bool, value: &'b Value, found: &mut Vec<&'b Value>) {
     match (steps, value) {
         ([], Value::Null) => {}

@@ -78,7 +78,7 @@ impl Price {
         let cost = needed
             .map(|(tokens, price)| Some(tokens as f64 * price?))
             .sum::<Option<f64>>()?;
-        // Per million, to the thousandth of a millionth: what stands behind that comes from binary
+        // Per million, to the thousandth of a millionth: what is after that comes from binary
         // fractions.
         Some((cost * 1e3).round() / 1e9)
     }
@@ -107,7 +107,7 @@ impl Price {
 }
 
 impl Reader<'_, '_> {
-    /// A price; `None` if it is none, `Some(None)` if it is absent.
+    /// A price; `None` if it is not one, `Some(None)` if it is absent.
     #[expect(
         clippy::option_option,
         reason = "wrong, absent and there are three things"
@@ -121,7 +121,11 @@ impl Reader<'_, '_> {
             .get(key)
             .map(|node| self.span(node))
             .expect("it was read");
-        let finding = Diagnostic::new(&rules::INVALID_VALUE, span, format!("`{key}` is no price"));
+        let finding = Diagnostic::new(
+            &rules::INVALID_VALUE,
+            span,
+            format!("`{key}` is not a price"),
+        );
         self.report(finding.help("write US dollars per million tokens: `3.0`"));
         None
     }

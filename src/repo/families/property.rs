@@ -9,19 +9,19 @@ pub enum Property {
     SystemMessages,
     /// A message of the user may follow the results of tools at once.
     UserAfterResults,
-    /// A message with results of tools may hold something behind them.
+    /// A message with results of tools may hold something after them.
     MixedResults,
     /// Ids of calls must be nine letters or digits.
     ShortCallIds,
     /// Calls in the current turn must carry their signatures.
     SignedCalls,
-    /// A choice among functions may stand beside built-in tools alone.
+    /// A choice among functions may be beside built-in tools alone.
     BuiltinChoice,
     /// It thinks unless it is told not to.
     ThinksByDefault,
     /// `tool_choice` may ask for a call while the model thinks.
     ForcedCalls,
-    /// Blocks of thinking are bound to what stands before them.
+    /// Blocks of thinking are bound to what is before them.
     BoundThinking,
     /// It takes images.
     Images,

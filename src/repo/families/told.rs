@@ -21,7 +21,7 @@ impl Family {
                 "wants `reasoning_content` of messages with calls back while it thinks".to_owned()
             }),
             self.cache_minimum
-                .map(|least| format!("a prefix of less than {least} tokens is not cached")),
+                .map(|least| format!("a prefix of fewer than {least} tokens is not cached")),
             self.context_window
                 .map(|most| format!("has a context window of {most} tokens")),
             price,
@@ -102,7 +102,7 @@ fn told(word: &str, conditions: &[Condition], join: &str) -> String {
 }
 
 impl Demand {
-    /// How many single values are taken: the fewer, the stricter it is.
+    /// Returns how many single values are taken: the fewer, the stricter it is.
     pub fn choices(&self) -> usize {
         match self {
             Demand::Value { one_of, .. } => one_of.len(),
@@ -110,7 +110,7 @@ impl Demand {
         }
     }
 
-    /// Which values are taken, in words.
+    /// Returns which values are taken, in words.
     pub fn taken(&self) -> String {
         let Demand::Value {
             one_of,
@@ -132,8 +132,8 @@ impl Demand {
 }
 
 impl Demand {
-    /// Which values are refused, in words; empty if all are, or if only those are known that are
-    /// taken.
+    /// Returns which values are refused, in words; empty if all are, or if only those are known
+    /// that are taken.
     pub fn refused(&self) -> String {
         match self {
             Demand::Absent { values, .. } => {

@@ -37,7 +37,7 @@ fn alternatives(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     names
 }
 
-/// Returns what stands between braces, the opening one read.
+/// Returns what is between braces, the opening one read.
 fn braces(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Vec<String> {
     let mut names = alternatives(rest, depth);
     while rest.next_if_eq(&',').is_some() {

@@ -46,7 +46,7 @@ pub struct ServerSpec {
     pub tools: Option<Vec<Spanned<Arc<str>>>>,
     /// How long its start, and each call, may take.
     pub time_limit: Duration,
-    /// How many bytes of text one call may give.
+    /// The number of bytes of text that one call may give.
     pub output_limit: usize,
 }
 
@@ -66,7 +66,7 @@ pub struct HttpSpec {
     pub url: Spanned<Arc<str>>,
     /// Headers of every request, in the author's order; none of them a key.
     pub headers: Vec<(Arc<str>, Arc<str>)>,
-    /// Where the key is found, and the header that it stands in.
+    /// Where the key is found, and the header that it is in.
     pub key: Option<KeyHeader>,
 }
 
@@ -80,7 +80,7 @@ pub struct KeyHeader {
 }
 
 impl ServerSpec {
-    /// The finding that its program is not there, or is none.
+    /// The finding that its program is not there, or is not one.
     pub fn not_found(&self, program: &ProgramSpec, why: &str) -> Diagnostic {
         program.not_found(&format!("the server `{}`", self.name.value), why)
     }
@@ -226,7 +226,7 @@ fn read_key_header(reader: &mut Reader<'_, '_>) -> Option<Option<Arc<str>>> {
     }
 }
 
-/// Returns `true` if a header is none of the protocol's own.
+/// Returns `true` if a header is not one of the protocol's own.
 fn check_header(reader: &mut Reader<'_, '_>, key: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_own = name.starts_with("mcp-") || matches!(&*name, "accept" | "last-event-id");

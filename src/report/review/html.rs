@@ -25,11 +25,11 @@ const STYLE: &str = include_str!("review.css");
 /// The beginning of a table of two sides: a number and a text each.
 const COLUMNS: &str = "<colgroup><col class=\"n\"><col><col class=\"n\"><col></colgroup>\n";
 
-/// How many causes are shown, and changes and lines of each.
+/// The number of causes that are shown, and changes and lines of each.
 const MOST_CAUSES: usize = 300;
 const MOST_CHANGES: usize = 40;
 const MOST_LINES: usize = 600;
-/// How many equal lines are shown around those that differ.
+/// The number of equal lines that are shown around those that differ.
 const CONTEXT: usize = 3;
 
 /// The review as an HTML document.

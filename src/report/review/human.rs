@@ -16,13 +16,13 @@ use crate::review::{Cause, Edit, EditKind, Hunk, Listed, Review};
 use crate::secret::masked;
 use crate::text::{Text, text};
 
-/// How many names a line lists before it counts.
+/// The number of names that a line lists before it counts.
 const NAMES: usize = 3;
-/// How many changes of a cause, and edits and lines of each, are shown.
+/// The most changes of a cause, and edits and lines of each, that are shown.
 const MOST_CHANGES: usize = 12;
 const MOST_EDITS: usize = 12;
 const MOST_LINES: usize = 40;
-/// How many causes are shown.
+/// The number of causes that are shown.
 const MOST_CAUSES: usize = 200;
 /// How much of what did not change is shown around what did, in characters.
 const CONTEXT: usize = 24;
@@ -195,7 +195,7 @@ fn more(number: usize, noun: &str) -> Text {
     )
 }
 
-/// Who came and who went.
+/// Returns who came and who went.
 fn roll(review: &Review) -> Text {
     let roll = &review.roll;
     let mut all = Text::new();
@@ -353,11 +353,11 @@ fn cause_text(review: &Review, cause: &Cause, layout: Layout) -> Text {
     all
 }
 
-/// Whom a cause reaches: agents that it breaks, with their errors, agents that it mends, and
+/// Whom a cause reaches: agents that it breaks, with their errors, agents that it fixes, and
 /// bodies.
 fn reached_text(review: &Review, cause: &Cause) -> Text {
     let mut all = Text::new();
-    for (what, agents) in [("breaks", &cause.broken), ("mends", &cause.mended)] {
+    for (what, agents) in [("breaks", &cause.broken), ("fixes", &cause.mended)] {
         if !agents.is_empty() {
             let names: Vec<&Arc<str>> = agents.iter().collect();
             all.push(&text!(
@@ -465,7 +465,7 @@ fn line_text(words: &[Word], style: Style, layout: Layout) -> Text {
     line
 }
 
-/// The ends of a text that something stands at.
+/// The ends of a text that something is at.
 fn shortened(text: &str, has_before: bool, has_after: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let kept = CONTEXT * (usize::from(has_before) + usize::from(has_after)).max(2);

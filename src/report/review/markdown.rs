@@ -19,10 +19,10 @@ use crate::text::{Text, cut, fence};
 const FRAME: usize = 200;
 /// The most characters of what is shown of one cause.
 const LONGEST_CAUSE: usize = 12_000;
-/// How many changes of a cause are shown, and how many names of a list.
+/// The number of changes of a cause that are shown, and how many names of a list.
 const MOST_CHANGES: usize = 20;
 const MOST_NAMES: usize = 10;
-/// How many lines of a hunk, and characters of a line, are shown.
+/// The most lines of a hunk, and characters of a line, that are shown.
 const MOST_LINES: usize = 60;
 const LONGEST_LINE: usize = 400;
 

@@ -10,7 +10,7 @@ use crate::traffic::{
 /// A sentence, and what is shown below it.
 #[derive(Debug, Default)]
 pub(super) struct Sentence {
-    /// `true` if it ought to be mended.
+    /// `true` if it ought to be fixed.
     pub(super) is_finding: bool,
     pub(super) text: String,
     pub(super) before: Option<String>,
@@ -76,9 +76,9 @@ pub(super) fn summary(stories: &Stories) -> Vec<String> {
         .filter(|story| story.has_findings())
         .count();
     let verdict = if found == 0 {
-        "nothing to mend".to_owned()
+        "nothing to fix".to_owned()
     } else {
-        format!("{found} with something to mend")
+        format!("{found} with something to fix")
     };
     let requests: usize = stories.forms.iter().map(|(_, requests)| requests).sum();
     let mut lines = vec![format!(
@@ -104,13 +104,13 @@ pub(super) fn summary(stories: &Stories) -> Vec<String> {
             &format!("{} lines are", thousands(more))
         };
         lines.push(format!(
-            "{which} cut off or no JSON, and passed over; the first is {}:{}",
+            "{which} cut off or not JSON, and skipped; the first is {}:{}",
             place.file, place.line
         ));
     }
     if stories.passed_over > 0 {
         lines.push(format!(
-            "{} without a request, passed over",
+            "{} without a request, skipped",
             count(stories.passed_over, "line or document")
         ));
     }
@@ -153,7 +153,7 @@ fn number(tokens: u64) -> String {
     thousands(usize::try_from(tokens).unwrap_or(usize::MAX))
 }
 
-/// Returns all sentences of a story, in the order in which they are told.
+/// Returns all sentences of a story, in the order in which they are reported.
 pub(super) fn of_story(story: &Story) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = origin(story).into_iter().chain(counts(story)).collect();
     sentences.extend(story.breaks.iter().map(|found| of_break(found, story)));
@@ -184,7 +184,7 @@ pub(super) fn of_story(story: &Story) -> Vec<Sentence> {
     sentences
 }
 
-/// The most summaries of a conversation that are told.
+/// The most summaries of a conversation that are reported.
 const MOST_COMPACTIONS: usize = 10;
 
 fn origin(story: &Story) -> Option<Sentence> {
@@ -376,7 +376,7 @@ fn thinking(found: &ThinkingLoss) -> Sentence {
             format!(
                 "thinking that `{from}` signed goes to `{to}` from request {request} on (`{at}`)"
             ),
-            "leave out thinking of another model: it is refused, or ignored in silence",
+            "leave out thinking of another model: it is refused, or silently ignored",
         ),
         ThinkingLossKind::Unbound => (
             format!(
@@ -411,7 +411,7 @@ fn poison(found: &Poison, story: &Story) -> Sentence {
     let revive = match found.mended {
         Some(_) => String::new(),
         None => format!(
-            "to go on with this session, mend or remove `{}` in its history",
+            "to go on with this session, fix or remove `{}` in its history",
             found.at
         ),
     };

@@ -7,7 +7,7 @@ use super::{Event, Outcome, Refusal, ResponseInfo, StopReason, ToolCall};
 use crate::conversation::{Block, Message, Usage};
 use crate::runtime::Error;
 
-/// Serde writes what `to_json` gives. Nothing is read back: events tell of messages and images in
+/// Serde writes what `to_json` gives. Nothing is read back: events describe messages and images in
 /// short.
 macro_rules! as_json {
     ($($type:ty),*) => { $(

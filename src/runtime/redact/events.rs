@@ -8,7 +8,7 @@ use super::{Flow, Redactor};
 use crate::runtime::Event;
 
 /// Takes keys out of the events of one answer. Text that may be the beginning of a key waits for
-/// what follows, so all that is said counts as one text, whatever other events stand between its
+/// what follows, so all that is said counts as one text, whatever other events are between its
 /// pieces.
 pub(in crate::runtime) struct Redacting {
     redactor: Redactor,
@@ -27,7 +27,7 @@ impl Redacting {
         }
     }
 
-    /// Returns what may be told now that an event has come.
+    /// Returns what may be reported now that an event has come.
     pub(in crate::runtime) fn next(&mut self, event: Event) -> Vec<Event> {
         if self.redactor.is_idle() {
             return vec![event];

@@ -32,7 +32,7 @@ struct Running<'c> {
     begun: Vec<(Id, &'c ToolCall)>,
     /// `true` if the one that runs wants to be alone.
     is_alone: bool,
-    /// How many may run at the same time.
+    /// The most that may run at the same time.
     most: usize,
 }
 
@@ -194,7 +194,7 @@ impl RequestTask<'_> {
             Ok(input) => input,
             Err(malformed) => {
                 let told = format!(
-                    "the arguments are no JSON object ({}); call `{}` again",
+                    "the arguments are not a JSON object ({}); call `{}` again",
                     malformed.problem, call.name
                 );
                 return Ok(Err(ToolOutput::error(told)));

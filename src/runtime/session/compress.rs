@@ -1,7 +1,7 @@
 //! A summary in the place of what was said: what it can stand for, how it is made, and what is left
 //! of a request that fails.
 //!
-//! One line of the journal makes the difference: before it the chat is as it was, behind it the
+//! One line of the journal makes the difference: before it the chat is as it was, after it the
 //! summary counts. Nothing else is written, so that a process may be killed anywhere in between.
 
 use super::super::compression::{AutoCompression, Compression, shown};
@@ -101,7 +101,7 @@ impl State {
     }
 }
 
-/// Returns `true` if the model answered in some messages: a summary alone is no answer.
+/// Returns `true` if the model answered in some messages: a summary alone is not an answer.
 fn says_something(history: &[Message]) -> bool {
     let mut answers = history
         .iter()
@@ -159,7 +159,7 @@ impl RequestTask<'_> {
         (is_full && !self.has_given_up_compression()).then_some(auto)
     }
 
-    /// Lets the agent write a summary, and puts it into the place of what it stands for.
+    /// Lets the agent write a summary, and replaces what it summarises.
     async fn summarise(
         &self,
         compression: &Compression,
@@ -196,7 +196,7 @@ impl RequestTask<'_> {
         Ok(())
     }
 
-    /// Reads what the agent says, and tells of it as much as the reader of the chat wants.
+    /// Reads what the agent says, and mentions it as much as the reader of the chat wants.
     async fn read(&self, mut run: Run, told: Told) -> TextAnswer {
         let mut text = String::new();
         while let Some(event) = run.next().await {
@@ -229,7 +229,7 @@ fn summary_of(answer: &TextAnswer) -> Result<&str, Error> {
     }
 }
 
-/// Why a chat is as it was.
+/// Returns why a chat is as it was.
 fn not_compressed(error: Error) -> Error {
     let message = format!("the conversation was not compressed: {}", error.message);
     Error { message, ..error }

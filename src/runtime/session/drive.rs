@@ -110,7 +110,7 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    /// How an answer is marked that ends by it.
+    /// Returns how an answer is marked that ends by it.
     fn cut_off(&self) -> CutOff {
         match self {
             Stop::Failed(_) => CutOff::Broken,
@@ -189,7 +189,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Why the request was stopped from outside.
+    /// Returns why the request was stopped from outside.
     pub(super) fn stopped(&self) -> Stop {
         match self.deadline {
             Some(deadline) if self.is_late.load(Ordering::Relaxed) => Stop::Late(deadline.limit),
@@ -366,7 +366,7 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Tells what an answer cost, and adds it up. Of one that was cut off, and where the server
+    /// Says what an answer cost, and adds it up. Of one that was cut off, and where the server
     /// counts none, not all tokens are known.
     fn tell_cost(&self, compiled: &Compiled, exchange: &Exchange) {
         let usage = &exchange.answer.usage;
@@ -552,13 +552,13 @@ impl<'a> RequestTask<'a> {
         }
     }
 
-    /// Tells what joined the history beside answers and results.
+    /// Says what joined the history beside answers and results.
     fn tell_news(&self) {
         let news = self.shared.state().news();
         news.into_iter().for_each(|event| self.emitter.emit(event));
     }
 
-    /// Tells of a round that ended without a whole answer, if one has.
+    /// Reports a round that ended without a whole answer, if one has.
     fn tell_cut_off(&self, stop: &Stop) {
         let reason = stop.cut_off();
         let error = match stop {
@@ -625,7 +625,7 @@ impl<'a> RequestTask<'a> {
         self.shared.transport.redactor()
     }
 
-    /// How many tools of one answer may run at the same time.
+    /// Returns how many tools of one answer may run at the same time.
     pub(super) fn tools_at_once(&self) -> usize {
         self.shared.tools_at_once.load(Ordering::Relaxed)
     }
@@ -660,7 +660,7 @@ fn provider_block(block: &Block) -> Option<&ProviderBlock> {
     }
 }
 
-/// Why an answer with an end of its own is not complete all the same, if it is not.
+/// Returns why an answer with an end of its own is not complete anyway, if it is not.
 fn cut_off(stop: &StopReason, wire: WireFormat) -> Option<CutOff> {
     match stop {
         StopReason::Refusal => Some(CutOff::Refused),

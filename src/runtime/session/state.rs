@@ -36,7 +36,7 @@ pub(super) struct State {
     /// How long the history was once the host had given its own: nothing was asked since if it
     /// still is.
     given: Option<usize>,
-    /// The messages that joined the history and were not told yet, beside answers and results.
+    /// The messages that joined the history and were not reported yet, beside answers and results.
     news: Vec<Event>,
     /// Why the last answer ended, if nothing came of it that could be marked.
     unsaid: Option<CutOff>,
@@ -47,7 +47,7 @@ pub(super) struct State {
     agent: Arc<str>,
     /// The wire format of its requests.
     wire: WireFormat,
-    /// `true` if the system prompt is rendered anew for the next request, and thinking from before
+    /// `true` if the system prompt is rendered again for the next request, and thinking from before
     /// it left out.
     renews: bool,
     /// The summary of the request in flight.
@@ -107,7 +107,7 @@ impl SessionStart {
 }
 
 /// Returns the number of messages whose thinking is bound to an unknown system prompt and unknown
-/// tools: older programs wrote no line about them. The provider refuses such thinking behind any
+/// tools: older programs wrote no line about them. The provider refuses such thinking after any
 /// other prompt or tools.
 fn unbound(log: &Log, agent: &Agent) -> usize {
     match log.instructions() {
@@ -202,7 +202,7 @@ impl State {
         let bound_from = std::mem::take(&mut state.frame.bound_from).min(history.len());
         for (at, message) in history.into_iter().enumerate() {
             if at == first && state.history().len() == at && !state.is_told {
-                // What goes wrong is told when the request is compiled.
+                // What goes wrong is reported when the request is compiled.
                 let _ = state.tell_surroundings(agent);
             }
             match known_items.iter().find(|(place, _)| *place == at) {
@@ -210,7 +210,7 @@ impl State {
                 None => state.push(message)?,
             }
             if at + 1 == bound_from {
-                // Items may stand before what was given.
+                // Items may be before what was given.
                 state.frame.bound_from = state.history().len();
             }
         }
@@ -222,7 +222,7 @@ impl State {
 
     /// Closes a turn that ended in its middle, before anything follows it: calls that nobody will
     /// answer get a result that says so, and the model is told. That the person has no answer yet
-    /// is told only if `moves_on`: else it comes now.
+    /// is reported only if `moves_on`: else it comes now.
     fn settle(&mut self, moves_on: bool) -> Result<(), Error> {
         let has_open_calls = self.has_open_calls();
         let has_own_calls = !self.own_calls().is_empty();
@@ -471,7 +471,7 @@ impl State {
         if matches!(start, Start::Message(blocks) if self.has_results(blocks)) {
             return Ok(());
         }
-        // What a host gave is asked about as it is: calls that nobody answered are no part of a
+        // What a host gave is asked about as it is: calls that nobody answered are not part of a
         // request.
         if matches!(start, Start::Proceed) && self.is_given() && self.waiting.is_empty() {
             return Ok(());
@@ -584,11 +584,11 @@ impl State {
     /// The request has ended, however it did.
     pub(super) fn end(&mut self) {
         self.busy = false;
-        // What cannot be written now waits for the next request, which then tells of it.
+        // What cannot be written now waits for the next request, which then reports it.
         let _ = self.admit_between();
     }
 
-    /// Adds an item, or keeps it for the next place where one may stand.
+    /// Adds an item, or keeps it for the next place where one may be.
     pub(super) fn inject(&mut self, item: Item) -> Result<(), Error> {
         if !self.is_chat() {
             return Err(no_history());

@@ -295,7 +295,7 @@ impl Anthropic {
             "input_json_delta" if *own => json.push_str(text(delta, "partial_json")),
             _ if *own => grow(*place, delta, answer),
             "citations_delta" if !answer.takes_text(*place) => {
-                answer.not_read("a citation came for a block that is no text");
+                answer.not_read("a citation came for a block that is not text");
             }
             "citations_delta" => citations.extend(delta.get("citation").cloned()),
             "text_delta" => answer.text_at(*place, text(delta, "text")),
@@ -418,7 +418,7 @@ fn grow(place: BlockIndex, delta: &Value, answer: &mut AnswerBuilder) {
     }
 }
 
-/// The end of a block of the provider's own. One whose arguments are no JSON is not whole.
+/// The end of a block of the provider's own. One whose arguments are not JSON is not whole.
 fn end_own(place: BlockIndex, arguments: &str, answer: &mut AnswerBuilder) {
     let Some(block) = answer.own_data(place) else {
         return;

@@ -16,7 +16,7 @@ use crate::runtime::{
     Answer, Category, Error, Event, MalformedInput, Refusal, StopReason, ToolCall, Usage, failure,
 };
 
-/// The key under which a history keeps the text of arguments that are no object.
+/// The key under which a history keeps the text of arguments that are not an object.
 const MALFORMED: &str = "_malformed";
 
 /// An answer that grows.
@@ -38,7 +38,7 @@ pub(super) struct AnswerBuilder {
     waits_for_host: bool,
     /// The warnings that were given.
     warned: Vec<String>,
-    /// How many parts of the answer nobody reads, as far as warnings told of them.
+    /// The number of parts of the answer that nobody reads, as far as warnings told of them.
     not_read: usize,
     /// The members kept beside the message, by name.
     beside: Map<String, Value>,
@@ -103,10 +103,11 @@ struct Call {
 /// Providers take names of 64 characters, and their own ids have 40 at most.
 const LONGEST_NAME: usize = 256;
 
-/// How many parts that are not read are listed.
+/// The most unread parts that are listed.
 const MOST_NOT_READ: usize = 32;
 
-/// How many blocks an answer may have: more than any model gives, and few enough to search.
+/// The number of blocks that an answer may have: more than any model gives, and few enough to
+/// search.
 pub(super) const MOST_BLOCKS: usize = 1024;
 
 impl AnswerBuilder {
@@ -409,8 +410,8 @@ impl AnswerBuilder {
         }
     }
 
-    /// Keeps something that is no part of the message in a block of its own; the last one of a name
-    /// counts.
+    /// Keeps something that is not part of the message in a block of its own; the last one of a
+    /// name counts.
     pub(super) fn beside(&mut self, name: &str, value: &Value) {
         self.beside.insert(name.to_owned(), value.clone());
     }
@@ -427,8 +428,8 @@ impl AnswerBuilder {
         self.sign_before(place, signature);
     }
 
-    /// Where a signature goes of what comes next, which may be given later: the reasoning just
-    /// before, or reasoning without words.
+    /// Returns the block that the next signature belongs to, which may come later: the reasoning
+    /// just before, or reasoning without words.
     pub(super) fn place_of_signature(&mut self) -> BlockIndex {
         match self.slots.last() {
             Some(Slot::Thinking { signature, .. }) if signature.is_empty() => self.last(),
@@ -708,7 +709,7 @@ impl AnswerBuilder {
         self.closed
     }
 
-    /// How many blocks there are.
+    /// Returns how many blocks there are.
     pub(super) fn block_count(&self) -> usize {
         self.slots.len()
     }

@@ -6,10 +6,10 @@
 //! `delta`. An answer is complete when a chunk had a `finish_reason`; `[DONE]` may follow. Some
 //! servers send `[DONE]` alone (`vllm-mlx` 0.4.0, waybarrios/vllm-mlx#628; `SGLang` 0.4.4,
 //! sgl-project/sglang#4550; models at Groq, ZaguanLabs/groq-go `docs/INVESTIGATION_SUMMARY.md`):
-//! what was said by then is complete, as it is for OpenAI's SDK, and that no reason came is told.
-//! Nothing that can be used, or the beginning of a call, is no answer: LM Studio ends so when the
-//! context is full (vaadin/flow-components#9195). Reasons (openai `chat_completion_chunk.py`,
-//! mistralai `completionresponsestreamchoice.py`,
+//! what was said by then is complete, as it is for OpenAI's SDK, and that no reason came is
+//! reported. Nothing that can be used, or the beginning of a call, is not an answer: LM Studio ends
+//! so when the context is full (vaadin/flow-components#9195). Reasons (openai
+//! `chat_completion_chunk.py`, mistralai `completionresponsestreamchoice.py`,
 //! <https://api-docs.deepseek.com/api/create-chat-completion>,
 //! <https://openrouter.ai/docs/api-reference/overview>):
 //!
@@ -28,7 +28,8 @@
 //! reasoning of `completion_tokens`; llama.cpp's `timings` stand in where no usage was asked for.
 //!
 //! Calls of custom tools, spoken answers, images, sources, and members and chunks that are not
-//! known are kept as the provider's own. Choices beyond the first are not kept, and that is told.
+//! known are kept as the provider's own. Choices beyond the first are not kept, and that is
+//! reported.
 
 use serde_json::{Map, Value, json};
 
@@ -289,7 +290,7 @@ impl AnswerParser for Chat {
         Ok(())
     }
 
-    /// Reasoning alone is no answer, also in the provider's own form.
+    /// Reasoning alone is not an answer, also in the provider's own form.
     fn end(&mut self, answer: &mut AnswerBuilder) {
         if let Some((_, place)) = self.own.iter().find(|(name, _)| name == DETAILS) {
             answer.drop_unless_said(*place);
@@ -428,7 +429,7 @@ impl Chat {
     }
 
     /// OpenRouter's reasoning (`ReasoningDetailUnion` of its API document): whether it had any
-    /// words, which then stand under `reasoning` once more.
+    /// words, which then are under `reasoning` once more.
     fn details(&mut self, details: &[Value], answer: &mut AnswerBuilder) -> bool {
         let mut said = false;
         for detail in details {

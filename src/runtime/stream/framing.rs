@@ -15,7 +15,7 @@ pub(super) struct Frame {
     pub(super) event: Option<String>,
     /// The text; usually one JSON value.
     pub(super) data: String,
-    /// `true` if some of its bytes were no UTF-8, and are replacement characters now.
+    /// `true` if some of its bytes were not UTF-8, and are replacement characters now.
     pub(super) has_replacements: bool,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Frame {
 pub(super) struct Framer {
     kind: Kind,
     limits: Limits,
-    /// How many bytes came that are neither comments nor white space.
+    /// The number of bytes that came that are neither comments nor white space.
     content_bytes: usize,
 }
 
@@ -45,7 +45,7 @@ impl Framer {
         }
     }
 
-    /// How many bytes came that are neither comments nor white space.
+    /// Returns how many bytes came that are neither comments nor white space.
     pub(super) fn content_bytes(&self) -> usize {
         self.content_bytes
     }

@@ -17,7 +17,7 @@
 //! ask again for ever (Wei-Shaw/sub2api#7098). A prompt that was blocked
 //! (`promptFeedback.blockReason`) has no answer: an error too.
 //!
-//! A `thoughtSignature` stands on a call or on a text; here it belongs to the thinking block before
+//! A `thoughtSignature` is on a call or on a text; here it belongs to the thinking block before
 //! that, so that the bundled partials can put it back where it was. Usage: thoughts are not in
 //! `candidatesTokenCount`, cached content is in `promptTokenCount`.
 //!
@@ -26,7 +26,7 @@
 //! and any of them may carry the call's signature (google/adk-go#442, promptfoo/promptfoo#10172).
 //! Parts of other kinds are kept as the provider's own, as is a signature that follows a call; so
 //! are the sources of a candidate, and a `functionResponse` of the model with its call, which the
-//! server ran itself. Candidates beyond the first are not kept, and that is told.
+//! server ran itself. Candidates beyond the first are not kept, and that is reported.
 
 use serde_json::{Map, Value, json};
 

@@ -118,7 +118,7 @@ fn unit(text: &str, start: usize) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// A name of the provider's that is fit to be told: on one line, and not long.
+/// A name of the provider's that is fit to be reported: on one line, and not long.
 pub(super) fn name(name: &str) -> String {
     cut(&failure::snippet(name.as_bytes()), 80).into_owned()
 }

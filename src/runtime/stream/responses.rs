@@ -313,7 +313,7 @@ const FUNCTION_CALL: &[Member] = &[
 static PART: Shape = Shape::new("item.content[]", &[]).with_kinds(&[
     kind(&["output_text"], OUTPUT_TEXT),
     kind(&["refusal"], &[shape::text(&["refusal"])]),
-    // Servers tell of parts of reasoning like of those of a message.
+    // Servers report parts of reasoning like of those of a message.
     kind(
         &["reasoning_text", "summary_text"],
         &[shape::text(&["text"])],
@@ -389,7 +389,7 @@ impl AnswerParser for Responses {
                 return self.end(&value["response"], kind, answer);
             }
             _ if text(value, "object") == "response" => return self.end(value, kind, answer),
-            // The table names events that are passed over, and tells of all others.
+            // The table names events that are ignored, and reports all others.
             _ => {}
         }
         Ok(())
@@ -397,7 +397,7 @@ impl AnswerParser for Responses {
 }
 
 impl Responses {
-    /// The item of a kind that an event speaks of.
+    /// The item of a kind that an event mentions.
     fn known(&self, event: &Value, id: &str, kind: &str) -> Option<usize> {
         let index = count(event, "/output_index");
         let is_unnamed = index.is_none() && id.is_empty();
@@ -463,7 +463,7 @@ impl Responses {
         place.map(|at| self.announced.remove(at));
     }
 
-    /// Tells of items that began and never came.
+    /// Reports items that began and never came.
     fn tell_of_missing(&mut self, answer: &mut AnswerBuilder) {
         for Announced { kind, .. } in self.announced.drain(..) {
             let kind = json::name(&kind);

@@ -58,7 +58,7 @@ enum Fate {
     Beside,
     /// The same, for what comes in pieces.
     BesideInPieces,
-    /// It is passed over on purpose, for this reason.
+    /// It is ignored on purpose, for this reason.
     Ignored(&'static str),
     /// It says nothing, as long as it is one of these texts.
     Always(&'static [&'static str]),
@@ -354,7 +354,7 @@ pub(super) const fn always(
     }
 }
 
-/// Values that are passed over, for a reason.
+/// Values that are ignored, for a reason.
 pub(super) const fn ignored(names: &'static [&'static str], why: &'static str) -> Member {
     Member {
         names,

@@ -34,7 +34,7 @@ pub(super) struct Sse {
     unknown_fields: Vec<String>,
 }
 
-/// How many fields are remembered until somebody asks for them.
+/// The number of fields that are remembered until somebody asks for them.
 const MOST_FIELDS: usize = 8;
 
 /// The longest name of a field that is remembered, in bytes.

@@ -9,10 +9,10 @@ use crate::check::schema::Measured;
 use crate::conversation::Tool;
 use crate::text::cut;
 
-/// How many mistakes the model is told of at once.
+/// The number of mistakes that the model is told of at once.
 const MOST: usize = 5;
 
-/// How many characters the words about one of them have.
+/// The number of characters that the words about one of them have.
 const LENGTH: usize = 300;
 
 /// The arguments that one tool takes. Its schema is compiled when the tool is first called.
@@ -34,8 +34,8 @@ impl Arguments {
 }
 
 /// A schema that cannot be compiled, or whose work could take forever, says nothing about
-/// arguments: the model was told of it all the same, and the tool has to look for itself. Servers
-/// of others have tools too.
+/// arguments: the model was told of it anyway, and the tool has to look for itself. Servers of
+/// others have tools too.
 fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
     let schema = Value::Object(tool.schema.clone());
     let measured = Measured::of(&schema)?;
@@ -45,7 +45,7 @@ fn compiled(tool: &Tool) -> Option<(Validator, Measured)> {
             tracing::warn!(
                 tool = &*tool.name,
                 problem = problem.to_string(),
-                "the schema of a tool is none"
+                "the schema of a tool is not a valid JSON Schema"
             );
         })
         .ok()

@@ -4,9 +4,9 @@
 //! user of `rmcp`. A server may be anybody's: what it says is bounded in size and time, and
 //! whatever it does wrong ends in an error that says so.
 //!
-//! A server offers what it offers when it starts: later changes of its list are passed over,
-//! because the tools of a conversation stay what they were. It may ask for nothing: no samples of
-//! the model, no questions to the person, no files.
+//! A server offers what it offers when it starts: later changes of its list are ignored, because
+//! the tools of a conversation stay what they were. It may ask for nothing: no samples of the
+//! model, no questions to the person, no files.
 
 mod lines;
 mod names;
@@ -56,17 +56,17 @@ const MAX_TOOLS: usize = 1_000;
 /// The most pages on which a server may list them.
 const MAX_PAGES: usize = 100;
 
-/// The most that names, descriptions and schemas of one server's tools may have together, in bytes
-/// of JSON.
+/// The most that names, descriptions and schemas of one server's tools may have together, in JSON
+/// bytes.
 const MAX_LIST: usize = 4 * 1024 * 1024;
 
 /// How often a stream that breaks is asked for again.
 const MAX_RECONNECTS: usize = 3;
 
-/// Twice as long a server that refuses the handshake may take to answer without one.
+/// Half the time that a server which refuses the handshake may take to answer without one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many times its time limit a call may take as long as the server tells of progress.
+/// The most times its time limit that a call may take while the server reports progress.
 const MOST_LIMITS: u32 = 10;
 
 /// How long a server may take to end once it is told to.
@@ -104,7 +104,7 @@ struct Remote {
     complaint: Complaint,
 }
 
-/// A connection that stands, and the end of the program behind it.
+/// A connection that is, and the end of the program behind it.
 struct Connected {
     service: Service,
     program: Option<BoxFuture<'static, Option<i32>>>,
@@ -472,7 +472,7 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
             None => {
                 let name = snippet(&tool.name);
                 remarks.push(format!(
-                    "has a tool `{name}` whose arguments are no object: it is left out"
+                    "has a tool `{name}` whose arguments are not an object: it is left out"
                 ));
             }
         }
@@ -487,7 +487,7 @@ fn choose(spec: &ServerSpec, listed: Vec<rmcp::model::Tool>) -> (Vec<Definition>
     (offers, warnings)
 }
 
-/// A tool as the server describes it; `None` if its arguments are no object. `type` and
+/// A tool as the server describes it; `None` if its arguments are not an object. `type` and
 /// `properties` are added where they are left out: providers refuse a schema without them.
 fn definition(tool: &rmcp::model::Tool) -> Option<Definition> {
     let mut schema = tool.input_schema.as_ref().clone();
@@ -546,7 +546,7 @@ impl Remote {
         }
     }
 
-    /// Why the handshake failed; `end` says how a program ended that did.
+    /// Returns why the handshake failed; `end` says how a program ended that did.
     fn no_handshake(&self, error: &ClientInitializeError, end: Option<String>) -> Failed {
         let why = match (error, end) {
             (ClientInitializeError::JsonRpcError(refused), _) => {
@@ -587,7 +587,7 @@ fn problem(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportClosed => "the connection is closed".to_owned(),
         ServiceError::TransportSend(error) => cause(&*error.error),
-        ServiceError::UnexpectedResponse => "what it answers is no result of a tool".to_owned(),
+        ServiceError::UnexpectedResponse => "what it answers is not a result of a tool".to_owned(),
         error => snippet(&error.to_string()),
     }
 }
@@ -597,7 +597,7 @@ fn cause(error: &(dyn StdError + 'static)) -> String {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => transport::cause(error),
         Some(StreamableHttpError::AuthRequired(_)) => {
-            "it wants a key, or another one (HTTP 401)".to_owned()
+            "it requires a key, or a different one (HTTP 401)".to_owned()
         }
         Some(StreamableHttpError::InsufficientScope(_)) => {
             "the key is not allowed to do this (HTTP 403)".to_owned()
@@ -628,7 +628,7 @@ impl McpTool {
     /// Dropping this tells the server that nobody waits any more.
     async fn run(&self, input: Value, context: &ToolContext) -> ToolOutput {
         let Value::Object(arguments) = input else {
-            return ToolOutput::error("the arguments are no JSON object");
+            return ToolOutput::error("the arguments are not a JSON object");
         };
         let request = CallToolRequestParams::new(self.name.to_string()).with_arguments(arguments);
         let most = self.time_limit.saturating_mul(MOST_LIMITS);
@@ -645,8 +645,8 @@ impl McpTool {
         }
     }
 
-    /// The result, if it comes within the time limit, which begins anew whenever the server tells
-    /// how far this call is.
+    /// The result, if it comes within the time limit, which begins again whenever the server
+    /// reports how far this call is.
     async fn unless_silent(
         &self,
         request: CallToolRequestParams,

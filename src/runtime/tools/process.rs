@@ -77,7 +77,7 @@ impl Complaint {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns what is kept. Bytes that are no UTF-8 become U+FFFD.
+    /// Returns what is kept. Bytes that are not UTF-8 become U+FFFD.
     pub fn text(&self) -> String {
         text(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -216,7 +216,7 @@ fn failure(how: &str, said: &[u8]) -> ToolOutput {
     }
 }
 
-/// Bytes that are no UTF-8 become U+FFFD: a model reads text only.
+/// Bytes that are not UTF-8 become U+FFFD: a model reads text only.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -238,7 +238,7 @@ mod tests {
     use tokio::sync::mpsc;
     use tokio_util::sync::CancellationToken;
 
-    /// Ends as it is told; `None` never does.
+    /// Ends as it is reported; `None` never does.
     struct Scripted(Option<Ended>);
 
     impl Processes for Scripted {

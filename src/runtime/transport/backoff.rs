@@ -1,4 +1,4 @@
-//! How long to wait before a request is tried again.
+//! The delays before a request is tried again.
 
 use std::time::Duration;
 
@@ -63,8 +63,8 @@ impl Backoff {
         }
     }
 
-    /// Returns the next delay: the server's wish if it has one; a wish for no delay at all is none.
-    /// `None` after the last attempt, and if the server asks for more than the limit.
+    /// Returns the next delay: the server's wish if it has one; a wish for no delay at all is not
+    /// one. `None` after the last attempt, and if the server asks for more than the limit.
     pub(crate) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
         let own = self.delays.next()?;
         let delay = retry_after.filter(|wish| !wish.is_zero()).unwrap_or(own);

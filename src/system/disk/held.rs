@@ -9,10 +9,10 @@ pub(super) use looked_at::Held;
 #[cfg(unix)]
 pub(super) use opened::Held;
 
-/// The message about a link that stands where a folder should.
+/// The message about a link that is where a folder should.
 const LINK: &str = "is a link, and none is followed here";
 
-/// Returns what stands in the way of a file.
+/// Returns what is in the way of a file.
 fn in_the_way(is_link: bool, is_folder: bool) -> &'static str {
     match (is_link, is_folder) {
         (true, _) => "a link stands there",
@@ -41,7 +41,7 @@ mod opened {
     /// A folder, held open.
     pub(in crate::system::disk) struct Held(OwnedFd);
 
-    /// How many names for a new file are tried.
+    /// The most names for a new file that are tried.
     const TRIES: u64 = 100;
 
     impl Held {
@@ -51,7 +51,8 @@ mod opened {
                 .map_err(said)
         }
 
-        /// A folder in it; `None` if there is none. An error goes on after the folder's name.
+        /// A folder in it; `None` if there is none. An error continues the sentence after the
+        /// folder's name.
         pub(in crate::system::disk) fn enter(
             &self,
             name: &str,
@@ -210,7 +211,7 @@ mod looked_at {
     use crate::system::{bounded, words};
     use crate::world::{AccessError, EntryKind, MAX_ENTRIES};
 
-    /// A folder that was no link when it was looked at.
+    /// A folder that was not a link when it was looked at.
     pub(in crate::system::disk) struct Held(PathBuf);
 
     impl Held {
@@ -227,7 +228,8 @@ mod looked_at {
             }
         }
 
-        /// A folder in it; `None` if there is none. An error goes on after the folder's name.
+        /// A folder in it; `None` if there is none. An error continues the sentence after the
+        /// folder's name.
         pub(in crate::system::disk) fn enter(
             &self,
             name: &str,

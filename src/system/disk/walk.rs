@@ -1,4 +1,4 @@
-//! Which files lie below a folder: through links that stay inside, bounded, and with everything
+//! Finds the files below a folder: through links that stay inside, bounded, and with everything
 //! told that is not known.
 
 use std::collections::HashMap;
@@ -92,7 +92,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns what files in a hidden folder are called. What git keeps is no source of anybody's.
+    /// Returns what files in a hidden folder are called. What git keeps is not a source of
+    /// anybody's.
     fn hidden_folder(&mut self, entry: &DirEntry) -> Result<(), ReadError> {
         if entry.file_name() == ".git" {
             return Ok(());
@@ -197,7 +198,7 @@ impl Walker<'_> {
         }
         let is_link = fs::symlink_metadata(place).is_ok_and(|found| found.is_symlink());
         match error.io_error() {
-            // Reading it tells what is wrong. Other names are no source files, but may have been
+            // Reading it says what is wrong. Other names are not source files, but may have been
             // folders.
             _ if is_link && place.extension().is_some() => self.file(path),
             Some(error) if is_link => self.unread(&path, broken_link(error)),
@@ -216,7 +217,7 @@ impl Walker<'_> {
     }
 }
 
-/// A folder's path without links; its own if that cannot be told.
+/// A folder's path without links; its own if that cannot be found out.
 fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &'r Path {
     if !known.contains_key(folder) {
         let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
@@ -225,8 +226,8 @@ fn real_folder<'r>(known: &'r mut HashMap<PathBuf, PathBuf>, folder: &Path) -> &
     &known[folder]
 }
 
-/// Returns what stands directly in a folder, hidden files and folders left out, and how many
-/// entries there are with these.
+/// Returns what is directly in a folder, hidden files and folders left out, and how many entries
+/// there are with these.
 pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize), ReadError> {
     let children = match fs::read_dir(disk.root.join(folder)) {
         Ok(children) => children,
@@ -264,7 +265,7 @@ pub(super) fn children(disk: &Disk, folder: &str) -> Result<(Vec<Entry>, usize),
     Ok((entries, looked_at))
 }
 
-/// Returns what a child is, without another look at what is no link.
+/// Returns what a child is, without another look at what is not a link.
 fn child_kind(child: &fs::DirEntry) -> EntryKind {
     let is_folder = match child.file_type() {
         Ok(kind) if kind.is_dir() => true,

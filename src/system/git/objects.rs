@@ -16,7 +16,7 @@ pub(super) struct Objects {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     format: ObjectFormat,
-    /// How many bytes may still be read.
+    /// The number of bytes that may still be read.
     left: u64,
 }
 
@@ -108,7 +108,7 @@ impl Objects {
             }),
             _ if line.ends_with(" missing\n") => Err("is missing".into()),
             _ if line.is_empty() => Err("cannot be read: git ended".into()),
-            _ => Err("is no object that git can name".into()),
+            _ => Err("is not an object that git can name".into()),
         }
     }
 

@@ -34,7 +34,7 @@ impl Git {
     pub(super) fn new(folder: &Path, strangers: &Strangers) -> Result<Git, AccessError> {
         let program = strangers
             .program()
-            .ok_or("git cannot be run: it is in no folder of `PATH` outside of the tree")?;
+            .ok_or("git cannot be run: it is in no folder of `PATH` outside the tree")?;
         Ok(Git {
             program,
             folder: folder.to_owned(),
@@ -67,7 +67,7 @@ impl Git {
             .push((format!("GIT_CONFIG_VALUE_{count}"), value.to_owned()));
     }
 
-    /// The keys, in lower case but for the middle part, and the values of a configuration file.
+    /// The keys, in lower case except for the middle part, and the values of a configuration file.
     /// Nothing is included, and nothing that it names is run.
     pub(super) fn read_configuration(
         path: &Path,
@@ -230,7 +230,7 @@ mod tests {
             Git::new(&base, &strangers)
                 .expect_err("all is theirs")
                 .to_string()
-                .contains("outside of the tree")
+                .contains("outside the tree")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Which repository a folder belongs to, and whether what it says of itself may be believed.
+//! Finds the repository that a folder belongs to, and decides whether to trust what it says.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use super::program::{Git, Strangers};
 use crate::system::{bounded, relative, words};
 use crate::world::{AccessError, ReadError};
 
-/// The longest file that tells where something lies, in bytes.
+/// The longest file that says where something lies, in bytes.
 const MAX_POINTER_BYTES: u64 = 64 << 10;
 
 /// The most files and folders of an object store.
@@ -25,7 +25,7 @@ const ALTERNATES: &str = "info/alternates";
 /// The most further work trees that are looked at.
 const MAX_WORK_TREES: usize = 1_000;
 
-/// How many object stores may borrow from each other in a row: git itself follows five.
+/// The number of object stores that may borrow from each other in a row: git itself follows five.
 const MAX_BORROWED: usize = 5;
 
 /// A repository with a work tree.
@@ -84,7 +84,7 @@ impl Repository {
         self.common.join("objects")
     }
 
-    /// Where the folder lies in the work tree.
+    /// Returns where the folder lies in the work tree.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -217,7 +217,7 @@ fn leads_away(folder: &Path, work_tree: &Path) -> String {
     )
 }
 
-/// Returns whether a folder outside of the work tree says that it is this work tree's: what lies
+/// Returns whether a folder outside the work tree says that it is this work tree's: what lies
 /// outside is not a stranger's.
 fn points_back(
     own: &Path,
@@ -282,7 +282,7 @@ fn pointer(path: &Path) -> Result<Option<String>, AccessError> {
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The bytes of a regular file of a repository that is no link; `None` if there is none.
+/// The bytes of a regular file of a repository that is not a link; `None` if there is none.
 pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => Err(ReadError::Failed("it is a link".to_owned())),

@@ -1,7 +1,7 @@
 //! A git that runs, within bounds of memory, of processor time and of the clock.
 //!
 //! The clock is for what costs no processor time: a git that waits, for a pipe or for a disk that
-//! is gone, would wait for ever. It starts anew with each sign of life.
+//! is gone, would wait for ever. It starts again with each sign of life.
 
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,13 +82,13 @@ impl Running {
         locked(&self.child).stdout.take()
     }
 
-    /// Starts the clock anew.
+    /// Starts the clock again.
     pub(super) fn lives(&self) {
         // Where nobody watches any more, git has been ended.
         let _ = self.alive.send(());
     }
 
-    /// Why git ended, if that was for its silence.
+    /// Returns why git ended, if that was for its silence.
     pub(super) fn why(&self) -> Option<AccessError> {
         let is_late = self.is_late.load(Ordering::SeqCst);
         is_late.then(|| {

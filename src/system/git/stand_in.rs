@@ -1,4 +1,4 @@
-//! The folder that git takes for the repository: our configuration, and copies of what tells which
+//! The folder that git takes for the repository: our configuration, and copies of what says which
 //! commit a name means.
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub(super) struct StandIn {
     format: ObjectFormat,
     is_partial: bool,
     is_shallow: bool,
-    /// How many bytes may still be copied.
+    /// The number of bytes that may still be copied.
     left: u64,
 }
 
@@ -383,7 +383,7 @@ fn files(from: &Path, folder: &str) -> Result<Vec<String>, AccessError> {
         if count > MAX_REFS {
             return Err(format!("it has more than {MAX_REFS} {folder}").into());
         }
-        // A name that is no text cannot be asked for.
+        // A name that is not text cannot be asked for.
         if found.file_type().is_file() && found.path().to_str().is_some() {
             paths.push(relative(from, found.path()));
         }

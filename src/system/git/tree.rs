@@ -11,7 +11,7 @@ use crate::world::{
     is_hidden, join,
 };
 
-/// How many links one path may go through.
+/// The number of links that one path may go through.
 const MAX_LINKS: usize = 40;
 
 /// The longest path that a link may hold, in bytes.
@@ -37,7 +37,7 @@ struct Node {
 #[derive(Debug, Default)]
 struct Nodes {
     named: BTreeMap<String, Node>,
-    /// Names that are no text, shown as well as possible: each could be another's.
+    /// Names that are not text, shown as well as possible: each could be another's.
     no_text: Vec<(String, Kind)>,
 }
 
@@ -279,7 +279,7 @@ impl Trees {
         Ok((!is_hidden(&path)).then_some((path, node)))
     }
 
-    /// Returns what a link says; `None` if that leads outside or is no path.
+    /// Returns what a link says; `None` if that leads outside or is not a path.
     fn link(&mut self, link: &Node) -> Result<Option<String>, AccessError> {
         if let Some(known) = self.links.get(&link.object) {
             return Ok(Some(known.clone()));
@@ -308,7 +308,7 @@ impl Trees {
     }
 }
 
-/// Folders of an index are no objects: they are named by their paths, with a sign that no object's
+/// Folders of an index are not objects: they are named by their paths, with a sign that no object's
 /// name begins with.
 fn named(folder: &str) -> String {
     format!("/{folder}")

@@ -11,7 +11,7 @@ pub(super) struct Refs<'s> {
     is_rebased: bool,
 }
 
-/// How many references in a row are followed.
+/// The number of references in a row that are followed.
 const LONGEST: usize = 20;
 
 impl<'s> Refs<'s> {
@@ -22,7 +22,7 @@ impl<'s> Refs<'s> {
         Refs { root, is_rebased }
     }
 
-    /// The schema that a reference leads to; `None` if it is none of this document.
+    /// The schema that a reference leads to; `None` if it is not one of this document.
     pub(super) fn find(&self, target: &str) -> Option<&'s Value> {
         let pointer = target.strip_prefix('#').filter(|_| !self.is_rebased)?;
         let pointer = percent_encoding::percent_decode_str(pointer)

@@ -15,7 +15,7 @@ pub struct Speech {
     keywords: Keywords,
     pub(super) takes_refs: bool,
     pub(super) takes_booleans: bool,
-    /// `true` if nothing stands beside `$ref`.
+    /// `true` if nothing is beside `$ref`.
     pub(super) has_lone_refs: bool,
     /// `true` if the root is an object with properties and little else.
     pub(super) is_plain_root: bool,

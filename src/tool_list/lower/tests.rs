@@ -334,7 +334,7 @@ fn encodings(value: &Value, node: &Value, root: &Value, depth: usize) -> Vec<Val
             .flat_map(|inner| encodings(value, inner, root, depth))
             .collect();
         all.push(value.clone());
-        // Alternatives may stand beside properties.
+        // Alternatives may be beside properties.
         let rest = Value::Object(
             node.as_object()
                 .into_iter()
@@ -428,7 +428,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// How many values were accepted by an original and by what it became, for each target.
+/// The number of values that were accepted by an original and by what it became, for each target.
 type Held = std::collections::BTreeMap<&'static str, usize>;
 
 /// A lowered schema that refuses what the original accepts, if a seed finds one.

@@ -93,8 +93,8 @@ fn is_schema(value: &Value) -> bool {
 }
 
 impl Lowering<'_> {
-    /// Leaves out keywords whose value is none, with those that would mean something else without
-    /// them.
+    /// Leaves out keywords whose value is not one, with those that would mean something else
+    /// without them.
     pub(super) fn tidy(&mut self, schema: &mut Map<String, Value>, at: &Pointer) {
         // Older drafts have a list there.
         let is_older = |name: &str, value: &Value| {
@@ -108,7 +108,7 @@ impl Lowering<'_> {
             .map(|(name, value)| (name.clone(), kind_of(value)))
             .collect();
         for (name, kind) in wrong {
-            self.lose(at, &name, &format!("is {kind}, which is no JSON Schema"));
+            self.lose(at, &name, &format!("is {kind}, which is not a JSON Schema"));
             if name == "items" && !self.speech.is_whole() {
                 schema.remove("additionalItems");
             }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// How deep values may be nested.
 const DEEPEST: usize = 64;
 
-/// Returns the interactions of a cassette as JSON; `None` if a text is none.
+/// Returns the interactions of a cassette as JSON; `None` if a text is not one.
 pub(in super::super) fn document(text: &str) -> Option<Value> {
     let begins = text.lines().any(|line| is_beginning(line.as_bytes()));
     if !begins {
@@ -93,7 +93,7 @@ impl<'t> Yaml<'t> {
         self.lines.get(self.at).copied()
     }
 
-    /// Reads what stands at an indentation or deeper.
+    /// Reads what is at an indentation or deeper.
     fn node(&mut self, indent: usize, depth: usize) -> Value {
         let Some(line) = self
             .line()
@@ -126,7 +126,7 @@ impl<'t> Yaml<'t> {
                 };
             }
             elements.push(self.node(indent + 1, depth));
-            // What cannot be read is passed over.
+            // What cannot be read is ignored.
             while self.line().is_some_and(|line| line.indent > indent) {
                 self.at += 1;
             }
@@ -162,7 +162,7 @@ impl<'t> Yaml<'t> {
         Value::Object(members)
     }
 
-    /// Reads a scalar that begins in this line; its other lines stand further in than `indent`.
+    /// Reads a scalar that begins in this line; its other lines are further in than `indent`.
     fn scalar(&mut self, text: &str, indent: usize) -> Value {
         self.at += 1;
         match text.as_bytes().first() {
@@ -192,7 +192,7 @@ impl<'t> Yaml<'t> {
         }
     }
 
-    /// `|` and `>`, with `-` where no line end stands at the end.
+    /// `|` and `>`, with `-` where no line end is at the end.
     fn block(&mut self, header: &str, indent: usize) -> Value {
         let digit = header
             .chars()
@@ -227,7 +227,7 @@ impl<'t> Yaml<'t> {
         )
     }
 
-    /// A scalar without quotes goes on in lines that stand further in.
+    /// A scalar without quotes goes on in lines that are further in.
     fn plain(&mut self, text: &str, indent: usize) -> Value {
         let mut whole = text.to_owned();
         while let Some(line) = self
@@ -254,7 +254,7 @@ fn is_element(text: &str) -> bool {
     text == "-" || text.starts_with("- ")
 }
 
-/// Returns the key of a line of a mapping, and what stands behind it.
+/// Returns the key of a line of a mapping, and what is after it.
 fn key(text: &str) -> Option<(&str, &str)> {
     if let Some(quote) = text
         .chars()

@@ -68,7 +68,7 @@ impl Agent {
         (is_trajectory || is_list).then_some(Agent::Messages)
     }
 
-    /// Returns the form that is told.
+    /// Returns the form that is reported.
     pub(in crate::traffic) fn form(self) -> &'static str {
         match self {
             Agent::ClaudeCode => "Claude Code session",
@@ -129,7 +129,7 @@ pub(in crate::traffic) struct Transcript {
     answers: HashMap<u64, usize>,
     is_answering: bool,
     is_compacted: bool,
-    /// For each line, how long the history was behind it.
+    /// For each line, how long the history was after it.
     lengths: HashMap<u64, usize>,
     place: Place,
     /// When it was last used, by a counter.
@@ -311,8 +311,8 @@ impl Transcript {
         found
     }
 
-    /// An answer: each of its blocks is a line with the same id. Results of its first calls may
-    /// stand between.
+    /// An answer: each of its blocks is a line with the same id. Results of its first calls may be
+    /// between.
     fn claude_answer(&mut self, message: &Value, time: Option<i64>, sizer: &Sizer) -> Option<Sent> {
         let id = message.get("id").and_then(Value::as_str).map(of_name);
         if let Some(model) = message
@@ -418,7 +418,7 @@ impl Transcript {
         done
     }
 
-    /// Reads the usage of the last answer, which is told once or more often.
+    /// Reads the usage of the last answer, which is reported once or more often.
     fn counted(&mut self, payload: &Value) {
         let usage = payload
             .pointer("/info/last_token_usage")

@@ -18,7 +18,7 @@ use crate::memory::{Identity, Memory, Question};
 /// Where a value has the system prompt of each body.
 #[derive(Debug)]
 pub(super) struct Holes {
-    /// The texts with the prompt in them: what stands between the prompts.
+    /// The texts with the prompt in them: what is between the prompts.
     texts: Vec<Vec<Box<str>>>,
     /// The ranges of the placeholder in the indented text, by their starts.
     cuts: OnceLock<Vec<usize>>,
@@ -100,7 +100,7 @@ impl Holes {
         (!holes.texts.is_empty()).then_some(holes)
     }
 
-    /// How often the prompt stands in it.
+    /// Returns how often the prompt is in it.
     pub(super) fn count(&self) -> usize {
         self.texts.iter().map(|pieces| pieces.len() - 1).sum()
     }
@@ -207,7 +207,7 @@ impl Spliced {
     }
 }
 
-/// A value with a text wherever the placeholder stands.
+/// A value with a text wherever the placeholder is.
 fn filled(value: &Value, prompt: &SystemPrompt) -> Value {
     match value {
         Value::String(text) => match placeholder().split(text) {

@@ -3,7 +3,7 @@
 //!
 //! Most expressions have the kind that their place asks for, so that templates get far; some have
 //! any. A filter reads what may be a list that is added, repeated or cut: the engine makes lists of
-//! these that can be read but are no sequences.
+//! these that can be read but are not sequences.
 
 use fastrand::Rng;
 
@@ -124,7 +124,7 @@ const ODD: [&str; 19] = [
 enum Within {
     #[default]
     Nothing,
-    /// Over what may not know its length in the engine.
+    /// Over something whose length the engine may not know.
     Loop,
     LoopOverList,
     /// From a block in there, the engine would go on in the wrong template.
@@ -134,10 +134,10 @@ enum Within {
 /// The surroundings of a statement.
 #[derive(Debug, Clone, Copy, Default)]
 struct Around {
-    /// How many tags are open.
+    /// The number of tags that are open.
     depth: usize,
     within: Within,
-    /// `true` if `super()` may stand here.
+    /// `true` if `super()` may be here.
     in_block: bool,
     /// `true` if a recursive loop is around it: in there, `do` and `from … import` leave a value
     /// behind in the engine.
@@ -148,7 +148,7 @@ struct Around {
 pub(super) const MAIN: &str = "partials/main";
 
 /// Makes a template and those that it includes. Two of three are tame: what they say can be
-/// evaluated, as far as can be told.
+/// evaluated, as far as can be known.
 pub(super) fn templates(seed: u64) -> Vec<Source> {
     let (rng, is_wild) = (Rng::with_seed(seed), seed.is_multiple_of(3));
     let mut generator = Generator {
@@ -185,7 +185,7 @@ const HEAD: &str = "{% set ns = namespace(a=1, t='x', l=[1, 2], q=none) %}\n\
 
 struct Generator {
     rng: Rng,
-    /// `true` if what most likely fails may stand anywhere.
+    /// `true` if what most likely fails may be anywhere.
     is_wild: bool,
     /// `true` if macros may be called here.
     calls: bool,
@@ -761,7 +761,7 @@ impl Generator {
         }
     }
 
-    /// Blocks have names of their own, and stand in no macro.
+    /// Blocks have names of their own, and are in no macro.
     fn block(&mut self, around: Around) -> String {
         if self.in_macro {
             return self.written(around);

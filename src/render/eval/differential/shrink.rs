@@ -25,7 +25,7 @@ struct Shrink<D> {
 }
 
 impl<D: Fn(&[Source]) -> bool> Shrink<D> {
-    /// Leaves something out of each template; tells whether it could.
+    /// Leaves something out of each template; says whether it could.
     fn is_smaller(&mut self) -> bool {
         let mut is_smaller = false;
         for index in 0..self.sources.len() {

@@ -197,8 +197,8 @@ fn compare_repository(
     }
 }
 
-/// Adds a template if both can parse it, and no call of a loop stands where the checks refuse it:
-/// the engine would go on anywhere.
+/// Adds a template if both can parse it, and no call of a loop is where the checks refuse it: the
+/// engine would go on anywhere.
 fn add(source: Source, dialect: Dialect, sources: &mut Vec<Source>, figures: &mut Figures) -> bool {
     let analysis = analyse::analyse(&source.text, &source.name);
     if analysis.is_ok_and(|analysis| !analysis.misplaced.is_empty()) {

@@ -1,9 +1,9 @@
 //! One call of a server's tool: what comes until its result is there, and word to the server if
 //! nobody waits for that any more.
 //!
-//! A server tells of progress under the token of the request. It may tell of calls that ended, or
+//! A server reports progress under the token of the request. It may mention calls that ended, or
 //! that never were: nobody hears that. `rmcp` hands notifications on in tasks of their own, where a
-//! result overtakes what was told before it. So they are heard where they come in.
+//! result overtakes what was reported before it. So they are heard where they come in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::sync::{Mutex, mpsc};
 use super::result::UNKNOWN_CONTENT;
 use crate::runtime::failure;
 
-/// How many notes of progress of one call wait until they are heard; more are passed over.
+/// The most progress messages of one call that wait to be read; more are dropped.
 const WAITING: usize = 64;
 
 /// Calls of a server that run, by the token of their progress. A server may write a number as text.
@@ -50,7 +50,7 @@ impl Calls {
         })
     }
 
-    /// The server tells how far a call is.
+    /// The server says how far a call is.
     async fn tell(&self, told: &ProgressNotificationParam) {
         if let Some(teller) = self.0.lock().await.get(&told.progress_token.0.to_string()) {
             // One that nobody has time to hear says less than the next.
@@ -110,7 +110,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Heard<T> {
 pub(super) struct Call {
     handle: Option<RequestHandle<RoleClient>>,
     progress: mpsc::Receiver<ProgressNotificationParam>,
-    /// The result, until what was told before that is heard.
+    /// The result, until what was reported before that is heard.
     result: Option<Result<CallToolResult, ServiceError>>,
 }
 
@@ -203,7 +203,7 @@ fn is_unknown(block: &serde_json::Value) -> bool {
     serde_json::from_value::<ContentBlock>(block.clone()).is_err()
 }
 
-/// How far a call is: `3/10: reading`.
+/// Returns how far a call is: `3/10: reading`.
 fn in_words(told: &ProgressNotificationParam) -> String {
     let far = match told.total {
         Some(total) => format!("{}/{total}", told.progress),

@@ -1,4 +1,4 @@
-//! Standard output of a server: one message a line. What is none is counted and remembered, for
+//! Standard output of a server: one message a line. What is not one is counted and remembered, for
 //! errors.
 
 use std::io;
@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// How much a server may write that is no message, in bytes.
+/// How much a server may write that is not a message, in bytes.
 const MAX_NOISE: usize = 1024 * 1024;
 
-/// How much of the first line that is no message is kept, in bytes.
+/// How much of the first line that is not a message is kept, in bytes.
 const SHOWN: usize = 120;
 
 /// The output seen on a server's standard output.
@@ -20,7 +20,7 @@ pub(super) struct Watch(Mutex<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// The beginning of the first line that is no message.
+    /// The beginning of the first line that is not a message.
     noise: Vec<u8>,
     /// Why nothing more is read.
     end: Option<&'static str>,
@@ -45,16 +45,16 @@ impl Watch {
     }
 }
 
-/// The lines of a server, up to the first that is too long, or until too much is no message.
+/// The lines of a server, up to the first that is too long, or until too much is not a message.
 pub(super) struct Lines<R> {
     inner: R,
     watch: Arc<Watch>,
     longest: usize,
     /// The length of the line so far.
     length: usize,
-    /// `Some(true)` if the line is no message; `None` before its first sign.
+    /// `Some(true)` if the line is not a message; `None` before its first sign.
     is_noise: Option<bool>,
-    /// How much was no message so far.
+    /// How much was not a message so far.
     noise: usize,
     has_ended: bool,
 }
@@ -98,7 +98,7 @@ impl<R> Lines<R> {
         let end = match () {
             () if self.length > self.longest => Some("it wrote a message of more than 16 MiB"),
             () if self.noise > MAX_NOISE => {
-                Some("it wrote more than 1 MiB to standard output that is no message")
+                Some("it wrote more than 1 MiB to standard output that is not a message")
             }
             () => None,
         };
