@@ -163,7 +163,7 @@ impl Problem {
     pub fn message(&self) -> String {
         match self {
             Problem::Empty => "there is no JSON value".into(),
-            Problem::MissingComma => "a comma is missing behind this value".into(),
+            Problem::MissingComma => "a comma is missing after this value".into(),
             Problem::MemberInList => "this key stands in a list, not in an object".into(),
             Problem::DoubledComma => "there are two commas in a row".into(),
             Problem::LeadingComma => "there is a comma before the first element".into(),
@@ -223,7 +223,7 @@ impl Problem {
                 "partials may write a `,` after every element: the one before `]` or `}` is removed for you"
             }
             Problem::MemberInList => {
-                "write `{` before the members of each element, and `}` behind them"
+                "write `{` before the members of each element, and `}` after them"
             }
             Problem::DoubledComma | Problem::LeadingComma => {
                 "only a comma right before `]` or `}` is removed for you; guard this one with the same condition as the element it belongs to"

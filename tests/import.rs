@@ -282,7 +282,7 @@ fn what_is_left_out_of_compiled_bodies_is_what_agents_say() {
             !is_of_agent
                 && !pointer.ends_with("/cache_control")
                 && !loss.why.starts_with("a system message among others")
-                && !loss.why.starts_with("a system message behind the prompt")
+                && !loss.why.starts_with("a system message after the prompt")
         });
         assert!(
             other.is_none(),
@@ -582,7 +582,7 @@ fn a_message_behind_the_prompt_is_told_to_join_it() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].0, "/messages/1");
     assert!(
-        told[0].1.starts_with("a system message behind the prompt"),
+        told[0].1.starts_with("a system message after the prompt"),
         "{told:?}"
     );
     let beside =

@@ -284,8 +284,8 @@ pub(super) struct Verdict {
 }
 
 impl AgentSchemas {
-    /// The same for a server: one that ignores fields that it does not know gets a warning of them.
-    /// What a repository's own schema refuses stays an error.
+    /// The same for a server: one that ignores fields that it does not know gets a warning about
+    /// them. What a repository's own schema refuses stays an error.
     #[must_use]
     pub(super) fn at(mut self, server: Server) -> AgentSchemas {
         self.passes_over = (!server.refuses_unknown_fields()).then_some(server.name());

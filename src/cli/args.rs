@@ -727,7 +727,7 @@ pub(super) struct FormatTo {
 impl FormatTo {
     fn parse(argument: &str) -> Result<FormatTo, String> {
         let (name, file) = match argument.split_once('=') {
-            Some((_, "")) => return Err("no file is named behind the `=`".to_owned()),
+            Some((_, "")) => return Err("no file is named after the `=`".to_owned()),
             Some((name, file)) => (name, Some(PathBuf::from(file))),
             None => (argument, None),
         };

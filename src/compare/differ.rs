@@ -188,7 +188,7 @@ impl<'b> Notes<'b> {
     fn moved(&mut self, a: &[Piece<'b>], b: &[Piece<'b>], pair: Pair) {
         let (piece, other) = (&a[pair.first], &b[pair.second]);
         let before = pair.second.checked_sub(1).map(|at| b[at].describe());
-        let place = before.map_or_else(|| "first".to_owned(), |before| format!("behind {before}"));
+        let place = before.map_or_else(|| "first".to_owned(), |before| format!("after {before}"));
         let message = format!("{} stands elsewhere: it comes {place}", piece.describe());
         self.tell(
             DifferenceKind::Moved,

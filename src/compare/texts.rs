@@ -12,7 +12,7 @@ pub(crate) fn alteration(before: &str, after: &str) -> String {
     }
     if before.starts_with(after.trim_end()) {
         return format!(
-            "it is cut off behind {} of {} characters",
+            "it is cut off after {} of {} characters",
             length(after.trim_end()),
             length(before)
         );
@@ -28,7 +28,7 @@ pub(crate) fn alteration(before: &str, after: &str) -> String {
     }
     if let Some(at) = after.find(before.trim()) {
         let added = length(after).saturating_sub(length(before.trim()));
-        let place = if at == 0 { "behind it" } else { "around it" };
+        let place = if at == 0 { "after it" } else { "around it" };
         return format!("{added} characters are added {place}");
     }
     first_difference(before, after)
@@ -93,12 +93,12 @@ mod tests {
         let cases = [
             ("abc def", " ", "nothing of it is left"),
             ("abc\n", "abc", "white space at its ends differs"),
-            ("abcdef", "abc", "it is cut off behind 3 of 6 characters"),
+            ("abcdef", "abc", "it is cut off after 3 of 6 characters"),
             ("a\nb", "a\\nb", "it is encoded as JSON once more"),
             ("a\nb", "\"a\\nb\"", "it is encoded as JSON once more"),
             ("a < b", "a &lt; b", "it is escaped for HTML"),
             ("a  b", "a b", "it differs in white space alone"),
-            ("abc", "abc, and more", "10 characters are added behind it"),
+            ("abc", "abc, and more", "10 characters are added after it"),
             (
                 "abcd",
                 "abxd",

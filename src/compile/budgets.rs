@@ -159,7 +159,7 @@ impl AgentBudgets {
                 }
                 Measure::Tools => "leave out tools that this agent does not need, or raise the budget",
                 Measure::CachedShare => {
-                    "move what stays the same to the front, set a breakpoint behind it, or lower the budget"
+                    "move what stays the same to the front, set a breakpoint after it, or lower the budget"
                 }
             }));
         }
@@ -248,7 +248,7 @@ impl Taken {
                     .skip(cached_parts(body));
                 let part = uncached.max_by_key(|part| part.value.to_string().len())?;
                 let what = format!(
-                    "the largest part behind the cached prefix: `{}`",
+                    "the largest part after the cached prefix: `{}`",
                     part.pointer()
                 );
                 Some((part.pointer(), what))

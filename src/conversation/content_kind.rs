@@ -195,8 +195,8 @@ impl ContentKind {
         }
     }
 
-    /// Returns `true` if a declaration that names this kind covers another one: who leaves images
-    /// out leaves their media types out.
+    /// Returns `true` if a declaration that names this kind covers another one: leaving out images
+    /// also leaves out their media types.
     pub fn covers(self, other: Kind) -> bool {
         let more: &[Kind] = match self {
             Kind::Images => &[Kind::ImageUrls, Kind::ResultImages, Kind::MediaTypes],

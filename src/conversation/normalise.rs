@@ -189,7 +189,7 @@ impl NormalFormChange {
                 format!("this client API takes no tool with the name `{name}`")
             }
             NormalFormChange::ResultApart { id, .. } => {
-                format!("the tool result for `{id}` does not stand right behind its call")
+                format!("the tool result for `{id}` does not come right after its call")
             }
             NormalFormChange::ErrorWithoutText { id, .. } => {
                 format!("the error result for `{id}` has no text")
@@ -228,7 +228,7 @@ impl NormalFormChange {
                 "it gets another name before anything is rendered"
             }
             NormalFormChange::ResultApart { .. } => {
-                "it is moved there before anything is rendered: put all results of a turn into the message behind it, first"
+                "it is moved there before anything is rendered: put all results of a turn into the message after it, first"
             }
             NormalFormChange::ErrorWithoutText { .. } => {
                 "it gets a fixed text before anything is rendered: say what failed"

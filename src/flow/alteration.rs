@@ -79,7 +79,7 @@ fn of(text: &str, candidate: &str) -> Option<String> {
         "white space at its ends is cut off".to_owned()
     } else if let Some(length) = cut_behind(text, candidate) {
         format!(
-            "it is cut off behind {length} of {} characters",
+            "it is cut off after {length} of {} characters",
             text.chars().count()
         )
     } else if is_tail(text, candidate) {
@@ -173,7 +173,7 @@ mod tests {
         );
         assert_eq!(
             how("Is \"a\" < b?...").as_deref(),
-            Some("it is cut off behind 11 of 20 characters")
+            Some("it is cut off after 11 of 20 characters")
         );
         assert_eq!(
             how("b?\nSay so. ").as_deref(),

@@ -39,7 +39,7 @@ pub(super) fn layers<'b>(
         if index > 0 || !members(wire).is_empty() {
             lost.tell(
                 entry.value,
-                "a system message behind the prompt: it is now a layer, and joins the system prompt",
+                "a system message after the prompt: it is now a layer, and joins the system prompt",
             );
         }
         texts.extend(text_of(entry, lost));

@@ -30,7 +30,7 @@ crate::diag::rules! {
          provider: another instance of the same format takes it, one of another format refuses it.\n\n\
          * wrong: `extends = \"OpenAI Chat\"` with `provider_instance = \"Claude\"`\n\
          * right: `extends = \"Claude Chat\"`\n\n\
-         The finding stands at the instance that is named anew, and its label shows one place that does not fit.";
+         The finding stands at the instance that is named again, and its label shows one place that does not fit.";
     TOOLS_TWICE = Error "provider/tools-twice", "the body's `tools` and the request's have one of the same name",
         "With `enable_tools` the request's tool definitions follow what the body's own `tools` says: the provider's built-in tools. \
          A call names its tool, so two of one name cannot be told apart, and most providers refuse them.\n\n\

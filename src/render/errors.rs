@@ -69,7 +69,7 @@ pub(super) fn syntax(
             &range,
             format!("this tag is never closed: `{close}` is missing"),
         )
-        .help(format!("write `{close}` behind it")),
+        .help(format!("write `{close}` after it")),
         _ => finding(
             &range,
             "the template ends while something is still open".to_owned(),

@@ -15,7 +15,7 @@ crate::diag::rules! {
          * `{% if existsIn(ctx, \"system_prompt\") %}`\n\n\
          `docs/templates.md` lists what every context holds and what is optional.";
     IMPOSSIBLE_MEMBER = Error[lowerable] "template/impossible-member", "a guard asks for a member that no conversation can have",
-        "`is defined`, `default`, `existsIn` and `selectattr` take what is absent for an answer. A misspelt name behind them is not an error: the \
+        "`is defined`, `default`, `existsIn` and `selectattr` take what is absent for an answer. A misspelt name after them is not an error: the \
          branch never runs, and what it would write never reaches the body. The members of `ctx`, messages, blocks, files and \
          tools are a closed set, so such a name is always a mistake. Where an object is known by its name alone, as `message` in a \
          partial, only a name that is near to one that exists is reported, as a warning.\n\n\

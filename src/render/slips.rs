@@ -50,7 +50,7 @@ fn comment(text: &str, at: usize) -> Option<Slip> {
     (!text[start..].contains("#}")).then_some(Slip {
         range: start..start + 2,
         message: "this comment is never closed: `#}` is missing",
-        help: "write `#}` behind it",
+        help: "write `#}` after it",
     })
 }
 
@@ -114,7 +114,7 @@ impl Tag {
         self.open.pop().filter(|_| is_at_end).map(|range| Slip {
             range,
             message: "this `(` is never closed",
-            help: "write `)` behind the last argument",
+            help: "write `)` after the last argument",
         })
     }
 }

@@ -131,7 +131,7 @@ fn behind_scheme(url: &str) -> Result<&str, NoAddress> {
     let written = url.split_once(':').map(|(scheme, _)| scheme);
     let near = written.and_then(|scheme| did_you_mean(scheme, schemes));
     match (written, near) {
-        (Some("https" | "http"), _) => Err(NoAddress::wrong("`//` is missing behind the scheme")),
+        (Some("https" | "http"), _) => Err(NoAddress::wrong("`//` is missing after the scheme")),
         (Some(scheme), Some(help)) => Err(other_scheme(scheme).help(help)),
         _ => {
             let shown = if places_to_hide(url).is_empty() && !url.contains(['?', '#', '=']) {
@@ -308,7 +308,7 @@ mod tests {
             ("https://${HOST}/v1", "nothing is replaced in a URL"),
             ("localhost:8080", "the scheme is missing"),
             ("api.example.com", "the scheme is missing"),
-            ("http:/x", "`//` is missing behind the scheme"),
+            ("http:/x", "`//` is missing after the scheme"),
             ("htp:/x", "`htp` is not a scheme for requests"),
             ("ftp://a.example", "`ftp` is not a scheme for requests"),
             ("HTTP://a.example", "`HTTP` is not a scheme for requests"),

@@ -118,7 +118,7 @@ crate::diag::rules! {
          of a `url` or an `endpoint` (`?key=…`), and a header that carries one by its name (`PRIVATE-TOKEN`) or its value \
          (`Bearer …`): a request line is printed and kept as a golden file.\n\n\
          Anywhere else in a file, in a prompt or a comment, only what is a key for certain is reported: a known beginning with \
-         16 and more characters behind it, or a private key.\n\n\
+         16 and more characters after it, or a private key.\n\n\
          If a real key was committed, revoke it: it stays in the history.";
     INSTANCE_EXTENDS = Error "provider/extends", "a provider instance extends nothing usable",
         "`extends` of a provider instance names another instance; it must exist and must not lead back to \

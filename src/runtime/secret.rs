@@ -78,9 +78,7 @@ impl Secrets for MemorySecrets {
             .iter()
             .find(|(known, _)| known == reference)
             .map(|(_, key)| key.clone());
-        found.ok_or_else(|| {
-            SecretError::Missing(format!("nothing in memory stands behind `{reference}`"))
-        })
+        found.ok_or_else(|| SecretError::Missing(format!("memory holds nothing for `{reference}`")))
     }
 }
 

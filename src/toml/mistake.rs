@@ -323,7 +323,7 @@ impl Mistake<'_> {
         };
         Some(error(
             self.in_line(start..end),
-            "this stands behind a value, on the same line",
+            "this comes after a value, on the same line",
             help,
         ))
     }
@@ -400,12 +400,12 @@ const BY_MESSAGE: [(&str, &str, &str); 16] = [
     (
         "unclosed array",
         "`[` is never closed",
-        "write `]` behind the last element",
+        "write `]` after the last element",
     ),
     (
         "unclosed inline table",
         "`{` is never closed",
-        "write `}` behind the last entry",
+        "write `}` after the last entry",
     ),
     (
         "unclosed table",
@@ -548,9 +548,9 @@ mod tests {
             ("a = True\n", "True", "not a value"),
             ("a = nothing\n", "nothing", "not a value"),
             ("a =\n", "", "missing"),
-            ("a = 1 b = 2\n", "b", "behind a value"),
+            ("a = 1 b = 2\n", "b", "after a value"),
             ("a = 1;\n", "1;", ""),
-            ("a = \"say \"hi\" now\"\n", "hi\"", "behind a value"),
+            ("a = \"say \"hi\" now\"\n", "hi\"", "after a value"),
         ] {
             let (message, found, help) = told(text);
             assert!(

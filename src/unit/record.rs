@@ -286,7 +286,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns where a text is written from a byte on.
+    /// Returns the place that wrote a text, from a byte on.
     pub(crate) fn place_in_text(&self, pointer: &Pointer, from: usize) -> Provenance {
         let Owner::Splice(index, splice, inner) = self.owner(pointer) else {
             return self.place(pointer, KeyOrValue::Value);

@@ -10,7 +10,7 @@ use crate::text::cut;
 rules! {
     THINKING_PREFIX = Error[lowerable] "protocol/thinking-prefix", "a later request of a conversation changes what its thinking is bound to",
         "Newer models of Anthropic's bind each block of thinking to everything that stood before it when it was made: `tools`, `system` and \
-         all earlier messages, in that order. If a later request of the conversation sends the block behind anything else, the API \
+         all earlier messages, in that order. If a later request of the conversation sends the block after anything else, the API \
          refuses it (*The block is bound to a different conversation*), or leaves the block and all later ones out. Accounts made \
          since 2026-08-31 are checked by default, others where `thinking.block_binding` asks for it. `cache_control` does not count.\n\n\
          `reqc` compiles the requests that come before: for each chat context those of its earlier turns, as `turns` say them, and \
@@ -33,7 +33,7 @@ rules! {
          turn, what was kept is never found: each turn pays for keeping, and none is cheaper for it. What depends on the language of the \
          open file, on the project or on the length of the conversation does that.\n\n\
          It is found as `cache/unstable-prefix` is, by compiling the requests that come before, and told in its place where a \
-         breakpoint stands behind the change. The messages are also kept for one value of `thinking`, `tool_choice`, `output_config` \
+         breakpoint comes after the change. The messages are also kept for one value of `thinking`, `tool_choice`, `output_config` \
          and `speed` alone: one that depends on the length of the conversation loses them.\n\n\
          * wrong: `cache_prompt = true` and `system_prompt = \"… The file is written in {{ language }}.\"`\n\
          * right: the same in `surroundings`, which enters the conversation as a message of the turn in which it changed",
@@ -60,10 +60,10 @@ rules! {
         };
     UNSTABLE_PREFIX = Warning "cache/unstable-prefix", "a later request of a conversation changes the beginning of earlier ones",
         "Servers keep what they made of a request's beginning, tools first, then instructions, then messages, and use it again if the next \
-         request begins with the same. What stands behind the first difference is read anew: in a long conversation with tools that \
+         request begins with the same. What comes after the first difference is read again: in a long conversation with tools that \
          is most of what a turn costs, and most of the time until the answer begins. `cache_control` does not count.\n\n\
          `reqc` compiles the requests that come before: for each chat context those of its earlier turns, as `turns` say them, and \
-         those after each message of the user and each result of a tool. What an agent only adds behind the last message, for one \
+         those after each message of the user and each result of a tool. What an agent only adds after the last message, for one \
          request, is not told. OpenAI keeps a prefix for one schema of the answer (`response_format`, `text`) and one `prompt_cache_key`: \
          that these stay is looked at too.\n\n\
          * wrong: `system_prompt = \"… The file is written in {{ language }}.\"`: the next turn may be about another file\n\

@@ -7,7 +7,7 @@ use super::{Found, Subject, body_rule};
 use crate::provider::WireFormat;
 
 body_rule! {
-    Warning "cache/lost", "a breakpoint of the prompt cache stands behind less than the model keeps",
+    Warning "cache/lost", "a breakpoint of the prompt cache comes after less than the model keeps",
     "Anthropic's models keep no beginning of a request that is shorter than a number of tokens, which differs by model: 512 for Claude \
      Opus 5, 1,024 for Sonnet 5, 2,048 for Opus 4.7, 4,096 for Haiku 4.5. Nothing says so: the request is answered at full price, and \
      `cache_creation_input_tokens` is 0.\n\n\

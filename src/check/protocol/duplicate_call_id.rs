@@ -10,10 +10,10 @@ body_rule! {
     Error "protocol/duplicate-call-id", "two tool calls have the same id",
     "A result names its call by the id. With two calls of one id in a turn nobody can tell them apart: Anthropic refuses the request \
      (*`tool_use` ids must be unique*), other servers pair the results with one of them, which is a warning. So is an id that comes \
-     again in a later turn: Anthropic takes it, since results are looked for right behind their calls.\n\n\
+     again in a later turn: Anthropic takes it, since results are looked for right after their calls.\n\n\
      * wrong: two calls `call_1` in one message\n\
      * right: an id of its own for every call of the conversation\n\n\
-     Results are looked for right behind their calls.",
+     Results are looked for right after their calls.",
     seen "2026-11" {
         "recorded: pydantic-ai, test_cross_provider_capability_replay":
             "Claude: one id in two turns, taken",

@@ -85,7 +85,7 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
                         format!("{} takes no images in tool messages", subject.server.name());
                     found
                         .at(image, message)
-                        .help("put them into a user message behind all results of the turn");
+                        .help("put them into a user message after all results of the turn");
                 } else {
                     chat(subject, found, image);
                 }

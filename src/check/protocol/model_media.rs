@@ -68,7 +68,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                             format!("{} takes no images in results of tools", model(subject)),
                         );
                         note.of_model().level(level).help(
-                            "put them into a message of the user behind all results of the turn",
+                            "put them into a message of the user after all results of the turn",
                         );
                     }
                     _ => media(subject, &refused, image, found),

@@ -13,7 +13,7 @@ body_rule! {
      and the calls with them. A result that comes too late is reported where its call is: `protocol/unanswered-call`.\n\n\
      * wrong: `user`, then `tool`\n\
      * right: `user`, assistant with `tool_calls`, then `tool`\n\n\
-     A result of a tool that Anthropic runs itself (`web_search_tool_result`, …) stands behind its `server_tool_use`, in the same message or, after a pause, in a later one.",
+     A result of a tool that Anthropic runs itself (`web_search_tool_result`, …) comes after its `server_tool_use`, in the same message or, after a pause, in a later one.",
     seen "2026-11" {
         "pkg:pypi/mistral-common@1.13.1#protocol/instruct/validator.py":
             "Mistral: a result follows its call",

@@ -86,9 +86,9 @@ impl Answers {
     pub(super) fn place(self) -> &'static str {
         match self {
             Answers::Next => "in the next message",
-            Answers::Following => "in tool messages right behind the call",
-            Answers::BehindCalls => "right behind the call and the calls that follow it",
-            Answers::Later | Answers::Anywhere => "behind the call",
+            Answers::Following => "in tool messages right after the call",
+            Answers::BehindCalls => "right after the call and the calls that follow it",
+            Answers::Later | Answers::Anywhere => "after the call",
         }
     }
 }

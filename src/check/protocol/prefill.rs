@@ -142,7 +142,7 @@ fn llamacpp<'b>(subject: &Subject<'b>, last: &'b Value, found: &mut Found<'b>) {
             calls,
             "the last message is the assistant's and holds calls: the server cannot go on from it",
         );
-        note.help("render the results of the calls behind it");
+        note.help("render the results of the calls after it");
     }
     let thinks = subject
         .member("chat_template_kwargs")

@@ -20,9 +20,9 @@ body_rule! {
     seen "2026-11" {
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
             "Claude: results come first in their message",
-        "google/oss-rebuild#1559": "Gemini 3.6 refuses what stands behind responses",
+        "google/oss-rebuild#1559": "Gemini 3.6 refuses what comes after responses",
         "agentgateway/agentgateway#2811": "gemini-3.6-flash refuses, gemini-3.5-flash takes it",
-        "BerriAI/litellm#35236": "Gemini: an image behind responses",
+        "BerriAI/litellm#35236": "Gemini: an image after responses",
     }
 }
 
@@ -92,8 +92,8 @@ fn after_responses<'b>(
         .filter(|_| is_last);
     let note = found.at(
         late.value,
-        "this stands behind the function responses of the same content",
+        "this comes after the function responses of the same content",
     );
     note.level(refused.unwrap_or(Severity::Warning))
-        .help("put it into a content of its own behind the responses");
+        .help("put it into a content of its own after the responses");
 }

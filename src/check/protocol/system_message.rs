@@ -103,11 +103,11 @@ fn fault(
         (Role::Assistant, _) if before.parts.iter().any(|part| part.call().is_some()) => None,
         (Role::Assistant, _) if !ends_with_server_tool(before) => Some((
             "a system message follows an assistant message",
-            "put it behind the next message of the user",
+            "put it after the next message of the user",
         )),
         (_, Some(Role::User)) => Some((
             "a system message is followed by a message of the user",
-            "put it behind that message: it is the last one, or the assistant comes next",
+            "put it after that message: it is the last one, or the assistant comes next",
         )),
         _ => None,
     }

@@ -13,7 +13,7 @@ body_rule! {
     Error "protocol/thinking-signature", "thinking or a call lacks its signature, or has an invalid one",
     "What a model thought goes back with the signature that its provider made, unchanged. Anthropic refuses a block of thinking \
      whose signature is another provider's. Gemini 3 wants the signature of each step: in the current turn, that \
-     is behind the last content in which the user says something, the first `functionCall` of each model content carries its \
+     is after the last content in which the user says something, the first `functionCall` of each model content carries its \
      `thoughtSignature`; calls beside it carry none. A signature of Gemini's is base64.\n\n\
      * wrong: `{\"type\": \"thinking\", \"thinking\": \"…\", \"signature\": \"skip_thought_signature_validator\"}`\n\
      * right: the block as the API gave it, or no block\n\

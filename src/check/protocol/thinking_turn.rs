@@ -13,7 +13,7 @@ body_rule! {
      Anthropic refuses an assistant message whose last block is thinking. With `thinking.type` \"enabled\", the assistant turn \
      whose calls are being answered starts with its thinking: *Expected `thinking` or `redacted_thinking`, but found `tool_use`*. \
      A message that has thinking begins with it: two messages of the model that were joined do not. \
-     OpenAI's Responses API wants the item that a reasoning item led to right behind it, with its `id` if the reasoning has one, and where nothing is stored \
+     OpenAI's Responses API wants the item that a reasoning item led to right after it, with its `id` if the reasoning has one, and where nothing is stored \
      (`store = false`) its `encrypted_content`; `content` of a replayed item is reported as unknown by some, and so is a call with an \
      `id` whose reasoning is missing: these are warnings. Kimi refuses calls without their `reasoning_content` while it thinks; for \
      DeepSeek reports disagree, a warning.\n\n\

@@ -12,7 +12,7 @@ body_rule! {
     "A model that called a tool waits for what it gave. Anthropic wants every result in the next message, Chat Completions and \
      Mistral in tool messages before anything else, Gemini as many responses as calls in the next content, and the Responses API \
      an output with the same `call_id` later on. Anthropic and Gemini put together what the model says in a row: there, two messages with \
-     calls are one turn. DeepSeek makes messages of the items of the Responses API, and wants the outputs right behind the calls of a message. \
+     calls are one turn. DeepSeek makes messages of the items of the Responses API, and wants the outputs right after the calls of a message. \
      A message in between, or a result that a template drops, makes the API refuse the \
      request. Local and unknown servers take it, and the model has to guess: there it is a warning.\n\n\
      The finding stands at the call; if one message separates the call from its result, at that message; if Gemini gets fewer \
@@ -69,9 +69,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         } else {
             note.warning()
         };
-        note.help(
-            "render every result directly behind its call, and what else there is after them",
-        );
+        note.help("render every result directly after its call, and what else there is after them");
     }
 }
 

@@ -279,7 +279,7 @@ fn no_session(shown: &str, bytes: &[u8]) -> Failure {
             "`{shown}` was cut off inside its first line: it holds no session"
         ))
         .help(format!(
-            "nothing was said yet: `--save {shown}` begins the session anew"
+            "nothing was said yet: `--save {shown}` begins the session again"
         )),
         (false, false) => Failure::new(format!("`{shown}` holds no session"))
             .help("`--save` begins one in a file of another name"),

@@ -243,8 +243,8 @@ fn told(kind: ContentKind, fate: &Fate, is_never: bool) -> (&'static Rule, Strin
         Fate::Reordered => (
             &rules::REORDERED,
             format!(
-                "{what} {} behind what was said later",
-                verb.of("stands", "stand")
+                "{what} {} after what was said later",
+                verb.of("comes", "come")
             ),
         ),
     }

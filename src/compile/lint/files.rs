@@ -348,7 +348,7 @@ impl<'c> Linting<'c> {
         let problem = problem(
             &NOT_TEXT,
             what,
-            Some("JSON is UTF-8: write the file anew in that"),
+            Some("JSON is UTF-8: rewrite the file in UTF-8"),
         );
         let judged = Judged {
             told: vec![Told::new(place..place, problem)],

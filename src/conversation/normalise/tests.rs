@@ -167,7 +167,7 @@ fn results_move_right_behind_their_calls_and_items_behind_the_results() {
         ]
     );
     let apart =
-        |at, id| format!("{at}: the tool result for `{id}` does not stand right behind its call");
+        |at, id| format!("{at}: the tool result for `{id}` does not come right after its call");
     assert_eq!(told, [apart(2, "b"), apart(4, "a")]);
 }
 

@@ -46,7 +46,7 @@ const WORDS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// How far below a block names of tools are: in itself, or in its `custom`.
+/// The depth below a block at which tool names may be: in itself, or in its `custom`.
 const NAMED_DEPTH: usize = 2;
 
 pub(super) fn redact(data: &mut Value, ids: &mut Ids) {

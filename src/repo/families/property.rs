@@ -92,12 +92,12 @@ impl Property {
                 "refuses `system` messages within the conversation",
             ),
             Property::UserAfterResults => (
-                "takes a message of the user behind results",
-                "refuses a message of the user behind results",
+                "takes a message of the user after results",
+                "refuses a message of the user after results",
             ),
             Property::MixedResults => (
-                "takes text and images behind results of the same message",
-                "refuses what stands behind results of the same message",
+                "takes text and images after results of the same message",
+                "refuses what comes after results of the same message",
             ),
             Property::ShortCallIds => (
                 "wants ids of calls with nine letters or digits",

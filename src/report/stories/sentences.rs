@@ -331,7 +331,7 @@ fn cost(found: &Break) -> String {
 fn help(change: &Change, story: &Story) -> Option<&'static str> {
     Some(match change {
         Change::Time | Change::Id => {
-            "say it in the newest message of the user, which nothing stands behind"
+            "say it in the newest message of the user, with nothing after it"
         }
         Change::Tool(_) | Change::ToolSet { .. } => {
             "keep the tools of a conversation as they were in its first request"
@@ -358,7 +358,7 @@ fn compaction(found: &Compaction) -> Sentence {
         number(found.after)
     );
     note(format!(
-        "a summary replaced the history at request {}: {sizes}; the cache begins anew there, as it must",
+        "a summary replaced the history at request {}: {sizes}; the cache begins again there, as it must",
         found.request
     ))
 }
@@ -382,7 +382,7 @@ fn thinking(found: &ThinkingLoss) -> Sentence {
             format!(
                 "thinking loses its binding at request {request}: what stands before `{at}` changed"
             ),
-            "keep what stands before; to go on, leave out all thinking behind the change",
+            "keep what stands before; to go on, leave out all thinking after the change",
         ),
     };
     let times = if found.requests > 1 {
