@@ -97,6 +97,8 @@ enum Part {
 pub(super) struct Pattern {
     parts: Vec<Part>,
     letters: usize,
+    /// `true` if spaces stand between its words.
+    has_spaces: bool,
 }
 
 /// The most bytes that a hole takes: a list of ids, but no other message.
@@ -104,6 +106,9 @@ const WIDEST_HOLE: usize = 1_000;
 
 /// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
 const FEWEST_LETTERS: usize = 18;
+
+/// The members of answers that hold a sentence.
+const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 /// The classes of errors that stand in front of sentences: some servers and clients leave them out,
 /// or write others.
@@ -164,12 +169,13 @@ impl Pattern {
         }
         push_words(&mut parts, &mut words);
         let letters = parts.iter().map(|part| match part {
-            Part::Words(words) => words.chars().filter(|c| c.is_alphabetic()).count(),
+            Part::Words(words) => words.chars().map(weight).sum(),
             Part::Hole(_) => 0,
         });
         Pattern {
             letters: letters.sum(),
             parts,
+            has_spaces: sentence.contains(' '),
         }
     }
 
@@ -218,7 +224,15 @@ impl Pattern {
 
     /// Returns `true` if what was found is long enough to be no chance, or is all that was said.
     fn is_enough(&self, plain: &Plain, found: &Found) -> bool {
-        self.letters >= FEWEST_LETTERS || found.is_all(&plain.text) || self.is_of_path(plain, found)
+        let is_long = self.letters >= FEWEST_TELLING
+            || self.letters >= FEWEST_LETTERS && !self.is_name(plain, found);
+        is_long || found.is_all(&plain.text) || self.is_of_path(plain, found)
+    }
+
+    /// Returns `true` if the words of the sentence stand in the text without spaces, as in the name
+    /// of an exception: `InternalServerError`.
+    fn is_name(&self, plain: &Plain, found: &Found) -> bool {
+        self.has_spaces && !plain.text[found.range.clone()].contains(' ')
     }
 
     /// Returns `true` for a few words behind a path of several steps:
@@ -242,6 +256,14 @@ impl Pattern {
         !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
     }
 
+    /// Returns `true` if the sentence begins with a path, and the text has the name of a member of
+    /// the answer there: `"msg": "Field required"`.
+    fn is_member(&self, text: &str, end: usize) -> bool {
+        let is_path = matches!(self.parts.first(), Some(Part::Hole(name)) if name == "path");
+        let text = text[..end].trim_end_matches([' ', '\'']);
+        is_path && MEMBERS.contains(&&text[before(text, text.len())..])
+    }
+
     /// Holds the sentence against a text in which its first words begin at `start`.
     fn at(&self, plain: &Plain, start: usize) -> Option<Found> {
         let mut from = plain.places[start];
@@ -252,6 +274,9 @@ impl Pattern {
             match part {
                 Part::Hole(name) if index == 0 => {
                     let end = from;
+                    if self.is_member(&plain.text, end) {
+                        return None;
+                    }
                     from = before(&plain.text, end);
                     holes.push((name.clone(), from..end));
                 }
@@ -313,6 +338,15 @@ fn pieces(words: &str) -> impl Iterator<Item = &str> {
         rest = after;
         (!piece.is_empty()).then_some(piece)
     })
+}
+
+/// Returns how many letters a character counts for: a Chinese one says as much as several Latin ones.
+fn weight(c: char) -> usize {
+    match c {
+        '\u{3400}'..='\u{9fff}' => 3,
+        c if c.is_alphabetic() => 1,
+        _ => 0,
+    }
 }
 
 fn push_words(parts: &mut Vec<Part>, words: &mut String) {
