@@ -231,7 +231,7 @@ impl Dictionary {
             // what was left out.
             let found = pattern.find(plain);
             let found = found.filter(|found| {
-                place.shorter.is_none() || pattern::ends_at(plain, found.range.end)
+                place.shorter.is_none() || pattern::is_over(plain, found.range.end)
             });
             if let Some(found) = found {
                 let (refusal, hint) = (&provider.refusals[place.refusal], hints[place.provider]);

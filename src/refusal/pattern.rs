@@ -104,8 +104,12 @@ pub(super) struct Pattern {
 /// The most bytes that a hole takes: a list of ids, but no other message.
 const WIDEST_HOLE: usize = 1_000;
 
-/// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
+/// Sentences with fewer letters than this say too little to be looked for in the middle of a text,
+/// though a hole of theirs names something there.
 const FEWEST_LETTERS: usize = 18;
+
+/// The same for sentences without a hole.
+const FEWEST_LETTERS_ALONE: usize = 20;
 
 /// The members of answers that hold a sentence.
 const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
@@ -224,8 +228,13 @@ impl Pattern {
 
     /// Returns `true` if what was found is long enough to be no chance, or is all that was said.
     fn is_enough(&self, plain: &Plain, found: &Found) -> bool {
+        let fewest = if found.holes.is_empty() {
+            FEWEST_LETTERS_ALONE
+        } else {
+            FEWEST_LETTERS
+        };
         let is_long = self.letters >= FEWEST_TELLING
-            || self.letters >= FEWEST_LETTERS && !self.is_name(plain, found);
+            || self.letters >= fewest && !self.is_name(plain, found);
         is_long || found.is_all(&plain.text) || self.is_of_path(plain, found)
     }
 
@@ -388,6 +397,12 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
     rest.is_empty()
         || rest.starts_with(['.', ',', ';', ':', '\'', '(', '<', '}', '!'])
         || rest.starts_with(" (")
+}
+
+/// Returns `true` if nothing of the same sentence follows a place: no further word, and no reason
+/// behind a colon.
+pub(super) fn is_over(plain: &Plain, end: usize) -> bool {
+    ends_at(plain, end) && !plain.text[end..].trim_start_matches('\'').starts_with(':')
 }
 
 /// Where a sentence stands in a text.
