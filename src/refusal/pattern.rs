@@ -116,7 +116,7 @@ const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
 
 /// The classes of errors that stand in front of sentences: some servers and clients leave them out,
 /// or write others.
-const CLASSES: [&str; 9] = [
+const CLASSES: [&str; 10] = [
     "<400> InternalError.Algo.InvalidParameter: ",
     "InternalError.Algo.InvalidParameter: ",
     "Failed to deserialize the JSON body into the target type: ",
@@ -126,13 +126,15 @@ const CLASSES: [&str; 9] = [
     "Malformed input request: ",
     "Jinja Exception: ",
     "Value error, ",
+    "The model returned the following errors: ",
 ];
 
 /// Returns the parts of a sentence that suffice to recognise it: the sentence without the class of
-/// errors in front, and both of them without the advice behind the first full stop.
+/// errors or the path in front, and both of them without the advice behind the first full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     let bare = CLASSES
         .iter()
+        .chain(["{path}: "].iter())
         .find_map(|class| sentence.strip_prefix(class));
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
