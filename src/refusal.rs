@@ -332,9 +332,9 @@ impl Hit {
     /// Returns what decides among sentences that fit equally well: whether the text names the
     /// provider, what the sentence says, and how much is known of the provider, as the one that is
     /// met most.
-    fn rank(&self) -> (Hint, usize, bool, usize) {
-        let known = self.provider.refusals.len();
-        (self.hint, self.letters, self.is_whole, known)
+    fn rank(&self) -> (Hint, usize, bool, usize, usize) {
+        let (width, known) = (self.found.range.len(), self.provider.refusals.len());
+        (self.hint, self.letters, self.is_whole, width, known)
     }
 
     fn explanation(&self, plain: &Plain, fitting: &[Hit]) -> Explanation {
