@@ -235,8 +235,8 @@ impl Pattern {
         } else {
             FEWEST_LETTERS
         };
-        let is_long = self.letters >= FEWEST_TELLING
-            || self.letters >= fewest && !self.is_name(plain, found);
+        let is_long =
+            self.letters >= FEWEST_TELLING || self.letters >= fewest && !self.is_name(plain, found);
         is_long || found.is_all(&plain.text) || self.is_of_path(plain, found)
     }
 
@@ -267,12 +267,11 @@ impl Pattern {
         !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
     }
 
-    /// Returns `true` if the sentence begins with a path, and the text has the name of a member of
-    /// the answer there: `"msg": "Field required"`.
-    fn is_member(&self, text: &str, end: usize) -> bool {
-        let is_path = matches!(self.parts.first(), Some(Part::Hole(name)) if name == "path");
+    /// Returns `true` if the name of a member of the answer stands before a place, where a hole
+    /// begins the sentence: `"msg": "Field required"` names no path.
+    fn is_member(text: &str, end: usize) -> bool {
         let text = text[..end].trim_end_matches([' ', '\'']);
-        is_path && MEMBERS.contains(&&text[before(text, text.len())..])
+        MEMBERS.contains(&&text[before(text, text.len())..])
     }
 
     /// Holds the sentence against a text in which its first words begin at `start`.
@@ -285,7 +284,7 @@ impl Pattern {
             match part {
                 Part::Hole(name) if index == 0 => {
                     let end = from;
-                    if self.is_member(&plain.text, end) {
+                    if Self::is_member(&plain.text, end) {
                         return None;
                     }
                     from = before(&plain.text, end);
@@ -544,6 +543,51 @@ mod tests {
             )
             .is_none()
         );
+    }
+
+    #[test]
+    fn the_name_of_a_member_fills_no_hole() {
+        let sentence = "{path}: Extra inputs are not permitted";
+        let text = r#"{"loc": ["body", "store"], "msg": "Extra inputs are not permitted"}"#;
+        assert!(holes(sentence, text).is_none());
+        assert!(holes(sentence, "store: Extra inputs are not permitted").is_some());
+    }
+
+    #[test]
+    fn the_name_of_an_exception_is_no_sentence() {
+        let sentence = "Cannot read the body";
+        assert!(holes(sentence, "openai.CannotReadTheBody: 400").is_none());
+        assert!(
+            holes(
+                "Cannot read your whole body",
+                "a. Cannot read your whole body. b"
+            )
+            .is_some()
+        );
+    }
+
+    #[test]
+    fn a_chinese_sentence_counts_by_its_characters() {
+        let sentence = "{field} 参数非法。请检查文档。";
+        let text = "400: messages 参数非法。请检查文档。 (1214)";
+        let expected = vec![("field".to_owned(), "messages".to_owned())];
+        assert_eq!(holes(sentence, text), Some(expected));
+    }
+
+    #[test]
+    fn a_shorter_form_ends_where_the_sentence_does() {
+        let end = |text: &str| {
+            let plain = Plain::of(text);
+            let found = Pattern::parse("The schema of the tool is not valid").find(&plain);
+            found.is_some_and(|found| is_over(&plain, found.range.end))
+        };
+        assert!(end("The schema of the tool is not valid. Mend it"));
+        assert!(end(
+            "'message': 'The schema of the tool is not valid', 'code': 1"
+        ));
+        assert!(!end(
+            "The schema of the tool is not valid: 'type' is missing"
+        ));
     }
 
     #[test]
