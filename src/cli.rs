@@ -8,6 +8,7 @@ mod baseline;
 mod check;
 mod compare;
 mod compile;
+mod coverage;
 mod diff;
 mod explain;
 mod export;
@@ -241,6 +242,7 @@ fn run(args: Args, terminal: &mut Terminal) -> Outcome {
             };
             explain::run(&options, &agent, &wanted, terminal)
         }
+        Command::Coverage(args) => coverage::run(&options, &args, terminal),
         Command::Impact { place } => impact::run(&options, &place, terminal),
         Command::Contexts => list::contexts(&options, terminal),
         Command::Context {

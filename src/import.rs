@@ -98,21 +98,12 @@ pub fn import(request: &Request<'_>) -> Result<Imported, ImportError> {
 }
 
 fn read<'b>(request: &Request<'b>, lost: &mut Lost<'b>) -> Conversation {
-    match request.wire {
-        WireFormat::MistralFim => completion(request.body, ["prompt", "suffix"], lost),
-        WireFormat::OllamaGenerate if request.body.get("suffix").is_some() => {
-            completion(request.body, ["prompt", "suffix"], lost)
+    match request.wire.facts().gap {
+        Some(gap) if gap.needs_after && request.body.get(gap.after).is_none() => {
+            generation(request.body, lost)
         }
-        WireFormat::LlamaCppInfill => {
-            completion(request.body, ["input_prefix", "input_suffix"], lost)
-        }
-        WireFormat::OllamaGenerate => generation(request.body, lost),
-        WireFormat::AnthropicMessages
-        | WireFormat::OpenAiChat
-        | WireFormat::OpenAiResponses
-        | WireFormat::GoogleGenerateContent
-        | WireFormat::MistralChat
-        | WireFormat::OllamaChat => chat(request, lost),
+        Some(gap) => completion(request.body, [gap.before, gap.after], lost),
+        None => chat(request, lost),
     }
 }
 

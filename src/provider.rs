@@ -5,6 +5,7 @@
 //! [`RequestLine`]. Pure functions; nothing here renders or sends.
 
 mod api;
+#[cfg(feature = "runtime")]
 mod blocks;
 mod cache;
 mod headers;
@@ -34,4 +35,7 @@ pub use server::Server;
 pub(crate) use server::is_openai_model;
 pub use tools::tool_definitions;
 pub(crate) use tools::{Tools, is_injected, shaped, tool_source, with_own_tools};
+#[cfg(feature = "runtime")]
+pub(crate) use wire::AnswerForm;
 pub use wire::WireFormat;
+pub(crate) use wire::{BatchService, OwnPlace, ToolForm, TurnForm};

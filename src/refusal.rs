@@ -231,7 +231,7 @@ impl Dictionary {
             // what was left out.
             let found = pattern.find(plain);
             let found = found.filter(|found| {
-                place.shorter.is_none() || pattern::ends_at(plain, found.range.end)
+                place.shorter.is_none() || pattern::is_over(plain, found.range.end)
             });
             if let Some(found) = found {
                 let (refusal, hint) = (&provider.refusals[place.refusal], hints[place.provider]);
@@ -239,6 +239,7 @@ impl Dictionary {
                     provider,
                     refusal,
                     letters: pattern.letters(),
+                    is_whole: place.shorter.is_none(),
                     found,
                     hint,
                 });
@@ -321,6 +322,8 @@ struct Hit {
     refusal: &'static Refusal,
     /// Its number of letters.
     letters: usize,
+    /// `false` for one of its shorter forms.
+    is_whole: bool,
     found: Found,
     hint: Hint,
 }
@@ -329,8 +332,9 @@ impl Hit {
     /// Returns what decides among sentences that fit equally well: whether the text names the
     /// provider, what the sentence says, and how much is known of the provider, as the one that is
     /// met most.
-    fn rank(&self) -> (Hint, usize, usize) {
-        (self.hint, self.letters, self.provider.refusals.len())
+    fn rank(&self) -> (Hint, usize, bool, usize, usize) {
+        let (width, known) = (self.found.range.len(), self.provider.refusals.len());
+        (self.hint, self.letters, self.is_whole, width, known)
     }
 
     fn explanation(&self, plain: &Plain, fitting: &[Hit]) -> Explanation {

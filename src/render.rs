@@ -10,6 +10,7 @@
 mod account;
 mod analyse;
 mod builtins;
+pub(crate) mod coverage;
 mod data;
 mod dialect;
 mod errors;

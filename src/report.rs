@@ -8,6 +8,7 @@ mod bound;
 mod diff;
 mod escape;
 mod comparison;
+mod coverage;
 #[cfg(feature = "cli")]
 mod excerpt;
 mod lowered;
@@ -28,6 +29,7 @@ mod stories;
 mod tools;
 
 pub use comparison::{comparison_json, comparison_markdown, comparison_text};
+pub use coverage::{coverage_html, coverage_json, coverage_lcov, coverage_text};
 pub use diff::changes_text;
 pub use explain::{content_json, content_text, explanation_json, explanation_text, margin_text};
 pub use github::Github;

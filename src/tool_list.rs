@@ -17,9 +17,10 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::compile::{Compiler, Judge, LintTarget};
+use crate::conversation::NameRule;
 use crate::diag::{Evidence, Rule, Severity};
 use crate::json::Pointer;
-use crate::lint::{Problem, Server, WireFormat};
+use crate::lint::{Problem, Server};
 use crate::tokens::{PartKind, TokenEstimate};
 use lower::{Loss, Speech, lower};
 pub use read::ToolList;
@@ -234,7 +235,7 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
         Some(objection(target, place, problem))
     });
     let mut objections: Vec<Objection> = objections.collect();
-    let passes_over = target.wire == WireFormat::OllamaChat;
+    let passes_over = target.wire.facts().drops_keywords;
     let dropped = if passes_over {
         dropped(tool, target)
     } else {
@@ -487,10 +488,10 @@ fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Optio
 
 /// A name that the provider takes and no other tool has: with `_` for every sign that it refuses.
 fn fitting_name(name: &str, target: &ToolTarget, taken: &[String]) -> String {
-    let (longest, has_dots) = match (target.wire, target.server) {
-        (WireFormat::OllamaChat, _) => return unique(name, usize::MAX, taken),
-        (WireFormat::GoogleGenerateContent, _) => (64, true),
-        _ => (crate::repo::MAX_TOOL_NAME, false),
+    let (longest, has_dots) = match target.wire.facts().names {
+        NameRule::Any => return unique(name, usize::MAX, taken),
+        NameRule::Dotted(_) => (64, true),
+        NameRule::Word(_) => (crate::repo::MAX_TOOL_NAME, false),
     };
     let legal: String = name
         .chars()

@@ -80,7 +80,7 @@ impl Known {
         } else {
             price.cache_write
         };
-        let anew = if wire == WireFormat::AnthropicMessages {
+        let anew = if wire.has_cache_breakpoints() {
             written?
         } else {
             price.input

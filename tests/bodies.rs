@@ -179,7 +179,7 @@ fn host(case: &Value, wire: WireFormat) -> &'static str {
     }
 }
 
-/// `docs/coverage.md`: for each rule and wire format the hosts at which a body shows it.
+/// `docs/rules-by-format.md`: for each rule and wire format the hosts at which a body shows it.
 fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed> {
     let covered = covered(compiler, root)?;
     let mut table = String::from(
@@ -216,7 +216,7 @@ fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed
         }
         table.push('\n');
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/coverage.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/rules-by-format.md");
     if std::env::var_os("REQC_UPDATE_DOCS").is_some() {
         std::fs::write(&path, &table)?;
     }
@@ -234,7 +234,7 @@ fn coverage_is_up_to_date(compiler: &Compiler, root: &Path) -> Result<(), Failed
         )
         .into()),
         (false, None) => Err(
-            "docs/coverage.md is out of date: run REQC_UPDATE_DOCS=1 cargo test --test bodies"
+            "docs/rules-by-format.md is out of date: run REQC_UPDATE_DOCS=1 cargo test --test bodies"
                 .into(),
         ),
     }

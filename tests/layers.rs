@@ -75,12 +75,14 @@ fn named(text: &str) -> Vec<String> {
     named_after(&code(text), &["crate::"])
 }
 
-/// A file without its comments and its tests.
+/// A file without its comments and its tests: a module of tests in a file of its own may be declared
+/// at the top.
 fn code(text: &str) -> String {
-    let code = text
-        .split("\n#[cfg(test)]\nmod ")
-        .next()
-        .unwrap_or_default();
+    let tests = text.match_indices("\n#[cfg(test)]\nmod ").find(|(at, it)| {
+        let declaration = text[at + it.len()..].lines().next();
+        declaration.is_some_and(|it| it.ends_with('{'))
+    });
+    let code = &text[..tests.map_or(text.len(), |(at, _)| at)];
     code.lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .collect::<Vec<_>>()
@@ -331,5 +333,6 @@ fn imports_are_found() {
     let text = "//! [`a`](crate::a)\nuse crate::b::{self, X};\nuse crate::{c, d::{Y, Z}, e};\nlet x = crate::f::g();\n\
                 #[cfg(test)]\nmod tests {\n    use crate::h;\n}\n";
     assert_eq!(named(text), ["b", "c", "d", "e", "f"]);
+    assert_eq!(named("#\n#[cfg(test)]\nmod tests;\nuse crate::b;"), ["b"]);
     assert!(imports("cli").contains_key("compile"));
 }

@@ -12,7 +12,7 @@ mod responses;
 
 use serde_json::Value;
 
-use crate::provider::WireFormat;
+use crate::provider::{TurnForm, WireFormat};
 
 /// The turns of a body, oldest first.
 #[derive(Debug, Default)]
@@ -115,16 +115,12 @@ impl<'b> History<'b> {
             return History::default();
         };
         let value = member(name);
-        let entries = match wire {
-            WireFormat::AnthropicMessages => anthropic::read(value),
-            WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => {
-                chat::read(value)
-            }
-            WireFormat::OpenAiResponses => responses::read(value),
-            WireFormat::GoogleGenerateContent => google::read(value),
-            WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => {
-                Vec::new()
-            }
+        let entries = match wire.facts().turns {
+            TurnForm::Blocks => anthropic::read(value),
+            TurnForm::Messages => chat::read(value),
+            TurnForm::Items => responses::read(value),
+            TurnForm::Contents => google::read(value),
+            TurnForm::None => Vec::new(),
         };
         History { entries }
     }
@@ -152,15 +148,7 @@ impl<'b> History<'b> {
 
 /// The member that holds the history; none in formats without one.
 pub(crate) fn member_of(wire: WireFormat) -> Option<&'static str> {
-    match wire {
-        WireFormat::AnthropicMessages
-        | WireFormat::OpenAiChat
-        | WireFormat::MistralChat
-        | WireFormat::OllamaChat => Some("messages"),
-        WireFormat::OpenAiResponses => Some("input"),
-        WireFormat::GoogleGenerateContent => Some("contents"),
-        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => None,
-    }
+    wire.facts().history
 }
 
 impl<'b> Part<'b> {

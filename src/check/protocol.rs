@@ -61,13 +61,25 @@ use super::found::Found;
 use super::silence::Rules;
 use super::subject::Subject;
 use crate::diag::Rule;
+use crate::provider::WireFormat;
 
 /// A rule that is asked of each body.
 pub(crate) struct BodyRule {
     /// Its declaration.
     pub(crate) rule: Rule,
+    /// The wire formats that it is about; all if there are none.
+    pub(crate) of: &'static [WireFormat],
     /// Finds what is wrong.
     pub(crate) check: Check,
+}
+
+impl BodyRule {
+    /// Finds what is wrong in a body, if the rule is about its wire format.
+    fn run<'b>(&self, subject: &Subject<'b>, found: &mut Found<'b>) {
+        if self.of.is_empty() || self.of.contains(&subject.wire) {
+            (self.check)(subject, found);
+        }
+    }
 }
 
 /// Looks at a body.
@@ -75,9 +87,11 @@ type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 
 /// Declares the rule of a file:
 /// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,
-/// checked by the function `check`.
+/// checked by the function `check`. A rule about some wire formats only names them behind its page:
+/// `of AnthropicMessages, OpenAiChat;`.
 macro_rules! body_rule {
     ($severity:ident $code:literal, $summary:literal, $page:expr,
+        $(of $($wire:ident),+;)?
         $(seen $seen:literal { $($source:literal: $shows:literal,)+ })+
     ) => {
         /// The rule; its page is below.
@@ -85,6 +99,7 @@ macro_rules! body_rule {
             rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)
                 .lowerable()
                 .resting_on(&[$($($crate::diag::Evidence::new($source, $shows, $seen),)+)+]),
+            of: &[$($($crate::provider::WireFormat::$wire),+)?],
             check,
         };
     };
@@ -157,7 +172,7 @@ pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
         .filter(|rule| rule.rule.code != model_parameter::RULE.rule.code)
     {
         found.next(rule);
-        (rule.check)(subject, &mut found);
+        rule.run(subject, &mut found);
     }
     found.len()
 }
@@ -165,7 +180,7 @@ pub(super) fn count_beside_models(subject: &Subject<'_>) -> usize {
 /// Returns whether a rule, by its number, finds nothing in a body.
 pub(super) fn is_silent(rule: usize, subject: &Subject<'_>) -> bool {
     let mut found = Found::new(ALL[rule]);
-    (ALL[rule].check)(subject, &mut found);
+    ALL[rule].run(subject, &mut found);
     found.is_empty()
 }
 
@@ -184,7 +199,7 @@ pub(super) fn check(rules: Rules, subject: &Subject<'_>, is_readable: bool) -> V
     {
         found.next(rule);
         let before = found.len();
-        if subject.reads_history(|| (rule.check)(subject, &mut found)) && !is_readable {
+        if subject.reads_history(|| rule.run(subject, &mut found)) && !is_readable {
             found.doubt_in_history(before);
         }
     }

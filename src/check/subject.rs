@@ -104,7 +104,7 @@ impl<'b> Subject<'b> {
 
     /// The values at a place, in either of Gemini's spellings; `null` counts as absent.
     pub(crate) fn at(&self, place: &MemberPath) -> Vec<&'b Value> {
-        place.find(self.wire == WireFormat::GoogleGenerateContent, |name| {
+        place.find(self.wire.facts().has_two_spellings, |name| {
             self.member(name)
         })
     }
@@ -154,9 +154,7 @@ impl<'b> Subject<'b> {
 
     /// Returns `true` if the server holds a part of the history itself.
     pub(crate) fn is_continued(&self) -> bool {
-        self.wire == WireFormat::OpenAiResponses
-            && ["previous_response_id", "conversation"]
-                .into_iter()
-                .any(|name| self.member(name).is_some())
+        let members = self.wire.facts().continued_by;
+        members.iter().any(|name| self.member(name).is_some())
     }
 }

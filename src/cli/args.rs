@@ -90,6 +90,14 @@ fn names() -> String {
     Layout::ALL.map(Layout::name).join(", ")
 }
 
+/// A share in percent.
+fn percent(argument: &str) -> Result<f64, String> {
+    let number: Option<f64> = argument.trim_end_matches('%').trim().parse().ok();
+    number
+        .filter(|number| (0.0..=100.0).contains(number))
+        .ok_or_else(|| "write a number from 0 to 100".to_owned())
+}
+
 /// A class of changes.
 fn class(argument: &str) -> Result<Class, String> {
     let names = || Class::ALL.map(Class::name).join(", ");
@@ -227,6 +235,8 @@ pub(super) enum Command {
         #[arg(long, value_name = "POINTER", value_parser = filled, conflicts_with = "pointer")]
         content: Option<String>,
     },
+    /// Tell which parts of the templates no context reaches
+    Coverage(Coverage),
     /// Tell which agents, contexts and values a place of a file reaches
     Impact {
         /// The place: a file, with a line and a column if you like: `partials/x.jinja:3:7`
@@ -302,6 +312,8 @@ pub(super) enum Writes {
     Comparisons,
     /// The stories of conversations.
     Stories,
+    /// The coverage of templates.
+    Coverage,
     /// The answers that `reqc send` gets.
     Answers,
     /// Results of any other kind.
@@ -314,6 +326,7 @@ impl Writes {
         Writes::Reviews,
         Writes::Comparisons,
         Writes::Stories,
+        Writes::Coverage,
         Writes::Answers,
         Writes::Others,
     ];
@@ -324,6 +337,7 @@ impl Command {
         match self {
             Command::Lint(lint) if lint.session => Writes::Stories,
             Command::Check(_) | Command::Lint(_) => Writes::Reports,
+            Command::Coverage(_) => Writes::Coverage,
             Command::Compare(_) | Command::Tools { .. } => Writes::Comparisons,
             Command::Compile(compile) if compile.diff.is_some() || compile.staged => {
                 Writes::Reviews
@@ -401,6 +415,20 @@ pub(super) struct Baseline {
     /// The last day on which the entries hold; by default in 90 days
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = filled)]
     pub(super) expires: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Coverage {
+    /// Exit with 1 if less of the lines or of the outcomes is reached
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(super) fail_under: Option<f64>,
+    /// Write a context that reaches a gap: one of the file and line of `--gap`, or the first that
+    /// can be reached
+    #[arg(long, value_name = "FILE")]
+    pub(super) write_context: Option<PathBuf>,
+    /// With --write-context: the gap, by its place: `partials/x.jinja:3` or `partials/x.jinja:3:7`
+    #[arg(long, value_name = "PLACE", requires = "write_context", value_parser = filled)]
+    pub(super) gap: Option<String>,
 }
 
 /// The part of a repository that is looked at.
@@ -689,8 +717,11 @@ pub(super) enum Format {
     Junit,
     /// For a comment or a summary
     Markdown,
-    /// One page that needs no network: changes of `compile --diff`, stories of `lint --session`
+    /// One page that needs no network: changes of `compile --diff`, stories of `lint --session`,
+    /// lines of `coverage`
     Html,
+    /// The tracefile of `coverage`, for editors and coverage services
+    Lcov,
     /// One JSON object per event of `reqc send`
     #[cfg(feature = "runtime")]
     Events,
@@ -703,8 +734,13 @@ impl Format {
             Format::Sarif | Format::Github | Format::Gitlab | Format::Junit => {
                 writes == Writes::Reports
             }
-            Format::Markdown => !matches!(writes, Writes::Answers | Writes::Others),
-            Format::Html => matches!(writes, Writes::Reviews | Writes::Stories),
+            Format::Markdown => {
+                !matches!(writes, Writes::Answers | Writes::Coverage | Writes::Others)
+            }
+            Format::Html => {
+                matches!(writes, Writes::Reviews | Writes::Stories | Writes::Coverage)
+            }
+            Format::Lcov => writes == Writes::Coverage,
             #[cfg(feature = "runtime")]
             Format::Events => writes == Writes::Answers,
             Format::Human | Format::Short | Format::Json => true,

@@ -85,6 +85,7 @@ impl Formats {
         };
         Err(Failure::new(why).help(match writes {
             Writes::Comparisons => "`compare` writes `human`, `json` and `markdown`",
+            Writes::Coverage => "`coverage` writes `human`, `json`, `lcov` and `html`",
             Writes::Stories => "`lint --session` writes `human`, `json`, `markdown` and `html`",
             Writes::Reviews => "`compile --diff` writes `human`, `json`, `markdown` and `html`",
             _ => "`check`, `compile --check` and `lint` write reports; `compile --diff` writes `markdown` and `html`",
@@ -133,9 +134,14 @@ impl Formats {
         terminal: &mut Terminal,
     ) -> Result<(), Failure> {
         terminal.text(&stories_as(self.shown, stories));
+        self.write_files(|format| stories_as(format, stories))
+    }
+
+    /// Writes the files that were asked for.
+    pub(super) fn write_files(&self, text: impl Fn(Format) -> Text) -> Result<(), Failure> {
         self.files
             .iter()
-            .try_for_each(|(format, file)| write_file(file, &stories_as(*format, stories)))
+            .try_for_each(|(format, file)| write_file(file, &text(*format)))
     }
 }
 

@@ -37,7 +37,14 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
         .map_err(|why| Failure::new(format!("`{shown}` makes no context: {why}")))?;
     match &args.out {
         None => terminal.body(&imported.text),
-        Some(out) => write(&options.path(out), &root, &imported, terminal)?,
+        Some(out) => {
+            write_new(
+                &options.path(out),
+                &root,
+                (&imported.text, "--out"),
+                terminal,
+            )?;
+        }
     }
     tell(&picked, choice, &imported, terminal);
     Ok(Status::Clean)
@@ -48,7 +55,7 @@ fn number(n: Option<u32>) -> Option<usize> {
 }
 
 /// A name after that of a file, of what names may hold.
-fn name_of(file: &Path) -> String {
+pub(super) fn name_of(file: &Path) -> String {
     let stem = file
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned())
@@ -71,11 +78,11 @@ fn name_of(file: &Path) -> String {
     }
 }
 
-/// Writes a new file. What is there stays.
-fn write(
+/// Writes a new file. What is there stays; `option` names another file.
+pub(super) fn write_new(
     path: &Path,
     root: &Path,
-    imported: &Imported,
+    (text, option): (&str, &str),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let shown = path.display().to_string();
@@ -88,9 +95,9 @@ fn write(
     let disk = Disk::create(folder, Some(root))?;
     if disk.current(name)?.is_some() {
         return Err(Failure::new(format!("`{shown}` is there already"))
-            .help("remove it, or name another file with `--out`"));
+            .help(format!("remove it, or name another file with `{option}`")));
     }
-    disk.replace(name, imported.text.as_bytes())?;
+    disk.replace(name, text.as_bytes())?;
     terminal.say(&text!("{}: written", shown));
     Ok(())
 }

@@ -115,6 +115,11 @@ const TABLE: &[Uses] = &[
         writes: &[Writes::Others],
     },
     Uses {
+        command: "coverage",
+        options: &["agents", "contexts", "bundled", "no_bundled"],
+        writes: &[Writes::Coverage],
+    },
+    Uses {
         command: "impact",
         options: AGENTS,
         writes: &[Writes::Others],

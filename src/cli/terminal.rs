@@ -326,7 +326,7 @@ fn layouted(format: Format, layout: Layout, checkout: &Checkout) -> Box<dyn repo
     match format {
         Format::Human => Box::new(Human(layout)),
         Format::Short => Box::new(Short(layout)),
-        Format::Json => Box::new(Json),
+        Format::Json | Format::Lcov => Box::new(Json),
         Format::Sarif => Box::new(Sarif(checkout.clone())),
         Format::Github => Box::new(Github(checkout.clone())),
         Format::Gitlab => Box::new(Gitlab(checkout.clone())),

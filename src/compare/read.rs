@@ -10,7 +10,7 @@ use crate::check::history::{self, Entry, History, Kind, Outcome, Part, Role, ele
 use crate::conversation::Block;
 use crate::import::forms;
 use crate::json;
-use crate::provider::WireFormat;
+use crate::provider::{TurnForm, WireFormat};
 
 /// Reads the content of a body.
 pub(super) fn pieces(side: Side<'_>) -> Vec<Piece<'_>> {
@@ -95,7 +95,8 @@ impl<'b> Reader<'b> {
         if let Some((value, prompt)) =
             body("prompt").and_then(|value| Some((value, value.as_str()?)))
         {
-            let is_question = self.wire == WireFormat::OllamaGenerate && body("suffix").is_none();
+            let gap = self.wire.facts().gap;
+            let is_question = gap.is_some_and(|gap| gap.needs_after && body(gap.after).is_none());
             let content = match is_question {
                 true => Content::Text(prompt.to_owned()),
                 false => Content::Gap("prefix", prompt.to_owned()),
@@ -235,16 +236,10 @@ impl<'b> Reader<'b> {
     }
 
     fn result(&mut self, role: Role, value: &'b Value, outcome: &Outcome<'b>) {
-        let content = match self.wire {
-            WireFormat::GoogleGenerateContent => outcome.identified.get("response"),
-            WireFormat::OpenAiResponses => value.get("output"),
-            WireFormat::AnthropicMessages
-            | WireFormat::OpenAiChat
-            | WireFormat::MistralChat
-            | WireFormat::OllamaChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => value.get("content"),
+        let content = match self.wire.facts().turns {
+            TurnForm::Contents => outcome.identified.get("response"),
+            TurnForm::Items => value.get("output"),
+            TurnForm::Blocks | TurnForm::Messages | TurnForm::None => value.get("content"),
         };
         let call = self.calls.answered(outcome.id, outcome.name);
         let answer = Answer {
@@ -342,10 +337,10 @@ const OF_RESULTS: [&str; 14] = [
 
 /// Returns the members of a message that are read as parts.
 fn members_of_message(wire: WireFormat, role: Role) -> &'static [&'static str] {
-    match (wire, role) {
-        (WireFormat::GoogleGenerateContent, _) => &["role", "parts"],
-        (WireFormat::OpenAiResponses, _) => &["type", "role", "content"],
-        (_, Role::Assistant) => &[
+    match (wire.facts().turns, role) {
+        (TurnForm::Contents, _) => &["role", "parts"],
+        (TurnForm::Items, _) => &["type", "role", "content"],
+        (TurnForm::Blocks | TurnForm::Messages | TurnForm::None, Role::Assistant) => &[
             "role",
             "content",
             "images",
@@ -356,7 +351,9 @@ fn members_of_message(wire: WireFormat, role: Role) -> &'static [&'static str] {
             "reasoning",
             "reasoning_details",
         ],
-        _ => &["role", "content", "images"],
+        (TurnForm::Blocks | TurnForm::Messages | TurnForm::None, _) => {
+            &["role", "content", "images"]
+        }
     }
 }
 

@@ -356,9 +356,10 @@ fn tools(body: &Value) -> usize {
 /// of an agent begin with: tools and instructions.
 fn cached_share(body: &Value, wire: WireFormat) -> Option<f64> {
     let parts = prefix::parts(|name| body.get(name));
-    let cached = match (has_breakpoint(body), wire) {
-        (false, WireFormat::AnthropicMessages) => 0,
-        _ => cached_parts(body),
+    let cached = if wire.has_cache_breakpoints() && !has_breakpoint(body) {
+        0
+    } else {
+        cached_parts(body)
     };
     let sizes: Vec<usize> = parts
         .iter()

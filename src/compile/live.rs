@@ -227,7 +227,7 @@ impl<'a> Live<'a> {
     }
 
     /// Does some work with the request for a conversation.
-    fn with_request<R>(
+    pub(super) fn with_request<R>(
         &self,
         conversation: Conversation,
         environment: &PromptEnvironment,

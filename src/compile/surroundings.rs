@@ -11,6 +11,7 @@ use super::turns::Version;
 use crate::conversation::TaskKind;
 use crate::diag::Diagnostic;
 use crate::memory::{Identity, Question};
+use crate::render::coverage::Runs;
 use crate::render::{PromptScope, Renderer, TemplateId};
 use crate::repo::LayerKind;
 use crate::unit::{Costed, Plan};
@@ -110,11 +111,7 @@ fn texts(
     loaded: &LoadedContext,
     renderer: &Renderer<'_>,
 ) -> Costed<Result<Texts, Box<Diagnostic>>> {
-    let scopes = loaded
-        .turns
-        .iter()
-        .chain([&loaded.scopes])
-        .map(|scopes| &scopes[&layer]);
+    let scopes = scopes(loaded, layer);
     if loaded.context.conversation.omit_system_prompt {
         return Costed {
             result: Ok(scopes.map(|_| Arc::from("")).collect()),
@@ -129,4 +126,30 @@ fn texts(
     });
     let result = texts.collect();
     Costed { result, cost }
+}
+
+/// Evaluates surroundings in each turn of a context, and counts what runs of them.
+pub(super) fn count_runs(
+    plan: &Plan<'_>,
+    loaded: &LoadedContext,
+    renderer: &Renderer<'_>,
+    runs: &mut Runs,
+) {
+    let template = plan
+        .surroundings
+        .filter(|_| plan.kind == TaskKind::Chat)
+        .filter(|_| !loaded.context.conversation.omit_system_prompt);
+    let Some(template) = template else { return };
+    for scope in scopes(loaded, plan.profile.profile.layer) {
+        renderer.run_prompt(template, scope, runs);
+    }
+}
+
+/// Returns what prompts see in each turn of a context, the last included.
+fn scopes(loaded: &LoadedContext, layer: LayerKind) -> impl Iterator<Item = &Arc<PromptScope>> {
+    loaded
+        .turns
+        .iter()
+        .chain([&loaded.scopes])
+        .map(move |scopes| &scopes[&layer])
 }

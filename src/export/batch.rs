@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{Exported, Request, file_name, line};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{BatchService, Server};
 use crate::text::hex;
 
 /// The most requests and bytes of a file for OpenAI.
@@ -14,11 +14,6 @@ const OPENAI: Limits = Limits {
     requests: 50_000,
     bytes: 200_000_000,
 };
-/// The endpoints that OpenAI's batch service takes, by wire format.
-const OPENAI_ENDPOINTS: [(WireFormat, &str); 2] = [
-    (WireFormat::OpenAiChat, "/v1/chat/completions"),
-    (WireFormat::OpenAiResponses, "/v1/responses"),
-];
 /// The same limits for Anthropic.
 const ANTHROPIC: Limits = Limits {
     requests: 100_000,
@@ -55,10 +50,10 @@ pub(super) fn openai(requests: &[Request]) -> Exported {
 
 /// Returns the endpoint of a request, if it is one of those that OpenAI's batch service takes.
 fn endpoint(request: &Request) -> Option<&'static str> {
-    let known = OPENAI_ENDPOINTS
-        .iter()
-        .find(|(wire, _)| *wire == request.wire)?;
-    (request.server == Server::OpenAi).then_some(known.1)
+    match request.wire.facts().batches? {
+        BatchService::OpenAi(endpoint) => (request.server == Server::OpenAi).then_some(endpoint),
+        BatchService::Anthropic => None,
+    }
 }
 
 /// Writes the bodies that create message batches.
@@ -66,7 +61,8 @@ pub(super) fn anthropic(requests: &[Request]) -> Exported {
     let items: Vec<String> = requests
         .iter()
         .filter(|request| {
-            request.wire == WireFormat::AnthropicMessages && request.server == Server::Anthropic
+            request.wire.facts().batches == Some(BatchService::Anthropic)
+                && request.server == Server::Anthropic
         })
         .map(|request| json!({"custom_id": id(request), "params": batched(request)}).to_string())
         .collect();

@@ -10,7 +10,7 @@ use crate::check::history::{Call, Entry, Kind, Outcome, Part, Role as Speaker, e
 use crate::conversation::log::{MAX_INPUT_DEPTH, depth};
 use crate::conversation::{Block, Image, ItemKind, Message, Role};
 use crate::json;
-use crate::provider::WireFormat;
+use crate::provider::{TurnForm, WireFormat};
 
 /// Messages, and the value of the body that each begins with.
 pub(super) struct Messages<'b> {
@@ -128,7 +128,7 @@ impl<'b> Reader<'b, '_> {
         // Each result, and each item of Responses, is a turn of its own.
         let goes_on = match speaker {
             Speaker::Tool => true,
-            Speaker::Assistant => self.wire == WireFormat::OpenAiResponses,
+            Speaker::Assistant => self.turns() == TurnForm::Items,
             _ => false,
         };
         match self
@@ -199,18 +199,22 @@ impl<'b> Reader<'b, '_> {
         self.said.values.push(turn.value);
     }
 
+    fn turns(&self) -> TurnForm {
+        self.wire.facts().turns
+    }
+
     /// The members of a message that are read.
     fn of_message(&self, turn: &Entry<'b>) -> Vec<&'static str> {
-        match (self.wire, turn.role) {
-            (WireFormat::GoogleGenerateContent, _) => vec!["role", "parts"],
-            (WireFormat::OpenAiResponses, _) => vec!["type", "role", "content"],
-            (WireFormat::AnthropicMessages, _) => vec!["role", "content"],
-            (_, Speaker::Assistant) => [
+        match (self.turns(), turn.role) {
+            (TurnForm::Contents, _) => vec!["role", "parts"],
+            (TurnForm::Items, _) => vec!["type", "role", "content"],
+            (TurnForm::Blocks, _) => vec!["role", "content"],
+            (TurnForm::Messages | TurnForm::None, Speaker::Assistant) => [
                 &["role", "content", "images", "tool_calls", "function_call"],
                 &thinking::BESIDE[..],
             ]
             .concat(),
-            _ => vec!["role", "content", "images"],
+            (TurnForm::Messages | TurnForm::None, _) => vec!["role", "content", "images"],
         }
     }
 
@@ -358,17 +362,19 @@ impl<'b> Reader<'b, '_> {
     }
 
     fn call(&mut self, value: &'b Value, call: &Call<'b>) -> Block {
-        let of_part: &[&str] = match self.wire {
-            WireFormat::AnthropicMessages => &["type", "id", "name", "input"],
-            WireFormat::OpenAiResponses => &["type", "call_id", "name", "arguments", "input"],
-            WireFormat::GoogleGenerateContent => &[
+        let of_part: &[&str] = match self.turns() {
+            TurnForm::Blocks => &["type", "id", "name", "input"],
+            TurnForm::Items => &["type", "call_id", "name", "arguments", "input"],
+            TurnForm::Contents => &[
                 "functionCall",
                 "function_call",
                 "thoughtSignature",
                 "thought_signature",
             ],
             // The older form is the function itself.
-            _ => &["type", "id", "function", "custom", "name", "arguments"],
+            TurnForm::Messages | TurnForm::None => {
+                &["type", "id", "function", "custom", "name", "arguments"]
+            }
         };
         self.lost.rest(value, of_part, NO_MEMBER);
         let inner = ["function", "custom"]
@@ -422,9 +428,9 @@ impl<'b> Reader<'b, '_> {
 
     fn result(&mut self, value: &'b Value, outcome: &Outcome<'b>) -> Block {
         let id = self.pairs.answered(outcome.id, outcome.name).into();
-        let (content, images) = match self.wire {
-            WireFormat::GoogleGenerateContent => self.response(value, outcome.identified),
-            WireFormat::AnthropicMessages => {
+        let (content, images) = match self.turns() {
+            TurnForm::Contents => self.response(value, outcome.identified),
+            TurnForm::Blocks => {
                 self.lost.shape(value, &["content"]);
                 self.lost.rest(
                     value,
@@ -433,13 +439,13 @@ impl<'b> Reader<'b, '_> {
                 );
                 self.content(value.get("content"))
             }
-            WireFormat::OpenAiResponses => {
+            TurnForm::Items => {
                 self.lost.shape(value, &["output"]);
                 self.lost
                     .rest(value, &["type", "call_id", "output"], NO_MEMBER);
                 self.content(value.get("output"))
             }
-            _ => {
+            TurnForm::Messages | TurnForm::None => {
                 const READ: [&str; 6] = [
                     "role",
                     "content",
@@ -528,7 +534,17 @@ fn unknown_call(wire: WireFormat, call: &Value) -> Option<&str> {
     let is_read = ["function", "custom", "name"]
         .iter()
         .any(|name| call.get(name).is_some());
-    (wire == WireFormat::OpenAiChat && !is_read).then_some(kind)
+    match wire {
+        WireFormat::OpenAiChat => (!is_read).then_some(kind),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => None,
+    }
 }
 
 /// Gemini's signature on a call or text is that of the thought before it.

@@ -10,7 +10,7 @@ use super::thinking;
 use crate::check::history::{Entry, Kind, Part, Role as Speaker, elements, text_of};
 use crate::conversation::log::{MAX_INPUT_DEPTH, depth};
 use crate::conversation::{Block, ProviderBlock, ProviderBlockKind, Role};
-use crate::provider::{ClientApi, WireFormat};
+use crate::provider::{ClientApi, OwnPlace, TurnForm, WireFormat};
 
 /// The provider that a history is from.
 pub(super) struct Provider {
@@ -23,7 +23,7 @@ impl Provider {
     pub(super) fn of(wire: WireFormat, turns: &[Entry<'_>]) -> Provider {
         let is_router = |turn: &Entry<'_>| {
             let images = turn.role == Speaker::Assistant && turn.value.get("images").is_some();
-            wire == WireFormat::OpenAiChat
+            wire == ClientApi::OpenRouter.chat_wire()
                 && (images || turn.value.get("reasoning_details").is_some())
         };
         let api = if turns.iter().any(is_router) {
@@ -45,7 +45,7 @@ impl Provider {
             .iter()
             .any(|part| std::ptr::eq(part.value, turn.value));
         match turn.role {
-            Speaker::Other if self.wire == WireFormat::OpenAiResponses && is_item => {
+            Speaker::Other if self.turns() == TurnForm::Items && is_item => {
                 match self.kind(turn.value) {
                     ProviderBlockKind::Result(_) => Speaker::Tool,
                     _ if text_of(turn.value, "type") == Some("item_reference") => Speaker::Other,
@@ -56,6 +56,10 @@ impl Provider {
         }
     }
 
+    fn turns(&self) -> TurnForm {
+        self.wire.facts().turns
+    }
+
     fn kind(&self, data: &Value) -> ProviderBlockKind {
         self.wire.own_blocks().of(data)
     }
@@ -63,34 +67,38 @@ impl Provider {
     /// Returns `true` if a part is in the provider's own form, though it is of a kind that all
     /// have.
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
-        match (self.wire, part.kind) {
-            (WireFormat::AnthropicMessages, Kind::Text(_)) => has("citations", part.value),
-            // The signature of a call that is before it.
-            (WireFormat::GoogleGenerateContent, Kind::Text("")) => {
+        match (self.turns(), part.kind) {
+            (TurnForm::Blocks, Kind::Text(_)) => has("citations", part.value),
+            // The signature of a call that stands before it.
+            (TurnForm::Contents, Kind::Text("")) => {
                 role == Role::Assistant && thinking::signature(part.value).is_some()
             }
-            (WireFormat::OpenAiResponses, Kind::Call(_) | Kind::Result(_)) => {
+            (TurnForm::Items, Kind::Call(_) | Kind::Result(_)) => {
                 text_of(part.value, "type").is_some_and(|kind| kind.starts_with("custom_"))
             }
-            (WireFormat::OpenAiChat, Kind::Call(_)) => {
-                text_of(part.value, "type") == Some("custom") && has("custom", part.value)
+            (TurnForm::Messages, Kind::Call(_)) => {
+                matches!(self.kind(part.value), ProviderBlockKind::Call(_))
+                    && has("custom", part.value)
             }
-            _ => false,
+            (
+                TurnForm::Blocks
+                | TurnForm::Contents
+                | TurnForm::Items
+                | TurnForm::Messages
+                | TurnForm::None,
+                _,
+            ) => false,
         }
     }
 
     /// Returns `true` if parts of any kind are in the messages of this role: elsewhere there is a
     /// place for items or members alone.
     pub(super) fn takes_parts(&self, role: Role, turn: &Entry<'_>, part: &Part<'_>) -> bool {
-        match self.wire {
-            WireFormat::AnthropicMessages | WireFormat::GoogleGenerateContent => true,
-            WireFormat::MistralChat => role == Role::Assistant,
-            WireFormat::OpenAiResponses => std::ptr::eq(part.value, turn.value),
-            WireFormat::OpenAiChat
-            | WireFormat::OllamaChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => false,
+        match self.wire.facts().own_place {
+            OwnPlace::Parts => true,
+            OwnPlace::PartsOfAssistant => role == Role::Assistant,
+            OwnPlace::Items => std::ptr::eq(part.value, turn.value),
+            OwnPlace::Members | OwnPlace::Nowhere => false,
         }
     }
 
@@ -110,17 +118,17 @@ impl Provider {
     /// The members of a part or item that do not go back with it.
     fn not_sent(&self, value: &Value) -> Vec<(&'static str, &'static str)> {
         const TIED: [&str; 3] = ["message", "web_search_call", "custom_tool_call"];
-        match self.wire {
-            WireFormat::AnthropicMessages => vec![("cache_control", super::OF_AGENTS)],
-            WireFormat::OpenAiResponses
-                if text_of(value, "type").is_none_or(|kind| TIED.contains(&kind)) =>
-            {
+        match self.turns() {
+            TurnForm::Blocks => vec![("cache_control", super::OF_AGENTS)],
+            TurnForm::Items if text_of(value, "type").is_none_or(|kind| TIED.contains(&kind)) => {
                 vec![(
                     "id",
                     "it ties the item to reasoning, whose id no context holds",
                 )]
             }
-            _ => Vec::new(),
+            TurnForm::Items | TurnForm::Messages | TurnForm::Contents | TurnForm::None => {
+                Vec::new()
+            }
         }
     }
 
@@ -140,9 +148,9 @@ impl Provider {
 
     /// Members of an assistant's message that are the provider's own, by name.
     pub(super) fn members<'b>(&self, message: &'b Value) -> Vec<(&'b str, Block)> {
+        let place = self.wire.facts().own_place;
         let members = message.as_object().into_iter().flatten();
-        let own =
-            members.filter(|(_, value)| self.wire == WireFormat::OpenAiChat && !is_nothing(value));
+        let own = members.filter(|(_, value)| place == OwnPlace::Members && !is_nothing(value));
         own.filter_map(|(name, value)| Some((name.as_str(), self.holding(json!({ name: value }))?)))
             .collect()
     }
@@ -150,7 +158,7 @@ impl Provider {
     /// Returns `true` if an item is an answer with sources or a phase, which goes back as it came.
     pub(super) fn is_own_message(&self, value: &Value) -> bool {
         let is_answer =
-            self.wire == WireFormat::OpenAiResponses && text_of(value, "role") == Some("assistant");
+            self.turns() == TurnForm::Items && text_of(value, "role") == Some("assistant");
         let has = |value: &Value, name: &str| value.get(name).is_some_and(|it| !is_nothing(it));
         let cites = || {
             elements(value.get("content"))

@@ -9,16 +9,7 @@ use crate::provider::WireFormat;
 
 /// The members of a body that hold a system prompt.
 pub(super) fn members(wire: WireFormat) -> &'static [&'static str] {
-    match wire {
-        WireFormat::AnthropicMessages | WireFormat::OllamaGenerate => &["system"],
-        WireFormat::OpenAiResponses => &["instructions"],
-        WireFormat::GoogleGenerateContent => &["systemInstruction", "system_instruction"],
-        WireFormat::OpenAiChat
-        | WireFormat::MistralChat
-        | WireFormat::OllamaChat
-        | WireFormat::MistralFim
-        | WireFormat::LlamaCppInfill => &[],
-    }
+    wire.facts().system
 }
 
 /// The layers: a layer for each text of the member, and for each system message that the history

@@ -28,19 +28,6 @@ pub(super) enum Address {
     Unknown,
 }
 
-/// How the paths of wire formats end.
-const PATHS: [(&str, WireFormat); 9] = [
-    ("/fim/completions", WireFormat::MistralFim),
-    ("/chat/completions", WireFormat::OpenAiChat),
-    ("/responses", WireFormat::OpenAiResponses),
-    ("/messages", WireFormat::AnthropicMessages),
-    (":generateContent", WireFormat::GoogleGenerateContent),
-    (":streamGenerateContent", WireFormat::GoogleGenerateContent),
-    ("/api/chat", WireFormat::OllamaChat),
-    ("/api/generate", WireFormat::OllamaGenerate),
-    ("/infill", WireFormat::LlamaCppInfill),
-];
-
 /// How the paths of other endpoints of the same servers end.
 const OTHERS: [&str; 19] = [
     "/completions",
@@ -68,26 +55,18 @@ impl Address {
     pub(super) fn of(url: &str) -> Address {
         let parts = UrlParts::of(url);
         let path = parts.path().trim_end_matches('/');
-        // Messages of an assistant's thread are not requests to a model.
-        let known = PATHS
-            .iter()
-            .find(|(end, _)| path.ends_with(end) && !path.contains("/threads/"));
-        let Some((_, wire)) = known else {
-            return if OTHERS.iter().any(|end| path.ends_with(end)) {
-                Address::Other
-            } else {
-                Address::Unknown
-            };
-        };
         let host = if url.contains("://") {
             parts.host()
         } else {
             ""
         };
         let server = Server::by_host(host);
-        let wire = match (wire, server) {
-            (WireFormat::OpenAiChat, Some(Server::Mistral)) => WireFormat::MistralChat,
-            (wire, _) => *wire,
+        let Some(wire) = wire_of(path, server) else {
+            return if OTHERS.iter().any(|end| path.ends_with(end)) {
+                Address::Other
+            } else {
+                Address::Unknown
+            };
         };
         Address::Known(Endpoint {
             wire,
@@ -96,6 +75,20 @@ impl Address {
             model: model(path).map(str::to_owned),
         })
     }
+}
+
+/// Returns the wire format that a server takes at a path. Messages of an assistant's thread are no
+/// requests to a model.
+fn wire_of(path: &str, server: Option<Server>) -> Option<WireFormat> {
+    let fits = |wire: &WireFormat| {
+        let facts = wire.facts();
+        let is_here = facts.only_at.is_none() || facts.only_at == server;
+        is_here && facts.paths.iter().any(|end| path.ends_with(end))
+    };
+    let known = WireFormat::ALL.into_iter().filter(fits);
+    known
+        .max_by_key(|wire| wire.facts().only_at.is_some())
+        .filter(|_| !path.contains("/threads/"))
 }
 
 /// The model that a path names: `models/NAME:generateContent` at Google,

@@ -46,13 +46,7 @@ impl std::error::Error for Unrecognised {}
 
 /// The members that each format begins with, one of them at least.
 pub(super) fn begins_with(wire: WireFormat) -> &'static [&'static str] {
-    match wire {
-        AnthropicMessages | OpenAiChat | MistralChat | OllamaChat => &["messages"],
-        OpenAiResponses => &["input", "previous_response_id", "conversation"],
-        GoogleGenerateContent => &["contents", "systemInstruction", "system_instruction"],
-        MistralFim | OllamaGenerate => &["prompt"],
-        LlamaCppInfill => &["input_prefix", "input_suffix"],
-    }
+    wire.facts().begins_with
 }
 
 /// The wire format of a body, as far as its shape tells.
@@ -103,7 +97,7 @@ pub(crate) fn recognise_among(
     // Mistral's format differs from OpenAI's in a few members and names: without one of those it is
     // OpenAI's.
     if best.contains(&OpenAiChat) {
-        best.retain(|wire| *wire != MistralChat);
+        best.retain(|wire| wire.facts().only_at.is_none());
     }
     match best.as_slice() {
         [one] => Ok(*one),

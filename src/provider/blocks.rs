@@ -1,82 +1,14 @@
-//! The facts of each wire format about its own blocks: which go back in the next request, and which
-//! only in pairs.
-//!
-//! Anthropic: `anthropic` 2.12, `types/content_block_param.py`; a server's call without its result
-//! is refused, unless the turn was paused. Responses: `openai` 3.54,
-//! `types/responses/response_input_item_param.py`; *No tool output found*. Chat Completions:
-//! `types/chat/chat_completion_assistant_message_param.py`, which has no place for annotations;
-//! OpenRouter takes `images` and `reasoning_details` back (its API document,
-//! `ChatAssistantMessage`). Gemini: `google-genai` 3.4, `types.py`, `Part` and `Candidate`.
-//! Mistral: `mistralai` 3.7, `assistantmessage.py`.
+//! The results of a provider's own calls that the host cannot answer.
 
-use super::WireFormat;
-use crate::conversation::ProviderBlockKind::{Call, Kept, Result, Sent};
-#[cfg(feature = "runtime")]
-use crate::conversation::{Block, ProviderBlock};
-use crate::conversation::{ProviderBlockKind, ProviderBlockKinds};
-#[cfg(feature = "runtime")]
 use serde_json::json;
 
-type Kinds = &'static [(&'static str, ProviderBlockKind)];
-
-const ANTHROPIC: Kinds = &[
-    ("server_tool_use", Call("id")),
-    ("mcp_tool_use", Call("id")),
-    ("web_search_tool_result", Result("tool_use_id")),
-    ("web_fetch_tool_result", Result("tool_use_id")),
-    ("code_execution_tool_result", Result("tool_use_id")),
-    ("bash_code_execution_tool_result", Result("tool_use_id")),
-    (
-        "text_editor_code_execution_tool_result",
-        Result("tool_use_id"),
-    ),
-    ("tool_search_tool_result", Result("tool_use_id")),
-    ("advisor_tool_result", Result("tool_use_id")),
-    ("mcp_tool_result", Result("tool_use_id")),
-    ("container", Kept),
-    ("context_management", Kept),
-];
-
-const RESPONSES: Kinds = &[
-    ("custom_tool_call", Call("call_id")),
-    ("custom_tool_call_output", Result("call_id")),
-    ("computer_call", Call("call_id")),
-    ("computer_call_output", Result("call_id")),
-    ("shell_call", Call("call_id")),
-    ("shell_call_output", Result("call_id")),
-    ("apply_patch_call", Call("call_id")),
-    ("apply_patch_call_output", Result("call_id")),
-    ("local_shell_call", Call("call_id")),
-    ("local_shell_call_output", Result("id")),
-    ("mcp_approval_request", Call("id")),
-    ("mcp_approval_response", Result("approval_request_id")),
-    ("logprobs", Kept),
-    ("moderation", Kept),
-];
-
-const CHAT: Kinds = &[
-    ("custom", Call("id")),
-    ("audio", Sent),
-    ("images", Sent),
-    ("reasoning_details", Sent),
-];
-
-const GEMINI: Kinds = &[
-    ("groundingMetadata", Kept),
-    ("citationMetadata", Kept),
-    ("urlContextMetadata", Kept),
-    ("safetyRatings", Kept),
-    ("logprobsResult", Kept),
-    ("avgLogprobs", Kept),
-    ("groundingAttributions", Kept),
-];
-
-const MISTRAL: Kinds = &[("reference", Sent), ("tool_reference", Sent)];
+use super::WireFormat;
+use crate::conversation::ProviderBlockKind::Call;
+use crate::conversation::{Block, ProviderBlock};
 
 impl WireFormat {
     /// The result of one of the format's own calls that says why there is none; `None` if the
     /// format has no such result: a computer's is always a picture.
-    #[cfg(feature = "runtime")]
     pub(crate) fn own_error(self, call: &ProviderBlock, why: &str) -> Option<Block> {
         let Call(name) = self.own_blocks().of(&call.data) else {
             return None;
@@ -115,24 +47,5 @@ impl WireFormat {
             data,
             text: None,
         }))
-    }
-
-    /// Returns what goes back of the format's own blocks.
-    pub(crate) fn own_blocks(self) -> ProviderBlockKinds {
-        let (known, keeps_unknown) = match self {
-            WireFormat::AnthropicMessages => (ANTHROPIC, false),
-            WireFormat::OpenAiResponses => (RESPONSES, false),
-            WireFormat::GoogleGenerateContent => (GEMINI, false),
-            WireFormat::OpenAiChat => (CHAT, true),
-            WireFormat::MistralChat => (MISTRAL, true),
-            WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => (&[][..], true),
-        };
-        ProviderBlockKinds {
-            known,
-            keeps_unknown,
-        }
     }
 }

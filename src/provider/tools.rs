@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::WireFormat;
+use super::{ToolForm, WireFormat};
 use crate::conversation::Tool;
 use crate::json::Pointer;
 
@@ -13,20 +13,26 @@ use crate::json::Pointer;
 /// as it is; Gemini `functionDeclarations` with `parametersJsonSchema`, which takes JSON Schema
 /// unchanged.
 pub fn tool_definitions(wire: WireFormat, tools: &[Tool]) -> Option<Value> {
-    let definitions = tools.iter().map(|tool| definition(wire, tool));
-    (!tools.is_empty()).then(|| match wire {
-        WireFormat::GoogleGenerateContent => {
-            json!([{"functionDeclarations": definitions.collect::<Vec<_>>()}])
+    let definitions = tools.iter().map(|tool| definition(wire, tool)).collect();
+    (!tools.is_empty()).then(|| wire.facts().tools.list(definitions))
+}
+
+impl ToolForm {
+    /// Returns the member `tools` with some definitions.
+    pub(crate) fn list(self, definitions: Vec<Value>) -> Value {
+        match self {
+            ToolForm::Declarations => json!([{"functionDeclarations": definitions}]),
+            ToolForm::Plain | ToolForm::Typed | ToolForm::Function => definitions.into(),
         }
-        WireFormat::AnthropicMessages
-        | WireFormat::OpenAiChat
-        | WireFormat::OpenAiResponses
-        | WireFormat::MistralChat
-        | WireFormat::MistralFim
-        | WireFormat::OllamaChat
-        | WireFormat::OllamaGenerate
-        | WireFormat::LlamaCppInfill => definitions.collect(),
-    })
+    }
+
+    /// Returns the place of the definition with an index, as a JSON pointer into the body.
+    pub(crate) fn place(self, index: usize) -> String {
+        match self {
+            ToolForm::Declarations => format!("/tools/0/functionDeclarations/{index}"),
+            ToolForm::Plain | ToolForm::Typed | ToolForm::Function => format!("/tools/{index}"),
+        }
+    }
 }
 
 /// The tools of a body: its own, and after them the request's.
@@ -90,9 +96,9 @@ fn own_names(wire: WireFormat, own: &[Value]) -> impl Iterator<Item = (Pointer, 
 fn named<'v>(wire: WireFormat, tool: &'v Value, at: &Pointer) -> Vec<(Pointer, &'v str)> {
     let name =
         |object: &'v Value, at: Pointer| Some((at.member("name"), object.get("name")?.as_str()?));
-    match envelope(wire) {
-        Envelope::None => name(tool, at.clone()).into_iter().collect(),
-        Envelope::Function => {
+    match wire.facts().tools {
+        ToolForm::Plain | ToolForm::Typed => name(tool, at.clone()).into_iter().collect(),
+        ToolForm::Function => {
             let kind = tool
                 .get("type")
                 .and_then(Value::as_str)
@@ -102,7 +108,7 @@ fn named<'v>(wire: WireFormat, tool: &'v Value, at: &Pointer) -> Vec<(Pointer, &
                 .into_iter()
                 .collect()
         }
-        Envelope::Declarations => ["functionDeclarations", "function_declarations"]
+        ToolForm::Declarations => ["functionDeclarations", "function_declarations"]
             .into_iter()
             .filter_map(|member| Some((at.member(member), tool.get(member)?.as_array()?)))
             .flat_map(|(at, list)| {
@@ -126,47 +132,19 @@ fn definition(wire: WireFormat, tool: &Tool) -> Value {
 
 /// A tool in the wire format's own shape, whatever its schema is.
 pub(crate) fn shaped(wire: WireFormat, name: &str, description: &str, schema: &Value) -> Value {
-    match wire {
-        WireFormat::AnthropicMessages => {
+    match wire.facts().tools {
+        ToolForm::Plain => {
             json!({"name": name, "description": description, "input_schema": schema})
         }
-        WireFormat::OpenAiResponses => {
+        ToolForm::Typed => {
             json!({"type": "function", "name": name, "description": description, "parameters": schema, "strict": false})
         }
-        WireFormat::GoogleGenerateContent => {
+        ToolForm::Declarations => {
             json!({"name": name, "description": description, "parametersJsonSchema": schema})
         }
-        WireFormat::OpenAiChat
-        | WireFormat::MistralChat
-        | WireFormat::MistralFim
-        | WireFormat::OllamaChat
-        | WireFormat::OllamaGenerate
-        | WireFormat::LlamaCppInfill => {
+        ToolForm::Function => {
             json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
         }
-    }
-}
-
-/// The object around the name, description and schema of a tool.
-enum Envelope {
-    /// The three are by themselves.
-    None,
-    /// A member `function`.
-    Function,
-    /// A list of declarations in one element.
-    Declarations,
-}
-
-fn envelope(wire: WireFormat) -> Envelope {
-    match wire {
-        WireFormat::GoogleGenerateContent => Envelope::Declarations,
-        WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => Envelope::None,
-        WireFormat::OpenAiChat
-        | WireFormat::MistralChat
-        | WireFormat::MistralFim
-        | WireFormat::OllamaChat
-        | WireFormat::OllamaGenerate
-        | WireFormat::LlamaCppInfill => Envelope::Function,
     }
 }
 
@@ -185,14 +163,16 @@ pub(crate) fn is_injected(own: usize, inner: &Pointer) -> bool {
 pub(crate) fn tool_source(wire: WireFormat, own: usize, inner: &Pointer) -> Option<Pointer> {
     let tokens: Vec<String> = inner.tokens().collect();
     let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let (index, rest) = match (envelope(wire), tokens.as_slice()) {
-        (Envelope::Declarations, [_, "functionDeclarations", index, rest @ ..]) => {
+    let (index, rest) = match (wire.facts().tools, tokens.as_slice()) {
+        (ToolForm::Declarations, [_, "functionDeclarations", index, rest @ ..]) => {
             (index.parse().ok()?, rest)
         }
-        (Envelope::None, [index, rest @ ..])
-        | (Envelope::Function, [index, "function", rest @ ..]) => (behind_own(index, own)?, rest),
-        (Envelope::Function, [index]) => (behind_own(index, own)?, &[][..]),
-        (Envelope::Declarations | Envelope::None | Envelope::Function, _) => return None,
+        (ToolForm::Plain | ToolForm::Typed, [index, rest @ ..])
+        | (ToolForm::Function, [index, "function", rest @ ..]) => (behind_own(index, own)?, rest),
+        (ToolForm::Function, [index]) => (behind_own(index, own)?, &[][..]),
+        (ToolForm::Declarations | ToolForm::Plain | ToolForm::Typed | ToolForm::Function, _) => {
+            return None;
+        }
     };
     let tool = Pointer::root().member("tools").element(index);
     let (member, rest) = match rest {

@@ -1,59 +1,73 @@
-//! The wire formats.
+//! The wire formats: a file of facts for each.
+
+mod facts;
+mod anthropic_messages;
+mod google_generate_content;
+mod llamacpp_infill;
+mod mistral_chat;
+mod mistral_fim;
+mod ollama_chat;
+mod ollama_generate;
+mod openai_chat;
+mod openai_responses;
+
+#[cfg(feature = "runtime")]
+pub(crate) use facts::AnswerForm;
+pub(crate) use facts::{BatchService, Facts, OwnPlace, ToolForm, TurnForm};
 
 use super::Capability;
-use crate::conversation::{NameRule, NormalFormRules};
+use crate::conversation::{NormalFormRules, ProviderBlockKinds};
 use crate::render::IdRule;
 
-/// The shape of a request body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum WireFormat {
+/// Declares the wire formats, each with its file of facts.
+macro_rules! wire_formats {
+    ($($(#[$doc:meta])* $format:ident: $file:ident,)+) => {
+        /// The shape of a request body.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum WireFormat {
+            $($(#[$doc])* $format,)+
+        }
+
+        impl WireFormat {
+            /// Every wire format.
+            pub const ALL: [WireFormat; [$(stringify!($format)),+].len()] =
+                [$(WireFormat::$format),+];
+
+            /// Returns its facts.
+            pub(crate) fn facts(self) -> &'static Facts {
+                match self {
+                    $(WireFormat::$format => &$file::FACTS,)+
+                }
+            }
+        }
+    };
+}
+
+wire_formats! {
     /// Anthropic Messages.
-    AnthropicMessages,
+    AnthropicMessages: anthropic_messages,
     /// OpenAI Chat Completions.
-    OpenAiChat,
+    OpenAiChat: openai_chat,
     /// OpenAI Responses.
-    OpenAiResponses,
+    OpenAiResponses: openai_responses,
     /// Gemini `generateContent`.
-    GoogleGenerateContent,
+    GoogleGenerateContent: google_generate_content,
     /// Mistral chat completions.
-    MistralChat,
+    MistralChat: mistral_chat,
     /// Mistral fill-in-the-middle.
-    MistralFim,
+    MistralFim: mistral_fim,
     /// Ollama `/api/chat`.
-    OllamaChat,
+    OllamaChat: ollama_chat,
     /// Ollama `/api/generate`.
-    OllamaGenerate,
+    OllamaGenerate: ollama_generate,
     /// llama.cpp `/infill`.
-    LlamaCppInfill,
+    LlamaCppInfill: llamacpp_infill,
 }
 
 impl WireFormat {
-    /// Every wire format.
-    pub const ALL: [WireFormat; 9] = [
-        WireFormat::AnthropicMessages,
-        WireFormat::OpenAiChat,
-        WireFormat::OpenAiResponses,
-        WireFormat::GoogleGenerateContent,
-        WireFormat::MistralChat,
-        WireFormat::MistralFim,
-        WireFormat::OllamaChat,
-        WireFormat::OllamaGenerate,
-        WireFormat::LlamaCppInfill,
-    ];
-
     /// The stable name.
     pub fn name(self) -> &'static str {
-        match self {
-            WireFormat::AnthropicMessages => "anthropic-messages",
-            WireFormat::OpenAiChat => "openai-chat",
-            WireFormat::OpenAiResponses => "openai-responses",
-            WireFormat::GoogleGenerateContent => "google-generate-content",
-            WireFormat::MistralChat => "mistral-chat",
-            WireFormat::MistralFim => "mistral-fim",
-            WireFormat::OllamaChat => "ollama-chat",
-            WireFormat::OllamaGenerate => "ollama-generate",
-            WireFormat::LlamaCppInfill => "llamacpp-infill",
-        }
+        self.facts().name
     }
 
     /// The wire format with a name.
@@ -64,74 +78,30 @@ impl WireFormat {
     /// Returns `true` if the body carries the model. Gemini has it in the path; `/infill` serves
     /// what is loaded.
     pub fn has_model_in_body(self) -> bool {
-        match self {
-            WireFormat::GoogleGenerateContent | WireFormat::LlamaCppInfill => false,
-            WireFormat::AnthropicMessages
-            | WireFormat::OpenAiChat
-            | WireFormat::OpenAiResponses
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate => true,
-        }
+        self.facts().has_model_in_body
     }
 
     /// Returns what tool ids must look like.
-    ///
-    /// Anthropic: `^[a-zA-Z0-9_-]+$`. OpenAI Chat: at most 40 characters. OpenAI Responses
-    /// `call_id`: 1 to 64. Mistral: exactly nine letters and digits (mistral-common,
-    /// `validator.py`). The others take any string.
     pub fn ids(self) -> IdRule {
-        match self {
-            WireFormat::AnthropicMessages => IdRule::Word,
-            WireFormat::OpenAiChat => IdRule::AtMost(40),
-            WireFormat::OpenAiResponses => IdRule::AtMost(64),
-            WireFormat::MistralChat => IdRule::Alphanumeric(9),
-            WireFormat::GoogleGenerateContent
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => IdRule::Any,
-        }
+        self.facts().ids
     }
 
-    /// Returns what names of tools must look like; the schemas say the same. Sources: Anthropic
-    /// `^[a-zA-Z0-9_-]{1,128}$`; OpenAI's specification (`FunctionObject`, `FunctionToolCall`),
-    /// Mistral's likewise; Gemini `FunctionDeclaration.name`. Ollama takes any.
-    fn names(self) -> NameRule {
-        match self {
-            WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => NameRule::Word(128),
-            WireFormat::OpenAiChat | WireFormat::MistralChat => NameRule::Word(64),
-            WireFormat::GoogleGenerateContent => NameRule::Dotted(128),
-            WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => NameRule::Any,
-        }
-    }
-
-    /// Returns what a history must be like for a client API with this name. Anthropic refuses
-    /// unsigned thinking, and a Responses reasoning item without its encrypted content refers to
-    /// nothing. Both refuse a turn that ends with reasoning (tailcallhq/forgecode#2107,
-    /// vercel/ai#7099). No format takes a last message with open calls.
+    /// Returns what a history must be like for a client API with this name. No format takes a last
+    /// message with open calls.
     pub fn normal_form(self, client_api: &str) -> NormalFormRules {
-        let reasoning_is_checked = match self {
-            WireFormat::AnthropicMessages | WireFormat::OpenAiResponses => true,
-            WireFormat::OpenAiChat
-            | WireFormat::GoogleGenerateContent
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => false,
-        };
+        let Facts {
+            checks_reasoning,
+            own_blocks,
+            names,
+            ..
+        } = *self.facts();
         NormalFormRules {
             origin: Some(client_api.into()),
-            needs_signature: reasoning_is_checked,
-            needs_end: reasoning_is_checked,
+            needs_signature: checks_reasoning,
+            needs_end: checks_reasoning,
             drops_open_calls: true,
-            own_blocks: self.own_blocks(),
-            names: self.names(),
+            own_blocks,
+            names,
             bound_from: 0,
         }
     }
@@ -139,57 +109,33 @@ impl WireFormat {
     /// Returns `true` if models of the format bind thinking to what is before it: newer models of
     /// Anthropic's do.
     pub(crate) fn binds_thinking(self) -> bool {
-        self == WireFormat::AnthropicMessages
+        self.facts().binds_thinking
     }
 
     /// Returns `true` if its requests are conversations; others ask for code to fill in, which may
     /// be nothing.
     pub(crate) fn is_chat(self) -> bool {
-        match self {
-            WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => {
-                false
-            }
-            WireFormat::AnthropicMessages
-            | WireFormat::OpenAiChat
-            | WireFormat::OpenAiResponses
-            | WireFormat::GoogleGenerateContent
-            | WireFormat::MistralChat
-            | WireFormat::OllamaChat => true,
-        }
+        self.facts().history.is_some()
     }
 
     pub(super) fn can(self, capability: Capability) -> bool {
-        self.is_chat() || (self == WireFormat::OllamaGenerate && capability != Capability::Tools)
+        self.facts().capabilities.contains(&capability)
+    }
+
+    /// Returns what goes back of the format's own blocks.
+    pub(crate) fn own_blocks(self) -> ProviderBlockKinds {
+        self.facts().own_blocks
     }
 
     /// Returns `true` if bodies carry breakpoints of a prompt cache.
     pub fn has_cache_breakpoints(self) -> bool {
-        match self {
-            WireFormat::AnthropicMessages => true,
-            WireFormat::OpenAiChat
-            | WireFormat::OpenAiResponses
-            | WireFormat::GoogleGenerateContent
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => false,
-        }
+        self.facts().has_cache_breakpoints
     }
 
     /// Returns `true` if answers are streamed as one JSON value a line; else they are server-sent
     /// events.
     #[cfg(feature = "runtime")]
     pub(crate) fn streams_lines(self) -> bool {
-        match self {
-            WireFormat::OllamaChat | WireFormat::OllamaGenerate => true,
-            WireFormat::AnthropicMessages
-            | WireFormat::OpenAiChat
-            | WireFormat::OpenAiResponses
-            | WireFormat::GoogleGenerateContent
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::LlamaCppInfill => false,
-        }
+        self.facts().streams_lines
     }
 }

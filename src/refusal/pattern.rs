@@ -97,17 +97,26 @@ enum Part {
 pub(super) struct Pattern {
     parts: Vec<Part>,
     letters: usize,
+    /// `true` if spaces stand between its words.
+    has_spaces: bool,
 }
 
 /// The most bytes that a hole takes: a list of ids, but no other message.
 const WIDEST_HOLE: usize = 1_000;
 
-/// Sentences with fewer letters than this say too little to be looked for in the middle of a text.
+/// Sentences with fewer letters than this say too little to be looked for in the middle of a text,
+/// though a hole of theirs names something there.
 const FEWEST_LETTERS: usize = 18;
 
-/// The classes of errors that are in front of sentences: some servers and clients leave them out,
+/// The same for sentences without a hole.
+const FEWEST_LETTERS_ALONE: usize = 20;
+
+/// The members of answers that hold a sentence.
+const MEMBERS: [&str; 4] = ["msg", "message", "detail", "error"];
+
+/// The classes of errors that stand in front of sentences: some servers and clients leave them out,
 /// or write others.
-const CLASSES: [&str; 9] = [
+const CLASSES: [&str; 10] = [
     "<400> InternalError.Algo.InvalidParameter: ",
     "InternalError.Algo.InvalidParameter: ",
     "Failed to deserialize the JSON body into the target type: ",
@@ -117,13 +126,15 @@ const CLASSES: [&str; 9] = [
     "Malformed input request: ",
     "Jinja Exception: ",
     "Value error, ",
+    "The model returned the following errors: ",
 ];
 
 /// Returns the parts of a sentence that suffice to recognise it: the sentence without the class of
-/// errors in front, and both of them without the advice after the first full stop.
+/// errors or the path in front, and both of them without the advice behind the first full stop.
 pub(super) fn shorter(sentence: &str) -> Vec<&str> {
     let bare = CLASSES
         .iter()
+        .chain(["{path}: "].iter())
         .find_map(|class| sentence.strip_prefix(class));
     let mut shorter: Vec<&str> = bare.into_iter().collect();
     for whole in bare.into_iter().chain([sentence]) {
@@ -164,12 +175,13 @@ impl Pattern {
         }
         push_words(&mut parts, &mut words);
         let letters = parts.iter().map(|part| match part {
-            Part::Words(words) => words.chars().filter(|c| c.is_alphabetic()).count(),
+            Part::Words(words) => words.chars().map(weight).sum(),
             Part::Hole(_) => 0,
         });
         Pattern {
             letters: letters.sum(),
             parts,
+            has_spaces: sentence.contains(' '),
         }
     }
 
@@ -218,7 +230,20 @@ impl Pattern {
 
     /// Returns `true` if what was found is too long to be a coincidence, or is all that was said.
     fn is_enough(&self, plain: &Plain, found: &Found) -> bool {
-        self.letters >= FEWEST_LETTERS || found.is_all(&plain.text) || self.is_of_path(plain, found)
+        let fewest = if found.holes.is_empty() {
+            FEWEST_LETTERS_ALONE
+        } else {
+            FEWEST_LETTERS
+        };
+        let is_long =
+            self.letters >= FEWEST_TELLING || self.letters >= fewest && !self.is_name(plain, found);
+        is_long || found.is_all(&plain.text) || self.is_of_path(plain, found)
+    }
+
+    /// Returns `true` if the words of the sentence stand in the text without spaces, as in the name
+    /// of an exception: `InternalServerError`.
+    fn is_name(&self, plain: &Plain, found: &Found) -> bool {
+        self.has_spaces && !plain.text[found.range.clone()].contains(' ')
     }
 
     /// Returns `true` for a few words after a path of several steps: `messages.0.content: Field
@@ -242,6 +267,13 @@ impl Pattern {
         !begins_with_word || before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | '_'))
     }
 
+    /// Returns `true` if the name of a member of the answer stands before a place, where a hole
+    /// begins the sentence: `"msg": "Field required"` names no path.
+    fn is_member(text: &str, end: usize) -> bool {
+        let text = text[..end].trim_end_matches([' ', '\'']);
+        MEMBERS.contains(&&text[before(text, text.len())..])
+    }
+
     /// Holds the sentence against a text in which its first words begin at `start`.
     fn at(&self, plain: &Plain, start: usize) -> Option<Found> {
         let mut from = plain.places[start];
@@ -252,6 +284,9 @@ impl Pattern {
             match part {
                 Part::Hole(name) if index == 0 => {
                     let end = from;
+                    if Self::is_member(&plain.text, end) {
+                        return None;
+                    }
                     from = before(&plain.text, end);
                     holes.push((name.clone(), from..end));
                 }
@@ -315,6 +350,15 @@ fn pieces(words: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns how many letters a character counts for: a Chinese one says as much as several Latin ones.
+fn weight(c: char) -> usize {
+    match c {
+        '\u{3400}'..='\u{9fff}' => 3,
+        c if c.is_alphabetic() => 1,
+        _ => 0,
+    }
+}
+
 fn push_words(parts: &mut Vec<Part>, words: &mut String) {
     let words = std::mem::take(words);
     if !words.is_empty() {
@@ -356,7 +400,13 @@ pub(super) fn ends_at(plain: &Plain, end: usize) -> bool {
         || rest.starts_with(" (")
 }
 
-/// Where a sentence is in a text.
+/// Returns `true` if nothing of the same sentence follows a place: no further word, and no reason
+/// behind a colon.
+pub(super) fn is_over(plain: &Plain, end: usize) -> bool {
+    ends_at(plain, end) && !plain.text[end..].trim_start_matches('\'').starts_with(':')
+}
+
+/// Where a sentence stands in a text.
 #[derive(Debug)]
 pub(super) struct Found {
     /// The bytes of the plain text.
@@ -493,6 +543,51 @@ mod tests {
             )
             .is_none()
         );
+    }
+
+    #[test]
+    fn the_name_of_a_member_fills_no_hole() {
+        let sentence = "{path}: Extra inputs are not permitted";
+        let text = r#"{"loc": ["body", "store"], "msg": "Extra inputs are not permitted"}"#;
+        assert!(holes(sentence, text).is_none());
+        assert!(holes(sentence, "store: Extra inputs are not permitted").is_some());
+    }
+
+    #[test]
+    fn the_name_of_an_exception_is_no_sentence() {
+        let sentence = "Cannot read the body";
+        assert!(holes(sentence, "openai.CannotReadTheBody: 400").is_none());
+        assert!(
+            holes(
+                "Cannot read your whole body",
+                "a. Cannot read your whole body. b"
+            )
+            .is_some()
+        );
+    }
+
+    #[test]
+    fn a_chinese_sentence_counts_by_its_characters() {
+        let sentence = "{field} 参数非法。请检查文档。";
+        let text = "400: messages 参数非法。请检查文档。 (1214)";
+        let expected = vec![("field".to_owned(), "messages".to_owned())];
+        assert_eq!(holes(sentence, text), Some(expected));
+    }
+
+    #[test]
+    fn a_shorter_form_ends_where_the_sentence_does() {
+        let end = |text: &str| {
+            let plain = Plain::of(text);
+            let found = Pattern::parse("The schema of the tool is not valid").find(&plain);
+            found.is_some_and(|found| is_over(&plain, found.range.end))
+        };
+        assert!(end("The schema of the tool is not valid. Mend it"));
+        assert!(end(
+            "'message': 'The schema of the tool is not valid', 'code': 1"
+        ));
+        assert!(!end(
+            "The schema of the tool is not valid: 'type' is missing"
+        ));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! write. Each has one implementation, which gives the value and, where it keeps content, who wrote
 //! that.
 
-mod texts;
+pub(super) mod texts;
 mod tests;
 mod lists;
 

@@ -52,6 +52,7 @@
 mod closure;
 mod tags;
 mod tree;
+mod decisions;
 mod lower;
 mod value;
 mod failure;
@@ -65,15 +66,20 @@ mod hole;
 mod operators;
 mod calls;
 mod expressions;
+mod ran;
 mod reads;
 mod statements;
 mod trace;
 
 pub(super) use charge::Steps;
+pub(crate) use decisions::DecisionKind;
+pub(super) use decisions::{Decision, Need};
 pub(super) use failure::Failure;
 pub(super) use hole::Hole;
 pub(super) use lower::lower;
 pub(super) use objects::{Function, Module, Namespace};
+pub(crate) use ran::Outcomes;
+pub(super) use ran::Ran;
 pub(super) use reads::Reads;
 pub(super) use trace::{Frame, Trace};
 pub(super) use tree::{Place, Template};

@@ -24,7 +24,7 @@ mod sse;
 use serde_json::Value;
 
 use super::{Answer, Category, Error, Event, ResponseInfo, StopReason, failure};
-use crate::provider::{ClientApi, WireFormat};
+use crate::provider::{AnswerForm, ClientApi, WireFormat};
 use builder::AnswerBuilder;
 use framing::{Frame, Framer};
 use shape::Shape;
@@ -324,19 +324,12 @@ impl Decoder {
     /// it has a name that the wire format does not know, and does not look like JSON.
     fn is_beside_the_answer(&self, name: &str, data: &str) -> bool {
         let is_named = !matches!(name, "" | "error" | "message" | "data" | "completion");
-        let of_format = match self.wire {
-            WireFormat::AnthropicMessages => {
-                name.starts_with("message_") || name.starts_with("content_block_")
-            }
-            WireFormat::OpenAiResponses => name.starts_with("response."),
-            WireFormat::OpenAiChat
-            | WireFormat::GoogleGenerateContent
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => false,
-        };
+        let of_format = self
+            .wire
+            .facts()
+            .events
+            .iter()
+            .any(|beginning| name.starts_with(beginning));
         is_named && !of_format && !data.starts_with(['{', '['])
     }
 
@@ -398,18 +391,18 @@ impl Decoder {
 /// Returns `true` if a JSON value is of a wire format: it has what values of the format have.
 fn is_of(wire: WireFormat, value: &Value) -> bool {
     let kind = json::text(value, "type");
-    match wire {
-        WireFormat::AnthropicMessages => ["message", "content_block", "ping"]
+    match wire.facts().answers {
+        AnswerForm::Claude => ["message", "content_block", "ping"]
             .iter()
             .any(|it| kind.starts_with(it)),
-        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => {
+        AnswerForm::Chat => {
             has(&["choices", "usage", "timings"], value)
                 || json::text(value, "object").contains("completion")
         }
-        WireFormat::OpenAiResponses => {
+        AnswerForm::Responses => {
             kind.starts_with("response.") || json::text(value, "object") == "response"
         }
-        WireFormat::GoogleGenerateContent => has(
+        AnswerForm::Gemini => has(
             &[
                 "candidates",
                 "usageMetadata",
@@ -418,10 +411,8 @@ fn is_of(wire: WireFormat, value: &Value) -> bool {
             ],
             value,
         ),
-        WireFormat::OllamaChat | WireFormat::OllamaGenerate => {
-            has(&["response", "done"], value) || value["message"].is_object()
-        }
-        WireFormat::LlamaCppInfill => has(&["content", "stop", "tokens_predicted"], value),
+        AnswerForm::Ollama => has(&["response", "done"], value) || value["message"].is_object(),
+        AnswerForm::Infill => has(&["content", "stop", "tokens_predicted"], value),
     }
 }
 
@@ -448,13 +439,13 @@ const KEEP_ALIVE: [&str; 5] = ["ping", "keepalive", "keep-alive", "keep_alive", 
 
 /// Returns what an answer of a wire format may hold.
 fn shape_of(wire: WireFormat) -> &'static Shape {
-    match wire {
-        WireFormat::AnthropicMessages => &anthropic::SHAPE,
-        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => &chat::SHAPE,
-        WireFormat::OpenAiResponses => &responses::SHAPE,
-        WireFormat::GoogleGenerateContent => &gemini::SHAPE,
-        WireFormat::OllamaChat | WireFormat::OllamaGenerate => &ollama::SHAPE,
-        WireFormat::LlamaCppInfill => &infill::SHAPE,
+    match wire.facts().answers {
+        AnswerForm::Claude => &anthropic::SHAPE,
+        AnswerForm::Chat => &chat::SHAPE,
+        AnswerForm::Responses => &responses::SHAPE,
+        AnswerForm::Gemini => &gemini::SHAPE,
+        AnswerForm::Ollama => &ollama::SHAPE,
+        AnswerForm::Infill => &infill::SHAPE,
     }
 }
 
@@ -466,15 +457,13 @@ pub fn markdown_of(wire: WireFormat) -> String {
 }
 
 fn parser(wire: WireFormat) -> Box<dyn AnswerParser> {
-    match wire {
-        WireFormat::AnthropicMessages => Box::new(anthropic::Anthropic::default()),
-        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::MistralFim => {
-            Box::new(chat::Chat::default())
-        }
-        WireFormat::OpenAiResponses => Box::new(responses::Responses::default()),
-        WireFormat::GoogleGenerateContent => Box::new(gemini::Gemini::default()),
-        WireFormat::OllamaChat | WireFormat::OllamaGenerate => Box::new(ollama::Ollama),
-        WireFormat::LlamaCppInfill => Box::new(infill::Infill),
+    match wire.facts().answers {
+        AnswerForm::Claude => Box::new(anthropic::Anthropic::default()),
+        AnswerForm::Chat => Box::new(chat::Chat::default()),
+        AnswerForm::Responses => Box::new(responses::Responses::default()),
+        AnswerForm::Gemini => Box::new(gemini::Gemini::default()),
+        AnswerForm::Ollama => Box::new(ollama::Ollama),
+        AnswerForm::Infill => Box::new(infill::Infill),
     }
 }
 

@@ -52,85 +52,24 @@ impl PartKind {
     }
 }
 
-/// The places of the parts of a body. Members that a body lacks do not count.
-struct Places {
-    system: &'static [&'static str],
-    /// Arrays of messages, or one text.
-    messages: &'static [&'static str],
-    schema: &'static [&'static str],
-    prompt: &'static [&'static str],
-}
-
-const NOWHERE: Places = Places {
-    system: &[],
-    messages: &[],
-    schema: &[],
-    prompt: &[],
-};
-
-/// Returns the places of the parts of each wire format; tools are `/tools` in all.
-fn places(wire: WireFormat) -> Places {
-    match wire {
-        WireFormat::AnthropicMessages => Places {
-            system: &["/system"],
-            messages: &["/messages"],
-            schema: &["/output_config/format", "/output_format"],
-            ..NOWHERE
-        },
-        WireFormat::OpenAiChat | WireFormat::MistralChat => Places {
-            messages: &["/messages"],
-            schema: &["/response_format"],
-            ..NOWHERE
-        },
-        WireFormat::OpenAiResponses => Places {
-            system: &["/instructions"],
-            messages: &["/input"],
-            schema: &["/text/format"],
-            ..NOWHERE
-        },
-        WireFormat::GoogleGenerateContent => Places {
-            system: &["/systemInstruction", "/system_instruction"],
-            messages: &["/contents"],
-            schema: &[
-                "/generationConfig/responseSchema",
-                "/generationConfig/responseJsonSchema",
-            ],
-            ..NOWHERE
-        },
-        WireFormat::OllamaChat => Places {
-            messages: &["/messages"],
-            schema: &["/format"],
-            ..NOWHERE
-        },
-        WireFormat::OllamaGenerate => Places {
-            system: &["/system"],
-            schema: &["/format"],
-            prompt: &["/prompt", "/suffix", "/images"],
-            ..NOWHERE
-        },
-        WireFormat::MistralFim => Places {
-            prompt: &["/prompt", "/suffix"],
-            ..NOWHERE
-        },
-        WireFormat::LlamaCppInfill => Places {
-            prompt: &["/input_extra", "/input_prefix", "/prompt", "/input_suffix"],
-            ..NOWHERE
-        },
-    }
-}
-
 /// Returns the members of a body that hold what a model reads.
 pub(super) fn members(wire: WireFormat) -> impl Iterator<Item = &'static str> {
-    let Places {
-        system,
-        messages,
-        schema,
-        prompt,
-    } = places(wire);
-    let pointers = [system, messages, schema, prompt].into_iter().flatten();
-    pointers
-        .filter_map(|pointer| pointer.split('/').nth(1))
-        .chain(["tools"])
+    let facts = wire.facts();
+    let of_answer = facts
+        .answer_form
+        .iter()
+        .filter_map(|pointer| pointer.split('/').nth(1));
+    let others = facts
+        .system
+        .iter()
+        .chain(&facts.history)
+        .chain(facts.prompt);
+    others.copied().chain(of_answer).chain(["tools"])
+}
+
+/// Returns the pointers to members of a body.
+fn pointers(members: &[&str]) -> Vec<String> {
+    members.iter().map(|name| format!("/{name}")).collect()
 }
 
 /// The tokens that a server adds to those of a body.
@@ -228,7 +167,13 @@ pub(super) struct Counter<'c> {
 
 impl Counter<'_> {
     pub(super) fn parts(&self, body: &Value) -> Vec<TokenPart> {
-        let (places, frame) = (places(self.wire), frame(self.wire));
+        let (facts, frame) = (self.wire.facts(), frame(self.wire));
+        let answer_form: Vec<String> = facts
+            .answer_form
+            .iter()
+            .copied()
+            .map(str::to_owned)
+            .collect();
         let mut parts = Vec::new();
         if frame.request > 0 {
             parts.push(TokenPart {
@@ -237,20 +182,26 @@ impl Counter<'_> {
                 tokens: frame.request,
             });
         }
-        self.add_whole(body, places.system, PartKind::System, &mut parts);
+        self.add_whole(body, pointers(facts.system), PartKind::System, &mut parts);
         self.add_tools(body, &frame, &mut parts);
-        self.add_whole(body, places.schema, PartKind::Schema, &mut parts);
-        for place in places.messages {
-            self.add_messages(body, place, frame.message, &mut parts);
+        self.add_whole(body, answer_form, PartKind::Schema, &mut parts);
+        for place in pointers(facts.history.as_slice()) {
+            self.add_messages(body, &place, frame.message, &mut parts);
         }
-        self.add_whole(body, places.prompt, PartKind::Prompt, &mut parts);
+        self.add_whole(body, pointers(facts.prompt), PartKind::Prompt, &mut parts);
         parts
     }
 
     /// Adds members that are one part each.
-    fn add_whole(&self, body: &Value, places: &[&str], kind: PartKind, parts: &mut Vec<TokenPart>) {
+    fn add_whole(
+        &self,
+        body: &Value,
+        places: Vec<String>,
+        kind: PartKind,
+        parts: &mut Vec<TokenPart>,
+    ) {
         for place in places {
-            let Some(value) = body.pointer(place).filter(|value| !value.is_null()) else {
+            let Some(value) = body.pointer(&place).filter(|value| !value.is_null()) else {
                 continue;
             };
             let tokens = match kind {
@@ -259,7 +210,7 @@ impl Counter<'_> {
             };
             parts.push(TokenPart {
                 kind,
-                pointer: (*place).to_owned(),
+                pointer: place,
                 tokens,
             });
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ListedTool;
-use crate::provider::{Server, WireFormat, shaped};
+use crate::provider::{Server, TurnForm, WireFormat, shaped};
 
 /// A form in which a provider takes tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,50 +200,25 @@ impl ToolTarget {
 
     /// The member `tools` with some declarations.
     pub(super) fn member(&self, declared: Vec<Value>) -> Value {
-        match self.wire {
-            WireFormat::GoogleGenerateContent => json!([{"functionDeclarations": declared}]),
-            WireFormat::AnthropicMessages
-            | WireFormat::OpenAiChat
-            | WireFormat::OpenAiResponses
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => Value::Array(declared),
-        }
+        self.wire.facts().tools.list(declared)
     }
 
     /// The place of the declaration with an index, as a JSON pointer into the body.
     pub(super) fn place(&self, index: usize) -> String {
-        match self.wire {
-            WireFormat::GoogleGenerateContent => format!("/tools/0/functionDeclarations/{index}"),
-            WireFormat::AnthropicMessages
-            | WireFormat::OpenAiChat
-            | WireFormat::OpenAiResponses
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => format!("/tools/{index}"),
-        }
+        self.wire.facts().tools.place(index)
     }
 
     /// The smallest request with some tools.
     pub(super) fn body(&self, tools: &[&ListedTool]) -> Value {
-        let mut body = match self.wire {
-            WireFormat::AnthropicMessages => {
+        let mut body = match self.wire.facts().turns {
+            TurnForm::Blocks => {
                 json!({"model": self.model, "max_tokens": 1_024, "messages": [{"role": "user", "content": "Hi"}]})
             }
-            WireFormat::OpenAiResponses => json!({"model": self.model, "input": "Hi"}),
-            WireFormat::GoogleGenerateContent => {
+            TurnForm::Items => json!({"model": self.model, "input": "Hi"}),
+            TurnForm::Contents => {
                 json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]})
             }
-            WireFormat::OpenAiChat
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => {
+            TurnForm::Messages | TurnForm::None => {
                 json!({"model": self.model, "messages": [{"role": "user", "content": "Hi"}]})
             }
         };

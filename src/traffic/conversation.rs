@@ -240,7 +240,7 @@ impl Conversation {
         self.flaws(&sent.flaws, &sent.pieces, sent);
         let is_marked = sent.pieces.iter().any(|piece| piece.mark.is_some()) || sent.asks_for_all();
         let is_long = estimated >= self.known.minimum.unwrap_or(SHORTEST_CACHED);
-        let is_of_anthropic = self.wire == WireFormat::AnthropicMessages && self.story.has_bodies;
+        let is_of_anthropic = self.wire.has_cache_breakpoints() && self.story.has_bodies;
         self.story.unmarked += usize::from(is_of_anthropic && is_long && !is_marked);
         let counted = sent
             .answer
@@ -372,9 +372,7 @@ impl Conversation {
 
     /// Returns `true` if the server keeps what breakpoints ask for, and the log shows breakpoints.
     fn asks_for_breakpoints(&self) -> bool {
-        self.wire == WireFormat::AnthropicMessages
-            && self.story.has_bodies
-            && !self.is_marked_as_whole()
+        self.wire.has_cache_breakpoints() && self.story.has_bodies && !self.is_marked_as_whole()
     }
 
     /// Returns `true` if a member of the body asks to keep all of it.
@@ -499,17 +497,11 @@ impl Conversation {
         let changed =
             { names }.find(|name| setting(&self.settings, name) != setting(&sent.settings, name));
         let Some(name) = changed else { return kept };
-        let from = match self.wire {
-            // Tools and system prompt have entries of their own.
-            WireFormat::AnthropicMessages => fixed(&self.pieces),
-            WireFormat::OpenAiChat
-            | WireFormat::OpenAiResponses
-            | WireFormat::GoogleGenerateContent
-            | WireFormat::MistralChat
-            | WireFormat::MistralFim
-            | WireFormat::OllamaChat
-            | WireFormat::OllamaGenerate
-            | WireFormat::LlamaCppInfill => 0,
+        // Tools and system prompt have entries of their own.
+        let from = if self.wire.has_cache_breakpoints() {
+            fixed(&self.pieces)
+        } else {
+            0
         };
         let has_messages_kept = !self.asks_for_breakpoints()
             || self
@@ -792,7 +784,7 @@ const HOUR: u64 = 3600;
 /// Returns the seconds after which a server has dropped its cache entries at the latest; a day
 /// where nothing is published. Source: the pages of `SHORTEST_CACHED`.
 fn lifetime(wire: WireFormat, server: Server, is_hour: bool) -> u64 {
-    if wire == WireFormat::AnthropicMessages {
+    if wire.has_cache_breakpoints() {
         return if is_hour { HOUR } else { HOUR / 12 };
     }
     if server == Server::OpenAi {

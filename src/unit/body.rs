@@ -17,6 +17,7 @@ use crate::diag::Diagnostic;
 use crate::json::Pointer;
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::{Tools, WireFormat, rules as provider_rules, with_own_tools};
+use crate::render::coverage::Runs;
 use crate::render::{
     ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId, rules as render_rules,
 };
@@ -399,7 +400,33 @@ impl Plan<'_> {
             .collect()
     }
 
-    /// Returns where a member of `[body]` is written; the whole of it if there is no such member.
+    /// Evaluates the templates of a body and its system prompt, and counts what runs of them.
+    pub(crate) fn count_runs(
+        &self,
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
+        runs: &mut Runs,
+    ) {
+        let own_prompt = self
+            .prompt
+            .filter(|_| !request.conversation.conversation.omit_system_prompt);
+        if let Some(template) = own_prompt {
+            renderer.run_prompt(template, request.scope, runs);
+        }
+        let prompt = self.prompt(sources, renderer, request).result;
+        let Ok(prompt) = prompt else { return };
+        let input = self.input(renderer, request, prompt.as_ref());
+        let mut templates = Vec::new();
+        for (_, part) in &self.body {
+            part.add_templates(&mut templates);
+        }
+        for template in templates {
+            renderer.run_body(template, &input, runs);
+        }
+    }
+
+    /// Where a member of `[body]` is written; the whole of it if there is no such member.
     pub(crate) fn member_at(&self, name: &str) -> Span {
         self.literal(
             &Pointer::root().member(name),

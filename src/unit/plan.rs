@@ -70,6 +70,20 @@ pub(super) enum Part {
 }
 
 impl Part {
+    /// Adds the templates in it.
+    pub(super) fn add_templates(&self, templates: &mut Vec<TemplateId>) {
+        match self {
+            Part::Constant(_) | Part::Member(_) => {}
+            Part::Template(id, _) => templates.push(*id),
+            Part::Array(parts) => parts.iter().for_each(|part| part.add_templates(templates)),
+            Part::Table(parts) => {
+                parts
+                    .iter()
+                    .for_each(|(_, part)| part.add_templates(templates));
+            }
+        }
+    }
+
     fn static_values(&self) -> usize {
         match self {
             Part::Constant(value) => json::count(value),

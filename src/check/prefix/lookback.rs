@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Broken, Checks, problem, rules};
 use crate::json::Pointer;
-use crate::provider::{LOOKBACK, WireFormat};
+use crate::provider::LOOKBACK;
 use crate::unit::Body;
 
 /// A breakpoint in the messages.
@@ -19,7 +19,7 @@ impl Checks {
     /// A breakpoint that is too far after the last one of the request before. The later request
     /// begins with the earlier one.
     pub(super) fn lookback(&self, earlier: &Body, later: &Body) -> Option<Broken> {
-        if self.wire != WireFormat::AnthropicMessages {
+        if !self.wire.has_cache_breakpoints() {
             return None;
         }
         let (older, newer) = (messages(earlier), messages(later));

@@ -28,7 +28,18 @@ pub(crate) fn cache_settings(wire: WireFormat, server: Server) -> &'static [&'st
         (WireFormat::AnthropicMessages, Server::Anthropic) => ANTHROPIC,
         (WireFormat::OpenAiChat, Server::OpenAi) => CHAT,
         (WireFormat::OpenAiResponses, Server::OpenAi) => RESPONSES,
-        _ => &[],
+        (
+            WireFormat::AnthropicMessages
+            | WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill,
+            _,
+        ) => &[],
     }
 }
 
@@ -37,12 +48,13 @@ impl Checks {
     /// the one it had.
     pub(super) fn setting_problem(&self, earlier: &Body, later: &Body) -> Option<Broken> {
         let settings = cache_settings(self.wire, self.server);
-        let rule: &'static Rule = match self.wire {
-            WireFormat::AnthropicMessages => &rules::VOLATILE,
-            _ => &rules::UNSTABLE_PREFIX,
+        let rule: &'static Rule = if self.wire.has_cache_breakpoints() {
+            &rules::VOLATILE
+        } else {
+            &rules::UNSTABLE_PREFIX
         };
         // Anthropic keeps what a breakpoint asks for.
-        if self.wire == WireFormat::AnthropicMessages && !keeps_messages(later) {
+        if self.wire.has_cache_breakpoints() && !keeps_messages(later) {
             return None;
         }
         settings

@@ -48,21 +48,29 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         Some(_) => tools(subject),
         None => Vec::new(),
     };
-    match (subject.wire, subject.server) {
-        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, &tools, found),
-        (WireFormat::OpenAiResponses, Server::OpenAi) => {
-            tools.iter().for_each(|tool| responses(tool, found));
+    match subject.wire {
+        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+            anthropic(subject, &tools, found);
         }
-        (WireFormat::OpenAiResponses, Server::LlamaCpp) => {
-            tools.iter().for_each(|tool| llamacpp(tool, found));
-        }
-        (WireFormat::GoogleGenerateContent, server) => {
+        WireFormat::OpenAiResponses => match subject.server {
+            Server::OpenAi => tools.iter().for_each(|tool| responses(tool, found)),
+            Server::LlamaCpp => tools.iter().for_each(|tool| llamacpp(tool, found)),
+            _ => {}
+        },
+        WireFormat::GoogleGenerateContent => {
+            let server = subject.server;
             tools.iter().for_each(|tool| google(tool, server, found));
             if server != Server::Vertex {
                 google_beside_functions(subject, &tools, found);
             }
         }
-        _ => {}
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/cache-breakpoints", "breakpoints of the prompt cache are too many, in the wrong order or at the wrong place",
@@ -31,7 +30,7 @@ body_rule! {
 const MOST: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages {
+    if !subject.wire.has_cache_breakpoints() {
         return;
     }
     let mut seen = Seen {

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::value::elements;
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
 
 body_rule! {
     Warning "cache/lost", "a breakpoint of the prompt cache comes after less than the model keeps",
@@ -29,7 +28,7 @@ const BLOCK: usize = 64;
 const TOOLS: usize = 1_024;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages {
+    if !subject.wire.has_cache_breakpoints() {
         return;
     }
     let Some((minimum, _)) = subject.facts.value(|family| family.cache_minimum) else {

@@ -1,7 +1,6 @@
 //! `protocol/cached-content`: what a cache of Gemini's holds already.
 
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/cached-content", "a request names a cache, and says again what the cache holds",
@@ -10,6 +9,7 @@ body_rule! {
      request setting system_instruction, tools or tool_config*.\n\n\
      * wrong: `cachedContent` with `systemInstruction`\n\
      * right: `cachedContent` and `contents`",
+    of GoogleGenerateContent;
     seen "2026-11" {
         "BerriAI/litellm#17304":
             "*CachedContent can not be used with GenerateContent request setting \
@@ -28,9 +28,7 @@ const HELD: [(&str, &str); 3] = [
 ];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::GoogleGenerateContent
-        || subject.either("cachedContent", "cached_content").is_none()
-    {
+    if subject.either("cachedContent", "cached_content").is_none() {
         return;
     }
     for (camel, snake) in HELD {

@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::Server;
 
 body_rule! {
     Error "protocol/call-arguments", "the arguments of a tool call are not a JSON object",
@@ -26,10 +26,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if !matches!(
-        subject.wire,
-        WireFormat::OpenAiChat | WireFormat::OpenAiResponses | WireFormat::MistralChat
-    ) {
+    if !subject.wire.facts().has_arguments_as_text {
         return;
     }
     for (_, _, call) in subject.history().calls() {

@@ -37,10 +37,17 @@ struct Fault {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let fault: fn(&Subject<'_>, &str) -> Option<Fault> = match (subject.wire, subject.server) {
-        (WireFormat::MistralChat, _) => of_mistral,
-        (WireFormat::OpenAiChat, Server::OpenAi) => of_openai,
-        _ => return,
+    let fault: fn(&Subject<'_>, &str) -> Option<Fault> = match subject.wire {
+        WireFormat::MistralChat => of_mistral,
+        WireFormat::OpenAiChat if subject.server == Server::OpenAi => of_openai,
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => return,
     };
     let mut seen = HashSet::new();
     for (_, part) in subject.history().parts() {

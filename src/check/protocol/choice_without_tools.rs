@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::tools::{DeclaredTool, Which, choice, lets_tools_mix, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::Severity;
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, ToolForm, WireFormat};
 use crate::repo::Property;
 
 body_rule! {
@@ -34,9 +34,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let parallel = subject
-        .member("parallel_tool_calls")
-        .filter(|_| subject.wire == WireFormat::OpenAiChat);
+    let parallel = parallel(subject);
     let choice = choice(subject);
     if choice.is_none() && parallel.is_none() || has_tools(subject) {
         return;
@@ -49,23 +47,34 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         note.help("leave it out where there are no tools");
     }
     let Some(choice) = choice else { return };
-    let is_free = matches!(choice.which, Which::Free | Which::Other);
     let is_none = matches!(choice.which, Which::None);
-    let is_sure = match (subject.wire, subject.server) {
-        (WireFormat::OpenAiChat, Server::OpenAi) if !is_none => true,
-        (WireFormat::GoogleGenerateContent, _) => {
+    let is_sure = match subject.wire {
+        WireFormat::OpenAiChat if subject.server == Server::OpenAi && !is_none => true,
+        WireFormat::GoogleGenerateContent => {
             let refused = subject.facts.refuses(Property::BuiltinChoice);
             tools(subject).is_empty() || refused == Some(Severity::Error)
         }
-        (WireFormat::AnthropicMessages, Server::Anthropic)
-        | (WireFormat::OpenAiResponses, Server::OpenAi)
-            if choice.is_forced() =>
+        WireFormat::AnthropicMessages if subject.server == Server::Anthropic && is_none => false,
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill
+            if !choice.is_forced() =>
         {
-            true
+            return;
         }
-        (WireFormat::AnthropicMessages, Server::Anthropic) if is_none => false,
-        _ if is_free || is_none || !choice.is_forced() => return,
-        _ => false,
+        WireFormat::AnthropicMessages => subject.server == Server::Anthropic,
+        WireFormat::OpenAiResponses => subject.server == Server::OpenAi,
+        WireFormat::OpenAiChat
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => false,
     };
     let note = found.at(
         choice.value,
@@ -75,13 +84,30 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     note.help("leave it out where there are no tools");
 }
 
+/// The wish for parallel calls, which OpenAI's chat takes only beside tools.
+fn parallel<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
+    match subject.wire {
+        WireFormat::OpenAiChat => subject.member("parallel_tool_calls"),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => None,
+    }
+}
+
 /// Returns `true` if there are tools that a choice can be among.
 fn has_tools(subject: &Subject<'_>) -> bool {
-    if subject.wire != WireFormat::GoogleGenerateContent {
-        return subject
+    match subject.wire.facts().tools {
+        ToolForm::Declarations => {
+            lets_tools_mix(subject) || tools(subject).iter().any(DeclaredTool::is_function)
+        }
+        ToolForm::Plain | ToolForm::Typed | ToolForm::Function => subject
             .member("tools")
             .and_then(Value::as_array)
-            .is_some_and(|tools| !tools.is_empty());
+            .is_some_and(|tools| !tools.is_empty()),
     }
-    lets_tools_mix(subject) || tools(subject).iter().any(DeclaredTool::is_function)
 }

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::super::history::{Kind, Role, elements};
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
 use crate::repo::Property;
 
 body_rule! {
@@ -15,6 +14,7 @@ body_rule! {
      * right: both with it, or none\n\n\
      From `anthropic-version` 2026-10-21 on, texts of the user carry no citations themselves, search results included; those that the \
      assistant gave go back as they came.",
+    of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/citations":
             "all documents of a request, or none",
@@ -24,9 +24,6 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages {
-        return;
-    }
     by_user(subject, found);
     let documents = subject
         .history()

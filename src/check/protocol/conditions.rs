@@ -99,7 +99,7 @@ impl Condition {
     fn value<'b>(&self, subject: &Subject<'b>) -> Option<&'b Value> {
         let mut names = self.0.split('.');
         let first = names.next()?;
-        let is_lenient = subject.wire == WireFormat::GoogleGenerateContent;
+        let is_lenient = subject.wire.facts().has_two_spellings;
         let other = || {
             is_lenient
                 .then(|| subject.member(&in_snake_case(first)))

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
 use crate::repo::Property;
 use crate::text::cut;
 use crate::tokens::{self, TokenEstimate};
@@ -91,17 +90,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// The member that says how long the answer may be, and what it says.
 fn longest_answer<'b>(subject: &Subject<'b>) -> Option<(&'b Value, u64)> {
-    let names: &[&str] = match subject.wire {
-        WireFormat::OpenAiChat => &["max_completion_tokens", "max_tokens"],
-        WireFormat::AnthropicMessages | WireFormat::MistralChat | WireFormat::MistralFim => {
-            &["max_tokens"]
-        }
-        WireFormat::OpenAiResponses => &["max_output_tokens"],
-        WireFormat::GoogleGenerateContent
-        | WireFormat::OllamaChat
-        | WireFormat::OllamaGenerate
-        | WireFormat::LlamaCppInfill => &[],
-    };
+    let names = subject.wire.facts().longest_answer;
     names
         .iter()
         .find_map(|name| subject.member(name))

@@ -1,7 +1,7 @@
 //! `protocol/continued-response`: a conversation that the server is to hold, and does not.
 
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::Server;
 
 body_rule! {
     Error "protocol/continued-response", "the conversation cannot be continued like this",
@@ -9,6 +9,7 @@ body_rule! {
      a conversation. They exclude each other. llama.cpp keeps no responses and refuses `previous_response_id`.\n\n\
      * wrong: `previous_response_id` beside `conversation`\n\
      * right: one of them, or the whole history in `input`",
+    of OpenAiResponses;
     seen "2026-11" {
         "https://github.com/openai/openai-openapi":
             "`conversation` cannot be used with `previous_response_id`",
@@ -18,9 +19,6 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::OpenAiResponses {
-        return;
-    }
     let Some(previous) = subject.member("previous_response_id") else {
         return;
     };

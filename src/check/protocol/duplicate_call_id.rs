@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::pairing::Answers;
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
+use crate::provider::TurnForm;
 
 body_rule! {
     Error "protocol/duplicate-call-id", "two tool calls have the same id",
@@ -38,7 +38,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         );
         let note = found.at_member(call.identified, call.id_key, message);
         let is_same_turn = at < answers.start(entries, before);
-        let is_refused = subject.wire == WireFormat::AnthropicMessages && is_same_turn;
+        let is_refused = subject.wire.facts().turns == TurnForm::Blocks && is_same_turn;
         let note = if is_refused { note } else { note.warning() };
         note.help("give every call of the conversation an id of its own");
     }

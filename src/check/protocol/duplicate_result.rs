@@ -25,12 +25,17 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if answers == Answers::Anywhere {
         return;
     }
-    let is_refused = matches!(
-        (subject.wire, subject.server),
-        (WireFormat::AnthropicMessages, Server::Anthropic)
-            | (WireFormat::MistralChat, Server::Mistral)
-            | (WireFormat::GoogleGenerateContent, _)
-    );
+    let is_refused = match subject.wire {
+        WireFormat::AnthropicMessages => subject.server == Server::Anthropic,
+        WireFormat::MistralChat => subject.server == Server::Mistral,
+        WireFormat::GoogleGenerateContent => true,
+        WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => false,
+    };
     for stray in Pairs::of(subject.history(), answers)
         .strays
         .iter()

@@ -23,10 +23,17 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if subject.member("tools").is_none() {
         return;
     }
-    let is_refused = matches!(
-        (subject.wire, subject.server),
-        (WireFormat::AnthropicMessages, Server::Anthropic) | (WireFormat::GoogleGenerateContent, _)
-    );
+    let is_refused = match subject.wire {
+        WireFormat::AnthropicMessages => subject.server == Server::Anthropic,
+        WireFormat::GoogleGenerateContent => true,
+        WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => false,
+    };
     let mut seen = HashSet::new();
     for tool in tools(subject).iter().filter(|tool| !tool.is_nested) {
         let Some(name) = tool.name.filter(|name| !seen.insert(*name)) else {

@@ -47,7 +47,14 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             };
             note.help("render the conversation");
         }
-        _ => {}
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
     in_history(subject, found);
 }
@@ -70,7 +77,12 @@ fn in_history<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             }
         }
         WireFormat::MistralChat => mistral_prompt(subject, found),
-        _ => {}
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 

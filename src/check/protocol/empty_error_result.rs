@@ -1,7 +1,7 @@
 //! `protocol/empty-error-result`: a failed call that says nothing.
 
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::Server;
 
 body_rule! {
     Error "protocol/empty-error-result", "an error result has no content",
@@ -9,6 +9,7 @@ body_rule! {
      be empty if `is_error` is true*). Without `is_error`, an empty result is fine. At other servers of the format it is a warning.\n\n\
      * wrong: `{ \"type\": \"tool_result\", \"tool_use_id\": \"toolu_1\", \"is_error\": true, \"content\": \"\" }`\n\
      * right: the same with `\"content\": \"the tool failed\"`",
+    of AnthropicMessages;
     seen "2026-11" {
         "can1357/oh-my-pi#2250": "*content cannot be empty if `is_error` is true*",
         "bytedance/trae-agent#230": "the same refusal",
@@ -16,9 +17,6 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages {
-        return;
-    }
     for (_, part, result) in subject.history().results() {
         if result.is_error && result.is_empty {
             let note = found.at_member(part.value, "content", "an error result needs content");

@@ -17,6 +17,7 @@ body_rule! {
      reasoning of Anthropic's models silently, which is a warning.\n\n\
      * wrong: `thinking = { type = \"enabled\", budget_tokens = 2048 }` and `tool_choice = { type = \"any\" }`\n\
      * right: `tool_choice = { type = \"auto\" }`, and the wish in the prompt",
+    of AnthropicMessages, OpenAiChat, OpenAiResponses;
     seen "2026-11" {
         "recorded: pydantic-ai, test_anthropic_opus_46_adaptive_thinking_accepts_tool_output":
             "Claude Opus 4.6: `any` with adaptive thinking, taken",
@@ -39,9 +40,6 @@ body_rule! {
 const LET_CHOOSE: &str = "write `auto`, and say in the prompt which tool to call";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire == WireFormat::GoogleGenerateContent {
-        return;
-    }
     let Some(choice) = choice(subject).filter(super::tools::Choice::is_forced) else {
         return;
     };
@@ -54,12 +52,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .help("let the model choose, or leave out `reasoning`");
         return;
     }
-    let Some(level) = refused(subject) else {
+    let Some(Refusal { level, is_always }) = refused(subject) else {
         return;
     };
-    let is_of_claude = subject.wire == WireFormat::AnthropicMessages;
-    let always = is_of_claude && subject.facts.refuses(Property::ForcedCalls).is_some();
-    let (message, help) = match always {
+    let (message, help) = match is_always {
         true => (
             "this asks for a call of a tool, which the model refuses",
             LET_CHOOSE,
@@ -70,12 +66,28 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         ),
     };
     let note = found.at(choice.value, message);
-    let note = if always { note.of_model() } else { note };
+    let note = if is_always { note.of_model() } else { note };
     note.level(level).help(help);
 }
 
-/// Returns how bad a forced call is, if the model is to think.
-fn refused(subject: &Subject<'_>) -> Option<Severity> {
+/// A server refuses a forced call.
+struct Refusal {
+    level: Severity,
+    /// `true` if the model refuses it even if it does not think.
+    is_always: bool,
+}
+
+impl Refusal {
+    fn while_thinking(level: Severity) -> Refusal {
+        Refusal {
+            level,
+            is_always: false,
+        }
+    }
+}
+
+/// How bad a forced call is, if the model is to think.
+fn refused(subject: &Subject<'_>) -> Option<Refusal> {
     let thinking = subject
         .member("thinking")
         .and_then(|thinking| text(thinking, "type"));
@@ -87,28 +99,37 @@ fn refused(subject: &Subject<'_>) -> Option<Severity> {
             .refuses(Property::ForcedCalls)
             .filter(|_| thinks)
     };
-    match (subject.wire, subject.server) {
-        (WireFormat::AnthropicMessages, server) => {
-            let level = if server == Server::Anthropic {
+    let level = match subject.wire {
+        WireFormat::AnthropicMessages => {
+            if let Some(level) = subject.facts.refuses(Property::ForcedCalls) {
+                return Some(Refusal {
+                    level,
+                    is_always: true,
+                });
+            }
+            let is_error = subject.server == Server::Anthropic;
+            let level = if is_error {
                 Severity::Error
             } else {
                 Severity::Warning
             };
-            let is_manual = thinking == Some("enabled");
-            subject
-                .facts
-                .refuses(Property::ForcedCalls)
-                .or(is_manual.then_some(level))
+            (thinking == Some("enabled")).then_some(level)
         }
-        (WireFormat::OpenAiChat, Server::DeepSeek) if thinking == Some("enabled") => {
-            Some(Severity::Error)
-        }
-        (WireFormat::OpenAiChat, Server::Qwen) => (subject.member("enable_thinking")
-            == Some(&Value::Bool(true)))
-        .then_some(Severity::Error),
-        (WireFormat::OpenAiChat, _) => of_model(),
-        _ => None,
-    }
+        WireFormat::OpenAiChat => match subject.server {
+            Server::DeepSeek if thinking == Some("enabled") => Some(Severity::Error),
+            Server::Qwen => (subject.member("enable_thinking") == Some(&Value::Bool(true)))
+                .then_some(Severity::Error),
+            _ => of_model(),
+        },
+        WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => None,
+    };
+    level.map(Refusal::while_thinking)
 }
 
 /// The wish to reason that OpenRouter drops.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::provider::{Server, WireFormat};
+use crate::provider::Server;
 
 body_rule! {
     Error "protocol/item-id", "the id of an item is refused by OpenAI",
@@ -17,6 +17,7 @@ body_rule! {
      Ids are optional: without them, none of this can go wrong.\n\n\
      * wrong: `{ \"type\": \"function_call\", \"id\": \"msg_1\", … }`\n\
      * right: `{ \"type\": \"function_call\", \"call_id\": \"call_1\", … }`",
+    of OpenAiResponses;
     seen "2026-11" {
         "continuedev/continue#11785": "*Expected an ID that begins with 'fc'*",
         "can1357/oh-my-pi#284": "64 characters",
@@ -33,7 +34,7 @@ body_rule! {
 const MOST_CHARACTERS: usize = 64;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::OpenAiResponses || subject.server != Server::OpenAi {
+    if subject.server != Server::OpenAi {
         return;
     }
     let is_stored = subject.member("store") != Some(&Value::Bool(false));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::history::{History, Role};
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, TurnForm, WireFormat};
 
 body_rule! {
     Error "protocol/json-mode", "JSON mode is asked for in a way that the API refuses",
@@ -27,7 +27,12 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let format = match subject.wire {
         WireFormat::OpenAiChat | WireFormat::MistralChat => subject.member("response_format"),
         WireFormat::OpenAiResponses => subject.member("text").and_then(|text| text.get("format")),
-        _ => None,
+        WireFormat::AnthropicMessages
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => None,
     };
     let Some(format) = format else { return };
     match (format.get("type").and_then(Value::as_str), subject.server) {
@@ -43,11 +48,13 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
                 format,
                 "JSON mode is refused unless the word *json* stands in the messages",
             )
-            .help(match subject.wire {
-                WireFormat::OpenAiResponses => {
+            .help(match subject.wire.facts().turns {
+                TurnForm::Items => {
                     "ask for JSON in an item of `input`: `instructions` do not count"
                 }
-                _ => "ask for JSON in the system prompt, for instance",
+                TurnForm::Blocks | TurnForm::Messages | TurnForm::Contents | TurnForm::None => {
+                    "ask for JSON in the system prompt, for instance"
+                }
             }),
         (Some("json_schema"), Server::Mistral)
             if format.get("json_schema").is_none_or(Value::is_null) =>

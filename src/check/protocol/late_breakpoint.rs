@@ -5,7 +5,6 @@ use serde_json::Value;
 use super::cache_lost::is_marked_in_messages;
 use super::value::elements;
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
 
 body_rule! {
     Warning "cache/late-breakpoint", "long tools or instructions have no breakpoint of the prompt cache at their end",
@@ -29,7 +28,7 @@ const LONG: usize = 16 * 1024;
 const BYTES_OF_TOKEN: usize = 4;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages || !is_marked_in_messages(subject) {
+    if !subject.wire.has_cache_breakpoints() || !is_marked_in_messages(subject) {
         return;
     }
     let Some(last) = ["system", "tools"]

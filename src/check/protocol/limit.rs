@@ -123,8 +123,16 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             note.help(format!("leave {} or fewer", bound.most));
         }
     }
-    if subject.wire == WireFormat::AnthropicMessages {
-        blank_stops(subject, found);
+    match subject.wire {
+        WireFormat::AnthropicMessages => blank_stops(subject, found),
+        WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::check::history::Kind;
-use crate::provider::{Server, WireFormat};
+use crate::provider::Server;
 use crate::tokens;
 
 body_rule! {
@@ -18,6 +18,7 @@ body_rule! {
      lets every later request fail.\n\n\
      * wrong: a screenshot of 9,000 pixels\n\
      * right: the same, scaled down to 1,568 pixels, which is all that the model sees",
+    of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/vision.md":
             "Claude: 8,000 and 2,000 pixels, 100 and 600 images",
@@ -43,7 +44,7 @@ const LONG_WINDOW: i64 = 1_000_000;
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     // Others that speak the format have limits of their own, which nobody wrote down.
     let is_claude = matches!(subject.server, Server::Anthropic | Server::Vertex);
-    if subject.wire != WireFormat::AnthropicMessages || !is_claude {
+    if !is_claude {
         return;
     }
     let media = media(subject);

@@ -60,7 +60,11 @@ fn media<'b>(subject: &Subject<'b>, found: &mut Found<'b>, entry: &Entry<'b>, pa
         WireFormat::MistralChat if entry.role == Role::Assistant => found
             .at(part, "Mistral takes no images in messages of the assistant")
             .help("put them into a message of the user"),
-        _ => {}
+        WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 
@@ -131,7 +135,11 @@ fn result<'b>(subject: &Subject<'b>, found: &mut Found<'b>, message: &'b Value) 
                 }
             }
         }
-        _ => {}
+        WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 

@@ -6,7 +6,7 @@ use super::value::{either, elements, is_type};
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Kind, Part};
 use crate::diag::Severity;
-use crate::provider::WireFormat;
+use crate::provider::{TurnForm, WireFormat};
 use crate::repo::Property;
 use crate::text::cut;
 
@@ -110,13 +110,11 @@ fn model<'b>(subject: &Subject<'b>) -> std::borrow::Cow<'b, str> {
 
 /// The images of a result of a tool.
 fn images_of_result<'b>(wire: WireFormat, part: &Part<'b>) -> impl Iterator<Item = &'b Value> {
-    let holder = match wire {
-        WireFormat::GoogleGenerateContent => {
-            either(part.value, "functionResponse", "function_response")
-                .and_then(|response| response.get("parts"))
-        }
-        WireFormat::OpenAiResponses => part.value.get("output"),
-        _ => part.value.get("content"),
+    let holder = match wire.facts().turns {
+        TurnForm::Contents => either(part.value, "functionResponse", "function_response")
+            .and_then(|response| response.get("parts")),
+        TurnForm::Items => part.value.get("output"),
+        TurnForm::Blocks | TurnForm::Messages | TurnForm::None => part.value.get("content"),
     };
     elements(holder)
         .iter()
@@ -124,22 +122,20 @@ fn images_of_result<'b>(wire: WireFormat, part: &Part<'b>) -> impl Iterator<Item
 }
 
 fn is_image(wire: WireFormat, part: &Value) -> bool {
-    match wire {
-        WireFormat::AnthropicMessages => is_type(part, "image"),
-        WireFormat::OpenAiResponses => is_type(part, "input_image"),
-        WireFormat::GoogleGenerateContent => {
-            media_type(part).is_some_and(|known| known.starts_with("image/"))
-        }
-        _ => is_type(part, "image_url"),
+    match wire.facts().turns {
+        TurnForm::Blocks => is_type(part, "image"),
+        TurnForm::Items => is_type(part, "input_image"),
+        TurnForm::Contents => media_type(part).is_some_and(|known| known.starts_with("image/")),
+        TurnForm::Messages | TurnForm::None => is_type(part, "image_url"),
     }
 }
 
 fn is_audio(wire: WireFormat, part: &Value) -> bool {
-    match wire {
-        WireFormat::GoogleGenerateContent => {
-            media_type(part).is_some_and(|known| known.starts_with("audio/"))
+    match wire.facts().turns {
+        TurnForm::Contents => media_type(part).is_some_and(|known| known.starts_with("audio/")),
+        TurnForm::Blocks | TurnForm::Messages | TurnForm::Items | TurnForm::None => {
+            is_type(part, "input_audio")
         }
-        _ => is_type(part, "input_audio"),
     }
 }
 
@@ -152,15 +148,15 @@ fn media_type(part: &Value) -> Option<&str> {
 
 /// The member that holds an address on the web.
 fn address(wire: WireFormat, part: &Value) -> Option<&Value> {
-    let address = match wire {
-        WireFormat::AnthropicMessages => part.get("source")?.get("url")?,
-        WireFormat::GoogleGenerateContent => either(
+    let address = match wire.facts().turns {
+        TurnForm::Blocks => part.get("source")?.get("url")?,
+        TurnForm::Contents => either(
             either(part, "fileData", "file_data")?,
             "fileUri",
             "file_uri",
         )
         .filter(|uri| !is_known_to_google(uri))?,
-        _ => {
+        TurnForm::Messages | TurnForm::Items | TurnForm::None => {
             let image = part.get("image_url")?;
             image.get("url").unwrap_or(image)
         }

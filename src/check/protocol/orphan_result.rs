@@ -1,9 +1,9 @@
 //! `protocol/orphan-result`: a tool result without its call.
 
-use super::pairing::{Answers, Pairs, has_ids, is_refused};
+use super::pairing::{Answers, Pairs, is_refused};
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Kind, Outcome, Part, text_of};
-use crate::provider::WireFormat;
+use crate::provider::TurnForm;
 use crate::text::cut;
 
 body_rule! {
@@ -31,7 +31,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire == WireFormat::AnthropicMessages {
+    if subject.wire.facts().turns == TurnForm::Blocks {
         server_results(subject, found);
     }
     let answers = Answers::of(subject);
@@ -39,7 +39,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         return;
     }
     let is_told = |result: &Outcome<'_>| {
-        (result.id.is_some() || !has_ids(subject.wire)) && !answers_other_item(subject, result.id)
+        (result.id.is_some() || !subject.wire.facts().has_ids)
+            && !answers_other_item(subject, result.id)
     };
     let pairs = Pairs::of(subject.history(), answers);
     for stray in pairs
@@ -92,7 +93,7 @@ fn server_results<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 /// Returns `true` if an item of another kind has the id: the Responses API takes a
 /// `function_call_output` for a `tool_search_call`, too.
 fn answers_other_item(subject: &Subject<'_>, id: Option<&str>) -> bool {
-    subject.wire == WireFormat::OpenAiResponses
+    subject.wire.facts().turns == TurnForm::Items
         && id.is_some()
         && subject
             .history()

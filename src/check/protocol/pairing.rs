@@ -270,24 +270,22 @@ fn newest(indices: Option<&Vec<usize>>) -> Vec<usize> {
         .collect()
 }
 
-/// Returns `true` if calls and results of a format have ids: one that lacks it is reported by the
-/// schema.
-pub(super) fn has_ids(wire: WireFormat) -> bool {
-    matches!(
-        wire,
-        WireFormat::AnthropicMessages
-            | WireFormat::OpenAiChat
-            | WireFormat::OpenAiResponses
-            | WireFormat::MistralChat
-    )
-}
-
 /// Returns `true` if the server refuses what does not pair. Local servers and unknown ones render
 /// it, and the model has to cope.
 pub(super) fn is_refused(subject: &Subject<'_>) -> bool {
     match subject.server {
         Server::LmStudio | Server::Ollama | Server::LlamaCpp | Server::Unknown => {
-            subject.wire != WireFormat::OpenAiChat
+            match subject.wire {
+                WireFormat::OpenAiChat => false,
+                WireFormat::AnthropicMessages
+                | WireFormat::OpenAiResponses
+                | WireFormat::GoogleGenerateContent
+                | WireFormat::MistralChat
+                | WireFormat::MistralFim
+                | WireFormat::OllamaChat
+                | WireFormat::OllamaGenerate
+                | WireFormat::LlamaCppInfill => true,
+            }
         }
         _ => true,
     }

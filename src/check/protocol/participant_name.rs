@@ -2,13 +2,14 @@
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Role, text_of};
-use crate::provider::{Server, WireFormat};
+use crate::provider::Server;
 
 body_rule! {
     Error "protocol/participant-name", "the name of a participant holds what OpenAI refuses",
     "Messages of Chat Completions may name who speaks. OpenAI takes names without white space and without `<`, `|`, `\\\\`, `/` and `>`.\n\n\
      * wrong: `{ \"role\": \"user\", \"name\": \"Ada Lovelace\", … }`\n\
      * right: `{ \"role\": \"user\", \"name\": \"ada_lovelace\", … }`",
+    of OpenAiChat;
     seen "2026-11" {
         "FlowiseAI/Flowise#2948": "OpenAI: *string does not match pattern*",
         "danny-avila/LibreChat#1075": "the same refusal",
@@ -18,7 +19,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if (subject.wire, subject.server) != (WireFormat::OpenAiChat, Server::OpenAi) {
+    if subject.server != Server::OpenAi {
         return;
     }
     // OpenAI does not read the name of a result.

@@ -37,12 +37,23 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let [before @ .., last] = elements(subject.member("messages")) else {
         return;
     };
-    match (subject.wire, subject.server) {
-        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, last, found),
-        (WireFormat::MistralChat, _) => mistral(before, last, found),
-        (WireFormat::OpenAiChat, Server::DeepSeek) => deepseek(subject, last, found),
-        (WireFormat::OpenAiChat, Server::LlamaCpp) => llamacpp(subject, last, found),
-        _ => {}
+    match subject.wire {
+        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+            anthropic(subject, last, found);
+        }
+        WireFormat::MistralChat => mistral(before, last, found),
+        WireFormat::OpenAiChat => match subject.server {
+            Server::DeepSeek => deepseek(subject, last, found),
+            Server::LlamaCpp => llamacpp(subject, last, found),
+            _ => {}
+        },
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Role};
 use crate::diag::Severity;
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, TurnForm};
 use crate::repo::Property;
 
 body_rule! {
@@ -17,6 +17,7 @@ body_rule! {
      * right, Anthropic: `[tool_result, tool_result, text]`\n\
      * wrong, Gemini: `[functionResponse, text]`\n\
      * right, Gemini: `[functionResponse]`, then a content with the text",
+    of AnthropicMessages, GoogleGenerateContent;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls":
             "Claude: results come first in their message",
@@ -27,19 +28,16 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_anthropic = subject.wire == WireFormat::AnthropicMessages;
-    if !is_anthropic && subject.wire != WireFormat::GoogleGenerateContent {
-        return;
-    }
     let entries = &subject.history().entries;
     for (at, entry) in entries
         .iter()
         .enumerate()
         .filter(|(_, entry)| entry.role != Role::Assistant)
     {
-        match is_anthropic {
-            true => before_results(subject, entry, found),
-            false => after_responses(subject, entry, at + 1 == entries.len(), found),
+        match subject.wire.facts().turns {
+            TurnForm::Blocks => before_results(subject, entry, found),
+            TurnForm::Contents => after_responses(subject, entry, at + 1 == entries.len(), found),
+            TurnForm::Messages | TurnForm::Items | TurnForm::None => {}
         }
     }
 }

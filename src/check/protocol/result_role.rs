@@ -2,7 +2,6 @@
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::Role;
-use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/result-role", "function responses stand under the wrong role",
@@ -11,6 +10,7 @@ body_rule! {
      schemas: a result is a kind of message or item there.\n\n\
      * wrong: `{ \"role\": \"model\", \"parts\": [{ \"functionResponse\": … }] }`\n\
      * right: `{ \"role\": \"user\", \"parts\": [{ \"functionResponse\": … }] }`",
+    of GoogleGenerateContent;
     seen "2026-11" {
         "maximhq/bifrost#2222": "responses under the role `model`",
         "BerriAI/litellm#20694": "responses without a role",
@@ -19,9 +19,6 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::GoogleGenerateContent {
-        return;
-    }
     let entries = &subject.history().entries;
     for entry in entries
         .iter()

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
-use crate::provider::{Server, WireFormat};
+use crate::provider::{ClientApi, Server};
 
 body_rule! {
     Warning "protocol/sampling", "sampling is asked for in a way that the API refuses",
@@ -17,10 +17,7 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_mistral = matches!(
-        subject.wire,
-        WireFormat::MistralChat | WireFormat::MistralFim
-    );
+    let is_mistral = ClientApi::Mistral.speaks(subject.wire);
     if !is_mistral && subject.server != Server::Mistral {
         return;
     }

@@ -6,7 +6,6 @@ use super::schemas::{is_of_type, visit};
 use super::tools::{text, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::history::elements;
-use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/schema-keyword", "a schema of Gemini's own kind is refused",
@@ -19,6 +18,7 @@ body_rule! {
      `parametersJsonSchema` and `responseJsonSchema` take JSON Schema as it is: use them instead.\n\n\
      * wrong: `\"parameters\": { \"type\": \"object\", \"properties\": { \"tags\": { \"type\": \"array\" } } }`\n\
      * right: `\"parametersJsonSchema\": …` with the same schema",
+    of GoogleGenerateContent;
     seen "2026-11" {
         "https://ai.google.dev/api/caching#Schema": "the members of a schema",
         "pkg:pypi/google-genai@3.4#types.py": "`Schema`",
@@ -33,9 +33,6 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::GoogleGenerateContent {
-        return;
-    }
     let tools = tools(subject);
     let functions = tools.iter().filter(|tool| tool.is_function());
     let of_tools =

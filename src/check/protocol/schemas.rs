@@ -94,7 +94,12 @@ pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
             .member("output_config")?
             .get("format")?
             .get("schema"),
-        _ => None,
+        WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => None,
     }
 }
 

@@ -73,7 +73,18 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         (WireFormat::OpenAiChat | WireFormat::OpenAiResponses, Server::OpenAi | Server::Groq) => {
             true
         }
-        _ => return,
+        (
+            WireFormat::AnthropicMessages
+            | WireFormat::OpenAiChat
+            | WireFormat::OpenAiResponses
+            | WireFormat::GoogleGenerateContent
+            | WireFormat::MistralChat
+            | WireFormat::MistralFim
+            | WireFormat::OllamaChat
+            | WireFormat::OllamaGenerate
+            | WireFormat::LlamaCppInfill,
+            _,
+        ) => return,
     };
     for schema in strict(subject) {
         if is_openai {

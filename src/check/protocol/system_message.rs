@@ -2,7 +2,7 @@
 
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, Part, Role};
-use crate::provider::{Server, WireFormat};
+use crate::provider::Server;
 use crate::repo::Property;
 
 body_rule! {
@@ -18,6 +18,7 @@ body_rule! {
      * wrong: `system`, `user`\n\
      * wrong: `user`, `system`, `user`\n\
      * right: `user`, `assistant`, `user`, `system`",
+    of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages":
             "where such a message may stand",
@@ -33,9 +34,6 @@ body_rule! {
 const HELP: &str = "put the instructions into the member `system`, or into a message of the user";
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages {
-        return;
-    }
     let refused = subject.facts.refuses(Property::SystemMessages);
     let entries = &subject.history().entries;
     for (at, entry) in entries

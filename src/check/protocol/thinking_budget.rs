@@ -2,7 +2,6 @@
 
 use super::value::{elements, is_type};
 use super::{Found, Subject, body_rule};
-use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/thinking-budget", "the budget for thinking leaves nothing for the answer",
@@ -12,6 +11,7 @@ body_rule! {
      `protocol/model-parameter` tells of them.\n\n\
      * wrong: `max_tokens = 2048` with `thinking = { type = \"enabled\", budget_tokens = 4096 }`\n\
      * right: `max_tokens = 8192`",
+    of AnthropicMessages;
     seen "2026-11" {
         "pkg:pypi/anthropic@2.12#types/thinking_config_enabled_param.py":
             "the budget is less than `max_tokens`",
@@ -23,9 +23,6 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages {
-        return;
-    }
     let thinking = subject
         .member("thinking")
         .filter(|thinking| is_type(thinking, "enabled"));

@@ -6,7 +6,6 @@ use super::value::is_type;
 use super::{Found, Subject, body_rule};
 use crate::check::families::Breach;
 use crate::diag::Severity;
-use crate::provider::WireFormat;
 
 body_rule! {
     Error "protocol/thinking-sampling", "sampling is asked for that thinking forbids",
@@ -15,6 +14,7 @@ body_rule! {
      * wrong: `temperature = 0.2` with `thinking = { type = \"adaptive\" }`\n\
      * right: no `temperature`\n\n\
      Later models refuse these members altogether, which `protocol/model-parameter` tells alone.",
+    of AnthropicMessages;
     seen "2026-11" {
         "https://platform.claude.com/docs/en/build-with-claude/extended-thinking":
             "*feature compatibility*",
@@ -32,9 +32,6 @@ const TAKEN: [(&str, f64, f64, &str); 3] = [
 ];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire != WireFormat::AnthropicMessages {
-        return;
-    }
     let is_on = |thinking: &Value| is_type(thinking, "enabled") || is_type(thinking, "adaptive");
     if !subject.member("thinking").is_some_and(is_on) {
         return;

@@ -33,11 +33,20 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    match (subject.wire, subject.server) {
+    match subject.wire {
         // Others that speak this format sign as they like, or not at all.
-        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, found),
-        (WireFormat::GoogleGenerateContent, _) => google(subject, found),
-        _ => {}
+        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+            anthropic(subject, found);
+        }
+        WireFormat::GoogleGenerateContent => google(subject, found),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 

@@ -44,11 +44,22 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    match (subject.wire, subject.server) {
-        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(subject, found),
-        (WireFormat::OpenAiResponses, Server::OpenAi) => responses(subject, found),
-        (WireFormat::OpenAiChat, _) => reasoned_calls(subject, found),
-        _ => {}
+    match subject.wire {
+        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+            anthropic(subject, found);
+        }
+        WireFormat::OpenAiResponses if subject.server == Server::OpenAi => {
+            responses(subject, found);
+        }
+        WireFormat::OpenAiChat => reasoned_calls(subject, found),
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::GoogleGenerateContent
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 

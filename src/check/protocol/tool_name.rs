@@ -28,15 +28,20 @@ const GEMINI_NAME: usize = 64;
 const OPENAI_DESCRIPTION: usize = 1_024;
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_gemini = subject.wire == WireFormat::GoogleGenerateContent;
-    if !is_gemini && (subject.wire, subject.server) != (WireFormat::OpenAiChat, Server::OpenAi) {
-        return;
-    }
+    let check_one: for<'t> fn(&DeclaredTool<'t>, &mut Found<'t>) = match subject.wire {
+        WireFormat::GoogleGenerateContent => long_name,
+        WireFormat::OpenAiChat if subject.server == Server::OpenAi => long_description,
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiChat
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => return,
+    };
     for tool in tools(subject).iter().filter(|tool| tool.is_function()) {
-        match is_gemini {
-            true => long_name(tool, found),
-            false => long_description(tool, found),
-        }
+        check_one(tool, found);
     }
 }
 

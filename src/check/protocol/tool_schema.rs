@@ -6,7 +6,7 @@ use super::schemas::visit;
 use super::tools::{DeclaredTool, tools};
 use super::{Found, Subject, body_rule};
 use crate::check::About;
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, ToolForm};
 use crate::text::cut;
 
 body_rule! {
@@ -48,7 +48,8 @@ const TYPES: [&str; 7] = [
 ];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.member("tools").is_none() || subject.wire == WireFormat::GoogleGenerateContent {
+    let facts = subject.wire.facts();
+    if subject.member("tools").is_none() || facts.tools == ToolForm::Declarations {
         return;
     }
     let (is_openai, is_anthropic) = (
@@ -69,7 +70,7 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         if subject.server == Server::Moonshot {
             visit(schema, &mut |inner| check_moonshot(schema, inner, found));
         }
-        if subject.wire == WireFormat::OllamaChat {
+        if facts.drops_keywords {
             visit(schema, &mut |inner| check_ollama(inner, found));
         }
         if is_openai {

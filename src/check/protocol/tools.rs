@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::history::elements;
 use super::super::subject::Subject;
-use crate::provider::WireFormat;
+use crate::provider::ToolForm;
 
 /// A tool that a body declares.
 #[derive(Debug, Clone, Copy)]
@@ -60,16 +60,14 @@ pub(super) fn text<'b>(object: &'b Value, name: &str) -> Option<&'b str> {
 /// The tools of a body.
 pub(super) fn tools<'b>(subject: &Subject<'b>) -> Vec<DeclaredTool<'b>> {
     let list = elements(subject.member("tools"));
-    match subject.wire {
-        WireFormat::AnthropicMessages => list.iter().map(anthropic).collect(),
-        WireFormat::OpenAiChat | WireFormat::MistralChat | WireFormat::OllamaChat => {
-            list.iter().map(chat).collect()
-        }
-        WireFormat::OpenAiResponses => list.iter().flat_map(responses).collect(),
-        WireFormat::GoogleGenerateContent => list.iter().flat_map(google).collect(),
-        WireFormat::MistralFim | WireFormat::OllamaGenerate | WireFormat::LlamaCppInfill => {
-            Vec::new()
-        }
+    if !subject.wire.is_chat() {
+        return Vec::new();
+    }
+    match subject.wire.facts().tools {
+        ToolForm::Plain => list.iter().map(anthropic).collect(),
+        ToolForm::Function => list.iter().map(chat).collect(),
+        ToolForm::Typed => list.iter().flat_map(responses).collect(),
+        ToolForm::Declarations => list.iter().flat_map(google).collect(),
     }
 }
 
@@ -169,18 +167,25 @@ impl Choice<'_> {
 
 /// The choice of a body, if it has one.
 pub(super) fn choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
-    if subject.wire == WireFormat::GoogleGenerateContent {
-        return google_choice(subject);
+    match subject.wire.facts().tools {
+        ToolForm::Declarations => google_choice(subject),
+        ToolForm::Plain | ToolForm::Typed | ToolForm::Function => {
+            let value = subject.member("tool_choice")?;
+            let which = which(value);
+            Some(Choice { value, which })
+        }
     }
-    let value = subject.member("tool_choice")?;
-    let which = match (value, text(value, "type")) {
+}
+
+/// Returns what the member `tool_choice` asks for.
+fn which(value: &Value) -> Which<'_> {
+    match (value, text(value, "type")) {
         (Value::String(word), _) => by_word(word),
         (_, Some(word @ ("auto" | "any" | "none"))) => by_word(word),
         (_, Some("allowed_tools")) => allowed(value.get("allowed_tools").unwrap_or(value)),
         (_, Some(_)) => Which::These(vec![chosen(value)], true),
         _ => Which::Other,
-    };
-    Some(Choice { value, which })
+    }
 }
 
 fn by_word<'b>(word: &str) -> Which<'b> {

@@ -44,13 +44,23 @@ body_rule! {
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let entries = || &subject.history().entries;
-    match (subject.wire, subject.server) {
-        (WireFormat::AnthropicMessages, Server::Anthropic) => anthropic(entries(), found),
-        (WireFormat::GoogleGenerateContent, _) => google(entries(), found),
-        (WireFormat::MistralChat, _) => mistral(subject, entries(), found),
-        (WireFormat::OpenAiChat, Server::LlamaCpp) => llamacpp(entries(), found),
-        (WireFormat::OpenAiChat, Server::Qwen) => qwen(subject, entries(), found),
-        _ => {}
+    match subject.wire {
+        WireFormat::AnthropicMessages if subject.server == Server::Anthropic => {
+            anthropic(entries(), found);
+        }
+        WireFormat::GoogleGenerateContent => google(entries(), found),
+        WireFormat::MistralChat => mistral(subject, entries(), found),
+        WireFormat::OpenAiChat => match subject.server {
+            Server::LlamaCpp => llamacpp(entries(), found),
+            Server::Qwen => qwen(subject, entries(), found),
+            _ => {}
+        },
+        WireFormat::AnthropicMessages
+        | WireFormat::OpenAiResponses
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
 }
 

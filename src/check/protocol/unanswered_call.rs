@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::pairing::{Answers, MatchedCall, Pairs, has_ids, is_refused};
+use super::pairing::{Answers, MatchedCall, Pairs, is_refused};
 use super::{Found, Subject, body_rule};
 use crate::check::history::{Entry, History};
-use crate::provider::WireFormat;
+use crate::provider::TurnForm;
 
 body_rule! {
     Error "protocol/unanswered-call", "a tool call has no result where the API looks for it",
@@ -50,7 +50,8 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let history = subject.history();
     let pairs = Pairs::of(history, answers);
     let mut told = BTreeSet::new();
-    let is_told = |asked: &&MatchedCall<'_>| asked.call.id.is_some() || !has_ids(subject.wire);
+    let is_told =
+        |asked: &&MatchedCall<'_>| asked.call.id.is_some() || !subject.wire.facts().has_ids;
     for asked in pairs
         .calls
         .iter()
@@ -82,8 +83,8 @@ fn place(
     asked: &MatchedCall<'_>,
 ) -> Option<usize> {
     let next = answers.start(&history.entries, asked.entry);
-    let is_gemini = subject.wire == WireFormat::GoogleGenerateContent;
-    if is_gemini
+    let has_contents = subject.wire.facts().turns == TurnForm::Contents;
+    if has_contents
         && history
             .entries
             .get(next)

@@ -3,7 +3,7 @@
 use super::tools::{Chosen, DeclaredTool, Which, choice, tools};
 use super::{Found, Subject, body_rule};
 use crate::diag::did_you_mean;
-use crate::provider::{Server, WireFormat};
+use crate::provider::{Server, TurnForm};
 
 body_rule! {
     Error "protocol/unknown-choice", "a tool is chosen that is not among the tools",
@@ -33,9 +33,11 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     if tools.is_empty() {
         return;
     }
-    let is_refused = match subject.wire {
-        WireFormat::GoogleGenerateContent => true,
-        _ => matches!(subject.server, Server::Anthropic | Server::OpenAi),
+    let is_refused = match subject.wire.facts().turns {
+        TurnForm::Contents => true,
+        TurnForm::Blocks | TurnForm::Messages | TurnForm::Items | TurnForm::None => {
+            matches!(subject.server, Server::Anthropic | Server::OpenAi)
+        }
     };
     for chosen in chosen.iter().filter(|chosen| !is_declared(chosen, &tools)) {
         let name = chosen.name.unwrap_or(chosen.kind);

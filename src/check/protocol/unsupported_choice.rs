@@ -25,17 +25,21 @@ body_rule! {
 }
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    if subject.wire == WireFormat::GoogleGenerateContent {
-        return names_without_mode(subject, found);
+    match subject.wire {
+        WireFormat::GoogleGenerateContent => names_without_mode(subject, found),
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => of_server(subject, found),
+        WireFormat::AnthropicMessages
+        | WireFormat::MistralChat
+        | WireFormat::MistralFim
+        | WireFormat::OllamaChat
+        | WireFormat::OllamaGenerate
+        | WireFormat::LlamaCppInfill => {}
     }
+}
+
+fn of_server<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     let is_ollama = subject.server == Server::Ollama;
-    let concerns = is_ollama || matches!(subject.server, Server::LmStudio | Server::LlamaCpp);
-    if !concerns
-        || !matches!(
-            subject.wire,
-            WireFormat::OpenAiChat | WireFormat::OpenAiResponses
-        )
-    {
+    if !is_ollama && !matches!(subject.server, Server::LmStudio | Server::LlamaCpp) {
         return;
     }
     let Some(choice) = choice(subject) else {

@@ -240,12 +240,19 @@ pub(super) fn string(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     Ok(Tracked::text(native.told(0, &text)))
 }
 
+/// Returns whether `default` keeps its value: it is there, and true where that is asked for.
+pub(in super::super) fn keeps_value(arguments: &[Value]) -> bool {
+    let asks_for_true = arguments.get(2).is_some_and(Value::is_true);
+    arguments
+        .first()
+        .is_some_and(|value| !value.is_undefined() && (value.is_true() || !asks_for_true))
+}
+
 /// Gives another value instead of one that is missing.
 pub(super) fn default(native: &mut Native<'_, '_>) -> Result<Tracked, Error> {
     let (value, others): (&Value, Rest<Value>) = from_args(&native.arguments.values)?;
     let given = filters::default(native.state, value, Rest(others.0.clone()))?;
-    let is_kept =
-        !value.is_undefined() && (others.len() < 2 || !others[1].is_true() || value.is_true());
+    let is_kept = keeps_value(&native.arguments.values);
     let origin = native.arguments.get(usize::from(!is_kept)).origin;
     Ok(Tracked {
         value: given,

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use minijinja::value::{DynObject, Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
+use super::super::values::Holder;
+use super::decisions::{self, DecisionKind};
 use super::failure::{Failure, Outcome, invalid};
 use super::objects::{Function, Loop, MacroRef, NOT_CALLABLE};
-use super::tree::{Argument, Call, Callee, Macro, Place, Template};
+use super::tree::{Argument, Call, Callee, Expr, Macro, Place, Template};
 use super::value::{Absent, AbsentKind, Arguments, Native, Origin, Tracked};
 use super::variables::ClosureId;
 use super::watch::Watch;
@@ -166,6 +168,9 @@ impl<'e, W: Watch> Eval<'e, W> {
         };
         if let Some(function) = object.downcast::<Function>() {
             self.look_at(&arguments, function.name == "tojson");
+            if decisions::IS_DEFAULT.contains(&function.name) {
+                self.decide_default(&arguments, at);
+            }
             return self.native(arguments, function.name, at, |native| {
                 (function.call)(native)
             });
@@ -317,14 +322,22 @@ impl<'e, W: Watch> Eval<'e, W> {
         for parameter in node.parameters.iter().rev() {
             let given = values.pop().unwrap_or_default();
             let value = match &parameter.default {
-                Some(default) if given.value.is_undefined() => {
-                    self.kept(default, super::super::values::Holder::Variable, None)?
-                }
-                _ => given,
+                Some(default) => self.given_or(given, default, parameter.at)?,
+                None => given,
             };
             self.variables.set(&parameter.name, value);
         }
         self.body(&node.body)
+    }
+
+    /// Returns an argument of a macro, or its default.
+    fn given_or(&mut self, given: Tracked, default: &'e Expr, at: Place) -> Outcome<Tracked> {
+        let is_given = !given.value.is_undefined();
+        self.watch.decided(DecisionKind::Parameter.at(at), is_given);
+        match is_given {
+            true => Ok(given),
+            false => self.kept(default, Holder::Variable, None),
+        }
     }
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use minijinja::Value;
 use minijinja::value::{Tuple, ValueKind};
 
+use super::super::builtins::texts;
 use super::super::rope::{Told, Writer};
 use super::super::values::{self, Members};
 use super::super::{account, functions};
+use super::decisions::{self, DecisionKind};
 use super::failure::{Failure, Outcome, undefined};
 use super::lower::literal;
 use super::objects::{Module, Namespace};
@@ -227,9 +229,16 @@ impl<'e, W: Watch> Eval<'e, W> {
         }
     }
 
+    /// Evaluates a condition, and returns whether it holds.
+    pub(super) fn holds(&mut self, kind: DecisionKind, test: &'e Expr) -> Outcome<bool> {
+        let value = self.value(test)?;
+        let holds = operators::is_true(&value, test.at)?;
+        self.watch.decided(kind.at(test.at), holds);
+        Ok(holds)
+    }
+
     fn choice(&mut self, it: &'e Choice) -> Outcome<Tracked> {
-        let test = self.value(&it.test)?;
-        if operators::is_true(&test, it.test.at)? {
+        if self.holds(DecisionKind::Choice, &it.test)? {
             return self.value(&it.then);
         }
         match &it.otherwise {
@@ -251,9 +260,18 @@ impl<'e, W: Watch> Eval<'e, W> {
         arguments.push(input);
         let arguments = self.arguments(&it.arguments, None, arguments)?;
         self.look_at(&arguments, it.filter.passes_on);
+        if decisions::IS_DEFAULT.contains(&it.filter.name) {
+            self.decide_default(&arguments, it.own);
+        }
         self.native(arguments, it.filter.name, it.own, |native| {
             (it.filter.apply)(native)
         })
+    }
+
+    /// Tells the watch whether a value stays, or its default comes instead.
+    pub(super) fn decide_default(&mut self, arguments: &Arguments, at: Place) {
+        let is_kept = texts::keeps_value(&arguments.values);
+        self.watch.decided(DecisionKind::Default.at(at), is_kept);
     }
 
     /// Sends a captured text through the filters of its block.

@@ -8,9 +8,9 @@ use minijinja::{Error, ErrorKind, Value};
 use super::super::rope::{Told, Writer};
 use super::super::values::{self, Holder, Members};
 use super::super::{account, functions, inja};
+use super::decisions::DecisionKind;
 use super::failure::{Failure, Outcome, invalid, undefined};
 use super::objects::{Loop, Module, Namespace};
-use super::operators::is_true;
 use super::tree::{Emit, Expr, For, If, Imported, Place, Stmt, StmtKind, Target, Template};
 use super::value::{Absent, AbsentKind, Origin, Tracked};
 use super::variables::Running;
@@ -61,6 +61,7 @@ impl<'e, W: Watch> Eval<'e, W> {
     fn statement(&mut self, statement: &'e Stmt) -> Outcome<()> {
         let at = statement.at;
         self.step(at)?;
+        self.watch.ran(at);
         match &statement.kind {
             StmtKind::Raw(text) => self.raw(text, at),
             StmtKind::Emit(emit) => self.emit_tag(emit, at),
@@ -169,8 +170,8 @@ impl<'e, W: Watch> Eval<'e, W> {
     }
 
     fn condition(&mut self, it: &'e If, at: Place) -> Outcome<()> {
-        let test = self.value(&it.test)?;
-        if is_true(&test, it.test.at)? {
+        let holds = self.holds(DecisionKind::If, &it.test)?;
+        if holds {
             self.watch.branched(at);
             return self.body(&it.body);
         }
@@ -294,8 +295,7 @@ impl<'e, W: Watch> Eval<'e, W> {
             self.step(filter.at)?;
             self.variables.clear();
             self.assign(&it.target, element.clone())?;
-            let test = self.value(filter)?;
-            if is_true(&test, filter.at)? {
+            if self.holds(DecisionKind::LoopFilter, filter)? {
                 passing.push(element);
             }
         }
@@ -326,6 +326,9 @@ impl<'e, W: Watch> Eval<'e, W> {
     /// Runs a loop's body for each element; returns whether there was one.
     fn for_each(&mut self, it: &'e For, over: &Tracked, at: Place) -> Outcome<bool> {
         let elements = elements::<W>(over, it.iter.at)?;
+        let count = elements.len();
+        self.watch
+            .decided(DecisionKind::Loop.at(it.iter.at), count > 0);
         let around = self
             .variables
             .running()
@@ -344,7 +347,6 @@ impl<'e, W: Watch> Eval<'e, W> {
         };
         self.running.push(running.clone());
         self.open_loop(running, it.iter.at)?;
-        let count = elements.len();
         for (index, element) in elements.into_iter().enumerate() {
             self.step(at)?;
             self.watch.branched(at);

@@ -22,6 +22,7 @@ use minijinja::Error;
 
 use super::super::rope::{FrameId, Told};
 use super::Step;
+use super::decisions::Decision;
 use super::tree::Place;
 use super::value::Tracked;
 
@@ -47,6 +48,12 @@ pub(in super::super) trait Watch {
     fn steps(&mut self, _count: u64) -> Result<(), Error> {
         Ok(())
     }
+
+    /// A statement begins; the place is its tag, or its text.
+    fn ran(&mut self, _at: Place) {}
+
+    /// A decision came to one of its two outcomes.
+    fn decided(&mut self, _decision: Decision, _holds: bool) {}
 
     /// The body of a branch or a loop is gone into; the place is its tag.
     fn branched(&mut self, _at: Place) {}
@@ -93,6 +100,16 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
     fn steps(&mut self, count: u64) -> Result<(), Error> {
         self.0.steps(count)?;
         self.1.steps(count)
+    }
+
+    fn ran(&mut self, at: Place) {
+        self.0.ran(at);
+        self.1.ran(at);
+    }
+
+    fn decided(&mut self, decision: Decision, holds: bool) {
+        self.0.decided(decision, holds);
+        self.1.decided(decision, holds);
     }
 
     fn branched(&mut self, at: Place) {

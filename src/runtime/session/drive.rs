@@ -21,7 +21,7 @@ use super::state::RoundInput;
 use super::{Shared, lock};
 use crate::conversation::log::CutOff;
 use crate::conversation::{Block, ProviderBlock, ProviderBlockKinds, Usage};
-use crate::provider::WireFormat;
+use crate::provider::{AnswerForm, WireFormat};
 
 /// The beginning of a request.
 pub(super) enum Start {
@@ -685,10 +685,12 @@ fn is_broken_off(word: &str, wire: WireFormat) -> bool {
         "timeout",
         "unload",
     ];
-    matches!(
-        wire,
-        WireFormat::OpenAiResponses | WireFormat::GoogleGenerateContent
-    ) || UNFINISHED.contains(&word.to_ascii_lowercase().as_str())
+    match wire.facts().answers {
+        AnswerForm::Responses | AnswerForm::Gemini => true,
+        AnswerForm::Claude | AnswerForm::Chat | AnswerForm::Ollama | AnswerForm::Infill => {
+            UNFINISHED.contains(&word.to_ascii_lowercase().as_str())
+        }
+    }
 }
 
 /// The error of a request that a hook stops without a reason.

@@ -187,7 +187,7 @@ impl Transcript {
         let body = is_whole
             .then(|| json!({"model": &*self.model, "max_tokens": 1000, member: self.values}));
         let body = body.map(|mut body| {
-            if self.wire != WireFormat::AnthropicMessages {
+            if !self.wire.facts().needs_limit {
                 body.as_object_mut()
                     .expect("an object")
                     .remove("max_tokens");

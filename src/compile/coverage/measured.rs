@@ -1,0 +1,432 @@
+//! The shares of lines and outcomes that contexts reach, and the gaps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::compile::compiler::{Compiler, STACK_BYTES};
+use crate::compile::pairing::Pairing;
+use crate::compile::selection::{Chosen, Selection};
+use crate::compile::surroundings;
+use crate::render::coverage::{DecisionCoverage, DecisionId, DecisionKind, Runs, TemplateCoverage};
+use crate::resolve::ProfileId;
+use crate::source::{FileId, Sources, Span};
+
+/// What the contexts of some agents reach of the templates that these agents are made of.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Coverage {
+    /// The files that places point into.
+    pub sources: Sources,
+    /// The files with templates, sorted by path.
+    pub files: Vec<FileCoverage>,
+    /// The agents that took part.
+    pub agents: usize,
+    /// The contexts that took part.
+    pub contexts: usize,
+}
+
+/// What is reached of one file.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FileCoverage {
+    /// The file.
+    pub file: FileId,
+    /// Its path from the root of its layer.
+    pub path: Arc<str>,
+    /// How often each line ran that has a statement on it, by its number from 1.
+    pub lines: BTreeMap<usize, u64>,
+    /// The decisions, in the order of the file.
+    pub splits: Vec<Split>,
+    /// What nothing reaches, in the order of the file.
+    pub gaps: Vec<Gap>,
+}
+
+/// A decision of a template, and how often it went each way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Split {
+    /// Where it is taken.
+    pub span: Span,
+    /// How often the condition held, the loop had elements, or the value was there; and how often
+    /// not.
+    pub outcomes: [u64; 2],
+    /// `true` if an outcome that did not come about does not count: it is excused, or cannot come
+    /// about.
+    pub is_excused: bool,
+}
+
+/// What no context reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gap {
+    /// Where it stands.
+    pub span: Span,
+    /// What it is.
+    pub kind: GapKind,
+    /// What is not reached, as a phrase.
+    pub missing: String,
+    /// The data that would reach it, as a phrase; `None` where no conversation can.
+    pub needs: Option<String>,
+    /// The outcome that did not come about, if it is one.
+    pub(super) decision: Option<Missing>,
+}
+
+/// An outcome of a decision that did not come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Missing {
+    pub(super) decision: DecisionId,
+    /// The outcome: `true` if it never held.
+    pub(super) holds: bool,
+}
+
+/// The kinds of gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GapKind {
+    /// A template that nothing renders.
+    Template,
+    /// A macro that nothing calls.
+    Macro,
+    /// A condition that never holds, or never fails.
+    Condition,
+    /// A loop that never has an element, or always has one.
+    Loop,
+    /// A default that is never taken, or always.
+    Default,
+    /// What stands behind a failure.
+    Statement,
+    /// An excuse for something that is reached.
+    Excuse,
+}
+
+impl GapKind {
+    /// Returns its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            GapKind::Template => "template",
+            GapKind::Macro => "macro",
+            GapKind::Condition => "condition",
+            GapKind::Loop => "loop",
+            GapKind::Default => "default",
+            GapKind::Statement => "statement",
+            GapKind::Excuse => "excuse",
+        }
+    }
+}
+
+/// A part of a whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Share {
+    /// How many are reached.
+    pub reached: usize,
+    /// How many there are.
+    pub all: usize,
+}
+
+impl Share {
+    /// Returns the share in percent; 100 of nothing.
+    #[expect(clippy::cast_precision_loss, reason = "counts of lines are small")]
+    pub fn percent(self) -> f64 {
+        match self.all {
+            0 => 100.0,
+            all => 100.0 * self.reached as f64 / all as f64,
+        }
+    }
+
+    fn and(self, other: Share) -> Share {
+        Share {
+            reached: self.reached + other.reached,
+            all: self.all + other.all,
+        }
+    }
+}
+
+impl FileCoverage {
+    /// Returns the share of the lines that ran.
+    pub fn lines(&self) -> Share {
+        Share {
+            reached: self.lines.values().filter(|&&count| count > 0).count(),
+            all: self.lines.len(),
+        }
+    }
+
+    /// Returns the share of the outcomes that came about.
+    pub fn outcomes(&self) -> Share {
+        let reached = self.splits.iter().map(Split::reached);
+        let excused = self.splits.iter().filter(|split| split.is_excused);
+        Share {
+            reached: reached.sum(),
+            all: 2 * self.splits.len() - excused.map(|split| 2 - split.reached()).sum::<usize>(),
+        }
+    }
+}
+
+impl Split {
+    /// Returns how many of its two outcomes came about.
+    fn reached(&self) -> usize {
+        self.outcomes.iter().filter(|&&count| count > 0).count()
+    }
+}
+
+impl Coverage {
+    /// Returns the share of all lines.
+    pub fn lines(&self) -> Share {
+        let files = self.files.iter().map(FileCoverage::lines);
+        files.fold(Share::default(), Share::and)
+    }
+
+    /// Returns the share of all outcomes.
+    pub fn outcomes(&self) -> Share {
+        let files = self.files.iter().map(FileCoverage::outcomes);
+        files.fold(Share::default(), Share::and)
+    }
+
+    /// Returns what nothing reaches.
+    pub fn gaps(&self) -> impl Iterator<Item = &Gap> {
+        self.files.iter().flat_map(|file| &file.gaps)
+    }
+
+    /// Renders every selected agent in every selected context, and notes what runs.
+    pub fn measure(compiler: &Compiler, selection: &Selection) -> Coverage {
+        let chosen = Chosen::new(compiler, selection);
+        let agents = chosen.usable();
+        let count_all = || {
+            agents
+                .par_iter()
+                .map(|id| runs_of(chosen, *id))
+                .reduce(Runs::default, Runs::and)
+        };
+        let runs = match rayon::ThreadPoolBuilder::new()
+            .stack_size(STACK_BYTES)
+            .build()
+        {
+            Ok(pool) => pool.install(count_all),
+            Err(_) => count_all(),
+        };
+        let templates = compiler.engine.coverage(compiler.sources(), &runs);
+        Coverage {
+            sources: compiler.sources().clone(),
+            files: files(chosen, templates),
+            agents: agents.len(),
+            contexts: chosen.contexts().count(),
+        }
+    }
+}
+
+/// Renders an agent in its contexts.
+fn runs_of(chosen: Chosen<'_>, id: ProfileId) -> Runs {
+    let (compiler, mut runs) = (chosen.compiler, Runs::default());
+    let Some(plan) = compiler.plan(id) else {
+        return runs;
+    };
+    for loaded in chosen.contexts_of(plan.name()) {
+        let Some(Ok(pairing)) = Pairing::of(compiler, id, &loaded.context.name) else {
+            continue;
+        };
+        let renderer = loaded.renderer(&compiler.engine);
+        surroundings::count_runs(&plan, loaded, &renderer, &mut runs);
+        let request = pairing.request(chosen.selection.model.as_deref());
+        plan.count_runs(compiler.sources(), &renderer, &request, &mut runs);
+    }
+    runs
+}
+
+/// Puts templates together by the files that they stand in. Those of layers that are not compiled
+/// are left out, and where agents were picked, those that these do not use.
+fn files(chosen: Chosen<'_>, templates: Vec<TemplateCoverage>) -> Vec<FileCoverage> {
+    let repo = &chosen.compiler.repo;
+    let all = repo.profiles.iter().chain(repo.partials.values());
+    let compiled: BTreeSet<FileId> = all
+        .filter(|file| repo.is_compiled(file.layer))
+        .map(|file| file.file)
+        .collect();
+    let takes_all = chosen.selection.agents.is_none();
+    let mut by_file: BTreeMap<(Arc<str>, FileId), FileCoverage> = BTreeMap::new();
+    for template in templates {
+        let counts = compiled.contains(&template.file) && (takes_all || template.has_run());
+        if !counts {
+            continue;
+        }
+        let path = repo.sources.get(template.file).path();
+        let file = by_file
+            .entry((Arc::clone(path), template.file))
+            .or_insert_with(|| FileCoverage {
+                file: template.file,
+                path: Arc::clone(path),
+                lines: BTreeMap::new(),
+                splits: Vec::new(),
+                gaps: Vec::new(),
+            });
+        file.add(&repo.sources, &template);
+    }
+    let mut files: Vec<FileCoverage> = by_file.into_values().collect();
+    for file in &mut files {
+        file.excuse(&repo.sources);
+        file.splits.sort_by_key(|split| split.span);
+        file.gaps.sort_by_key(|gap| gap.span);
+    }
+    files
+}
+
+impl FileCoverage {
+    fn add(&mut self, sources: &Sources, template: &TemplateCoverage) {
+        for (span, count) in &template.statements {
+            for line in lines_of(sources, *span) {
+                let known = self.lines.entry(line).or_default();
+                *known = (*known).max(*count);
+            }
+        }
+        for decision in &template.decisions {
+            self.splits.push(Split {
+                span: decision.span,
+                outcomes: [decision.outcomes.held, decision.outcomes.failed],
+                is_excused: decision.fails_if.is_none(),
+            });
+        }
+        let before = self.gaps.len();
+        if !template.has_run() && !template.statements.is_empty() {
+            self.gaps.push(Gap {
+                span: template.span,
+                kind: GapKind::Template,
+                missing: "nothing renders this template".to_owned(),
+                needs: None,
+                decision: None,
+            });
+            return;
+        }
+        let unused = template.macros.iter().filter(|it| !it.has_run);
+        self.gaps.extend(unused.map(|it| Gap {
+            span: it.span,
+            kind: GapKind::Macro,
+            missing: format!("nothing calls the macro `{}`", it.name),
+            needs: None,
+            decision: None,
+        }));
+        let decisions = template.decisions.iter();
+        self.gaps.extend(decisions.filter_map(gap_of));
+        if self.gaps.len() > before {
+            return;
+        }
+        // Every part that nothing reaches has a gap, unless a failure ends the template before it.
+        let first = template.statements.iter().find(|(_, count)| *count == 0);
+        self.gaps.extend(first.map(|(span, _)| Gap {
+            span: *span,
+            kind: GapKind::Statement,
+            missing: "this never runs: the template fails before it".to_owned(),
+            needs: None,
+            decision: None,
+        }));
+    }
+}
+
+/// Begins the comment that excuses what its line does not reach.
+const EXCUSE: &str = "no coverage:";
+
+impl FileCoverage {
+    /// Takes what is excused out of the gaps, and adds the excuses that nothing needs.
+    fn excuse(&mut self, sources: &Sources) {
+        let source = sources.get(self.file);
+        for (excused, comment) in excuses(source.text()) {
+            let line_of = |span: Span| source.position(span.range().start).line;
+            let before = self.gaps.len();
+            self.gaps.retain(|gap| line_of(gap.span) != excused);
+            let never_ran = self.lines.get(&excused) == Some(&0);
+            if never_ran {
+                self.lines.remove(&excused);
+            }
+            let splits = self.splits.iter_mut();
+            splits
+                .filter(|split| line_of(split.span) == excused)
+                .for_each(|split| split.is_excused = true);
+            if self.gaps.len() == before && !never_ran {
+                self.gaps.push(Gap {
+                    span: Span::new(self.file, comment),
+                    kind: GapKind::Excuse,
+                    missing: "everything on this line is reached: the excuse can go".to_owned(),
+                    needs: None,
+                    decision: None,
+                });
+            }
+        }
+    }
+}
+
+/// Returns the excuses of a text: each with its line from 1, and its bytes.
+fn excuses(text: &str) -> Vec<(usize, Range<usize>)> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    for (line, number) in text.split_inclusive('\n').zip(1..) {
+        if let Some(comment) = excuse_in(line) {
+            found.push((number, at + comment.start..at + comment.end));
+        }
+        at += line.len();
+    }
+    found
+}
+
+/// Returns the comment of a line that is an excuse and says why.
+fn excuse_in(line: &str) -> Option<Range<usize>> {
+    let start = line.find("{#")?;
+    let end = start + line[start..].find("#}")? + "#}".len();
+    let inner = line[start..end].trim_matches(['{', '}', '#', '-', ' ']);
+    let reason = inner.strip_prefix(EXCUSE)?;
+    (!reason.trim().is_empty()).then_some(start..end)
+}
+
+/// Returns the lines of a span that are not blank.
+fn lines_of(sources: &Sources, span: Span) -> Vec<usize> {
+    let (file, mut lines) = (sources.get(span.file), Vec::new());
+    let mut at = span.range().start;
+    for line in sources.slice(span).split_inclusive('\n') {
+        if !line.trim().is_empty() {
+            lines.push(file.position(at).line);
+        }
+        at += line.len();
+    }
+    lines
+}
+
+/// Returns the gap of a decision that went one way only. One that was never taken is in a part that
+/// has a gap of its own.
+fn gap_of(decision: &DecisionCoverage) -> Option<Gap> {
+    let outcomes = decision.outcomes;
+    let (has_held, needs) = match (outcomes.held > 0, outcomes.failed > 0) {
+        (true, false) => (true, decision.fails_if.as_ref()?),
+        (false, true) => (false, &decision.holds_if),
+        (true, true) | (false, false) => return None,
+    };
+    let (kind, missing) = match (decision.kind, has_held) {
+        (DecisionKind::If | DecisionKind::Choice, true) => {
+            (GapKind::Condition, "the condition always holds")
+        }
+        (DecisionKind::If | DecisionKind::Choice, false) => {
+            (GapKind::Condition, "the condition never holds")
+        }
+        (DecisionKind::LoopFilter, true) => (
+            GapKind::Condition,
+            "the loop's condition takes every element",
+        ),
+        (DecisionKind::LoopFilter, false) => {
+            (GapKind::Condition, "the loop's condition takes no element")
+        }
+        (DecisionKind::Loop, true) => (GapKind::Loop, "the loop is never empty"),
+        (DecisionKind::Loop, false) => (GapKind::Loop, "the loop is always empty"),
+        (DecisionKind::Default, true) => (GapKind::Default, "the default is never taken"),
+        (DecisionKind::Default, false) => (GapKind::Default, "the default is always taken"),
+        (DecisionKind::Parameter, true) => {
+            (GapKind::Default, "the parameter's default is never taken")
+        }
+        (DecisionKind::Parameter, false) => (GapKind::Default, "the parameter is never given"),
+    };
+    Some(Gap {
+        span: decision.span,
+        kind,
+        missing: missing.to_owned(),
+        needs: Some(needs.clone()),
+        decision: Some(Missing {
+            decision: decision.id,
+            holds: !has_held,
+        }),
+    })
+}

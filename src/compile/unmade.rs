@@ -1,0 +1,88 @@
+//! Mistakes that a run would pass over in silence.
+
+use std::collections::BTreeSet;
+
+use super::rules::NO_BODY;
+use super::selection::Chosen;
+use crate::diag::Diagnostic;
+use crate::resolve::ProfileId;
+
+impl Chosen<'_> {
+    /// Findings about agents that no context fits, and about a run that made no body at all.
+    pub(super) fn unmade(&self, bodies: usize) -> Vec<Diagnostic> {
+        // The part of a run that some files reach, or one shard, may be empty.
+        if self.selection.may_be_empty() {
+            return Vec::new();
+        }
+        let agents = self.usable();
+        // Somebody who picks contexts picks them for some agents.
+        if bodies > 0 && self.selection.contexts.is_some() {
+            return Vec::new();
+        }
+        let kinds: BTreeSet<&str> = self
+            .contexts()
+            .map(|loaded| loaded.context.kind().name())
+            .collect();
+        // Merging is the costly part, and contexts of both kinds fit every agent.
+        let unmade: Vec<ProfileId> = agents
+            .into_iter()
+            .filter(|_| kinds.len() < 2)
+            .filter(|id| {
+                self.compiler
+                    .plan(*id)
+                    .is_some_and(|plan| !kinds.contains(plan.kind.name()))
+            })
+            .collect();
+        let findings: Vec<Diagnostic> = unmade
+            .into_iter()
+            .map(|id| self.fits_no_context(id))
+            .collect();
+        match findings.is_empty() && bodies == 0 {
+            true => self.nothing_to_make().into_iter().collect(),
+            false => findings,
+        }
+    }
+
+    fn fits_no_context(&self, id: ProfileId) -> Diagnostic {
+        let name = &self.compiler.hierarchy.get(id).name;
+        let message = format!(
+            "`{}` has no body: none of the contexts is of its kind",
+            name.value
+        );
+        let finding = Diagnostic::new(&NO_BODY, name.span, message).reaching(&name.value, None);
+        finding
+            .help("`reqc contexts` shows the kind of each context; name one that fits, or add one")
+    }
+
+    /// A finding at the first profile of the repository; a repository without any has one already.
+    fn nothing_to_make(&self) -> Option<Diagnostic> {
+        let profiles = self
+            .compiler
+            .hierarchy
+            .ids()
+            .map(|id| self.compiler.hierarchy.get(id));
+        let mut own: Vec<_> = profiles
+            .filter(|profile| self.compiler.repo.is_compiled(profile.layer))
+            .collect();
+        own.sort_by_key(|profile| {
+            (
+                self.compiler.repo.sources.get(profile.file).path(),
+                profile.name.span.start,
+            )
+        });
+        let first = own.first()?;
+        let message = match own.iter().all(|profile| profile.is_abstract()) {
+            true => "the run makes no body: every profile is abstract",
+            false => "the run makes no body",
+        };
+        let finding = Diagnostic::new(
+            &NO_BODY,
+            first.abstract_at.unwrap_or(first.name.span),
+            message,
+        );
+        Some(
+            finding
+                .help("add an agent that extends it, or compile the bundled ones with `--bundled`"),
+        )
+    }
+}

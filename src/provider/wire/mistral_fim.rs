@@ -1,0 +1,51 @@
+//! Mistral fill-in-the-middle.
+
+#[cfg(feature = "runtime")]
+use super::facts::AnswerForm;
+use super::facts::{Facts, Gap, OwnPlace, ToolForm, TurnForm};
+use crate::conversation::{NameRule, ProviderBlockKinds};
+use crate::render::IdRule;
+
+pub(super) static FACTS: Facts = Facts {
+    name: "mistral-fim",
+    paths: &["/fim/completions"],
+    only_at: None,
+    begins_with: &["prompt"],
+    has_model_in_body: true,
+    has_two_spellings: false,
+    capabilities: &[],
+    turns: TurnForm::None,
+    history: None,
+    continued_by: &[],
+    system: &[],
+    prompt: &["prompt", "suffix"],
+    gap: Some(Gap {
+        before: "prompt",
+        after: "suffix",
+        needs_after: false,
+    }),
+    answer_form: &[],
+    longest_answer: &["max_tokens"],
+    needs_limit: false,
+    tools: ToolForm::Function,
+    drops_keywords: false,
+    has_arguments_as_text: false,
+    ids: IdRule::Any,
+    has_ids: false,
+    names: NameRule::Any,
+    checks_reasoning: false,
+    binds_thinking: false,
+    has_cache_breakpoints: false,
+    own_blocks: ProviderBlockKinds {
+        known: &[],
+        keeps_unknown: true,
+    },
+    own_place: OwnPlace::Nowhere,
+    batches: None,
+    #[cfg(feature = "runtime")]
+    answers: AnswerForm::Chat,
+    #[cfg(feature = "runtime")]
+    streams_lines: false,
+    #[cfg(feature = "runtime")]
+    events: &[],
+};

@@ -1,0 +1,149 @@
+//! What ran of each template: statements, decisions and macros, at their places in files.
+//!
+//! Bodies and prompts are evaluated with a [`Ran`] that counts; nothing is taken from memory, since
+//! what is remembered does not run.
+
+use std::sync::Arc;
+
+use super::eval::{self, Decision, Need, Place, Ran, Steps};
+use super::{BodyInput, Engine, PromptScope, Renderer, TemplateId, TemplateOrigin};
+use crate::source::{FileId, Sources, Span};
+
+pub(crate) use super::eval::{DecisionKind, Outcomes};
+
+/// What ran in some renders.
+#[derive(Debug, Default)]
+pub(crate) struct Runs(Ran);
+
+/// Tells a decision of a template apart from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DecisionId(Decision);
+
+impl Runs {
+    /// Returns how often a decision came to each outcome.
+    pub(crate) fn outcomes(&self, decision: DecisionId) -> Outcomes {
+        self.0.outcomes(decision.0)
+    }
+
+    /// Adds those of other renders.
+    #[must_use]
+    pub(crate) fn and(mut self, other: Runs) -> Runs {
+        self.0.add(other.0);
+        self
+    }
+}
+
+/// What ran of one template.
+#[derive(Debug)]
+pub(crate) struct TemplateCoverage {
+    /// The file that it stands in.
+    pub(crate) file: FileId,
+    /// Where it begins: a file, or the literal in a profile.
+    pub(crate) span: Span,
+    /// Each statement, and how often it ran.
+    pub(crate) statements: Vec<(Span, u64)>,
+    pub(crate) decisions: Vec<DecisionCoverage>,
+    pub(crate) macros: Vec<MacroCoverage>,
+}
+
+impl TemplateCoverage {
+    /// Returns whether any of it ran.
+    pub(crate) fn has_run(&self) -> bool {
+        self.statements.iter().any(|(_, count)| *count > 0)
+    }
+}
+
+/// What ran of a decision.
+#[derive(Debug)]
+pub(crate) struct DecisionCoverage {
+    pub(crate) id: DecisionId,
+    pub(crate) kind: DecisionKind,
+    pub(crate) span: Span,
+    pub(crate) outcomes: Outcomes,
+    /// The data for the first outcome, in words.
+    pub(crate) holds_if: String,
+    /// The data for the second outcome, in words; `None` if it cannot come about.
+    pub(crate) fails_if: Option<String>,
+}
+
+/// What ran of a macro.
+#[derive(Debug)]
+pub(crate) struct MacroCoverage {
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) has_run: bool,
+}
+
+impl Renderer<'_> {
+    /// Evaluates a template of a body, and counts what runs.
+    pub(crate) fn run_body(&self, id: TemplateId, input: &BodyInput<'_>, runs: &mut Runs) {
+        self.count(id, input.variables(), runs);
+    }
+
+    /// The same for a system prompt.
+    pub(crate) fn run_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>, runs: &mut Runs) {
+        self.count(id, scope.variables(self.engine.dialect), runs);
+    }
+
+    fn count(&self, id: TemplateId, data: Vec<(Arc<str>, minijinja::Value)>, runs: &mut Runs) {
+        let watch = (Steps::at_most(self.fuel), std::mem::take(&mut runs.0));
+        let (output, _) = self.run(id, (self.engine, data), None, watch);
+        (_, runs.0) = output.watch;
+    }
+}
+
+impl Engine {
+    /// Returns what ran of each partial, and of each template of a profile that can be used.
+    pub(crate) fn coverage(&self, sources: &Sources, runs: &Runs) -> Vec<TemplateCoverage> {
+        let partials = self
+            .partial_names
+            .iter()
+            .filter_map(|name| self.trees.get(name))
+            .map(|tree| self.covered(sources, tree, &runs.0));
+        let of_profiles = self
+            .templates
+            .iter()
+            .zip(0..)
+            .filter(|(template, _)| template.usable)
+            .map(|(_, number)| self.covered(sources, &self.tree(TemplateId(number)), &runs.0));
+        partials.chain(of_profiles).collect()
+    }
+
+    fn covered(&self, sources: &Sources, tree: &eval::Template, ran: &Ran) -> TemplateCoverage {
+        let written = |at| self.written_at(sources, at);
+        let ground = tree.ground(&written);
+        let told = |need: &Need| need.told(&written);
+        let statements = ground.statements.iter();
+        let statements = statements.map(|&at| (self.place_span(sources, at), ran.count(at)));
+        let decisions = ground.decisions.iter().map(|it| DecisionCoverage {
+            id: DecisionId(it.decision),
+            kind: it.decision.kind,
+            span: self.place_span(sources, it.decision.at),
+            outcomes: ran.outcomes(it.decision),
+            holds_if: told(&it.holds_if),
+            fails_if: it.fails_if.as_ref().map(told),
+        });
+        let macros = ground.macros.iter().map(|it| MacroCoverage {
+            name: it.name.to_string(),
+            span: self.place_span(sources, it.at),
+            has_run: it.body.iter().any(|&at| ran.count(at) > 0) || it.body.is_empty(),
+        });
+        let span = match self.places[&self.numbered[tree.number as usize]] {
+            TemplateOrigin::File(file) => Span::file_start(file),
+            TemplateOrigin::Toml(literal) => literal,
+        };
+        TemplateCoverage {
+            file: span.file,
+            span,
+            statements: statements.collect(),
+            decisions: decisions.collect(),
+            macros: macros.collect(),
+        }
+    }
+
+    /// Returns what an author wrote at a place, on one line.
+    fn written_at(&self, sources: &Sources, at: Place) -> String {
+        let written = sources.slice(self.place_span(sources, at));
+        written.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}

@@ -1,0 +1,416 @@
+//! What a template can decide: its conditions, loops and defaults, each with two outcomes, and what
+//! data would bring each about.
+
+use super::tree::{
+    Argument, Call, Callee, Emit, Expr, ExprKind, Macro, Place, Stmt, StmtKind, Target, Template,
+};
+use minijinja::machinery::ast::{BinOpKind, CompareOpKind};
+
+/// The members of messages that are never empty: normal form drops messages without content.
+const NEVER_EMPTY: [&str; 1] = ["content_blocks"];
+
+/// The filters, and the function of inja, that give another value where one is missing.
+pub(super) const IS_DEFAULT: [&str; 2] = ["default", "d"];
+
+/// A place where a template goes one of two ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in super::super) struct Decision {
+    pub(in super::super) kind: DecisionKind,
+    /// The condition, what a loop goes over, the filter, or the parameter.
+    pub(in super::super) at: Place,
+}
+
+/// The kinds of decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum DecisionKind {
+    /// `{% if %}` and `{% elif %}`: holds or not.
+    If,
+    /// `{% for %}`: goes over something or nothing.
+    Loop,
+    /// `{% for … if … %}`: takes an element or not.
+    LoopFilter,
+    /// `a if b else c`.
+    Choice,
+    /// `value | default(other)`: the value is there or not.
+    Default,
+    /// A parameter of a macro that has a default: it is given or not.
+    Parameter,
+}
+
+impl DecisionKind {
+    /// Returns the decision of this kind at a place.
+    pub(super) fn at(self, at: Place) -> Decision {
+        Decision { kind: self, at }
+    }
+}
+
+/// What a template can do: the ground that a render covers a part of.
+pub(in super::super) struct Ground<'t> {
+    /// Its statements, blank text left out.
+    pub(in super::super) statements: Vec<Place>,
+    pub(in super::super) decisions: Vec<Decided>,
+    /// The tags of its macros, each with the statements of its body.
+    pub(in super::super) macros: Vec<MacroGround>,
+    /// Returns what is written at a place.
+    text: &'t dyn Fn(Place) -> String,
+    /// What the conditions around say of values: whether they are filled.
+    facts: Vec<Fact>,
+}
+
+/// Whether a value is filled, by the expression that gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fact {
+    of: String,
+    is_filled: bool,
+}
+
+/// A macro, and the statements of its own.
+#[derive(Debug)]
+pub(in super::super) struct MacroGround {
+    pub(in super::super) name: Box<str>,
+    pub(in super::super) at: Place,
+    pub(in super::super) body: Vec<Place>,
+}
+
+/// A decision, and what brings its outcomes about.
+#[derive(Debug)]
+pub(in super::super) struct Decided {
+    pub(in super::super) decision: Decision,
+    pub(in super::super) holds_if: Need,
+    /// `None` if it always holds: a condition around it says so.
+    pub(in super::super) fails_if: Option<Need>,
+}
+
+/// What data would have to be.
+#[derive(Debug, Clone)]
+pub(in super::super) enum Need {
+    /// An expression is true, or false.
+    True(Place, bool),
+    /// A value is there and not empty; or it is empty, zero or missing.
+    Filled(Place, bool),
+    /// A value is there, or missing.
+    There(Place, bool),
+    /// A value equals a literal, or another value than this.
+    Equal(Place, Place, bool),
+    /// All of these.
+    All(Vec<Need>),
+    /// One of these.
+    Any(Vec<Need>),
+}
+
+impl Template {
+    /// Returns all that the template can do; `text` returns what is written at a place.
+    pub(in super::super) fn ground<'t>(&self, text: &'t dyn Fn(Place) -> String) -> Ground<'t> {
+        let mut ground = Ground {
+            statements: Vec::new(),
+            decisions: Vec::new(),
+            macros: Vec::new(),
+            text,
+            facts: Vec::new(),
+        };
+        ground.body(&self.body);
+        for block in &self.blocks {
+            ground.body(&block.body);
+        }
+        ground
+    }
+}
+
+impl Ground<'_> {
+    fn body(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        let is_blank = matches!(&statement.kind, StmtKind::Raw(text) if text.trim().is_empty());
+        if !is_blank {
+            self.statements.push(statement.at);
+        }
+        match &statement.kind {
+            StmtKind::Raw(_) | StmtKind::Block(_) => {}
+            StmtKind::Emit(emit) => match emit {
+                Emit::Value(value) | Emit::Loop(value) => self.expression(value),
+                Emit::Super | Emit::Block(_) => {}
+            },
+            StmtKind::For(it) => {
+                self.target(&it.target);
+                self.expression(&it.iter);
+                let over = it.iter.at;
+                let kind = DecisionKind::Loop;
+                self.decide(
+                    kind.at(over),
+                    Need::Filled(over, true),
+                    Need::Filled(over, false),
+                );
+                if let Some(filter) = &it.filter {
+                    self.condition(DecisionKind::LoopFilter, filter);
+                }
+                self.body(&it.body);
+                self.body(&it.otherwise);
+            }
+            StmtKind::If(it) => {
+                self.condition(DecisionKind::If, &it.test);
+                self.body_where(&Need::of(&it.test, true), &it.body);
+                self.body_where(&Need::of(&it.test, false), &it.otherwise);
+            }
+            StmtKind::With(assignments, body) => {
+                for (target, value) in assignments {
+                    self.target(target);
+                    self.expression(value);
+                }
+                self.body(body);
+            }
+            StmtKind::Set(target, value) => {
+                self.target(target);
+                self.expression(value);
+            }
+            StmtKind::SetBlock {
+                target,
+                filter,
+                body,
+            } => {
+                self.target(target);
+                filter.iter().for_each(|filter| self.expression(filter));
+                self.body(body);
+            }
+            StmtKind::AutoEscape(value, body) | StmtKind::FilterBlock(value, body) => {
+                self.expression(value);
+                self.body(body);
+            }
+            StmtKind::Import { from: value, .. }
+            | StmtKind::FromImport { from: value, .. }
+            | StmtKind::Extends(value)
+            | StmtKind::Include { name: value, .. } => self.expression(value),
+            StmtKind::Macro(it) => self.macro_(it),
+            StmtKind::CallBlock(call, body) => {
+                self.call(call);
+                self.body(&body.body);
+            }
+            StmtKind::Do(call) => self.call(call),
+        }
+    }
+
+    /// Adds statements that run where a condition has come true.
+    fn body_where(&mut self, need: &Need, statements: &[Stmt]) {
+        let around = self.facts.len();
+        self.learn(need);
+        self.body(statements);
+        self.facts.truncate(around);
+    }
+
+    /// Notes what a condition says of values.
+    fn learn(&mut self, need: &Need) {
+        match need {
+            Need::Filled(at, is_filled) => self.facts.push(Fact {
+                of: (self.text)(*at),
+                is_filled: *is_filled,
+            }),
+            Need::All(parts) => parts.iter().for_each(|part| self.learn(part)),
+            Need::True(..) | Need::There(..) | Need::Equal(..) | Need::Any(_) => {}
+        }
+    }
+
+    /// Returns whether a value is never empty where it is asked for: a condition around says so, or
+    /// the conversation's form.
+    fn is_always_filled(&self, at: Place) -> bool {
+        let of = (self.text)(at);
+        let is_by_form = NEVER_EMPTY
+            .iter()
+            .any(|member| of.rsplit_once('.').is_some_and(|(_, last)| last == *member));
+        is_by_form
+            || self
+                .facts
+                .iter()
+                .rfind(|fact| fact.of == of)
+                .is_some_and(|fact| fact.is_filled)
+    }
+
+    fn macro_(&mut self, it: &Macro) {
+        for parameter in &it.parameters {
+            if let Some(default) = &parameter.default {
+                let at = parameter.at;
+                let kind = DecisionKind::Parameter;
+                self.decide(kind.at(at), Need::There(at, true), Need::There(at, false));
+                self.expression(default);
+            }
+        }
+        let before = self.statements.len();
+        let around = std::mem::take(&mut self.facts);
+        self.body(&it.body);
+        self.facts = around;
+        self.macros.push(MacroGround {
+            name: it.name.clone(),
+            at: it.at,
+            body: self.statements[before..].to_vec(),
+        });
+    }
+
+    fn target(&mut self, target: &Target) {
+        match target {
+            Target::Name(_) => {}
+            Target::List(_, targets) => targets.iter().for_each(|target| self.target(target)),
+            Target::Member { object, .. } => self.expression(object),
+        }
+    }
+
+    fn condition(&mut self, kind: DecisionKind, test: &Expr) {
+        self.decide(
+            kind.at(test.at),
+            Need::of(test, true),
+            Need::of(test, false),
+        );
+        self.expression(test);
+    }
+
+    fn decide(&mut self, decision: Decision, holds_if: Need, fails_if: Need) {
+        let is_certain = matches!(fails_if, Need::Filled(at, false) if self.is_always_filled(at));
+        let fails_if = (!is_certain).then_some(fails_if);
+        self.decisions.push(Decided {
+            decision,
+            holds_if,
+            fails_if,
+        });
+    }
+
+    fn expression(&mut self, expression: &Expr) {
+        match &expression.kind {
+            ExprKind::Const(_) | ExprKind::Var(_) | ExprKind::Folder(_) => {}
+            ExprKind::Member { base: inner, .. } | ExprKind::Not(inner) | ExprKind::Neg(inner) => {
+                self.expression(inner);
+            }
+            ExprKind::Item {
+                base: one,
+                key: other,
+                ..
+            }
+            | ExprKind::And(one, other)
+            | ExprKind::Or(one, other)
+            | ExprKind::Binary(_, one, other) => {
+                self.expression(one);
+                self.expression(other);
+            }
+            ExprKind::Slice(it) => {
+                self.expression(&it.base);
+                [&it.start, &it.stop, &it.step]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|bound| self.expression(bound));
+            }
+            ExprKind::Compare(first, rest) => {
+                self.expression(first);
+                rest.iter()
+                    .for_each(|(_, operand)| self.expression(operand));
+            }
+            ExprKind::If(it) => {
+                self.condition(DecisionKind::Choice, &it.test);
+                self.expression(&it.then);
+                it.otherwise.iter().for_each(|other| self.expression(other));
+            }
+            ExprKind::Filter(it) => {
+                if IS_DEFAULT.contains(&it.filter.name) {
+                    self.defaulted(it.own, it.input.as_ref());
+                }
+                it.input.iter().for_each(|input| self.expression(input));
+                self.arguments(&it.arguments);
+            }
+            ExprKind::Test(it) => {
+                self.expression(&it.input);
+                self.arguments(&it.arguments);
+            }
+            ExprKind::Call(call) => self.call(call),
+            ExprKind::List(items) | ExprKind::Tuple(items) => {
+                items.iter().for_each(|item| self.expression(item));
+            }
+            ExprKind::Map(pairs) => {
+                for (key, value) in pairs {
+                    self.expression(key);
+                    self.expression(value);
+                }
+            }
+        }
+    }
+
+    fn defaulted(&mut self, at: Place, value: Option<&Expr>) {
+        let of = value.map_or(at, |value| value.at);
+        self.decide(
+            DecisionKind::Default.at(at),
+            Need::There(of, true),
+            Need::There(of, false),
+        );
+    }
+
+    fn call(&mut self, call: &Call) {
+        match &call.callee {
+            Callee::Name(name) if IS_DEFAULT.contains(&&**name) => {
+                self.defaulted(call.at, call.arguments.first().map(Argument::expression));
+            }
+            Callee::Name(_) | Callee::Block(_) => {}
+            Callee::Method(value, ..) | Callee::Value(value) => self.expression(value),
+        }
+        self.arguments(&call.arguments);
+    }
+
+    fn arguments(&mut self, arguments: &[Argument]) {
+        for argument in arguments {
+            self.expression(argument.expression());
+        }
+    }
+}
+
+impl Need {
+    /// Returns what makes a condition true, or false.
+    fn of(test: &Expr, wanted: bool) -> Need {
+        match &test.kind {
+            ExprKind::Not(inner) => Need::of(inner, !wanted),
+            ExprKind::And(left, right) => Need::joined(left, right, wanted, wanted),
+            ExprKind::Or(left, right) => Need::joined(left, right, wanted, !wanted),
+            ExprKind::Compare(left, rest) => match rest.as_slice() {
+                [(CompareOpKind::Eq, right)] => Need::Equal(left.at, right.at, wanted),
+                [(CompareOpKind::Ne, right)] => Need::Equal(left.at, right.at, !wanted),
+                _ => Need::True(test.at, wanted),
+            },
+            ExprKind::Binary(BinOpKind::Eq, left, right) => Need::Equal(left.at, right.at, wanted),
+            ExprKind::Binary(BinOpKind::Ne, left, right) => Need::Equal(left.at, right.at, !wanted),
+            ExprKind::Test(it) => match it.test.name {
+                "defined" => Need::There(it.input.at, wanted),
+                "undefined" => Need::There(it.input.at, !wanted),
+                _ => Need::True(test.at, wanted),
+            },
+            ExprKind::Var(_) | ExprKind::Member { .. } | ExprKind::Item { .. } => {
+                Need::Filled(test.at, wanted)
+            }
+            _ => Need::True(test.at, wanted),
+        }
+    }
+
+    fn joined(left: &Expr, right: &Expr, wanted: bool, needs_both: bool) -> Need {
+        let parts = vec![Need::of(left, wanted), Need::of(right, wanted)];
+        match needs_both {
+            true => Need::All(parts),
+            false => Need::Any(parts),
+        }
+    }
+
+    /// Puts it into words; `text` returns what stands at a place.
+    pub(in super::super) fn told(&self, text: &dyn Fn(Place) -> String) -> String {
+        match self {
+            Need::True(at, true) => format!("`{}` is true", text(*at)),
+            Need::True(at, false) => format!("`{}` is false", text(*at)),
+            Need::Filled(at, true) => format!("`{}` is not empty", text(*at)),
+            Need::Filled(at, false) => format!("`{}` is empty or missing", text(*at)),
+            Need::There(at, true) => format!("`{}` is given", text(*at)),
+            Need::There(at, false) => format!("`{}` is missing", text(*at)),
+            Need::Equal(at, value, true) => format!("`{}` is `{}`", text(*at), text(*value)),
+            Need::Equal(at, value, false) => format!("`{}` is not `{}`", text(*at), text(*value)),
+            Need::All(parts) => joined(parts, " and ", text),
+            Need::Any(parts) => joined(parts, " or ", text),
+        }
+    }
+}
+
+fn joined(parts: &[Need], word: &str, text: &dyn Fn(Place) -> String) -> String {
+    let parts: Vec<String> = parts.iter().map(|part| part.told(text)).collect();
+    parts.join(word)
+}
