@@ -10,6 +10,7 @@ mod fix;
 pub use evidence::{Citation, Evidence, Rank, carry_an_error, citations, rank};
 pub use fix::Edit;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::source::Span;
@@ -453,6 +454,23 @@ impl Findings {
         diagnostics
             .into_iter()
             .for_each(|diagnostic| self.push(diagnostic));
+    }
+
+    /// Adds those at whose place their rule has told nothing.
+    pub(crate) fn extend_where_nothing_is<'d>(
+        &mut self,
+        diagnostics: impl Iterator<Item = &'d Diagnostic>,
+    ) {
+        let told: HashSet<(&str, Span)> = self
+            .list
+            .iter()
+            .map(|known| (known.rule.code, known.primary.span))
+            .collect();
+        let untold: Vec<Diagnostic> = diagnostics
+            .filter(|it| !told.contains(&(it.rule.code, it.primary.span)))
+            .cloned()
+            .collect();
+        self.extend(untold);
     }
 
     /// Returns `true` if nothing was found.

@@ -50,7 +50,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, UndefinedBehavior, Value};
 
 use crate::conversation::TEMPLATE_DATA;
-use crate::diag::{Diagnostic, Severity, Suggestions, did_you_mean, listed};
+use crate::diag::{Diagnostic, Severity, Suggestions, did_you_mean, listed, nearest};
 use crate::memory::{Identity, Memory, Question};
 use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
@@ -145,6 +145,8 @@ pub struct Engine {
     /// Names that any template assigns: they may be functions that an include inherits.
     assigned: HashSet<String>,
     suggestions: Suggestions,
+    /// Reads that fail wherever they run.
+    slips: Vec<Diagnostic>,
     /// The templates of each profile file.
     by_file: HashMap<FileId, Vec<TemplateId>>,
     /// The data that each partial reads, its includes followed.
@@ -225,6 +227,7 @@ impl Engine {
             dialect: repo.config.dialect,
             assigned: HashSet::default(),
             suggestions: Suggestions::default(),
+            slips: Vec::new(),
             by_file: HashMap::default(),
             reads_of_partials: HashMap::default(),
             prompts: HashSet::default(),
@@ -319,6 +322,12 @@ impl Engine {
         self.by_span.insert(literal, id);
         self.by_file.entry(literal.file).or_default().push(id);
         usable.then_some(id)
+    }
+
+    /// Hands over the reads that fail wherever they run; where no template comes to one, nothing else
+    /// tells of it.
+    pub(crate) fn take_slips(&mut self) -> Vec<Diagnostic> {
+        std::mem::take(&mut self.slips)
     }
 
     /// Returns what the mistakes of profiles are compared with names by.
@@ -496,20 +505,9 @@ impl Engine {
         self.assigned.extend(analysis.assigned.iter().cloned());
         if template.is_prompt() {
             self.check_unexpanded(sources, name, &analysis, findings);
-        }
-        if !template.is_prompt() {
-            let impossible = analysis
-                .impossible
-                .iter()
-                .filter(|it| !it.is_of_inja || self.dialect == Dialect::Inja);
-            findings.extend(impossible.map(|asked| self.impossible(sources, name, asked)));
-            let text = &rewritten.text;
-            findings.extend(
-                analysis
-                    .unescaped
-                    .iter()
-                    .map(|it| self.unescaped(sources, name, text, it)),
-            );
+            self.note_names(sources, name, &analysis);
+        } else {
+            self.check_data(sources, (name, &rewritten.text), &analysis.told, findings);
         }
         findings.extend(dialect::findings(
             rewritten,
@@ -520,6 +518,42 @@ impl Engine {
         analysis.pair_loops.clone_from(&rewritten.pair_loops);
         self.analyses.insert(Arc::clone(name), Box::new(analysis));
         is_sound.then(|| rewritten.text.clone())
+    }
+
+    /// Mistakes about the data of a conversation, whether or not some context shows them.
+    fn check_data(
+        &mut self,
+        sources: &Sources,
+        (name, text): (&str, &str),
+        told: &slips_of_data::Told,
+        findings: &mut Vec<Diagnostic>,
+    ) {
+        let impossible = told
+            .impossible
+            .iter()
+            .filter(|it| !it.is_of_inja || self.dialect == Dialect::Inja);
+        findings.extend(impossible.map(|asked| self.impossible(sources, name, asked)));
+        for it in &told.never_there {
+            let span = self.span(sources, name, it.range.clone());
+            self.slips
+                .extend(errors::never_there(sources, span, it.object));
+        }
+        let unescaped = told.unescaped.iter();
+        findings.extend(unescaped.map(|it| self.unescaped(sources, name, text, it)));
+    }
+
+    /// Names that no system prompt has, whether or not some context comes to them: the conversation
+    /// and misspelt ones.
+    fn note_names(&mut self, sources: &Sources, name: &str, analysis: &Analysis) {
+        let known = prompt::VARIABLES;
+        for (read, range) in &analysis.variables {
+            let is_slip = !known.contains(&read.as_str())
+                && (read == "ctx" || !nearest(read, known).is_empty());
+            if is_slip && !analysis.assigned.contains(read) {
+                let span = self.span(sources, name, range.clone());
+                self.slips.push(errors::no_variable(sources, span));
+            }
+        }
     }
 
     /// A guard that asks for a member that nothing can have.

@@ -49,6 +49,23 @@ impl Node {
         }
     }
 
+    /// Returns `true` if both are the same value, wherever they are written.
+    pub(crate) fn says_the_same(&self, other: &Node) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Array(one), Kind::Array(two)) => {
+                one.len() == two.len() && one.iter().zip(two).all(|(a, b)| a.says_the_same(b))
+            }
+            (Kind::Table(one), Kind::Table(two)) => {
+                let members = one.entries.iter().zip(&two.entries);
+                one.entries.len() == two.entries.len()
+                    && members
+                        .into_iter()
+                        .all(|((a, x), (b, y))| a.name == b.name && x.says_the_same(y))
+            }
+            (one, two) => one == two,
+        }
+    }
+
     /// Returns what kind of value this is, with its article, for messages.
     pub fn describe(&self) -> &'static str {
         match self.kind {

@@ -99,7 +99,7 @@ fn gaps(partial: &str, contexts: &[&str]) -> Vec<String> {
 
 #[test]
 fn each_kind_of_gap_is_found_and_its_counterpart_is_not() {
-    let cases: [(&str, &[&str]); 16] = [
+    let cases: [(&str, &[&str]); 18] = [
         (
             "{% if blank %}1{% endif %}",
             &["2 condition: the condition never holds: `blank` is not empty"],
@@ -142,9 +142,17 @@ fn each_kind_of_gap_is_found_and_its_counterpart_is_not() {
         (
             "{% for message in ctx.history if message.role == \"user\" %}1,{% endfor %}",
             &[
-                "2 loop: the loop is never empty: `ctx.history` is empty or missing",
                 "2 condition: the loop's condition takes every element: `message.role` is not `\"user\"`",
             ],
+        ),
+        (
+            "{% set x = 1 if blank else 2 %}{{ x }}",
+            &["2 condition: the condition never holds: `blank` is not empty"],
+        ),
+        // A list that is there is not empty, and no request is without messages.
+        (
+            "{% if ctx.tools is defined %}{% for tool in ctx.tools %}1,{% endfor %}{% endif %}",
+            &["2 condition: the condition never holds: `ctx.tools` is given"],
         ),
         (
             "{{ 1 if blank else 2 }}",
@@ -174,7 +182,7 @@ fn each_kind_of_gap_is_found_and_its_counterpart_is_not() {
         ),
         (
             "{% for message in ctx.history %}{% for block in message.content_blocks %}1,{% endfor %}{% endfor %}",
-            &["2 loop: the loop is never empty: `ctx.history` is empty or missing"],
+            &[],
         ),
     ];
     for (inner, expected) in cases {
@@ -213,6 +221,31 @@ fn an_excuse_counts_on_its_line_and_only_where_it_is_needed() {
         gaps(&needless, &[HELLO, NOTHING]),
         ["2 excuse: everything on this line is reached: the excuse can go: -"]
     );
+}
+
+#[test]
+fn what_an_excuse_leaves_behind_does_not_count() {
+    let excused = around(
+        "{% if ctx.tools is defined %}{# no coverage: nobody has tools #}\n{% if zero %}\n1\n{% endif %}\n{% endif %}",
+    );
+    let folder = repository(&excused, &[HELLO]);
+    let ran = reqc(
+        folder.path(),
+        &["--context", "gap-*", "--fail-under", "100"],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(
+        ran.out.contains("outcomes 100 % (2 of 2), no gaps"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn the_bundled_contexts_reach_all_of_the_bundled_templates() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let ran = reqc(root, &["--bundled", "--fail-under", "100"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
 }
 
 #[test]

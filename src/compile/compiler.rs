@@ -27,6 +27,8 @@ pub struct Compiler {
     /// Concrete agents of the compiled layers, sorted by name, and whether they can be compiled.
     pub(super) agents: Vec<(ProfileId, bool)>,
     pub(super) findings: Vec<Diagnostic>,
+    /// Reads in templates that fail wherever they run: told where no body has run into them.
+    pub(super) slips: Vec<Diagnostic>,
 }
 
 /// Stack of the worker threads: deep but limited recursion in templates needs more than the usual 2

@@ -77,10 +77,12 @@ pub(super) fn load(
         declarations,
         agents,
         findings,
+        slips: Vec::new(),
     };
     Preparing::new(&mut compiler).all(wanted);
-    let unused = unused::check(&compiler.repo, &compiler.hierarchy, &compiler.findings);
+    let unused = unused::check(&compiler, wanted.is_none());
     compiler.findings.extend(unused);
+    compiler.slips = compiler.engine.take_slips();
     note_on_findings(&mut compiler);
     compiler
 }

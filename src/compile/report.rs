@@ -239,7 +239,10 @@ impl<'a> Reporter<'a> {
                 .filter(|finding| chosen.is_about(finding))
                 .cloned(),
         );
-        let run = Runner::new(chosen).run(findings, visit);
+        let mut run = Runner::new(chosen).run(findings, visit);
+        let slips = self.compiler.slips.iter();
+        run.findings
+            .extend_where_nothing_is(slips.filter(|slip| chosen.is_about(slip)));
         let (agents, sources) = (run.results.len(), self.compiler.sources().clone());
         (
             Found {

@@ -53,11 +53,13 @@ crate::diag::rules! {
         "Some errors mean that an agent has no body, or that golden files are not what is sent. If they could be silenced, a \
          run would pass that compiled less than it seems. The entry has no effect.\n\nWhat can be lowered are warnings and \
          findings about the content of bodies, such as `schema/unknown-field`.";
-    UNUSED = Warning "repo/unused", "nothing uses a role, a provider instance or an abstract profile",
+    UNUSED = Warning "repo/unused", "nothing uses a role, a partial, a context, a provider instance or an abstract profile",
         "What nothing uses is most often misspelt where it should be used, or left over. It is read in reviews and kept up to date for \
          nothing.\n\n\
-         * A role (`roles/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. Where a template computes the \
+         * A role (`roles/**/*.md`) that no `agent_role('…')` and no `read_file(':/roles/…')` names. Where a template computes the \
          name, no role is reported.\n\
+         * A partial that no profile and no used partial names.\n\
+         * A context of a kind that no agent is of: code completion where all agents chat.\n\
          * A provider instance that no profile and no other instance names.\n\
          * An abstract profile that no profile extends. A repository that has abstract profiles only is a library for others, \
          and nothing is reported there.\n\n\

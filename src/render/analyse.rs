@@ -9,7 +9,7 @@ use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
 use super::recursion::{Misplaced, Scope};
-use super::slips_of_data::{self, Impossible, Unescaped};
+use super::slips_of_data::{self, Told};
 use super::unexpanded::Unexpanded;
 
 /// Stands among the members of `ctx` that are read for “any of them”.
@@ -41,10 +41,8 @@ pub(super) struct Analysis {
     pub(super) set_in_loops: Vec<(String, Range<usize>)>,
     /// Texts with a folder's variable that expressions print.
     pub(super) unexpanded: Unexpanded,
-    /// Members that guards ask for, and that nothing can have.
-    pub(super) impossible: Vec<Impossible>,
-    /// Values of conversations between quotes, as they are.
-    pub(super) unescaped: Vec<Unescaped>,
+    /// Mistakes about the data.
+    pub(super) told: Told,
     /// `true` if it has blocks, or extends a template.
     pub(super) has_blocks: bool,
 }
@@ -87,11 +85,7 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
         scope: Scope::default(),
     };
     walker.statement(&tree);
-    let slips_of_data::Told {
-        impossible,
-        unescaped,
-    } = slips_of_data::find(&tree);
-    (walker.found.impossible, walker.found.unescaped) = (impossible, unescaped);
+    walker.found.told = slips_of_data::find(&tree);
     Ok(walker.found)
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct DecisionCoverage {
     pub(crate) holds_if: String,
     /// The data for the second outcome, in words; `None` if it cannot come about.
     pub(crate) fails_if: Option<String>,
+    /// What runs on each outcome alone.
+    pub(crate) parts: [Option<Span>; 2],
 }
 
 /// What ran of a macro.
@@ -122,6 +124,9 @@ impl Engine {
             outcomes: ran.outcomes(it.decision),
             holds_if: told(&it.holds_if),
             fails_if: it.fails_if.as_ref().map(told),
+            parts: it
+                .parts
+                .map(|part| part.map(|at| self.place_span(sources, at))),
         });
         let macros = ground.macros.iter().map(|it| MacroCoverage {
             name: it.name.to_string(),

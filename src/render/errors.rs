@@ -435,6 +435,26 @@ fn undefined(
     }
 }
 
+/// A read of a member that no object of a kind has, told before anything runs: as
+/// [`undefined`] tells it where it runs.
+pub(super) fn never_there(sources: &Sources, at: Span, kind: &'static str) -> Option<Diagnostic> {
+    let expression = sources.slice(at).trim();
+    // The engine's range of a chain begins after its last index.
+    let (holder, member) = member_of(expression).filter(|(holder, _)| begins_with_name(holder))?;
+    let known = TEMPLATE_DATA
+        .into_iter()
+        .find(|(known, _)| *known == kind)?;
+    let message = format!("`{holder}` has no `{member}`");
+    let help = slip_help(&member, known);
+    Some(Diagnostic::new(&rules::UNDEFINED, at, message).help(help))
+}
+
+/// A name that no system prompt has, told before anything runs.
+pub(super) fn no_variable(sources: &Sources, at: Span) -> Diagnostic {
+    let (message, help) = absence(sources.slice(at).trim(), None, TemplateKind::Prompt);
+    Diagnostic::new(&rules::UNDEFINED, at, message).help(help)
+}
+
 /// Returns the message about an expression that gives nothing, and what to write instead.
 fn absence(expression: &str, object: Option<&Value>, kind: TemplateKind) -> (String, String) {
     const ASK: &str = "if it may be absent, ask first with `is defined`";
@@ -477,9 +497,15 @@ fn member_help(expression: &str, member: &str, object: Option<&Value>) -> String
     if known.contains(&member) {
         return ask();
     }
-    let (article, listed) = (if name == "ctx" { "" } else { "a " }, known.join("`, `"));
-    did_you_mean(member, known.iter().copied())
-        .unwrap_or_else(|| format!("{article}{name} has `{listed}`"))
+    slip_help(member, (name, known))
+}
+
+/// Returns what to write instead of a member that no object of a kind has.
+fn slip_help(member: &str, (kind, known): (&str, &[&str])) -> String {
+    did_you_mean(member, known.iter().copied()).unwrap_or_else(|| {
+        let article = if kind == "ctx" { "" } else { "a " };
+        format!("{article}{kind} has `{}`", known.join("`, `"))
+    })
 }
 
 /// Returns what kind of template data an object is, and the members that such an object can have.
@@ -539,6 +565,10 @@ fn is_path(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '\'' | '"' | '-'))
         && text.matches('[').count() == text.matches(']').count()
+}
+
+fn begins_with_name(path: &str) -> bool {
+    path.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
 fn is_name(text: &str) -> bool {

@@ -172,7 +172,7 @@ impl From<Refusal> for Error {
 }
 
 /// The variables that prompts see.
-const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
+pub(super) const VARIABLES: [&str; 5] = ["language", "project_name", "_p", "_c", "_h"];
 
 /// Returns `true` if what a name stands for differs between conversations, or may change while a
 /// program runs.

@@ -5,7 +5,7 @@
 //! template's text is enough to tell. And `"{{ block.title }}"` is JSON as long as no title has a
 //! quote in it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use minijinja::machinery::ast::{
@@ -42,10 +42,20 @@ pub(super) struct Unescaped {
     pub(super) is_alone: bool,
 }
 
+/// A read of a member that nothing can have: it fails wherever it runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NeverThere {
+    pub(super) range: Range<usize>,
+    /// The object that is read, as [`TEMPLATE_DATA`] calls it.
+    pub(super) object: &'static str,
+    pub(super) member: String,
+}
+
 /// The findings in the text of a template.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) impossible: Vec<Impossible>,
+    pub(super) never_there: Vec<NeverThere>,
     pub(super) unescaped: Vec<Unescaped>,
 }
 
@@ -126,16 +136,13 @@ pub(super) fn find(template: &Stmt<'_>) -> Told {
     let mut walker = Walker {
         scopes: vec![HashMap::new()],
         found: Vec::new(),
+        never_there: Vec::new(),
         unescaped: Vec::new(),
         quoted: Quoted::default(),
         is_text: false,
     };
     walker.statement(template);
-    walker.found.dedup();
-    Told {
-        impossible: walker.found,
-        unescaped: walker.unescaped,
-    }
+    walker.told()
 }
 
 /// Where literal text is in JSON.
@@ -167,6 +174,7 @@ struct Walker<'t> {
     /// The shapes that names stand for; `None` if nothing is known.
     scopes: Vec<HashMap<&'t str, Option<Shape>>>,
     found: Vec<Impossible>,
+    never_there: Vec<NeverThere>,
     unescaped: Vec<Unescaped>,
     quoted: Quoted,
     /// `true` if a macro or a capture runs: what it writes is not JSON yet.
@@ -174,6 +182,23 @@ struct Walker<'t> {
 }
 
 impl<'t> Walker<'t> {
+    fn told(mut self) -> Told {
+        self.found.dedup();
+        // A guard that asks for the same member tells of the slip.
+        let guarded: HashSet<(&str, &str)> = self
+            .found
+            .iter()
+            .map(|it| (it.object, it.member.as_str()))
+            .collect();
+        self.never_there
+            .retain(|it| !guarded.contains(&(it.object, it.member.as_str())));
+        Told {
+            impossible: self.found,
+            never_there: self.never_there,
+            unescaped: self.unescaped,
+        }
+    }
+
     fn statements(&mut self, statements: &[Stmt<'t>]) {
         for (at, statement) in statements.iter().enumerate() {
             self.statement(statement);
@@ -428,6 +453,18 @@ impl<'t> Walker<'t> {
         }
     }
 
+    /// A member that is read: one that can be there, or the template fails.
+    fn read(&mut self, object: &Expr<'t>, member: &str, range: Range<usize>) {
+        let shape = self.shape(object);
+        if let Some(shape) = shape.filter(|shape| !shape.is_guess && shape.lacks(member)) {
+            self.never_there.push(NeverThere {
+                range,
+                object: shape.object,
+                member: member.to_owned(),
+            });
+        }
+    }
+
     fn expression(&mut self, expression: &Expr<'t>) {
         match expression {
             Expr::Var(_) | Expr::Const(_) => {}
@@ -458,8 +495,14 @@ impl<'t> Walker<'t> {
                 self.expression(&it.expr);
                 self.arguments(&it.args);
             }
-            Expr::GetAttr(it) => self.expression(&it.expr),
+            Expr::GetAttr(it) => {
+                self.read(&it.expr, it.name, range(it.span()));
+                self.expression(&it.expr);
+            }
             Expr::GetItem(it) => {
+                if let Some(name) = literal_name(&it.subscript_expr) {
+                    self.read(&it.expr, &name, range(it.span()));
+                }
                 self.expression(&it.expr);
                 self.expression(&it.subscript_expr);
             }
@@ -542,6 +585,10 @@ impl<'t> Walker<'t> {
                     }
                 }
             }
+            // The first argument may be missing on any way to it.
+            CallType::Function("default" | "d") => {
+                return self.arguments(call.args.get(1..).unwrap_or_default());
+            }
             CallType::Method(object, _) | CallType::Object(object) => self.expression(object),
             CallType::Function(_) | CallType::Block(_) => {}
         }
@@ -615,6 +662,32 @@ mod tests {
             found("{{ message.contnet | default('') }}"),
             ["message.contnet?"]
         );
+    }
+
+    #[test]
+    fn reads_are_told_once_and_only_of_known_objects() {
+        let reads = |text: &str| -> Vec<String> {
+            let tree = machinery::parse(text, "", SyntaxConfig::default()).expect("it parses");
+            let told = find(&tree).never_there.into_iter();
+            told.map(|it| format!("{}: {}", &text[it.range], it.object))
+                .collect()
+        };
+        assert_eq!(
+            reads("{% if false %}{{ ctx.histroy }}{{ ctx['toolz'] }}{% endif %}"),
+            ["ctx.histroy: ctx", "ctx['toolz']: ctx"]
+        );
+        assert_eq!(
+            reads("{% for m in ctx.history if m.rol == 'user' %}{{ m.content }}{% endfor %}"),
+            ["m.rol: message"]
+        );
+        for silent in [
+            "{% if ctx.histroy is defined %}{{ ctx.histroy }}{% endif %}",
+            "{{ message.contnet }}",
+            "{{ ctx.history[0].content_blocks[0].data.anything }}",
+            "{% set ctx = {} %}{{ ctx.histroy }}",
+        ] {
+            assert_eq!(reads(silent), [""; 0], "{silent}");
+        }
     }
 
     #[test]

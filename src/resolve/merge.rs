@@ -199,7 +199,11 @@ impl<'r> Merged<'r> {
         };
         match (&mut self.children, &node.kind) {
             (Some(children), Kind::Table(table)) => children.merge(file, table, findings),
-            (None, kind) if !matches!(kind, Kind::Table(_)) => {}
+            (None, kind) if !matches!(kind, Kind::Table(_)) => {
+                if before.node.says_the_same(node) {
+                    findings.push(repeated(file, key, before));
+                }
+            }
             (children, _) => {
                 let (was, becomes) = if children.is_some() {
                     ("a table", node.describe())
@@ -223,6 +227,20 @@ impl<'r> Merged<'r> {
         self.overrode.insert(0, before);
         (self.file, self.key, self.node) = (file, key, node);
     }
+}
+
+/// A value that is what would be inherited without it.
+fn repeated(file: FileId, key: &Key, inherited: Level<'_>) -> Diagnostic {
+    let message = format!(
+        "`{}` repeats what is inherited",
+        crate::text::cut(&key.name, 60)
+    );
+    Diagnostic::new(&rules::REPEATED, Span::new(file, key.span.clone()), message)
+        .related(
+            Span::new(inherited.file, inherited.node.span.clone()),
+            "inherited from here",
+        )
+        .help("remove it: without it the value is the same")
 }
 
 #[cfg(test)]

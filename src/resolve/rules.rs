@@ -24,6 +24,13 @@ crate::diag::rules! {
          reported.\n\n\
          * reported: `thinking = \"off\"` over an inherited `[body.thinking]`\n\
          * on purpose: the same, with `unset = [\"thinking\"]` at the top level";
+    REPEATED = Warning "extends/repeated", "a profile repeats a value that it inherits",
+        "Without the line the value would be the same. It hides what the profile is about, and it stays behind when the base \
+         changes: whoever edits the base believes that all agents follow.\n\n\
+         Tables merge key by key, so only the keys that differ are written. To hold a value whatever the base says, lower the rule \
+         for this profile with an `[[allow]]` that says so.\n\n\
+         * reported: `max_tokens = 4096` over an inherited `max_tokens = 4096`\n\
+         * right: no `max_tokens`";
     UNSET_NOTHING = Warning "extends/unset-nothing", "`unset` names what is not inherited",
         "`unset` removes fields of the *inherited* body, before the profile's own `[body]` is merged. The path is \
          dotted and starts inside the body; a key that holds dots itself is quoted. `headers.NAME` removes an inherited header of \

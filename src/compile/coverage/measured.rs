@@ -56,6 +56,8 @@ pub struct Split {
     /// `true` if an outcome that did not come about does not count: it is excused, or cannot come
     /// about.
     pub is_excused: bool,
+    /// What runs on each outcome alone.
+    parts: [Option<Span>; 2],
 }
 
 /// What no context reaches.
@@ -164,6 +166,12 @@ impl FileCoverage {
 }
 
 impl Split {
+    /// Returns the parts of it that never ran.
+    fn never_ran(&self) -> impl Iterator<Item = Span> {
+        let parts = self.parts.into_iter().zip(self.outcomes);
+        parts.filter_map(|(part, count)| part.filter(|_| count == 0))
+    }
+
     /// Returns how many of its two outcomes came about.
     fn reached(&self) -> usize {
         self.outcomes.iter().filter(|&&count| count > 0).count()
@@ -283,6 +291,7 @@ impl FileCoverage {
                 span: decision.span,
                 outcomes: [decision.outcomes.held, decision.outcomes.failed],
                 is_excused: decision.fails_if.is_none(),
+                parts: decision.parts,
             });
         }
         let before = self.gaps.len();
@@ -336,10 +345,15 @@ impl FileCoverage {
             if never_ran {
                 self.lines.remove(&excused);
             }
+            let mut behind = Vec::new();
             let splits = self.splits.iter_mut();
-            splits
-                .filter(|split| line_of(split.span) == excused)
-                .for_each(|split| split.is_excused = true);
+            for split in splits.filter(|split| line_of(split.span) == excused) {
+                split.is_excused = true;
+                behind.extend(split.never_ran());
+            }
+            for part in behind {
+                self.leave_out(sources, part);
+            }
             if self.gaps.len() == before && !never_ran {
                 self.gaps.push(Gap {
                     span: Span::new(self.file, comment),
@@ -350,6 +364,22 @@ impl FileCoverage {
                 });
             }
         }
+    }
+}
+
+impl FileCoverage {
+    /// Takes a part that never ran out of the figures.
+    fn leave_out(&mut self, sources: &Sources, part: Span) {
+        for line in lines_of(sources, part) {
+            if self.lines.get(&line) == Some(&0) {
+                self.lines.remove(&line);
+            }
+        }
+        let range = part.range();
+        let splits = self.splits.iter_mut();
+        splits
+            .filter(|split| range.contains(&split.span.range().start))
+            .for_each(|split| split.is_excused = true);
     }
 }
 

@@ -19,9 +19,9 @@ use crate::source::SourceText;
 use crate::unit::Plan;
 
 /// The most pairs of an agent and a context that are changed.
-const MOST_BASES: usize = 6;
+const MOST_BASES: usize = 64;
 /// The most changed contexts that are tried for one gap.
-const MOST_TRIED: usize = 4_000;
+const MOST_TRIED: usize = 20_000;
 /// Larger contexts are not changed, in bytes.
 const LARGEST: usize = 32 * 1024;
 /// A text that is long for templates that ask, in bytes.
@@ -85,13 +85,14 @@ struct Search<'a> {
 impl Search<'_> {
     /// Returns agents and contexts that come to the decision, one agent for each context.
     fn bases(&self) -> Vec<Base> {
-        let mut found: BTreeMap<usize, Base> = BTreeMap::new();
+        // The smallest first.
+        let mut found: BTreeMap<(usize, &str), Base> = BTreeMap::new();
         for (id, _) in self.compiler.agents.iter().filter(|(_, usable)| *usable) {
             for loaded in &self.compiler.contexts {
                 let name = &loaded.context.name;
                 let source = self.compiler.sources().get(loaded.context.file);
                 if source.text().len() > LARGEST
-                    || found.values().any(|base| *base.context == **name)
+                    || found.contains_key(&(source.text().len(), &**name))
                     || !self.asks(*id, name)
                 {
                     continue;
@@ -104,7 +105,7 @@ impl Search<'_> {
                     context: name.to_string(),
                     document,
                 };
-                found.insert(source.text().len(), base);
+                found.insert((source.text().len(), &**name), base);
             }
             if found.len() >= MOST_BASES {
                 break;

@@ -1,8 +1,11 @@
-//! Roles, provider instances and bases of the repository that nothing uses.
+//! What a repository has and nothing uses: roles, partials, contexts, provider instances and bases.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
+use aho_corasick::AhoCorasick;
+
+use crate::compile::compiler::Compiler;
 use crate::compile::rules;
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::{LayerKind, Repo};
@@ -12,13 +15,11 @@ use crate::toml::Kind;
 use crate::world::EntryKind;
 
 /// Findings about what nothing uses. They need a repository without errors: a misspelt name would
-/// be reported twice.
-pub(super) fn check(
-    repo: &Repo,
-    hierarchy: &Hierarchy,
-    findings: &[Diagnostic],
-) -> Vec<Diagnostic> {
-    let is_whole = findings
+/// be reported twice. Contexts need `has_all`: all agents are prepared.
+pub(super) fn check(compiler: &Compiler, has_all: bool) -> Vec<Diagnostic> {
+    let (repo, hierarchy) = (&compiler.repo, &compiler.hierarchy);
+    let is_whole = compiler
+        .findings
         .iter()
         .all(|finding| finding.severity < Severity::Error);
     let has_agents = hierarchy
@@ -27,11 +28,17 @@ pub(super) fn check(
     if !is_whole || !has_agents || repo.is_bundled_root {
         return Vec::new();
     }
-    bases(hierarchy)
-        .into_iter()
-        .chain(instances(repo, hierarchy))
-        .chain(roles(repo))
-        .collect()
+    let mut unused = bases(hierarchy);
+    // An unused base is told itself, not also through what it includes.
+    if unused.is_empty() {
+        unused.extend(partials(repo));
+    }
+    unused.extend(instances(repo, hierarchy));
+    unused.extend(roles(repo));
+    if has_all {
+        unused.extend(contexts(compiler));
+    }
+    unused
 }
 
 fn is_own(hierarchy: &Hierarchy, id: ProfileId) -> bool {
@@ -97,6 +104,71 @@ fn instances(repo: &Repo, hierarchy: &Hierarchy) -> Vec<Diagnostic> {
     unused.map(|instance| finding(&instance.name)).collect()
 }
 
+/// Partials that neither a profile names nor a partial that is used. A name counts wherever it
+/// stands, also in a value that every profile replaces.
+fn partials(repo: &Repo) -> Vec<Diagnostic> {
+    let own: Vec<(&Arc<str>, FileId)> = repo
+        .partials
+        .iter()
+        .filter(|(_, partial)| partial.layer == LayerKind::Own)
+        .map(|(name, partial)| (name, partial.file))
+        .collect();
+    let names = own
+        .iter()
+        .map(|(name, _)| name.strip_prefix("partials/").unwrap_or(name));
+    let Ok(finder) = AhoCorasick::new(names) else {
+        return Vec::new();
+    };
+    let named_in = |file: FileId| -> BTreeSet<usize> {
+        finder
+            .find_overlapping_iter(repo.sources.get(file).text())
+            .map(|found| found.pattern().as_usize())
+            .collect()
+    };
+    let profiles = repo.profiles.iter().filter(|it| it.layer == LayerKind::Own);
+    let mut next: Vec<usize> = profiles.flat_map(|it| named_in(it.file)).collect();
+    let mut used = BTreeSet::new();
+    while let Some(partial) = next.pop() {
+        if used.insert(partial) {
+            next.extend(named_in(own[partial].1));
+        }
+    }
+    own.iter()
+        .enumerate()
+        .filter(|(number, _)| !used.contains(number))
+        .map(|(_, (name, file))| {
+            let message = format!("nothing includes the partial `{name}`");
+            let help = format!("remove the file, or write `{{% include \"{name}\" %}}`");
+            Diagnostic::new(&rules::UNUSED, Span::file_start(*file), message).help(help)
+        })
+        .collect()
+}
+
+/// Contexts of a kind that no agent is of.
+fn contexts(compiler: &Compiler) -> Vec<Diagnostic> {
+    let kinds: HashSet<_> = compiler
+        .agents
+        .iter()
+        .filter_map(|(id, _)| compiler.plan(*id))
+        .map(|plan| plan.kind)
+        .collect();
+    compiler
+        .contexts
+        .iter()
+        .map(|loaded| &loaded.context)
+        .filter(|context| context.layer == LayerKind::Own && !kinds.contains(&context.kind()))
+        .map(|context| {
+            let kind = context.kind();
+            let message = format!("no agent is compiled in the context `{}`", context.name);
+            let help = format!(
+                "remove the file, or write an agent for contexts of the kind `{}`",
+                kind.name()
+            );
+            Diagnostic::new(&rules::UNUSED, Span::file_start(context.file), message).help(help)
+        })
+        .collect()
+}
+
 /// Roles that no template names. None is reported where a name is computed, or where one is named
 /// that does not exist.
 fn roles(repo: &Repo) -> Vec<Diagnostic> {
@@ -107,10 +179,9 @@ fn roles(repo: &Repo) -> Vec<Diagnostic> {
     else {
         return Vec::new();
     };
-    let Ok(entries) = layer.world.list("roles") else {
-        return Vec::new();
-    };
-    let files = entries
+    let walk = layer.world.walk("roles");
+    let files = walk
+        .entries
         .iter()
         .filter(|entry| entry.kind == EntryKind::File && entry.path.ends_with(".md"));
     let files: Vec<&str> = files.map(|entry| entry.path.as_str()).collect();

@@ -130,6 +130,7 @@ pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     let files: BTreeSet<FileId> = compiler
         .findings
         .iter()
+        .chain(&compiler.slips)
         .map(|finding| finding.primary.span.file)
         .collect();
     if files.is_empty() {
@@ -140,6 +141,7 @@ pub(in crate::compile) fn note_on_findings(compiler: &mut Compiler) {
     for finding in compiler
         .findings
         .iter_mut()
+        .chain(&mut compiler.slips)
         .filter(|finding| finding.agents.is_empty())
     {
         let Some(agents) = reached.get(&finding.primary.span.file) else {

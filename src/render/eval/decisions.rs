@@ -2,12 +2,19 @@
 //! data would bring each about.
 
 use super::tree::{
-    Argument, Call, Callee, Emit, Expr, ExprKind, Macro, Place, Stmt, StmtKind, Target, Template,
+    Argument, Call, Callee, Emit, Expr, ExprKind, For, Macro, Place, Stmt, StmtKind, Target,
+    Template,
 };
 use minijinja::machinery::ast::{BinOpKind, CompareOpKind};
 
 /// The members of messages that are never empty: normal form drops messages without content.
 const NEVER_EMPTY: [&str; 1] = ["content_blocks"];
+
+/// The lists that are missing where they would be empty, by the last word of their path.
+const MISSING_IF_EMPTY: [&str; 3] = ["images", "files_metadata", "tools"];
+
+/// The messages: no API takes a request without any.
+const MESSAGES: &str = "ctx.history";
 
 /// The filters, and the function of inja, that give another value where one is missing.
 pub(super) const IS_DEFAULT: [&str; 2] = ["default", "d"];
@@ -79,6 +86,8 @@ pub(in super::super) struct Decided {
     pub(in super::super) holds_if: Need,
     /// `None` if it always holds: a condition around it says so.
     pub(in super::super) fails_if: Option<Need>,
+    /// The statements that run where it holds, and where it fails: from the first to the last.
+    pub(in super::super) parts: [Option<Place>; 2],
 }
 
 /// What data would have to be.
@@ -138,22 +147,34 @@ impl Ground<'_> {
                 self.target(&it.target);
                 self.expression(&it.iter);
                 let over = it.iter.at;
-                let kind = DecisionKind::Loop;
-                self.decide(
-                    kind.at(over),
-                    Need::Filled(over, true),
-                    Need::Filled(over, false),
-                );
-                if let Some(filter) = &it.filter {
-                    self.condition(DecisionKind::LoopFilter, filter);
+                let first = self.decisions.len();
+                self.decisions.push(Decided {
+                    decision: DecisionKind::Loop.at(over),
+                    holds_if: Need::Filled(over, true),
+                    fails_if: self
+                        .can_go_over_nothing(it)
+                        .then_some(Need::Filled(over, false)),
+                    parts: [None; 2],
+                });
+                let mut inside = vec![Need::Filled(over, true)];
+                let filter = it.filter.as_ref().map(|filter| {
+                    inside.push(Need::of(filter, true));
+                    self.condition(DecisionKind::LoopFilter, filter)
+                });
+                let body = self.part(|ground| ground.body_where(&Need::All(inside), &it.body));
+                let otherwise = self.part(|ground| ground.body(&it.otherwise));
+                self.decisions[first].parts = [body, otherwise];
+                if let Some(filter) = filter {
+                    self.decisions[filter].parts = [body, None];
                 }
-                self.body(&it.body);
-                self.body(&it.otherwise);
             }
             StmtKind::If(it) => {
-                self.condition(DecisionKind::If, &it.test);
-                self.body_where(&Need::of(&it.test, true), &it.body);
-                self.body_where(&Need::of(&it.test, false), &it.otherwise);
+                let test = self.condition(DecisionKind::If, &it.test);
+                let body =
+                    self.part(|ground| ground.body_where(&Need::of(&it.test, true), &it.body));
+                let otherwise = self
+                    .part(|ground| ground.body_where(&Need::of(&it.test, false), &it.otherwise));
+                self.decisions[test].parts = [body, otherwise];
             }
             StmtKind::With(assignments, body) => {
                 for (target, value) in assignments {
@@ -192,6 +213,16 @@ impl Ground<'_> {
         }
     }
 
+    /// Adds statements, and returns the place from the first of them to the end of the last.
+    fn part(&mut self, add: impl FnOnce(&mut Self)) -> Option<Place> {
+        let before = self.statements.len();
+        add(self);
+        let added = &self.statements[before..];
+        let first = added.first()?;
+        let end = added.iter().map(|at| at.range().end).max()?;
+        Some(Place::new(first.template, &(first.range().start..end)))
+    }
+
     /// Adds statements that run where a condition has come true.
     fn body_where(&mut self, need: &Need, statements: &[Stmt]) {
         let around = self.facts.len();
@@ -207,19 +238,32 @@ impl Ground<'_> {
                 of: (self.text)(*at),
                 is_filled: *is_filled,
             }),
+            Need::There(at, true) => {
+                let of = (self.text)(*at);
+                if last_word_is_in(&of, &MISSING_IF_EMPTY) {
+                    self.facts.push(Fact {
+                        of,
+                        is_filled: true,
+                    });
+                }
+            }
             Need::All(parts) => parts.iter().for_each(|part| self.learn(part)),
-            Need::True(..) | Need::There(..) | Need::Equal(..) | Need::Any(_) => {}
+            Need::True(..) | Need::There(_, false) | Need::Equal(..) | Need::Any(_) => {}
         }
+    }
+
+    /// Returns `false` if what a loop goes over is never empty. Of the messages an `{% else %}`
+    /// says that its author thinks of none.
+    fn can_go_over_nothing(&self, it: &For) -> bool {
+        let expects_messages = it.otherwise.is_empty() && (self.text)(it.iter.at) == MESSAGES;
+        !expects_messages && !self.is_always_filled(it.iter.at)
     }
 
     /// Returns whether a value is never empty where it is asked for: a condition around says so, or
     /// the conversation's form.
     fn is_always_filled(&self, at: Place) -> bool {
         let of = (self.text)(at);
-        let is_by_form = NEVER_EMPTY
-            .iter()
-            .any(|member| of.rsplit_once('.').is_some_and(|(_, last)| last == *member));
-        is_by_form
+        last_word_is_in(&of, &NEVER_EMPTY)
             || self
                 .facts
                 .iter()
@@ -255,13 +299,16 @@ impl Ground<'_> {
         }
     }
 
-    fn condition(&mut self, kind: DecisionKind, test: &Expr) {
+    /// Adds a condition, and returns its number.
+    fn condition(&mut self, kind: DecisionKind, test: &Expr) -> usize {
+        let number = self.decisions.len();
         self.decide(
             kind.at(test.at),
             Need::of(test, true),
             Need::of(test, false),
         );
         self.expression(test);
+        number
     }
 
     fn decide(&mut self, decision: Decision, holds_if: Need, fails_if: Need) {
@@ -271,6 +318,7 @@ impl Ground<'_> {
             decision,
             holds_if,
             fails_if,
+            parts: [None; 2],
         });
     }
 
@@ -408,6 +456,12 @@ impl Need {
             Need::Any(parts) => joined(parts, " or ", text),
         }
     }
+}
+
+/// Returns whether a path of members, `result.images`, ends in one of these.
+fn last_word_is_in(path: &str, members: &[&str]) -> bool {
+    path.rsplit_once('.')
+        .is_some_and(|(_, last)| members.contains(&last))
 }
 
 fn joined(parts: &[Need], word: &str, text: &dyn Fn(Place) -> String) -> String {

@@ -11,6 +11,7 @@ use minijinja::{Error, ErrorKind, Value};
 use super::super::account;
 use super::super::rope::Told;
 use super::super::values::{self, Holder};
+use super::decisions::DecisionKind;
 use super::failure::{Failure, Outcome, invalid, too_large, undefined};
 use super::tree::{Expr, ExprKind, Place, Slice, Target};
 use super::value::{Tracked, elements};
@@ -566,14 +567,11 @@ pub(super) fn kept<'e, W: Watch>(
 ) -> Outcome<Tracked> {
     let at = expression.at;
     match &expression.kind {
-        ExprKind::If(it) => {
-            let test = eval.value(&it.test)?;
-            match (is_true(&test, it.test.at)?, &it.otherwise) {
-                (true, _) => kept(eval, &it.then, holder, target),
-                (false, Some(otherwise)) => kept(eval, otherwise, holder, target),
-                (false, None) => eval.value(expression),
-            }
-        }
+        ExprKind::If(it) => match (eval.holds(DecisionKind::Choice, &it.test)?, &it.otherwise) {
+            (true, _) => kept(eval, &it.then, holder, target),
+            (false, Some(otherwise)) => kept(eval, otherwise, holder, target),
+            (false, None) => Ok(Tracked::nothing()),
+        },
         ExprKind::Binary(BinOpKind::Add, left, right) => {
             let one = kept(eval, left, holder, target)?;
             let other = kept(eval, right, holder, target)?;

@@ -16,6 +16,9 @@ pub fn coverage_lcov(coverage: &Coverage) -> Text {
                 .line;
             let was_asked = split.outcomes.iter().any(|&count| count > 0);
             for (branch, count) in split.outcomes.iter().enumerate() {
+                if split.is_excused && *count == 0 {
+                    continue;
+                }
                 let taken = match was_asked {
                     true => count.to_string(),
                     false => "-".to_owned(),
