@@ -27,10 +27,10 @@ pub use upgrade::AgainstGolden;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::compile::{
-    Before, BrokenAgent, Compared, Comparing, Compiler, Lowered, LoweredKind, PolicyOptions,
-    Report, Rerouted, Scope, Selection, grouped, newly_lowered, rerouted,
-};
+use crate::compile::compare::{Before, BrokenAgent, Compared, Comparing, Scope, grouped};
+use crate::compile::policy::{Lowered, LoweredKind, newly_lowered};
+use crate::compile::route::{Rerouted, rerouted};
+use crate::compile::{Compiler, PolicyOptions, Report, Selection};
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
 use crate::world::{MemoryWorld, World};
 use breaks::{Clusters, Nameless, Trials, Wanted};

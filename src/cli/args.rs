@@ -8,7 +8,7 @@ use clap::{FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use super::shared::command;
-use crate::compile::Shard;
+use crate::compile::selection::Shard;
 use crate::diag::did_you_mean;
 use crate::export::Layout;
 use crate::review::Class;

@@ -6,7 +6,8 @@ use super::args::{Coverage as Arguments, Format};
 use super::import::{name_of, write_new};
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::{Compiler, Coverage, Gap, Reaching};
+use crate::compile::Compiler;
+use crate::compile::coverage::{Coverage, Gap, Reaching};
 use crate::report::{coverage_html, coverage_json, coverage_lcov, coverage_text};
 use crate::text::Text;
 

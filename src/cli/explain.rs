@@ -4,7 +4,8 @@ use super::args::Format;
 use super::options::{Opened, Options};
 use super::render::pick_context;
 use super::{Failure, Outcome, Status, Terminal, show_findings};
-use crate::compile::{Explainer, ProfileId};
+use crate::compile::ProfileId;
+use crate::compile::explain::Explainer;
 use crate::json::Pointer;
 use crate::report;
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::args::{Common, Format};
 use super::formats::Formats;
 use super::{Failure, Terminal};
+use crate::compile::selection::{Names, Reach, SelectError, Shard};
 use crate::compile::{
-    Compiler, Names, PolicyOptions, Reach, Report, Reporter, SelectError, Selection, Shard,
-    check_allowed, check_code,
+    Compiler, PolicyOptions, Report, Reporter, Selection, check_allowed, check_code,
 };
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::{Date, Glob, LoadOptions};

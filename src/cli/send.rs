@@ -15,10 +15,11 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::Report;
 use crate::diag::Diagnostic;
+use crate::runtime::compression::Compression;
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
-    Agent, Category, CompileError, Compiled, Compression, Error, Event, Outcome as Ended, Run,
-    Session, Transport, TransportOptions,
+    Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Run, Session,
+    Transport, TransportOptions,
 };
 use crate::system::{Embedded, JournalFile, RunningTools, SystemClock, SystemSecrets, TrustFolder};
 use crate::text::Text;

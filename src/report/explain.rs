@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::json::Location;
-use crate::compile::{ContentFate, Explanation, SourceKind, ValueSource};
+use crate::compile::explain::{Explanation, SourceKind, ValueSource};
+use crate::compile::flow::ContentFate;
 use crate::json::Pointer;
 use crate::render::Step;
 use crate::source::{Sources, Span};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{name, thousands};
-use crate::compile::{Lowered, LoweredKind, LoweredTo};
+use crate::compile::policy::{Lowered, LoweredKind, LoweredTo};
 use crate::diag::count;
 use crate::text::{Text, text};
 

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{LONGEST, thousands};
-use crate::compile::Rerouted;
+use crate::compile::route::Rerouted;
 use crate::diag::{Diagnostic, Severity, count};
 use crate::diff::{BodyId, ChangeKind, Group, TextHunk};
 use crate::json::Pointer;

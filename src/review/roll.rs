@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::Class;
 use super::edit::{Edit, EditKind, Edits};
-use crate::compile::{Compiler, LoweredKind};
+use crate::compile::Compiler;
+use crate::compile::policy::LoweredKind;
 use crate::context::Context;
 use crate::diff::{BodyId, ChangedFile};
 use crate::world::{MemoryWorld, World as _};
