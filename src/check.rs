@@ -112,7 +112,6 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     if problems.len() == of_schema {
         return;
     }
-    let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
     let rules = problems[of_schema..]
         .iter()
         .filter(|problem| problem.about == About::Presence);
@@ -136,6 +135,10 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
             }
         }
     });
+}
+
+fn is_error(problem: &&Problem) -> bool {
+    problem.severity != Some(Severity::Warning)
 }
 
 fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {

@@ -427,18 +427,10 @@ impl Review {
     /// Takes over which agents two sides of sources break and fix, and why: golden files do not
     /// tell.
     fn takes_verdicts(&mut self, between: Review) {
-        let of = |cause: &Cause| {
-            cause
-                .broken
-                .iter()
-                .chain(&cause.mended)
-                .cloned()
-                .collect::<Vec<_>>()
-        };
         for cause in between
             .causes
             .into_iter()
-            .filter(|cause| !of(cause).is_empty())
+            .filter(|cause| !changed_agents(cause).is_empty())
         {
             self.silent.retain(|edit| !cause.edits.contains(edit));
             self.cause_of(cause.edits).takes(cause.broken, cause.mended);
@@ -462,6 +454,15 @@ impl Review {
             std::cmp::Reverse((cause.class(), cause.broken.len(), cause.changes.len()))
         });
     }
+}
+
+fn changed_agents(cause: &Cause) -> Vec<Arc<str>> {
+    cause
+        .broken
+        .iter()
+        .chain(&cause.mended)
+        .cloned()
+        .collect::<Vec<_>>()
 }
 
 /// The files of an older side with some of the edits that lead to a newer one.

@@ -100,11 +100,14 @@ fn percent(argument: &str) -> Result<f64, String> {
 
 /// A class of changes.
 fn class(argument: &str) -> Result<Class, String> {
-    let names = || Class::ALL.map(Class::name).join(", ");
     Class::ALL
         .into_iter()
         .find(|class| class.name() == argument)
-        .ok_or_else(|| format!("write one of: {}", names()))
+        .ok_or_else(|| format!("write one of: {}", class_names()))
+}
+
+fn class_names() -> String {
+    Class::ALL.map(Class::name).join(", ")
 }
 
 /// Compile declarative LLM agent profiles into the exact request bodies that providers receive, and
@@ -767,14 +770,17 @@ impl FormatTo {
             Some((name, file)) => (name, Some(PathBuf::from(file))),
             None => (argument, None),
         };
-        let names = || Format::value_variants().iter().map(|format| format.name());
         let format = Format::from_str(name, false).map_err(|_| {
-            let known: Vec<String> = names().collect();
+            let known: Vec<String> = format_names().collect();
             let near = did_you_mean(name, known.iter().map(String::as_str));
             near.unwrap_or_else(|| format!("possible formats: {}", known.join(", ")))
         })?;
         Ok(FormatTo { format, file })
     }
+}
+
+fn format_names() -> impl Iterator<Item = &'static str> {
+    Format::value_variants().iter().map(|format| format.name())
 }
 
 /// Reads a [`FormatTo`], and tells help and shells which formats there are.

@@ -108,9 +108,8 @@ fn of_agent(options: &Options, agent: &str, terminal: &mut Terminal) -> Result<N
 /// Reads `--allow`: kinds, or kinds with a subject.
 fn allowed(names: &[String]) -> Result<Allowed, Failure> {
     Allowed::parse(names).map_err(|unknown| {
-        let kinds = || Allowed::kinds();
-        let help = did_you_mean(&unknown, kinds())
-            .unwrap_or_else(|| format!("there are: {}", listed(kinds())));
+        let help = did_you_mean(&unknown, Allowed::kinds())
+            .unwrap_or_else(|| format!("there are: {}", listed(Allowed::kinds())));
         Failure::new(format!("there is no kind of difference `{unknown}`")).help(help)
     })
 }

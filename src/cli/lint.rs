@@ -121,12 +121,15 @@ pub(super) fn open(
 }
 
 pub(super) fn wire_named(name: &str) -> Result<WireFormat, Failure> {
-    let names = || WireFormat::ALL.into_iter().map(WireFormat::name);
     WireFormat::from_name(name).ok_or_else(|| {
-        let help = did_you_mean(name, names())
-            .unwrap_or_else(|| format!("there are: {}", listed(names())));
+        let help = did_you_mean(name, wire_names())
+            .unwrap_or_else(|| format!("there are: {}", listed(wire_names())));
         Failure::new(format!("there is no wire format `{name}`")).help(help)
     })
+}
+
+fn wire_names() -> impl Iterator<Item = &'static str> {
+    WireFormat::ALL.into_iter().map(WireFormat::name)
 }
 
 fn instance_named<'o>(opened: &'o Opened, name: &str) -> Result<&'o Instance, Failure> {

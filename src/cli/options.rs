@@ -414,11 +414,14 @@ fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
 
 /// A word as shells read it.
 fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c)
 }
 
 /// Matches names against globs; a glob that does not parse matches itself.

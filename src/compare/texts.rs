@@ -69,19 +69,21 @@ fn first_difference(before: &str, after: &str) -> String {
         .zip(after.chars())
         .take_while(|(a, b)| a == b)
         .count();
-    let rest = |text: &str| {
-        text.chars()
-            .skip(same)
-            .take(4 * LONGEST)
-            .collect::<String>()
-    };
-    let [before, after] = [rest(before), rest(after)].map(|text| cut(&text, LONGEST).into_owned());
+    let [before, after] =
+        [rest(before, same), rest(after, same)].map(|text| cut(&text, LONGEST).into_owned());
     let place = if same == 0 {
         String::new()
     } else {
         format!("from character {} on ", same + 1)
     };
     format!("{place}it was \"{before}\" and is \"{after}\"")
+}
+
+fn rest(text: &str, same: usize) -> String {
+    text.chars()
+        .skip(same)
+        .take(4 * LONGEST)
+        .collect::<String>()
 }
 
 #[cfg(test)]

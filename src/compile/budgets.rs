@@ -226,15 +226,11 @@ impl Taken {
                 Some((Pointer::parse(&part.pointer), what))
             }
             Measure::Bytes => {
-                let size = |pointer: &str| {
-                    body.pointer(pointer)
-                        .map_or(0, |value| value.to_string().len())
-                };
-                let part = parts().max_by_key(|part| size(&part.pointer))?;
+                let part = parts().max_by_key(|part| size_at(body, &part.pointer))?;
                 let what = format!(
                     "the largest part: `{}`, {} bytes",
                     part.pointer,
-                    grouped(size(&part.pointer) as u64)
+                    grouped(size_at(body, &part.pointer) as u64)
                 );
                 Some((Pointer::parse(&part.pointer), what))
             }
@@ -255,6 +251,11 @@ impl Taken {
             }
         }
     }
+}
+
+fn size_at(body: &Value, pointer: &str) -> usize {
+    body.pointer(pointer)
+        .map_or(0, |value| value.to_string().len())
 }
 
 /// Returns the place that wrote the largest text at or below a pointer.
@@ -310,7 +311,6 @@ fn percent(share: f64) -> String {
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;
     while let Some(value) = body.pointer(at.as_str()) {
-        let size = |value: &Value| value.to_string().len();
         let below = match value {
             Value::Object(members) => members
                 .iter()
@@ -331,6 +331,10 @@ fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
         }
     }
     at
+}
+
+fn size(value: &Value) -> usize {
+    value.to_string().len()
 }
 
 /// Returns how many tools a body declares.
@@ -384,7 +388,11 @@ fn cached_parts(body: &Value) -> usize {
             .rposition(|part| has_breakpoint(part.value))
             .map_or(0, |last| last + 1);
     }
-    let is_instruction = |part: &prefix::Part<'_>| match part.member {
+    parts.iter().take_while(|part| is_instruction(part)).count()
+}
+
+fn is_instruction(part: &prefix::Part<'_>) -> bool {
+    match part.member {
         "messages" | "input" => {
             matches!(
                 part.value.get("role").and_then(Value::as_str),
@@ -393,8 +401,7 @@ fn cached_parts(body: &Value) -> usize {
         }
         "contents" | "prompt" => false,
         _ => true,
-    };
-    parts.iter().take_while(|part| is_instruction(part)).count()
+    }
 }
 
 fn has_breakpoint(value: &Value) -> bool {

@@ -90,15 +90,18 @@ impl FromStr for Shard {
     type Err = ShardError;
 
     fn from_str(text: &str) -> Result<Shard, ShardError> {
-        let number = |part: &str| part.parse::<u64>().ok().filter(|number| *number > 0);
         let parts = text
             .split_once('/')
-            .and_then(|(index, count)| Some((number(index)?, number(count)?)));
+            .and_then(|(index, count)| Some((positive(index)?, positive(count)?)));
         match parts.filter(|(index, count)| index <= count) {
             Some((index, count)) => Ok(Shard { index, count }),
             None => Err(ShardError),
         }
     }
+}
+
+fn positive(part: &str) -> Option<u64> {
+    part.parse::<u64>().ok().filter(|number| *number > 0)
 }
 
 /// A text names no part: it is not `INDEX/COUNT` with an index from 1 to the count.

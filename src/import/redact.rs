@@ -171,12 +171,15 @@ fn url(original: &str) -> String {
 
 /// Signatures and encrypted thinking are base64 most of the time.
 fn opaque(original: &str) -> String {
-    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     if original.bytes().all(is_base64) {
         base64(original)
     } else {
         text(original)
     }
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
 /// Base64 of as many zeros.

@@ -139,7 +139,6 @@ impl Lowering<'_> {
             return root;
         }
         let at = Pointer::root();
-        let is_definition = |name: &str| matches!(name, "$defs" | "definitions");
         let checks = root
             .keys()
             .filter(|name| !speech::is_annotation(name) && !speech::says_nothing(name));
@@ -622,6 +621,10 @@ impl Lowering<'_> {
             }
         }
     }
+}
+
+fn is_definition(name: &str) -> bool {
+    matches!(name, "$defs" | "definitions")
 }
 
 pub(super) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {

@@ -538,11 +538,12 @@ impl BodyBuilder<'_> {
             .iter()
             .filter(|(key, _)| only.is_none_or(|only| only(key)))
         {
-            let at = || Pointer::root().member(key);
             let member = match part {
                 Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),
-                Part::Template(template, literal) => self.template(*template, *literal, at()),
-                part => Some(self.assembled(key, part, &at())),
+                Part::Template(template, literal) => {
+                    self.template(*template, *literal, member_at(key))
+                }
+                part => Some(self.assembled(key, part, &member_at(key))),
             };
             if let Some(member) = member {
                 members.add(Arc::clone(key), member);
@@ -721,6 +722,10 @@ impl BodyBuilder<'_> {
             input,
         }
     }
+}
+
+fn member_at(key: &str) -> Pointer {
+    Pointer::root().member(key)
 }
 
 /// The units of work for a prompt in the holes of what a template gave for any.

@@ -442,8 +442,11 @@ impl Fragments<'_> {
 /// Returns `true` if text of templates is part of a computed value: that may be JSON that was
 /// written by hand, and altered.
 fn is_made_of_templates(by: &By) -> bool {
-    let is_template = |from: &ComputedFrom| matches!(from, ComputedFrom::Template(_));
     matches!(by, By::Computed(from) if from.iter().any(is_template))
+}
+
+fn is_template(from: &ComputedFrom) -> bool {
+    matches!(from, ComputedFrom::Template(_))
 }
 
 /// Returns `true` if it can only be wrong inside a string.

@@ -302,9 +302,6 @@ fn google_beside_functions<'b>(
 }
 
 fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
-    let either = |object: &'b Value, camel: &str, snake: &str| {
-        object.get(camel).or_else(|| object.get(snake))
-    };
     if tool.kind == "googleSearch" || tool.kind == "google_search" {
         for name in [
             "excludeDomains",
@@ -347,4 +344,8 @@ fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
             note.help("name a store, or leave out the tool");
         }
     }
+}
+
+fn either<'b>(object: &'b Value, camel: &str, snake: &str) -> Option<&'b Value> {
+    object.get(camel).or_else(|| object.get(snake))
 }

@@ -124,7 +124,6 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Messages that say nothing, at xAI and Moonshot.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_asked = |role| matches!(role, Role::System | Role::User);
     let is_told = |entry: &&Entry<'_>| {
         is_asked(entry.role) || entry.role == Role::Assistant && subject.server == Server::Moonshot
     };
@@ -145,6 +144,10 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             note.warning().help("leave the message out");
         }
     }
+}
+
+fn is_asked(role: Role) -> bool {
+    matches!(role, Role::System | Role::User)
 }
 
 /// Instructions without text, at Mistral.

@@ -214,7 +214,6 @@ fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
         .map(|(start, _)| start)
         .find(|next| *next > at)
         .unwrap_or(text.len());
-    let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let mut inside = lines().filter(|(line, _)| (start..next).contains(line));
     let (last, line) = inside.rfind(|(_, line)| is_said(line))?;
     let end = last + line.len();
@@ -230,6 +229,10 @@ fn allow_entry(text: &str, at: usize) -> Option<Range<usize>> {
         start
     };
     Some(start..end)
+}
+
+fn is_said(line: &str) -> bool {
+    !line.trim().is_empty() && !line.trim_start().starts_with('#')
 }
 
 /// The most findings of one rule and level that are reported, also to programs.

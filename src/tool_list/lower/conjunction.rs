@@ -26,11 +26,6 @@ pub(super) fn join(out: &mut Map<String, Value>, part: &Map<String, Value>) -> V
             }
         }
     }
-    let closes = |schema: &Map<String, Value>| {
-        schema
-            .get("additionalProperties")
-            .is_some_and(|it| *it != Value::Bool(true))
-    };
     if closes(out) && part.contains_key("properties")
         || closes(part) && out.contains_key("properties")
     {
@@ -43,6 +38,12 @@ pub(super) fn join(out: &mut Map<String, Value>, part: &Map<String, Value>) -> V
         join_one(out, name, value, &mut lost);
     }
     lost
+}
+
+fn closes(schema: &Map<String, Value>) -> bool {
+    schema
+        .get("additionalProperties")
+        .is_some_and(|it| *it != Value::Bool(true))
 }
 
 fn join_one(out: &mut Map<String, Value>, name: &str, value: &Value, lost: &mut Vec<String>) {
@@ -104,11 +105,14 @@ fn fits(name: &str, among: &[String]) -> bool {
 
 /// The types that a schema names.
 pub(super) fn types(value: &Value) -> Vec<String> {
-    let name = |value: &Value| value.as_str().map(str::to_owned);
     match value {
-        Value::Array(several) => several.iter().filter_map(name).collect(),
-        one => name(one).into_iter().collect(),
+        Value::Array(several) => several.iter().filter_map(text_of).collect(),
+        one => text_of(one).into_iter().collect(),
     }
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 /// Puts the properties of alternatives side by side: each may be there, and must be only if all

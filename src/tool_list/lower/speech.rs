@@ -350,12 +350,7 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
         ));
     };
     let mut kinds = node.get("type").map(types).unwrap_or_default();
-    let all_texts = |value: &Value| {
-        value
-            .as_array()
-            .is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty())
-    };
-    if kinds.is_empty() && node.get("enum").is_some_and(all_texts) {
+    if kinds.is_empty() && node.get("enum").is_some_and(holds_texts) {
         kinds.push("string".to_owned());
     }
     let is_nullable = kinds.len() > 1 && kinds.iter().any(|kind| kind == "null");
@@ -407,6 +402,12 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
         said.insert("nullable".to_owned(), true.into());
     }
     Ok(Value::Object(said))
+}
+
+fn holds_texts(value: &Value) -> bool {
+    value
+        .as_array()
+        .is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty())
 }
 
 /// A schema of one type.
