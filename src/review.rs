@@ -174,8 +174,10 @@ impl Cause {
     fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
         let mut groups = crate::diff::alike(&changes);
         crate::diff::mark_moved(&mut groups);
-        let loss = |file: &ChangedFile| Some((file.subject.clone(), prefix::loss(file)?));
-        let prefix = changes.iter().filter_map(loss).collect();
+        let prefix = changes
+            .iter()
+            .filter_map(|file| Some((file.subject.clone(), prefix::loss(file)?)))
+            .collect();
         Cause {
             edits,
             changes,

@@ -242,12 +242,11 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
         Vec::new()
     };
     // Ollama refuses no schema of an object: what it cannot say is lost.
-    let is_loss = |it: &&mut Objection| {
-        passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema"
-    };
     objections
         .iter_mut()
-        .filter(is_loss)
+        .filter(|it| {
+            passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema"
+        })
         .for_each(|objection| objection.status = Status::Weakened);
     // What is around the first tool is not part of it.
     let (one, two) = (

@@ -105,15 +105,14 @@ impl Sides {
             false => None,
         };
         let newer = to.map(load).transpose()?.or(newer);
-        let of = |base: &String| {
+        let text = base.as_ref().map(|base| {
             text!(
                 "compared with {}, where {} and {} diverged",
                 &base[..12],
                 from,
                 to.unwrap_or("HEAD")
             )
-        };
-        let text = base.as_ref().map(of);
+        });
         Ok(Some(Sides {
             older: load(base.as_deref().unwrap_or(from))?,
             newer,

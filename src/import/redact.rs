@@ -184,14 +184,16 @@ fn is_base64(byte: u8) -> bool {
 
 /// Base64 of as many zeros.
 fn base64(original: &str) -> String {
-    let zero = |c: char| {
-        if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') {
-            'A'
-        } else {
-            character(c)
-        }
-    };
-    original.chars().map(zero).collect()
+    original
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') {
+                'A'
+            } else {
+                character(c)
+            }
+        })
+        .collect()
 }
 
 /// Ids by the order in which they are met.

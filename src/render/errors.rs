@@ -304,14 +304,13 @@ fn describe(
 fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     let known = super::function_names(kind);
     let near = did_you_mean(name, known.iter().copied());
-    let holding = || {
-        known
-            .iter()
-            .find(|known| name.len() > 2 && known.contains(name))
-            .map(|it| format!("did you mean `{it}`?"))
-    };
     let help = near
-        .or_else(holding)
+        .or_else(|| {
+            known
+                .iter()
+                .find(|known| name.len() > 2 && known.contains(name))
+                .map(|it| format!("did you mean `{it}`?"))
+        })
         .unwrap_or_else(|| format!("known functions: {}", known.join(", ")));
     Diagnostic::new(
         &rules::UNKNOWN_NAME,

@@ -214,11 +214,6 @@ impl Roll {
     ) -> Roll {
         let (agents_then, agents_now) = (agents(older), agents(newer));
         let (contexts_then, contexts_now) = (contexts(older), contexts(newer));
-        let renamed = |(to, from): (&Arc<str>, &Arc<str>)| Renamed {
-            from: Arc::clone(from),
-            to: Arc::clone(to),
-            path: path(to, &agents_now),
-        };
         let mut counts = Counts::default();
         files.iter().for_each(|file| counts.add(file));
         let of_agent = |name: &Arc<str>| counts.agents.get(name).copied().unwrap_or_default();
@@ -226,7 +221,15 @@ impl Roll {
         let mut roll = Roll {
             agents: only(&agents_now, &agents_then, of_agent),
             gone_agents: only(&agents_then, &agents_now, of_agent),
-            renamed: names.agents.iter().map(renamed).collect(),
+            renamed: names
+                .agents
+                .iter()
+                .map(|(to, from)| Renamed {
+                    from: Arc::clone(from),
+                    to: Arc::clone(to),
+                    path: path(to, &agents_now),
+                })
+                .collect(),
             contexts: only(&contexts_now, &contexts_then, of_context),
             gone_contexts: only(&contexts_then, &contexts_now, of_context),
             renamed_contexts: names

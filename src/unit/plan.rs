@@ -141,10 +141,10 @@ impl<'r> Plan<'r> {
             &render_rules::UNESCAPED,
             &provider_rules::UNSERVED_ENDPOINT,
         ];
-        let is_fatal = |finding: &Diagnostic| {
-            finding.severity == Severity::Error && !leave_a_body.contains(&finding.rule)
-        };
-        usable && !findings[before..].iter().any(is_fatal)
+        usable
+            && !findings[before..].iter().any(|finding| {
+                finding.severity == Severity::Error && !leave_a_body.contains(&finding.rule)
+            })
     }
 
     /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.

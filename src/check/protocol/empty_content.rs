@@ -124,10 +124,10 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Messages that say nothing, at xAI and Moonshot.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_told = |entry: &&Entry<'_>| {
+    let told = subject.history().entries.iter().filter(|entry| {
         is_asked(entry.role) || entry.role == Role::Assistant && subject.server == Server::Moonshot
-    };
-    for entry in subject.history().entries.iter().filter(is_told) {
+    });
+    for entry in told {
         let is_empty = entry
             .parts
             .iter()
