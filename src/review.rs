@@ -530,7 +530,8 @@ impl Explained<'_> {
             &one,
             &self.names,
             &self.older.compiler,
-            (&self.newer.compiler, &self.newer.files),
+            &self.newer.compiler,
+            &self.newer.files,
         );
         let unexplained = grouped(&self.newer.compiler, &open);
         let silent = self.told_alone(silent, &roll);

@@ -173,12 +173,10 @@ impl ModelFacts {
 
     fn all_breaches<'f, 'b>(&'f self, subject: &Subject<'b>) -> Vec<Breach<'f, 'b>> {
         let mut breaches: Vec<Breach<'f, 'b>> = Vec::new();
-        for known in &self.families {
-            known
-                .0
-                .facts
-                .iter()
-                .for_each(|fact| fact_breaches(known, fact, subject, &mut breaches));
+        for (family, standing) in &self.families {
+            for fact in &family.facts {
+                fact_breaches(family, *standing, fact, subject, &mut breaches);
+            }
         }
         breaches
     }
@@ -198,7 +196,8 @@ fn has(family: &Family, model: Option<&ModelName>, server: Server) -> bool {
 
 /// Adds what a body does against a fact.
 fn fact_breaches<'f, 'b>(
-    (family, standing): &'f (Arc<Family>, Standing),
+    family: &'f Arc<Family>,
+    standing: Standing,
     fact: &'f Fact,
     subject: &Subject<'b>,
     breaches: &mut Vec<Breach<'f, 'b>>,
@@ -213,7 +212,7 @@ fn fact_breaches<'f, 'b>(
             continue;
         }
         let severity = standing.at_most(fact.level);
-        let is_conditional = *standing == Standing::Conditional;
+        let is_conditional = standing == Standing::Conditional;
         breaches.extend(wrong.into_iter().map(|value| Breach {
             family,
             is_conditional,

@@ -27,7 +27,7 @@ pub(super) fn run(options: &Options, args: &Arguments, terminal: &mut Terminal) 
         let (gap, found) = reaching(&opened.compiler, &coverage, args.gap.as_deref())?;
         let text = context_text(&coverage, gap, &found, &name_of(file));
         let path = options.path(file);
-        write_new(&path, &opened.root, (&text, "--write-context"), terminal)?;
+        write_new(&path, &opened.root, &text, "--write-context", terminal)?;
         terminal.note(&format!(
             "`{}` reaches it with this context, made from `{}`",
             found.agent, found.changed

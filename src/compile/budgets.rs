@@ -183,15 +183,18 @@ impl Taken {
     fn excess(&self, budget: &Budget, measure: Measure) -> Option<Beyond> {
         match measure {
             Measure::Tokens => {
-                let unit = if self.estimate.is_tokenized {
-                    ("", "tokens")
-                } else {
-                    ("about ", "tokens")
+                let unit = Unit {
+                    before: if self.estimate.is_tokenized {
+                        ""
+                    } else {
+                        "about "
+                    },
+                    name: "tokens",
                 };
                 beyond(budget.tokens.as_ref(), self.estimate.total(), unit)
             }
-            Measure::Bytes => beyond(budget.bytes.as_ref(), self.bytes as u64, ("", "bytes")),
-            Measure::Tools => beyond(budget.tools.as_ref(), self.tools as u64, ("", "tools")),
+            Measure::Bytes => beyond(budget.bytes.as_ref(), self.bytes as u64, Unit::of("bytes")),
+            Measure::Tools => beyond(budget.tools.as_ref(), self.tools as u64, Unit::of("tools")),
             Measure::CachedShare => {
                 let (least, share) = (budget.cached_share.as_ref()?, self.cached?);
                 let taken = format!("{} of its prefix from the cache", percent(share));
@@ -272,16 +275,24 @@ fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     outside.map_or(place.span, |outside| outside.span)
 }
 
-/// Returns what a body takes beyond a limit; `unit` is around the number.
-fn beyond(
-    limit: Option<&Spanned<u64>>,
-    taken: u64,
-    (before, behind): (&str, &str),
-) -> Option<Beyond> {
+/// The words around a number.
+struct Unit {
+    before: &'static str,
+    name: &'static str,
+}
+
+impl Unit {
+    fn of(name: &'static str) -> Unit {
+        Unit { before: "", name }
+    }
+}
+
+/// Returns what a body takes beyond a limit.
+fn beyond(limit: Option<&Spanned<u64>>, taken: u64, unit: Unit) -> Option<Beyond> {
     let limit = limit.filter(|limit| taken > limit.value)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     let distance = (taken - limit.value) as f64;
-    let taken = format!("{before}{} {behind}", grouped(taken));
+    let taken = format!("{}{} {}", unit.before, grouped(taken), unit.name);
     Some(Beyond {
         at: limit.span,
         distance,

@@ -210,7 +210,8 @@ impl Roll {
         files: &[ChangedFile],
         names: &OlderNames,
         older: &Compiler,
-        (newer, now): (&Compiler, &MemoryWorld),
+        newer: &Compiler,
+        now: &MemoryWorld,
     ) -> Roll {
         let (agents_then, agents_now) = (agents(older), agents(newer));
         let (contexts_then, contexts_now) = (contexts(older), contexts(newer));

@@ -155,7 +155,9 @@ impl Plan<'_> {
         self.made_of(
             self.prompt(sources, renderer, request),
             None,
-            (sources, renderer, request),
+            sources,
+            renderer,
+            request,
         )
     }
 
@@ -167,7 +169,9 @@ impl Plan<'_> {
             cost,
         }: Prompt,
         only: Option<fn(&str) -> bool>,
-        (sources, renderer, request): (&Sources, &Renderer<'_>, &Request<'_>),
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
     ) -> Made {
         let system_prompt = match prompt {
             Ok(prompt) => prompt,
@@ -203,7 +207,7 @@ impl Plan<'_> {
         } = assembly;
         let body = match findings.is_empty() {
             true => self
-                .complete(members, (splices, weight), request)
+                .complete(members, splices, weight, request)
                 .map_err(|finding| vec![*finding]),
             false => Err(findings),
         };
@@ -218,7 +222,8 @@ impl Plan<'_> {
     fn complete(
         &self,
         mut members: Members,
-        (splices, weight): (Vec<Splice>, usize),
+        splices: Vec<Splice>,
+        weight: usize,
         request: &Request<'_>,
     ) -> Result<Body, Box<Diagnostic>> {
         let mut steps = Steps::default();
@@ -557,7 +562,7 @@ impl BodyBuilder<'_> {
         let mut given = Vec::new();
         self.give(part, at, &mut given);
         let memory = self.request.memory.map(|memory| &**memory);
-        let member = assemble((self.plan.id, name), part, given, memory);
+        let member = assemble(self.plan.id, name, part, given, memory);
         if let Member::Shared(shared) = &member {
             self.weight += shared.weight();
         }

@@ -317,8 +317,8 @@ impl Document {
                 return Vec::new();
             }
             Some(cost) if cost <= MAX_COST_EXPLAINED => {
-                let schema = (&compiled.value, &compiled.known);
-                explain::mistakes(schema, compiled.validator(), value, subject.original())
+                let (schema, original) = (compiled.known_schema(), subject.original());
+                explain::mistakes(schema, compiled.validator(), value, original)
             }
             _ => Vec::new(),
         };
@@ -359,10 +359,12 @@ impl Document {
     fn told_of_one(&self, member: &MemberRef<'_>) -> Option<Vec<Mistake>> {
         let compiled = self.compiled();
         let of_elements = compiled.elements(member.name).and_then(|elements| {
-            let schema = (&compiled.value, &compiled.graph, &compiled.known);
-            let at = Pointer::root().member(member.name);
-            let mut mistakes =
-                elements.mistakes(schema, (&at, member.value()), MAX_COST_EXPLAINED)?;
+            let list = explain::Found {
+                at: Pointer::root().member(member.name),
+                value: member.value(),
+            };
+            let (schema, graph) = (compiled.known_schema(), &compiled.graph);
+            let mut mistakes = elements.mistakes(schema, graph, &list, MAX_COST_EXPLAINED)?;
             fold(&mut mistakes);
             Some(mistakes)
         });
@@ -378,8 +380,8 @@ impl Document {
             .map(|member| (member.name.to_owned(), member.value().clone()))
             .collect();
         cost(&compiled.graph, &value).filter(|cost| *cost <= MAX_COST_EXPLAINED)?;
-        let schema = (&compiled.value, &compiled.known);
-        let mut mistakes = explain::mistakes(schema, compiled.validator(), &value, &value);
+        let (schema, validator) = (compiled.known_schema(), compiled.validator());
+        let mut mistakes = explain::mistakes(schema, validator, &value, &value);
         // The other members are there.
         let places: Vec<Pointer> = refused
             .iter()
@@ -481,6 +483,13 @@ impl Compiled {
         let made = validator(&self.value)?;
         self.validator.get_or_init(|| made);
         Ok(())
+    }
+
+    fn known_schema(&self) -> explain::KnownSchema<'_> {
+        explain::KnownSchema {
+            value: &self.value,
+            known: &self.known,
+        }
     }
 
     fn validator(&self) -> &Validator {
