@@ -4,15 +4,15 @@
 //! into findings at the lines that wrote them. `schema` asks the JSON Schemas of wire formats,
 //! `protocol` what schemas cannot say. Nothing here reads files or prints.
 
-pub(crate) mod families;
-mod found;
+mod facts;
 pub(crate) mod history;
 pub(crate) mod prefix;
-pub(crate) mod protocol;
 pub(crate) mod schema;
-mod silence;
 mod subject;
-mod taken;
+pub(crate) mod families;
+mod found;
+pub(crate) mod protocol;
+mod silence;
 
 pub use families::check_families;
 pub(crate) use found::Places;

@@ -1,40 +1,16 @@
 //! The arguments as they are written.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::shared::command;
 use crate::compile::selection::Shard;
 use crate::diag::did_you_mean;
 use crate::export::Layout;
 use crate::review::Class;
-use crate::text::Text;
-
-/// The arguments of the process, or what clap says of them.
-pub(super) fn read() -> Result<Args, clap::Error> {
-    read_from(std::env::args_os()).map_err(|error| {
-        // What is wrong is reported with the arguments that are wrong, so clap is asked again, with
-        // arguments that can be shown.
-        let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()).into());
-        let same = read_from(shown)
-            .err()
-            .filter(|again| again.kind() == error.kind());
-        same.unwrap_or_else(|| command().error(error.kind(), "the arguments cannot be read"))
-    })
-}
-
-fn read_from(arguments: impl Iterator<Item = OsString>) -> Result<Args, clap::Error> {
-    let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(arguments)?;
-    let name = matches.subcommand_name().unwrap_or_default().to_owned();
-    let args =
-        Args::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
-    Ok(Args { name, ..args })
-}
 
 /// The format in which programs wait for the outcome of a `reqc send` whose arguments are wrong, as
 /// far as they can be read.
@@ -59,14 +35,6 @@ pub(super) fn format_of_unread_send(error: &clap::Error) -> Option<Format> {
         "json" => Some(Format::Json),
         _ => None,
     })
-}
-
-fn shown(argument: &str) -> String {
-    const LONGEST: usize = 200;
-    match argument.trim().is_empty() {
-        true => String::new(),
-        false => Text::line(argument).cut(LONGEST).to_string(),
-    }
 }
 
 /// An argument that says something: one that is empty is most often a variable that is not set, and
@@ -779,7 +747,7 @@ impl FormatTo {
     }
 }
 
-fn format_names() -> impl Iterator<Item = &'static str> {
+fn format_names() -> impl Iterator<Item = String> {
     Format::value_variants().iter().map(|format| format.name())
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::args::{Compile, Format};
-use super::compile::{compare, golden};
+use super::goldens::{compare, golden};
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, report};
 use crate::compile::compare::Purpose;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::args::{Compile, Review as Args};
-use super::compile::{compare, golden};
+use super::goldens::{compare, golden};
 use super::options::Options;
 use super::terminal::Answer;
 use super::{Failure, Outcome, Status, Terminal, diff, report};

@@ -61,9 +61,11 @@ fn escaped_for_html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
+/// The most characters of a text that are shown from where it differs.
+const LONGEST: usize = 30;
+
 /// Returns where two texts begin to differ, and how they go on there.
 fn first_difference(before: &str, after: &str) -> String {
-    const LONGEST: usize = 30;
     let same = before
         .chars()
         .zip(after.chars())

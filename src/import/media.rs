@@ -49,7 +49,7 @@ fn either<'v>(part: &'v Value, camel: &str, snake: &str) -> Option<&'v Value> {
     part.get(camel).or_else(|| part.get(snake))
 }
 
-fn image_kind(value: &Value) -> Option<&str> {
+fn image_kind(value: &Value) -> Option<String> {
     member(value, "mimeType", "mime_type").filter(|kind| kind.starts_with("image/"))
 }
 

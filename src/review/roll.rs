@@ -57,6 +57,16 @@ pub struct Renamed {
     pub path: Arc<str>,
 }
 
+impl Renamed {
+    fn of(to: &Arc<str>, from: &Arc<str>, path: Arc<str>) -> Renamed {
+        Renamed {
+            from: Arc::clone(from),
+            to: Arc::clone(to),
+            path,
+        }
+    }
+}
+
 /// Names, with the paths of the files that say them.
 type Named<'s> = BTreeMap<&'s Arc<str>, Arc<str>>;
 
@@ -225,21 +235,14 @@ impl Roll {
             renamed: names
                 .agents
                 .iter()
-                .map(|(to, from)| Renamed {
-                    from: Arc::clone(from),
-                    to: Arc::clone(to),
-                    path: path(to, &agents_now),
-                })
+                .map(|(to, from)| Renamed::of(to, from, path(to, &agents_now)))
                 .collect(),
             contexts: only(&contexts_now, &contexts_then, of_context),
             gone_contexts: only(&contexts_then, &contexts_now, of_context),
             renamed_contexts: names
                 .contexts
                 .iter()
-                .map(|(to, from)| Renamed {
-                    path: path_of(to, &contexts_now),
-                    ..renamed((to, from))
-                })
+                .map(|(to, from)| Renamed::of(to, from, path_of(to, &contexts_now)))
                 .collect(),
             broken_contexts: Vec::new(),
             bodies: Vec::new(),

@@ -5,12 +5,12 @@
 //! a keyword in a place where leaving it out lets more pass is left out alone; below `not`, `if`
 //! and the like, where it would let less pass, the whole `not` goes.
 
-mod conjunction;
 mod refs;
 mod speech;
+mod conjunction;
+mod tidy;
 #[cfg(test)]
 mod tests;
-mod tidy;
 
 use serde_json::{Map, Value, json};
 

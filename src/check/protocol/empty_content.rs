@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Entry, Kind, Part, Role, elements};
+use crate::check::history::{Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::Validator;
 use serde_json::Value;
 
 use super::bundled::{Bundled, Extension};
 use super::cost::cost;
 use super::elements::Elements;
-use super::graph::{Graph, QUOTED, Refusal};
+use super::graph::{Graph, QUOTED};
 use super::mistake::{Hint, Mistake, What, fold};
-use super::{explain, extend, pattern, rules, spelling};
+use super::refusal::Refusal;
+use super::validator::validator;
+use super::{explain, extend, rules, spelling};
 use crate::json::{self, Pointer};
 use crate::memory::{Identity, Memory, Question};
 use crate::source::{FileId, SourceText, Span};
@@ -511,44 +513,6 @@ impl Compiled {
         self.validator().is_valid(value)
     }
 }
-
-/// The validator of a schema.
-///
-/// # Errors
-///
-/// If it is not a JSON Schema.
-pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
-    let patterns = PatternOptions::regex()
-        .size_limit(pattern::COMPILED_BYTES)
-        .dfa_size_limit(pattern::COMPILED_BYTES);
-    let options = jsonschema::draft202012::options()
-        .offline()
-        .with_pattern_options(patterns);
-    options.build(schema).map_err(|error| {
-        let at = error.instance_path().as_str().to_owned();
-        let mut keywords = at.rsplit('/');
-        let is_pattern =
-            keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
-        let message = match is_pattern {
-            _ if at.is_empty() => "this schema cannot be used".to_owned(),
-            true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
-            false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
-        };
-        let help = match is_pattern {
-            true => PATTERN_HELP.to_owned(),
-            false => error.to_string().chars().take(LONGEST_HELP).collect(),
-        };
-        Refusal {
-            at,
-            message,
-            help: Some(help),
-        }
-    })
-}
-
-/// How much of the library's words about a schema is shown, in characters.
-const LONGEST_HELP: usize = 300;
-const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, and of modest size, so that they take linear time";
 
 /// The mistake of a body that a schema of the repository cannot be asked about.
 fn unchecked() -> Mistake {

@@ -148,14 +148,15 @@ impl Alternative {
     fn validator(&self, schema: &Value) -> &Validator {
         self.validator.get_or_init(|| {
             let alone = serde_json::json!({"$ref": self.reference, "$defs": schema.get("$defs")});
-            super::document::validator(&alone).expect("a part of a schema that was compiled")
+            super::validator::validator(&alone).expect("a part of a schema that was compiled")
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{document, explain};
+    use super::super::explain;
+    use super::super::validator::validator;
     use super::*;
     use crate::check::schema::explain::Known;
     use serde_json::json;
@@ -180,10 +181,7 @@ mod tests {
         };
         let found = Found { at, value: list };
         let of_elements = elements.mistakes(known, &graph, &found, 1_000_000);
-        let (validator, body) = (
-            document::validator(&schema).expect("usable"),
-            json!({name: list}),
-        );
+        let (validator, body) = (validator(&schema).expect("usable"), json!({name: list}));
         (
             of_elements,
             explain::mistakes(known, &validator, &body, &body),

@@ -480,7 +480,8 @@ fn written(known: &[String]) -> Vec<String> {
 impl Explaining<'_> {
     /// A mistake that one keyword tells on its own.
     fn simple(&self, path: &str, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
-        let (schema, node) = (self.schema, keyword_owner(self.schema, path));
+        let schema = self.schema.value;
+        let node = keyword_owner(schema, path);
         let said = || said(schema, path).map(|said| format!("`{at}`: {said}"));
         let (rule, message, hint) = match kind {
             Kind::Required { property } => {

@@ -7,6 +7,7 @@ use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
 use super::output::shortened;
 use super::tools::Tools;
+use super::unusable::Unusable;
 use crate::compile::PromptEnvironment;
 use crate::compile::live::Live;
 use crate::context::{self, Context};
@@ -39,20 +40,6 @@ pub(super) struct Input {
 pub(super) struct Resumed {
     pub(super) log: Log,
     pub(super) journal: JournalFile,
-}
-
-/// Why there is nothing to send.
-pub(super) enum Unusable {
-    Failure(Failure),
-    Findings(Vec<Diagnostic>),
-    /// Findings in files that are not part of the repository.
-    FindingsIn(Sources, Vec<Diagnostic>),
-}
-
-impl From<Failure> for Unusable {
-    fn from(failure: Failure) -> Unusable {
-        Unusable::Failure(failure)
-    }
 }
 
 impl Input {

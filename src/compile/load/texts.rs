@@ -5,6 +5,7 @@
 //! contexts may hold hidden characters on purpose.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use crate::compile::rules::{CONFLICT, INVISIBLE};
 use crate::diag::{Diagnostic, Severity};

@@ -204,7 +204,15 @@ fn edit(edit: &Edit) -> String {
         .map(|hunk| {
             let [removed, added] = [&hunk.removed, &hunk.added]
                 .map(|it| it.iter().map(String::as_str).collect::<Vec<_>>());
-            rows(&removed, &added, (hunk.old_line, hunk.new_line))
+            let old = Numbered {
+                lines: &removed,
+                first: hunk.old_line,
+            };
+            let new = Numbered {
+                lines: &added,
+                first: hunk.new_line,
+            };
+            rows(old, new)
         })
         .collect();
     format!(

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::speech;
+use super::speech::{is_annotation, types};
 
 /// Keywords that mean something together: only one schema's are kept.
 const GROUPS: [&[&str]; 3] = [
@@ -76,7 +76,7 @@ fn join_one(out: &mut Map<String, Value>, name: &str, value: &Value, lost: &mut 
             None => lost.push(name.to_owned()),
         },
         (_, Some(own), other) if own == other => {}
-        (name, Some(_), _) if speech::is_annotation(name) => {}
+        (name, Some(_), _) if is_annotation(name) => {}
         (name, Some(_), _) => lost.push(name.to_owned()),
     }
 }
@@ -101,18 +101,6 @@ fn fits(name: &str, among: &[String]) -> bool {
     among
         .iter()
         .any(|it| it == name || name == "integer" && it == "number")
-}
-
-/// The types that a schema names.
-pub(super) fn types(value: &Value) -> Vec<String> {
-    match value {
-        Value::Array(several) => several.iter().filter_map(text_of).collect(),
-        one => text_of(one).into_iter().collect(),
-    }
-}
-
-fn text_of(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
 }
 
 /// Puts the properties of alternatives side by side: each may be there, and must be only if all

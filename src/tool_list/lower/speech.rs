@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::conjunction::types;
 use super::{Loss, Unsayable, is_type};
 use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
@@ -408,6 +407,18 @@ fn holds_texts(value: &Value) -> bool {
     value
         .as_array()
         .is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty())
+}
+
+/// The types that a schema names.
+pub(super) fn types(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(several) => several.iter().filter_map(text_of).collect(),
+        one => text_of(one).into_iter().collect(),
+    }
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 /// A schema of one type.
