@@ -39,7 +39,7 @@ fn from_smallest(circle: &[usize]) -> Vec<usize> {
 pub(crate) const SHOWN: usize = 8;
 
 /// The names of a circle: `a` → `b` → `a`; of a long one only the first.
-pub(crate) fn describe<'n>(names: &[&'n str]) -> String {
+pub(crate) fn describe(names: &[&str]) -> String {
     let mut parts: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
     if names.len() > SHOWN {
         parts.push(format!("… (+{})", names.len() - SHOWN));

@@ -116,12 +116,12 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
         .iter()
         .filter(|problem| problem.about == About::Presence);
     let left_out: Vec<Pointer> = rules
-        .filter(is_error)
+        .filter(|problem| is_error(problem))
         .map(|it| it.pointer.clone())
         .collect();
     let schema = problems[..of_schema]
         .iter()
-        .filter(is_error)
+        .filter(|problem| is_error(problem))
         .filter(|problem| !is_left_out(problem, &left_out));
     let refused: HashSet<Pointer> = schema.map(|it| it.pointer.clone()).collect();
     let mut index = 0;
@@ -137,7 +137,7 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     });
 }
 
-fn is_error(problem: &&Problem) -> bool {
+fn is_error(problem: &Problem) -> bool {
     problem.severity != Some(Severity::Warning)
 }
 

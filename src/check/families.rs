@@ -14,10 +14,8 @@ use super::facts::{Standing, is_named};
 use super::schema::Proposal;
 use super::subject::Subject;
 use crate::diag::{Diagnostic, Severity, did_you_mean};
-use crate::provider::{ApiHeaders, Server, WireFormat};
-use crate::repo::{
-    Condition, Demand, Fact, Family, MemberPath, ModelName, Property, Repo, State, rules,
-};
+use crate::provider::{Server, WireFormat};
+use crate::repo::{Condition, Demand, Fact, Family, MemberPath, Repo, State, rules};
 use crate::source::Spanned;
 
 /// Something that a body does against what is known.
@@ -229,6 +227,8 @@ fn unknown(key: &str, what: &str, name: &Spanned<Arc<str>>, known: &[&str]) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::ApiHeaders;
+    use crate::repo::Property;
     use crate::repo::{LoadOptions, load};
     use crate::world::MemoryWorld;
 

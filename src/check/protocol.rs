@@ -61,7 +61,6 @@ use super::Problem;
 use super::found::{BodyRule, Found};
 use super::subject::Subject;
 use crate::diag::Rule;
-use crate::provider::WireFormat;
 
 /// Declares the rule of a file:
 /// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,

@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
 
 /// The families and which models they mention.
 fn overview(families: &[&Family], terminal: &mut Terminal) {
-    let rows: Vec<[String; 3]> = families.iter().map(row).collect();
+    let rows: Vec<[String; 3]> = families.iter().map(|family| row(family)).collect();
     let rows: Vec<[&str; 3]> = rows
         .iter()
         .map(|row| row.each_ref().map(String::as_str))
@@ -44,7 +44,7 @@ fn overview(families: &[&Family], terminal: &mut Terminal) {
     terminal.text(&columns(["FAMILY", "WIRE FORMATS", "MODELS"], &rows));
 }
 
-fn row(family: &&Family) -> [String; 3] {
+fn row(family: &Family) -> [String; 3] {
     let mut models = patterns(&family.models);
     if !family.except.is_empty() {
         models.push_str(&format!(", but not {}", patterns(&family.except)));

@@ -276,6 +276,7 @@ fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
 }
 
 /// The words around a number.
+#[derive(Clone, Copy)]
 struct Unit {
     before: &'static str,
     name: &'static str,

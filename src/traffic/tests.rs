@@ -514,22 +514,27 @@ fn thinking_that_is_dropped_or_goes_to_another_model_is_told() {
     );
     // The answer held a signature, and what is sent back does not.
     let answer = json!({"content": thought("c2lnbmVk")["content"], "usage": {"input_tokens": 9, "output_tokens": 3}});
-    let first = || answered(claude(&system, &[user("a")]), answer.clone());
+    let first = || answered(&claude(&system, &[user("a")]), &answer);
     assert_eq!(
-        one(&[first(), answered(after_thinking(&system, bare), json!({}))]).thinking[0].request,
+        one(&[
+            first(),
+            answered(&after_thinking(&system, bare), &json!({}))
+        ])
+        .thinking[0]
+            .request,
         2
     );
     assert!(
         one(&[
             first(),
-            answered(after_thinking(&system, signed), json!({}))
+            answered(&after_thinking(&system, signed), &json!({}))
         ])
         .thinking
         .is_empty()
     );
 }
 
-fn answered(body: Value, answer: Value) -> Value {
+fn answered(body: &Value, answer: &Value) -> Value {
     json!({"url": "https://api.anthropic.com/v1/messages", "body": body, "response": answer})
 }
 
@@ -598,8 +603,8 @@ fn the_message_that_poisons_a_session_is_named() {
     );
     // The provider took it: then the rule is wrong there.
     let taken = one(&[
-        logged(claude(&system, &poisoned(&empty, 0))),
-        logged(claude(&system, &poisoned(&empty, 1))),
+        logged(&claude(&system, &poisoned(&empty, 0))),
+        logged(&claude(&system, &poisoned(&empty, 1))),
     ]);
     assert!(taken.poison.is_empty());
 }
@@ -613,7 +618,7 @@ fn poisoned(empty: &Value, more: usize) -> Vec<Value> {
     .concat()
 }
 
-fn logged(body: Value) -> Value {
+fn logged(body: &Value) -> Value {
     json!({"body": body, "response": {"usage": {"input_tokens": 2_000, "output_tokens": 3}}})
 }
 
@@ -780,40 +785,40 @@ fn debug_line(body: &Value) -> String {
 #[expect(clippy::too_many_lines, reason = "one table of forms")]
 fn session_files_of_agents_are_conversations() {
     let claude = [
-        claude_line("user", "1", "", user("first")),
+        claude_line("user", "1", "", &user("first")),
         claude_line(
             "assistant",
             "2",
             "1",
-            claude_block("m1", claude_call("t1"), claude_usage(0, 20_000)),
+            &claude_block("m1", &claude_call("t1"), &claude_usage(0, 20_000)),
         ),
-        claude_line("user", "3", "2", claude_result("t1")),
+        claude_line("user", "3", "2", &claude_result("t1")),
         claude_line(
             "assistant",
             "4",
             "2",
-            claude_block("m1", claude_call("t2"), claude_usage(0, 20_000)),
+            &claude_block("m1", &claude_call("t2"), &claude_usage(0, 20_000)),
         ),
-        claude_line("user", "5", "4", claude_result("t2")),
+        claude_line("user", "5", "4", &claude_result("t2")),
         claude_line(
             "assistant",
             "6",
             "5",
-            claude_block(
+            &claude_block(
                 "m2",
-                json!({"type": "text", "text": "Done."}),
-                claude_usage(20_000, 500),
+                &json!({"type": "text", "text": "Done."}),
+                &claude_usage(20_000, 500),
             ),
         ),
-        claude_line("user", "7", "6", user("second")),
+        claude_line("user", "7", "6", &user("second")),
         claude_line(
             "assistant",
             "8",
             "7",
-            claude_block(
+            &claude_block(
                 "m3",
-                json!({"type": "text", "text": "Again."}),
-                claude_usage(0, 20_600),
+                &json!({"type": "text", "text": "Again."}),
+                &claude_usage(0, 20_600),
             ),
         ),
     ];
@@ -834,9 +839,8 @@ fn session_files_of_agents_are_conversations() {
                 "user",
                 "9",
                 "6",
-                json!({"role": "user", "content": "No, wait. Tell me of Rome and of its weather tomorrow, please."}),
-            ),
-            claude_line("assistant", "10", "9", claude_block("m4", json!({"type": "text", "text": "No."}), claude_usage(0, 0))),
+                &json!({"role": "user", "content": "No, wait. Tell me of Rome and of its weather tomorrow, please."})),
+            claude_line("assistant", "10", "9", &claude_block("m4", &json!({"type": "text", "text": "No."}), &claude_usage(0, 0))),
         ],
     ]
     .concat();
@@ -860,7 +864,7 @@ fn session_files_of_agents_are_conversations() {
         codex_tokens(3_000),
         codex_tokens(3_000),
         codex_message("user", "more"),
-        codex_item(json!({"type": "reasoning", "summary": [], "encrypted_content": "gAAAAA"})),
+        codex_item(&json!({"type": "reasoning", "summary": [], "encrypted_content": "gAAAAA"})),
         codex_message("assistant", "yes"),
         codex_tokens(3_100),
         json!({"type": "compacted", "payload": {"message": "Another language model started to solve this problem and produced a summary"}}),
@@ -899,7 +903,7 @@ fn session_files_of_agents_are_conversations() {
     );
 }
 
-fn claude_line(kind: &str, id: &str, parent: &str, message: Value) -> Value {
+fn claude_line(kind: &str, id: &str, parent: &str, message: &Value) -> Value {
     json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": "2026-11-25T10:00:00Z", "message": message})
 }
 
@@ -907,7 +911,7 @@ fn claude_usage(read: u64, written: u64) -> Value {
     json!({"input_tokens": 1, "cache_read_input_tokens": read, "cache_creation_input_tokens": written, "output_tokens": 9})
 }
 
-fn claude_block(id: &str, block: Value, usage: Value) -> Value {
+fn claude_block(id: &str, block: &Value, usage: &Value) -> Value {
     json!({"role": "assistant", "id": id, "model": "claude-sonnet-5", "content": [block], "usage": usage})
 }
 
@@ -919,13 +923,13 @@ fn claude_result(id: &str) -> Value {
     json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "text"}]})
 }
 
-fn codex_item(payload: Value) -> Value {
+fn codex_item(payload: &Value) -> Value {
     json!({"timestamp": "2026-11-25T10:00:00Z", "type": "response_item", "payload": payload})
 }
 
 fn codex_message(role: &str, text: &str) -> Value {
     codex_item(
-        json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}),
+        &json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}),
     )
 }
 

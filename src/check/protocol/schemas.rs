@@ -82,12 +82,12 @@ pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     match subject.wire {
         WireFormat::OpenAiChat => {
             let format = subject.member("response_format")?.get("json_schema");
-            format.filter(is_strict)?.get("schema")
+            format.filter(|format| is_strict(format))?.get("schema")
         }
         WireFormat::OpenAiResponses => subject
             .member("text")?
             .get("format")
-            .filter(is_strict)?
+            .filter(|format| is_strict(format))?
             .get("schema"),
         WireFormat::AnthropicMessages => subject
             .member("output_config")?
@@ -102,7 +102,7 @@ pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
     }
 }
 
-fn is_strict(format: &&Value) -> bool {
+fn is_strict(format: &Value) -> bool {
     format.get("strict") == Some(&Value::Bool(true))
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::bundled::{Bundled, Extension};
 use super::cost::cost;
 use super::elements::Elements;
-use super::graph::{Graph, QUOTED};
+use super::graph::Graph;
 use super::mistake::{Hint, Mistake, What, fold};
 use super::refusal::Refusal;
 use super::validator::validator;
@@ -16,7 +16,6 @@ use super::{explain, extend, rules, spelling};
 use crate::json::{self, Pointer};
 use crate::memory::{Identity, Memory, Question};
 use crate::source::{FileId, SourceText, Span};
-use crate::text::cut;
 use crate::unit::{Body, MemberRef};
 
 /// The most work that a body may be for a schema that was not compiled with the program.

@@ -223,9 +223,9 @@ impl<'s> Explaining<'s> {
             Pick::Branch(index) => {
                 of_branch(self, index);
                 let told = &mut self.mistakes[before..];
-                told.iter_mut().for_each(|mistake| {
-                    alternatives.point_elsewhere(self.schema.value, at, mistake)
-                });
+                for mistake in told {
+                    alternatives.point_elsewhere(self.schema.value, at, mistake);
+                }
             }
             Pick::Nearest => return false,
             Pick::Unknown { member, value } => {
@@ -1038,7 +1038,11 @@ mod tests {
             .offline()
             .build(schema)
             .expect("a schema");
-        mistakes((schema, &Known::default()), &validator, body, body)
+        let schema = KnownSchema {
+            value: schema,
+            known: &Known::default(),
+        };
+        mistakes(schema, &validator, body, body)
             .into_iter()
             .map(|it| it.told(""))
             .map(|problem| match problem.help {
@@ -1192,12 +1196,11 @@ mod tests {
             .offline()
             .build(&schema)
             .expect("a schema");
-        let mut mistakes = mistakes(
-            (&schema, &Known::default()),
-            &validator,
-            &json!({"c": {}}),
-            &json!({"c": {}}),
-        );
+        let known = KnownSchema {
+            value: &schema,
+            known: &Known::default(),
+        };
+        let mut mistakes = mistakes(known, &validator, &json!({"c": {}}), &json!({"c": {}}));
         mistakes.dedup_by(|next, kept| absorb(kept, next));
         let mut messages: Vec<String> = mistakes
             .into_iter()
@@ -1217,8 +1220,12 @@ mod tests {
             .offline()
             .build(&schema)
             .expect("a schema");
+        let known = KnownSchema {
+            value: &schema,
+            known: &Known::default(),
+        };
         let mut mistakes = mistakes(
-            (&schema, &Known::default()),
+            known,
             &validator,
             &json!({"max_token": 1}),
             &json!({"max_token": 1}),

@@ -13,12 +13,12 @@ use crate::compile::live::Live;
 use crate::context::{self, Context};
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::did_you_mean;
 use crate::provider;
 use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::runtime::{SessionStart, image};
-use crate::source::{SourceText, Sources};
+use crate::source::SourceText;
 use crate::system::{FolderContent, JournalFile, project_environment, to_read, to_write};
 use crate::world::AccessError;
 

@@ -400,7 +400,7 @@ impl Transcript {
                 }
             }
             "event_msg" if text_at(payload, "/type") == Some("token_count") => {
-                self.counted(payload)
+                self.counted(payload);
             }
             "response_item" => found.extend(self.codex_item(payload, time, sizer)),
             _ => {}
