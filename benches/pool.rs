@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use reqc::compile::{Compiler, Folders, LoadOptions, PromptEnvironment};
 use reqc::conversation::Conversation;
-use reqc::runtime::{
-    Agent, MemorySecrets, PoolOptions, Session, SessionPool, Transport, TransportOptions,
-};
+use reqc::runtime::pool::{PoolOptions, SessionPool};
+use reqc::runtime::secret::MemorySecrets;
+use reqc::runtime::{Agent, Session, Transport, TransportOptions};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 

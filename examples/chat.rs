@@ -14,7 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reqc::compile::{Compiler, LoadOptions};
-use reqc::runtime::{Agent, Event, MemorySecrets, Outcome, Run, Transport, TransportOptions};
+use reqc::runtime::secret::MemorySecrets;
+use reqc::runtime::{Agent, Event, Outcome, Run, Transport, TransportOptions};
 use reqc::system::{Embedded, SessionFile, project_environment};
 use reqc::world::MemoryWorld;
 

@@ -12,9 +12,9 @@ use std::error::Error;
 use std::io::BufRead;
 use std::path::Path;
 
-use reqc::runtime::{
-    AutoCompression, Compression, Error as RunError, Event, PoolOptions, Session, SessionPool,
-};
+use reqc::runtime::compression::{AutoCompression, Compression};
+use reqc::runtime::pool::{PoolOptions, SessionPool};
+use reqc::runtime::{Error as RunError, Event, Session};
 use reqc::system::{OpenedRepository, open_repository};
 
 /// What this program takes for the model's context window: small, so that something happens.

@@ -9,7 +9,8 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use reqc::runtime::{Agent, Error as RunError, PoolOptions, SessionPool};
+use reqc::runtime::pool::{PoolOptions, SessionPool};
+use reqc::runtime::{Agent, Error as RunError};
 use reqc::system::open_repository;
 use tokio::task::JoinSet;
 

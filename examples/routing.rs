@@ -11,10 +11,12 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, LoadOptions, Router};
+use reqc::compile::route::Router;
+use reqc::compile::{Compiler, LoadOptions};
 use reqc::conversation::Conversation;
 use reqc::repo::FileToRoute;
-use reqc::runtime::{Agent, MemorySecrets, Session, Transport, TransportOptions};
+use reqc::runtime::secret::MemorySecrets;
+use reqc::runtime::{Agent, Session, Transport, TransportOptions};
 use reqc::system::{Embedded, project_environment};
 use reqc::world::MemoryWorld;
 

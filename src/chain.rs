@@ -39,14 +39,17 @@ fn from_smallest(circle: &[usize]) -> Vec<usize> {
 pub(crate) const SHOWN: usize = 8;
 
 /// The names of a circle: `a` → `b` → `a`; of a long one only the first.
-pub(crate) fn describe<'n>(names: &[&'n str]) -> String {
-    let quoted = |name: &'n str| format!("`{name}`");
+pub(crate) fn describe(names: &[&str]) -> String {
     let mut parts: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
     if names.len() > SHOWN {
         parts.push(format!("… (+{})", names.len() - SHOWN));
     }
     parts.extend(names.first().map(|name| quoted(name)));
     parts.join(" → ")
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{name}`")
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@
 //! into findings at the lines that wrote them. `schema` asks the JSON Schemas of wire formats,
 //! `protocol` what schemas cannot say. Nothing here reads files or prints.
 
-pub(crate) mod families;
-mod found;
+mod facts;
 pub(crate) mod history;
 pub(crate) mod prefix;
-pub(crate) mod protocol;
 pub(crate) mod schema;
-mod silence;
 mod subject;
-mod taken;
+pub(crate) mod families;
+mod found;
+pub(crate) mod protocol;
+mod silence;
 
 pub use families::check_families;
 pub(crate) use found::Places;
@@ -112,17 +112,16 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
     if problems.len() == of_schema {
         return;
     }
-    let is_error = |problem: &&Problem| problem.severity != Some(Severity::Warning);
     let rules = problems[of_schema..]
         .iter()
         .filter(|problem| problem.about == About::Presence);
     let left_out: Vec<Pointer> = rules
-        .filter(is_error)
+        .filter(|problem| is_error(problem))
         .map(|it| it.pointer.clone())
         .collect();
     let schema = problems[..of_schema]
         .iter()
-        .filter(is_error)
+        .filter(|problem| is_error(problem))
         .filter(|problem| !is_left_out(problem, &left_out));
     let refused: HashSet<Pointer> = schema.map(|it| it.pointer.clone()).collect();
     let mut index = 0;
@@ -136,6 +135,10 @@ fn drop_told(problems: &mut Vec<Problem>, of_schema: usize) {
             }
         }
     });
+}
+
+fn is_error(problem: &Problem) -> bool {
+    problem.severity != Some(Severity::Warning)
 }
 
 fn is_left_out(problem: &Problem, left_out: &[Pointer]) -> bool {

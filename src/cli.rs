@@ -4,42 +4,43 @@
 //! elsewhere.
 
 mod args;
-mod baseline;
-mod check;
-mod compare;
-mod compile;
-mod coverage;
-mod diff;
-mod explain;
-mod export;
-mod fix;
 mod formats;
-mod impact;
-mod import;
-mod init;
-#[cfg(feature = "runtime")]
-mod installed;
-mod lint;
-mod list;
-mod man;
-#[cfg(feature = "runtime")]
-mod mcp_list;
-mod models;
 mod options;
+mod baseline;
+mod fix;
+mod impact;
+mod list;
+mod models;
 mod part;
+mod export;
 mod progress;
+mod check;
+mod lint;
+mod import;
+mod coverage;
 #[cfg(feature = "runtime")]
 mod providers;
 mod render;
-mod review;
+mod compare;
+mod explain;
 mod route;
 mod rule;
 mod schema;
 #[cfg(feature = "runtime")]
 mod send;
+#[cfg(feature = "runtime")]
+mod installed;
+#[cfg(feature = "runtime")]
+mod mcp_list;
 mod shared;
+mod man;
+mod goldens;
+mod diff;
+mod compile;
+mod init;
 mod show;
 mod terminal;
+mod review;
 mod tools;
 mod tree;
 mod why400;
@@ -174,7 +175,7 @@ pub fn main() -> ExitCode {
 }
 
 fn start() -> ExitCode {
-    let args = match args::read() {
+    let args = match shared::read() {
         Ok(args) => args,
         Err(error) => {
             #[cfg(feature = "runtime")]

@@ -21,7 +21,7 @@ pub(crate) use piece::{Content, Piece, canonical};
 pub(crate) use read::pieces_of;
 pub(crate) use texts::alteration;
 
-pub use files::{Allowed, ComparedFiles, ComparedPair, PlacedDifference};
+pub use files::{Allowed, ComparedFiles, ComparedPair, NamedBodies, PlacedDifference};
 
 use serde_json::Value;
 

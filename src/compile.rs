@@ -5,11 +5,23 @@
 //! body in parallel and says what was found as a [`Report`]. [`Compiler::report_each`] hands the
 //! bodies of one agent at a time to a visitor.
 //!
-//! Behind the door each room is a type that borrows the compiler: [`Explainer`] says who wrote a
-//! value, [`impact`] what a place reaches, [`FileReach`] what files reach, [`Comparing`] compares
-//! with golden files and older sides, [`Router`] routes files, [`Live`] makes the bodies of
-//! conversations that are not contexts, [`Judge`] and [`Linting`] judge foreign bodies, [`mend`]
-//! edits.
+//! What most hosts need stands here. Behind the door each room is a type that borrows the compiler:
+//!
+//! | room | for |
+//! | --- | --- |
+//! | [`selection`] | programs that let people name agents and contexts, or share a run among machines |
+//! | [`policy`] | gates, which report what a repository lowered or allowed |
+//! | [`baseline`] | gates that begin with a repository as it is |
+//! | [`live`] | hosts that make bodies of their own conversations and send them themselves |
+//! | [`lint`] | programs that judge whole files of bodies which others made |
+//! | [`compare`] | programs that hold bodies against golden files or an older side |
+//! | [`explain`] | editors and reviewers, which ask who wrote a value of a body |
+//! | [`flow`] | the same, which ask where a piece of a conversation went |
+//! | [`impact`] | the same, which ask what a place of a file reaches |
+//! | [`reach`] | CI, which runs only what a change reaches |
+//! | [`route`] | editors, which ask which agent is for a file |
+//! | [`mend`] | tools that apply fixes |
+//! | [`coverage`] | tools that show which parts of templates no context reaches |
 //!
 //! The order of the modules below is the order of their imports: each uses only those above it.
 
@@ -21,60 +33,52 @@ mod contexts;
 mod leaves_out;
 mod compiler;
 mod surroundings;
-mod selection;
+pub mod selection;
 mod unmade;
-mod reach;
-mod policy;
+pub mod reach;
+pub mod policy;
 mod judge;
 mod knowledge;
 mod pairing;
-mod explain;
+pub mod explain;
 mod finding;
-mod flow;
+pub mod flow;
 mod growth;
 mod budgets;
 mod run;
 mod report;
-mod baseline;
-mod lint;
-mod live;
-mod coverage;
-mod compare;
-mod route;
-mod impact;
-mod mend;
+pub mod baseline;
+pub mod lint;
+pub mod live;
+pub mod coverage;
+pub mod compare;
+pub mod route;
+pub mod impact;
+pub mod mend;
 mod load;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::baseline::Baseline;
-pub use self::compare::{Before, BrokenAgent, Compared, Comparing, Purpose, Scope, grouped};
-pub(crate) use self::compare::{Outcome, changed};
 pub use self::compiler::Compiler;
 pub(crate) use self::compiler::STACK_BYTES;
 pub use self::contexts::LoadedContext;
-pub use self::coverage::{Coverage, FileCoverage, Gap, GapKind, Reaching, Share, Split};
 pub use self::environment::PromptEnvironment;
-pub use self::explain::{Explained, Explainer, Explanation, SourceKind, ValueSource};
-pub use self::flow::ContentFate;
-pub use self::impact::{ImpactError, ImpactQuery, Reached, impact};
 pub(crate) use self::judge::usual_server;
 pub use self::judge::{Judge, LintTarget, Linted};
 pub(crate) use self::knowledge::ModelKnowledge;
-pub use self::lint::Linting;
-pub use self::live::{Live, LiveBody};
-pub use self::mend::{Mended, MendedFile, mend};
-pub use self::policy::{LeftOut, Lowered, LoweredKind, LoweredTo, PolicyOptions, newly_lowered};
-pub(crate) use self::policy::{MOST_OF_A_RULE, check_allowed, check_code};
-pub use self::reach::{Differing, FileReach, Named, Touched, differently_usable};
+pub(crate) use self::policy::MOST_OF_A_RULE;
+#[doc(inline)]
+pub use self::policy::PolicyOptions;
+#[cfg(feature = "cli")]
+pub(crate) use self::policy::{check_allowed, check_code};
 pub(crate) use self::report::Reporter;
-pub use self::report::{LintedBodies, Report, Summary};
-pub use self::route::{PassedOver, Rerouted, Route, Router, rerouted};
+pub use self::report::{Report, Summary};
 pub use self::rules::{all_rules, rule};
 pub use self::run::{AgentBodies, Run};
-pub use self::selection::{Names, Reach, SelectError, Selection, Shard, ShardError};
+#[doc(inline)]
+pub use self::selection::Selection;
 
 #[doc(inline)]
 pub use crate::render::Folders;
@@ -102,6 +106,7 @@ impl Compiler {
     /// Does the same for a few agents: those whose names are wanted. Others cannot be compiled,
     /// unless something was found on the way, or nothing is wanted: then all are prepared, so that
     /// findings tell whom they reach.
+    #[cfg(feature = "cli")]
     pub(crate) fn load_some(
         own: Arc<dyn World>,
         bundled: Arc<dyn World>,

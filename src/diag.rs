@@ -400,6 +400,16 @@ impl Key {
     }
 }
 
+/// What makes a finding the same as another one.
+#[derive(Clone, Copy)]
+pub(crate) struct FindingAt<'a> {
+    pub(crate) rule: &'static Rule,
+    /// `None` for the rule's own level.
+    pub(crate) severity: Option<Severity>,
+    pub(crate) span: Span,
+    pub(crate) sense: Option<&'a str>,
+}
+
 impl Findings {
     /// Adds a finding, or its reach to the one that is already there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
@@ -425,20 +435,19 @@ impl Findings {
         }
     }
 
-    /// Lets a finding that is there reach an agent in a context; `false` if there is none of this
-    /// rule, level, place and sense. A level of `None` is the rule's own.
+    /// Lets a finding that is there reach an agent in a context; `false` if there is none.
     pub(crate) fn reach(
         &mut self,
-        (rule, severity, span, sense): (&'static Rule, Option<Severity>, Span, Option<&str>),
+        finding: FindingAt<'_>,
         agent: &Arc<str>,
         context: &Arc<str>,
     ) -> bool {
-        let severity = severity.unwrap_or(rule.severity);
+        let FindingAt { rule, .. } = finding;
         let key = Key {
             code: rule.code,
-            severity,
-            place: Some(span),
-            words: sense.map(str::to_owned),
+            severity: finding.severity.unwrap_or(rule.severity),
+            place: Some(finding.span),
+            words: finding.sense.map(str::to_owned),
         };
         let Some(&index) = self.seen.get(&key) else {
             return false;

@@ -35,11 +35,12 @@ pub(crate) fn similarity(old: &str, new: &str) -> f32 {
 
 /// Returns how much of two texts is the same, by words: from 0 to 1.
 pub(crate) fn word_similarity(old: &str, new: &str) -> f32 {
-    let words = |text| -> Vec<&str> {
-        str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect()
-    };
-    let (old, new) = (words(old), words(new));
+    let (old, new) = (words_of(old), words_of(new));
     similar::diff_ratio(&line_operations(&old, &new), old.len(), new.len())
+}
+
+fn words_of(text: &str) -> Vec<&str> {
+    str::split_inclusive(text, |c: char| !c.is_alphanumeric()).collect()
 }
 
 /// A textual diff with three lines of context, for those who ask for it. Of long texts that have
@@ -60,7 +61,6 @@ pub fn textual(old: &str, new: &str, name: &str) -> String {
         );
     }
     let (removed, added) = bounded::middles(&before, &after);
-    let place = |range: &std::ops::Range<usize>| format!("{},{}", range.start + 1, range.len());
     let hunk = format!("@@ -{} +{} @@\n", place(&removed), place(&added));
     let removed = before[removed].iter().map(|it| line('-', it));
     let added = after[added].iter().map(|it| line('+', it));
@@ -69,6 +69,10 @@ pub fn textual(old: &str, new: &str, name: &str) -> String {
         .chain(removed)
         .chain(added)
         .collect()
+}
+
+fn place(range: &std::ops::Range<usize>) -> String {
+    format!("{},{}", range.start + 1, range.len())
 }
 
 fn line(sign: char, line: &str) -> String {

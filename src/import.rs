@@ -213,17 +213,20 @@ fn completion<'b>(
 
 /// A file beside the code, as `llama-server` takes it.
 fn attached<'b>(file: &'b Value, lost: &mut Lost<'b>) -> Option<AttachedFile> {
-    let text = |name: &str| file.get(name).and_then(Value::as_str);
-    let Some(content) = text("text") else {
+    let Some(content) = text_of(file, "text") else {
         lost.tell(file, "a file without a text");
         return None;
     };
-    let file_path = text("filename").unwrap_or("file").into();
+    let file_path = text_of(file, "filename").unwrap_or("file").into();
     lost.rest(file, &["text", "filename"], "no context holds it");
     Some(AttachedFile {
         file_path,
         content: content.into(),
     })
+}
+
+fn text_of<'v>(file: &'v Value, name: &str) -> Option<&'v str> {
+    file.get(name).and_then(Value::as_str)
 }
 
 /// Ollama's `generate` without a suffix: one question.

@@ -29,15 +29,37 @@
 //! 11. `runtime` (a default feature): the same bodies, sent; answers as typed events, tools in a
 //!     loop.
 //!
-//! The default feature `cli` is the command line; hosts do without it (`default-features = false`),
-//! and without the two reports that draw source lines, `Human` and `Markdown`.
+//! # The path, and who needs the rest
 //!
-//! Those without a link are not for hosts: they are public for tests and benchmarks alone, and
-//! change without notice.
+//! A host that compiles, sends or judges needs three modules, and what their functions take and
+//! give:
 //!
-//! [`compile`] is the front door that runs them all: [`Compiler::load`](compile::Compiler::load)
-//! reads and checks a repository, [`Compiler::report`](compile::Compiler::report) makes the bodies
-//! in parallel and says what was found. `cli` is the command line.
+//! - [`compile`], the front door: [`Compiler::load`](compile::Compiler::load) reads and checks a
+//!   repository, [`Compiler::report`](compile::Compiler::report) makes the bodies in parallel and
+//!   says what was found.
+//! - `runtime` sends.
+//! - [`lint`] finds and recognises bodies that nobody here compiled;
+//!   [`Compiler::lint`](compile::Compiler::lint) judges them.
+//!
+//! | module | for |
+//! | --- | --- |
+//! | [`conversation`] | hosts that build conversations or read what was said |
+//! | [`system`] | hosts whose repositories, sessions and keys are on a real machine |
+//! | [`world`] | hosts that keep files elsewhere, and tests |
+//! | [`diag`], [`source`] | hosts that show findings themselves: rules, places, fixes |
+//! | [`report`], [`text`] | hosts that print findings and changes in the forms of the command line |
+//! | [`tokens`] | hosts that plan what a request costs |
+//! | [`export`] | programs that hand requests to others: scripts, HAR, batches |
+//! | [`golden`], [`diff`], [`review`] | CI and reviewers: golden files, changes, and the edits that caused them |
+//! | [`compare`] | programs that move conversations between formats: what one of two bodies lacks |
+//! | [`refusal`] | programs that explain why a provider refused a request |
+//! | [`tool_list`] | authors of tools: which provider takes them |
+//! | [`traffic`] | programs that read logs of requests |
+//!
+//! Modules of the stages without a link are not for hosts: they are public for tests and benchmarks
+//! alone, and change without notice. The default feature `cli` is the command line; hosts do without
+//! it (`default-features = false`), and without the two reports that draw source lines, `Human` and
+//! `Markdown`.
 //!
 //! # Example
 //!
@@ -76,15 +98,6 @@
 //! let (report, bodies) = compiler.report_each(&Selection::default(), &PolicyOptions::default(), visit);
 //! assert_eq!(bodies, [report.summary.bodies]);
 //! ```
-
-#![cfg_attr(
-    not(feature = "cli"),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "some helpers serve the command line alone"
-    )
-)]
 
 mod chain;
 #[doc(hidden)]

@@ -8,12 +8,13 @@
 //! [`Compiler::lint`](crate::compile::Compiler::lint) judges it.
 
 mod address;
-mod batch;
-mod find;
 mod lines;
 mod place;
 mod recognise;
 pub(crate) mod rules;
+mod wrapper;
+mod batch;
+mod find;
 
 pub use address::Endpoint;
 pub(crate) use batch::rules::RULES as BATCH_RULES;

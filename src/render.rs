@@ -851,12 +851,13 @@ impl Renderer<'_> {
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Rendered {
         let library = self.engine.library(input, self.fuel);
         let watch = Steps::at_most(self.fuel);
-        let (output, spent) = self.run(id, (&library, input.variables()), None, watch);
+        let (output, spent) = self.run(id, &library, input.variables(), None, watch);
         self.rendered(
             sources,
             id,
             output.watch.taken(),
-            (output.text.text, output.outcome),
+            output.text.text,
+            output.outcome,
             spent,
         )
     }
@@ -871,13 +872,14 @@ impl Renderer<'_> {
         placeholder: &str,
     ) -> (Rendered, bool) {
         let watch = (Steps::at_most(self.fuel), Hole::new(placeholder));
-        let (output, spent) = self.run(id, (self.engine, input.variables()), None, watch);
+        let (output, spent) = self.run(id, self.engine, input.variables(), None, watch);
         let (steps, hole) = output.watch;
         let rendered = self.rendered(
             sources,
             id,
             steps.taken(),
-            (output.text.text, output.outcome),
+            output.text.text,
+            output.outcome,
             spent,
         );
         (rendered, hole.was_looked_at())
@@ -886,17 +888,13 @@ impl Renderer<'_> {
     /// Renders a system prompt.
     pub fn prompt(&self, sources: &Sources, id: TemplateId, scope: &Arc<PromptScope>) -> Rendered {
         let variables = scope.variables(self.engine.dialect);
-        let (output, spent) = self.run(
-            id,
-            (self.engine, variables),
-            None,
-            Steps::at_most(self.fuel),
-        );
+        let (output, spent) = self.run(id, self.engine, variables, None, Steps::at_most(self.fuel));
         self.rendered(
             sources,
             id,
             output.watch.taken(),
-            (output.text.text, output.outcome),
+            output.text.text,
+            output.outcome,
             spent,
         )
     }
@@ -942,7 +940,8 @@ impl Renderer<'_> {
     fn run<W: Watch>(
         &self,
         id: TemplateId,
-        (library, data): (&dyn eval::Library, Vec<(Arc<str>, Value)>),
+        library: &dyn eval::Library,
+        data: Vec<(Arc<str>, Value)>,
         prompt: Option<Arc<rope::Told>>,
         watch: W,
     ) -> (Output<W>, u64) {
@@ -963,7 +962,8 @@ impl Renderer<'_> {
         sources: &Sources,
         id: TemplateId,
         steps: u64,
-        (text, outcome): (String, Result<(), Failure>),
+        text: String,
+        outcome: Result<(), Failure>,
         spent: u64,
     ) -> Rendered {
         let steps = steps * account::STEP;

@@ -6,20 +6,20 @@
 //! read templates.
 
 pub(crate) mod address;
-mod config;
-mod families;
 mod fields;
 pub(crate) mod folders;
+mod listing;
+mod matching;
+pub(crate) mod rules;
+mod config;
 pub(crate) mod headers;
 mod instance;
 mod keys;
-mod listing;
-mod load;
-mod matching;
 mod roster;
-pub(crate) mod rules;
 mod tools;
+mod families;
 mod unread;
+mod load;
 
 pub use config::{
     ALLOW_KEYS, Allow, BUDGET_KEYS, Budget, CONFIG_KEYS, Config, Date, Dialect, EXTENSION_KEYS,

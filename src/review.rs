@@ -27,10 +27,10 @@ pub use upgrade::AgainstGolden;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::compile::{
-    Before, BrokenAgent, Compared, Comparing, Compiler, Lowered, LoweredKind, PolicyOptions,
-    Report, Rerouted, Scope, Selection, grouped, newly_lowered, rerouted,
-};
+use crate::compile::compare::{Before, BrokenAgent, Compared, Comparing, Scope, grouped};
+use crate::compile::policy::{Lowered, LoweredKind, newly_lowered};
+use crate::compile::route::{Rerouted, rerouted};
+use crate::compile::{Compiler, PolicyOptions, Report, Selection};
 use crate::diff::{BodyId, CausedGroup, ChangeKind, ChangedFile, FileChange, Group};
 use crate::world::{MemoryWorld, World};
 use breaks::{Clusters, Nameless, Trials, Wanted};
@@ -174,8 +174,10 @@ impl Cause {
     fn of(edits: Vec<Edit>, changes: Vec<ChangedFile>) -> Cause {
         let mut groups = crate::diff::alike(&changes);
         crate::diff::mark_moved(&mut groups);
-        let loss = |file: &ChangedFile| Some((file.subject.clone(), prefix::loss(file)?));
-        let prefix = changes.iter().filter_map(loss).collect();
+        let prefix = changes
+            .iter()
+            .filter_map(|file| Some((file.subject.clone(), prefix::loss(file)?)))
+            .collect();
         Cause {
             edits,
             changes,
@@ -427,18 +429,10 @@ impl Review {
     /// Takes over which agents two sides of sources break and fix, and why: golden files do not
     /// tell.
     fn takes_verdicts(&mut self, between: Review) {
-        let of = |cause: &Cause| {
-            cause
-                .broken
-                .iter()
-                .chain(&cause.mended)
-                .cloned()
-                .collect::<Vec<_>>()
-        };
         for cause in between
             .causes
             .into_iter()
-            .filter(|cause| !of(cause).is_empty())
+            .filter(|cause| !changed_agents(cause).is_empty())
         {
             self.silent.retain(|edit| !cause.edits.contains(edit));
             self.cause_of(cause.edits).takes(cause.broken, cause.mended);
@@ -462,6 +456,15 @@ impl Review {
             std::cmp::Reverse((cause.class(), cause.broken.len(), cause.changes.len()))
         });
     }
+}
+
+fn changed_agents(cause: &Cause) -> Vec<Arc<str>> {
+    cause
+        .broken
+        .iter()
+        .chain(&cause.mended)
+        .cloned()
+        .collect::<Vec<_>>()
 }
 
 /// The files of an older side with some of the edits that lead to a newer one.
@@ -527,7 +530,8 @@ impl Explained<'_> {
             &one,
             &self.names,
             &self.older.compiler,
-            (&self.newer.compiler, &self.newer.files),
+            &self.newer.compiler,
+            &self.newer.files,
         );
         let unexplained = grouped(&self.newer.compiler, &open);
         let silent = self.told_alone(silent, &roll);

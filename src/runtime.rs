@@ -16,24 +16,29 @@
 //! }
 //! ```
 //!
-//! - [`Agent`]: a compiler's agent with a model and a setting; makes [`Compiled`] requests.
-//! - [`Transport`]: HTTP, keys, retries; over an [`HttpClient`], which a host may bring.
-//! - [`stream`]: bytes of an answer → events and an [`Answer`], one decoder per wire format. Pure.
-//! - [`Session`]: the history, and one [`Run`] at a time about it: a message, the model's answers,
-//!   tools, an outcome;
-//!   [`AgentLoop`]: the same under [`hooks`].
-//! - [`SessionPool`]: a few one-shot sessions of each agent, for work beside a chat.
-//! - [`Compression`]: a summary in the place of what was said.
-//! - [`tool_loop`]: when tools run, and when that ends.
-//! - [`ModelList`]: the models that a server offers.
-//! - [`clean`]: answers of completion agents without fences and echoes.
-//! - [`tools`]: what a tool is.
-//! - [`Secrets`]: where keys come from.
-//! - [`trust`]: what a repository asks for that only a person can allow.
+//! What most hosts need stands here: an [`Agent`] is a compiler's agent with a model and a setting,
+//! and makes [`Compiled`] requests; a [`Transport`] carries them, with keys and retries; a
+//! [`Session`] is the history, with one [`Run`] at a time about it: a message, the model's answers,
+//! tools, an outcome. An [`AgentLoop`] is the same under hooks. The rooms beside it:
+//!
+//! | room | for |
+//! | --- | --- |
+//! | [`tools`] | hosts whose agents call tools: what a tool is |
+//! | [`hooks`] | hosts that watch or stop what a run does |
+//! | [`secret`] | hosts that keep keys themselves: where keys come from |
+//! | [`trust`] | hosts that open other people's repositories: what only a person can allow |
+//! | [`content`], [`image`] | hosts whose messages refer to files, or hold images |
+//! | [`clean`] | editors: answers of completion agents without fences and echoes |
+//! | [`pool`] | hosts with work beside a chat: a few one-shot sessions of each agent |
+//! | [`compression`] | hosts with long chats: a summary in the place of what was said |
+//! | [`installed`] | hosts that let people choose among the models that a server offers |
+//! | [`client`] | hosts with an HTTP client of their own |
+//! | [`stream`] | programs that read answers which others received: bytes → events and an [`Answer`] |
+//! | [`tool_loop`] | hosts that run rounds themselves: when tools run, and when that ends |
 
 mod agent;
 pub mod clean;
-mod compression;
+pub mod compression;
 pub mod content;
 mod error;
 mod event;
@@ -41,42 +46,30 @@ mod exchange;
 mod failure;
 pub mod hooks;
 pub mod image;
-mod installed;
-mod pool;
+pub mod installed;
+pub mod pool;
 mod redact;
 mod run;
-mod secret;
+pub mod secret;
 mod session;
 pub mod stream;
 mod structured;
 pub mod tool_loop;
 pub mod tools;
 mod transport;
+pub mod client;
 pub mod trust;
 
 pub use crate::conversation::Usage;
 #[doc(inline)]
 pub use crate::provider::{ClientApi, Header, HeaderValue, RequestLine, WireFormat};
-#[doc(inline)]
-pub use crate::repo::{
-    HttpSpec, KeyHeader, ProgramSpec, SecretRef, ServerConnection, ServerSpec, ToolSpec, ToolsFile,
-};
 pub use agent::{Agent, CompileError, Compiled};
-pub use compression::{AutoCompression, Compression};
 pub use error::{Category, Error};
+#[cfg(feature = "cli")]
 pub(crate) use event::named;
 pub use event::{
     Answer, Event, MalformedInput, Outcome, Refusal, ResponseInfo, StopReason, ToolCall,
 };
-pub use installed::{InstalledModel, ModelList};
-pub use pool::{PoolOptions, PooledSession, SessionPool};
 pub use run::{Run, TextAnswer};
-pub use secret::{ExposeSecret, MemorySecrets, SecretError, SecretString, Secrets};
 pub use session::{AgentLoop, Session, SessionStart};
-pub use transport::{
-    HttpBody, HttpClient, HttpError, HttpErrorKind, ReqwestClient, RetryPolicy, Transport,
-    TransportOptions,
-};
-/// The crates that [`HttpClient`] mentions, in the versions that this crate uses.
-#[doc(no_inline)]
-pub use {bytes::Bytes, http, reqwest};
+pub use transport::{RetryPolicy, Transport, TransportOptions};

@@ -158,8 +158,11 @@ fn is_data(text: &str) -> bool {
             .take(200)
             .collect::<String>()
             .contains(";base64,");
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte);
     is_url || (text.len() >= DATA && text.bytes().all(is_digit))
+}
+
+fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&byte)
 }
 
 /// A text with every run of one character cut short.

@@ -203,8 +203,8 @@ fn column(compiler: &Compiler, tools: &[ListedTool], target: ToolTarget) -> Colu
     let of_list = problems
         .into_iter()
         .filter(|problem| of_tool(&target, problem).is_none());
-    let of_list = of_list
-        .map(|problem| objection(&target, (0, problem.pointer.as_str().to_owned()), problem));
+    let of_list =
+        of_list.map(|problem| objection(&target, 0, problem.pointer.as_str().to_owned(), problem));
     let (tokens, is_tokenized) = tokens(&target, &body);
     Column {
         target,
@@ -231,8 +231,8 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
     let body = target.body(&[tool]);
     let found = problems(compiler, target, &body);
     let objections = found.into_iter().filter_map(|problem| {
-        let place = of_tool(target, &problem)?;
-        Some(objection(target, place, problem))
+        let (index, pointer) = of_tool(target, &problem)?;
+        Some(objection(target, index, pointer, problem))
     });
     let mut objections: Vec<Objection> = objections.collect();
     let passes_over = target.wire.facts().drops_keywords;
@@ -242,12 +242,11 @@ fn verdict(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Verdi
         Vec::new()
     };
     // Ollama refuses no schema of an object: what it cannot say is lost.
-    let is_loss = |it: &&mut Objection| {
-        passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema"
-    };
     objections
         .iter_mut()
-        .filter(is_loss)
+        .filter(|it| {
+            passes_over && it.status == Status::Doubtful && it.rule.code == "protocol/tool-schema"
+        })
         .for_each(|objection| objection.status = Status::Weakened);
     // What is around the first tool is not part of it.
     let (one, two) = (
@@ -288,7 +287,7 @@ fn beside(
     let of_second = found
         .into_iter()
         .filter_map(|problem| match of_tool(target, &problem)? {
-            (1, inner) => Some(objection(target, (1, inner), problem)),
+            (1, inner) => Some(objection(target, 1, inner, problem)),
             _ => None,
         });
     of_second
@@ -314,11 +313,7 @@ fn of_tool(target: &ToolTarget, problem: &Problem) -> Option<(usize, String)> {
     Some((index, inner.as_str().to_owned()))
 }
 
-fn objection(
-    target: &ToolTarget,
-    (index, pointer): (usize, String),
-    problem: Problem,
-) -> Objection {
+fn objection(target: &ToolTarget, index: usize, pointer: String, problem: Problem) -> Objection {
     let status = match problem.severity.unwrap_or(problem.rule.severity) {
         Severity::Error => Status::Refused,
         Severity::Warning => Status::Doubtful,
@@ -479,9 +474,10 @@ fn is_plainly_taken(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget)
 /// Returns why a tool is refused, if it is.
 fn refusal(compiler: &Compiler, tool: &ListedTool, target: &ToolTarget) -> Option<String> {
     let found = problems(compiler, target, &target.body(&[tool]));
-    let told = found
-        .into_iter()
-        .filter_map(|problem| Some(objection(target, of_tool(target, &problem)?, problem)));
+    let told = found.into_iter().filter_map(|problem| {
+        let (index, pointer) = of_tool(target, &problem)?;
+        Some(objection(target, index, pointer, problem))
+    });
     let mut refusals = told.filter(|objection| objection.status == Status::Refused);
     refusals.next().map(|objection| objection.message)
 }

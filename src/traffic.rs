@@ -316,7 +316,6 @@ impl<'c> Traffic<'c> {
 
     fn knowledge(&self, sent: &Sent) -> Known {
         let model = ModelKnowledge::of(self.compiler, sent.wire, sent.server, &sent.model);
-        let number = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
         let (window, minimum) = (number(model.context_window), number(model.cache_minimum));
         Known {
             window,
@@ -371,6 +370,10 @@ impl<'c> Traffic<'c> {
             self.conversations.add_flaws(key, flaws);
         }
     }
+}
+
+fn number(value: Option<i64>) -> Option<u64> {
+    value.and_then(|value| u64::try_from(value).ok())
 }
 
 /// The most models whose knowledge is remembered.

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use reqc::Compiler;
-use reqc::compile::{LintTarget, Linting, PolicyOptions, Report};
+use reqc::compile::lint::Linting;
+use reqc::compile::{LintTarget, PolicyOptions, Report};
 use reqc::diag::Diagnostic;
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use reqc::compile::{
-    Comparing, Compiler, Names, PolicyOptions, Purpose, Report, SelectError, Selection,
-};
+use reqc::compile::compare::{Comparing, Purpose};
+use reqc::compile::selection::{Names, SelectError};
+use reqc::compile::{Compiler, PolicyOptions, Report, Selection};
 use reqc::diag::{Diagnostic, Severity};
 use reqc::golden::GoldenFolder;
 use reqc::repo::{Date, LayerKind, LoadOptions};

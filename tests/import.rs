@@ -13,7 +13,8 @@ use std::process::Command;
 use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
-use reqc::compile::{Compiler, LoadOptions, Names, PolicyOptions, Selection};
+use reqc::compile::selection::Names;
+use reqc::compile::{Compiler, LoadOptions, PolicyOptions, Selection};
 use reqc::conversation::TaskKind;
 use reqc::import::{Imported, Request, import};
 use reqc::lint::WireFormat;

@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use reqc::compile::explain::Explainer;
+use reqc::compile::lint::Linting;
 use reqc::compile::{
-    Compiler, Explainer, LintTarget, Linting, LoadOptions, PolicyOptions, Report, Selection,
-    all_rules,
+    Compiler, LintTarget, LoadOptions, PolicyOptions, Report, Selection, all_rules,
 };
 use reqc::lint::WireFormat;
 use reqc::repo::LayerKind;

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use reqc::compile::{
-    Compiler, Differing, FileReach, LoadOptions, Named, PolicyOptions, Reach, Report, Selection,
-    Shard, differently_usable,
-};
+use reqc::compile::reach::{Differing, FileReach, Named, differently_usable};
+use reqc::compile::selection::{Reach, Shard};
+use reqc::compile::{Compiler, LoadOptions, PolicyOptions, Report, Selection};
 use reqc::source::Span;
 use reqc::system::Embedded;
 use reqc::world::{MemoryWorld, World};

@@ -15,7 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Explainer, Explanation, ImpactQuery, Selection, SourceKind, impact};
+use reqc::compile::explain::{Explainer, Explanation, SourceKind};
+use reqc::compile::impact::{ImpactQuery, impact};
+use reqc::compile::{Compiler, Selection};
 use reqc::json::Pointer;
 use reqc::repo::LoadOptions;
 use reqc::system::Embedded;

@@ -5,14 +5,36 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::protocol::BodyRule;
 use super::subject::Subject;
 use super::{About, Problem, without_numbers};
-use crate::diag::Severity;
+use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
+use crate::provider::WireFormat;
 
 /// The most problems of one rule in one body that are kept.
 const MOST_OF_A_RULE: usize = 20;
+
+/// A rule that is asked of each body.
+pub(crate) struct BodyRule {
+    /// Its declaration.
+    pub(crate) rule: Rule,
+    /// The wire formats that it is about; all if there are none.
+    pub(crate) of: &'static [WireFormat],
+    /// Finds what is wrong.
+    pub(crate) check: Check,
+}
+
+impl BodyRule {
+    /// Finds what is wrong in a body, if the rule is about its wire format.
+    pub(super) fn run<'b>(&self, subject: &Subject<'b>, found: &mut Found<'b>) {
+        if self.of.is_empty() || self.of.contains(&subject.wire) {
+            (self.check)(subject, found);
+        }
+    }
+}
+
+/// Looks at a body.
+pub(crate) type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 
 /// The findings of rules in one body.
 pub(crate) struct Found<'b> {

@@ -102,7 +102,8 @@ impl Checks {
     /// then only thinking is asked for that was made before.
     pub(crate) fn prefix_problem(
         &self,
-        (earlier, later): (&Body, &Body),
+        earlier: &Body,
+        later: &Body,
         is_renewed: bool,
     ) -> Option<Broken> {
         let beside = || {
@@ -130,13 +131,11 @@ impl Checks {
             None if found.has_breakpoint_behind(&newer) => (&rules::VOLATILE, None),
             None => (&rules::UNSTABLE_PREFIX, None),
         };
-        let texts = (
-            rules::message(&found, is_bound),
-            rules::help(&found, is_bound),
-        );
+        let message = rules::message(&found, is_bound);
+        let help = rules::help(&found, is_bound);
         let problem = Problem {
             severity,
-            ..problem(rule, texts, found.pointer)
+            ..problem(rule, message, help, found.pointer)
         };
         let is_in_both = found.older.is_some() && found.newer.is_some();
         Some(Broken {
@@ -256,7 +255,7 @@ fn is_same_but_for_prompt(earlier: &Body, later: &Body) -> bool {
 }
 
 /// Returns what is wrong with two requests of one conversation: a message, a help, and where.
-fn problem(rule: &'static Rule, (message, help): (String, &str), pointer: Pointer) -> Problem {
+fn problem(rule: &'static Rule, message: String, help: &str, pointer: Pointer) -> Problem {
     Problem {
         rule,
         severity: None,

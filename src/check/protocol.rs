@@ -18,6 +18,7 @@ mod json_mode;
 mod limit;
 mod media_type;
 mod missing_companion;
+mod taken;
 mod model_parameter;
 mod pairing;
 mod duplicate_call_id;
@@ -57,33 +58,9 @@ mod thinking_signature;
 mod thinking_turn;
 
 use super::Problem;
-use super::found::Found;
-use super::silence::Rules;
+use super::found::{BodyRule, Found};
 use super::subject::Subject;
 use crate::diag::Rule;
-use crate::provider::WireFormat;
-
-/// A rule that is asked of each body.
-pub(crate) struct BodyRule {
-    /// Its declaration.
-    pub(crate) rule: Rule,
-    /// The wire formats that it is about; all if there are none.
-    pub(crate) of: &'static [WireFormat],
-    /// Finds what is wrong.
-    pub(crate) check: Check,
-}
-
-impl BodyRule {
-    /// Finds what is wrong in a body, if the rule is about its wire format.
-    fn run<'b>(&self, subject: &Subject<'b>, found: &mut Found<'b>) {
-        if self.of.is_empty() || self.of.contains(&subject.wire) {
-            (self.check)(subject, found);
-        }
-    }
-}
-
-/// Looks at a body.
-type Check = for<'b> fn(&Subject<'b>, &mut Found<'b>);
 
 /// Declares the rule of a file:
 /// `body_rule! { Error "code", "summary", "page", seen "2026-11" { "ADDRESS": "shows", } }`,
@@ -95,7 +72,7 @@ macro_rules! body_rule {
         $(seen $seen:literal { $($source:literal: $shows:literal,)+ })+
     ) => {
         /// The rule; its page is below.
-        pub(super) static RULE: $crate::check::protocol::BodyRule = $crate::check::protocol::BodyRule {
+        pub(super) static RULE: $crate::check::found::BodyRule = $crate::check::found::BodyRule {
             rule: $crate::diag::Rule::new($code, $crate::diag::Severity::$severity, $summary, $page)
                 .lowerable()
                 .resting_on(&[$($($crate::diag::Evidence::new($source, $shows, $seen),)+)+]),
@@ -184,7 +161,10 @@ pub(super) fn is_silent(rule: usize, subject: &Subject<'_>) -> bool {
     found.is_empty()
 }
 
-/// All rules, bit by bit.
+/// Rules by their numbers, bit by bit.
+pub(super) type Rules = u64;
+
+/// All rules.
 pub(super) const EVERY: Rules = (1 << COUNT) - 1;
 
 /// Returns what rules find in a body, in their order. In a history that is not what its schema says

@@ -4,19 +4,21 @@
 //! used, once per set of extensions. A violation is reported in the words of the alternative that
 //! the discriminator picks: `x-reqc-discriminator` in a schema names the member that decides.
 
-mod allowed;
 mod bundled;
-mod cost;
-mod document;
-mod elements;
-mod explain;
-mod extend;
-mod graph;
-mod mistake;
 mod node;
+mod extend;
+mod refusal;
 mod pattern;
+mod graph;
+mod cost;
+mod validator;
 pub(crate) mod rules;
+mod mistake;
+mod allowed;
 pub(crate) mod spelling;
+mod explain;
+mod elements;
+mod document;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 use allowed::Allowed;
 use bundled::Bundled;
 use document::{Document, Extensions, Input, Unusable, check_extensions};
-use graph::Refusal;
+use refusal::Refusal;
 use serde_json::Value;
 
 use explain::MAX_PROBLEMS;

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::protocol;
+use super::protocol::{self, Rules};
 use super::subject::Subject;
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::{ApiHeaders, Server, WireFormat};
@@ -65,9 +65,6 @@ impl Question for AreSilent {
             .sum::<usize>()
     }
 }
-
-/// Rules by their numbers, bit by bit.
-pub(super) type Rules = u64;
 
 /// Rules that look at the same members.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::families::ModelFacts;
+use super::facts::ModelFacts;
 use super::history::{History, member_of};
 use crate::json::Pointer;
 use crate::provider::{MODEL_PLACEHOLDER, Server, WireFormat};

@@ -1,40 +1,16 @@
 //! The arguments as they are written.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use super::shared::command;
-use crate::compile::Shard;
+use crate::compile::selection::Shard;
 use crate::diag::did_you_mean;
 use crate::export::Layout;
 use crate::review::Class;
-use crate::text::Text;
-
-/// The arguments of the process, or what clap says of them.
-pub(super) fn read() -> Result<Args, clap::Error> {
-    read_from(std::env::args_os()).map_err(|error| {
-        // What is wrong is reported with the arguments that are wrong, so clap is asked again, with
-        // arguments that can be shown.
-        let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()).into());
-        let same = read_from(shown)
-            .err()
-            .filter(|again| again.kind() == error.kind());
-        same.unwrap_or_else(|| command().error(error.kind(), "the arguments cannot be read"))
-    })
-}
-
-fn read_from(arguments: impl Iterator<Item = OsString>) -> Result<Args, clap::Error> {
-    let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(arguments)?;
-    let name = matches.subcommand_name().unwrap_or_default().to_owned();
-    let args =
-        Args::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
-    Ok(Args { name, ..args })
-}
 
 /// The format in which programs wait for the outcome of a `reqc send` whose arguments are wrong, as
 /// far as they can be read.
@@ -59,14 +35,6 @@ pub(super) fn format_of_unread_send(error: &clap::Error) -> Option<Format> {
         "json" => Some(Format::Json),
         _ => None,
     })
-}
-
-fn shown(argument: &str) -> String {
-    const LONGEST: usize = 200;
-    match argument.trim().is_empty() {
-        true => String::new(),
-        false => Text::line(argument).cut(LONGEST).to_string(),
-    }
 }
 
 /// An argument that says something: one that is empty is most often a variable that is not set, and
@@ -100,11 +68,14 @@ fn percent(argument: &str) -> Result<f64, String> {
 
 /// A class of changes.
 fn class(argument: &str) -> Result<Class, String> {
-    let names = || Class::ALL.map(Class::name).join(", ");
     Class::ALL
         .into_iter()
         .find(|class| class.name() == argument)
-        .ok_or_else(|| format!("write one of: {}", names()))
+        .ok_or_else(|| format!("write one of: {}", class_names()))
+}
+
+fn class_names() -> String {
+    Class::ALL.map(Class::name).join(", ")
 }
 
 /// Compile declarative LLM agent profiles into the exact request bodies that providers receive, and
@@ -767,14 +738,17 @@ impl FormatTo {
             Some((name, file)) => (name, Some(PathBuf::from(file))),
             None => (argument, None),
         };
-        let names = || Format::value_variants().iter().map(|format| format.name());
         let format = Format::from_str(name, false).map_err(|_| {
-            let known: Vec<String> = names().collect();
+            let known: Vec<String> = format_names().collect();
             let near = did_you_mean(name, known.iter().map(String::as_str));
             near.unwrap_or_else(|| format!("possible formats: {}", known.join(", ")))
         })?;
         Ok(FormatTo { format, file })
     }
+}
+
+fn format_names() -> impl Iterator<Item = String> {
+    Format::value_variants().iter().map(|format| format.name())
 }
 
 /// Reads a [`FormatTo`], and tells help and shells which formats there are.

@@ -3,7 +3,7 @@
 use super::args::Baseline as Arguments;
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Terminal, report_from};
-use crate::compile::Baseline;
+use crate::compile::baseline::Baseline;
 use crate::diag::count;
 use crate::repo::Date;
 use crate::text::{Text, text};

@@ -6,7 +6,7 @@ use super::args::{Compare, Format};
 use super::options::Options;
 use super::render::{Made, of_context};
 use super::{Failure, Outcome, Status, Terminal, lint};
-use crate::compare::{Allowed, ComparedFiles, PlacedBody, bodies};
+use crate::compare::{Allowed, ComparedFiles, NamedBodies, PlacedBody, bodies};
 use crate::diag::{did_you_mean, listed};
 use crate::provider::WireFormat;
 use crate::report::{comparison_json, comparison_markdown, comparison_text};
@@ -35,15 +35,12 @@ pub(super) fn run(options: &Options, args: &Compare, terminal: &mut Terminal) ->
     })
 }
 
-/// Bodies, and the name of what holds them.
-pub(super) type Named = (String, Vec<PlacedBody>);
-
 fn of_files(
     options: &Options,
     args: &Compare,
     first: &Path,
     second: &Path,
-) -> Result<[Named; 2], Failure> {
+) -> Result<[NamedBodies; 2], Failure> {
     if first == Path::new("-") && second == Path::new("-") {
         return Err(Failure::new(
             "standard input can be one of the two files, not both",
@@ -51,10 +48,13 @@ fn of_files(
     }
     let root = options.root()?;
     let wire = |name: &Option<String>| name.as_deref().map(lint::wire_named).transpose();
-    let read = |file: &Path, wire: Option<WireFormat>| -> Result<Named, Failure> {
+    let read = |file: &Path, wire: Option<WireFormat>| -> Result<NamedBodies, Failure> {
         let (shown, reader) = lint::open(options, &root, file)?;
         let found = bodies(reader, wire).map_err(|why| Failure::new(format!("`{shown}` {why}")))?;
-        Ok((shown, found))
+        Ok(NamedBodies {
+            name: shown,
+            bodies: found,
+        })
     };
     Ok([
         read(first, wire(&args.from)?)?,
@@ -66,7 +66,7 @@ fn of_agents(
     options: &Options,
     agents: &[String],
     terminal: &mut Terminal,
-) -> Result<[Named; 2], Failure> {
+) -> Result<[NamedBodies; 2], Failure> {
     let [first, second] = agents else {
         let help =
             "write `reqc compare A.json B.json`, or `reqc compare --agent A --agent B --context C`";
@@ -78,7 +78,11 @@ fn of_agents(
     ])
 }
 
-fn of_agent(options: &Options, agent: &str, terminal: &mut Terminal) -> Result<Named, Failure> {
+fn of_agent(
+    options: &Options,
+    agent: &str,
+    terminal: &mut Terminal,
+) -> Result<NamedBodies, Failure> {
     let opened = options.open_one(agent)?;
     let id = opened.agent(agent)?;
     let Some(plan) = opened.compiler.plan(id) else {
@@ -95,22 +99,21 @@ fn of_agent(options: &Options, agent: &str, terminal: &mut Terminal) -> Result<N
         return Err(Failure::new(format!("`{agent}` gives no body here"))
             .help(format!("`reqc check {agent}` says why")));
     };
-    Ok((
-        agent.to_owned(),
-        vec![PlacedBody::whole(
+    Ok(NamedBodies {
+        name: agent.to_owned(),
+        bodies: vec![PlacedBody::whole(
             body.value().clone(),
             plan.wire,
             &body.pretty(),
         )],
-    ))
+    })
 }
 
 /// Reads `--allow`: kinds, or kinds with a subject.
 fn allowed(names: &[String]) -> Result<Allowed, Failure> {
     Allowed::parse(names).map_err(|unknown| {
-        let kinds = || Allowed::kinds();
-        let help = did_you_mean(&unknown, kinds())
-            .unwrap_or_else(|| format!("there are: {}", listed(kinds())));
+        let help = did_you_mean(&unknown, Allowed::kinds())
+            .unwrap_or_else(|| format!("there are: {}", listed(Allowed::kinds())));
         Failure::new(format!("there is no kind of difference `{unknown}`")).help(help)
     })
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::args::{Compile, Format};
+use super::goldens::{compare, golden};
 use super::options::{Opened, Options};
-use super::progress::Progress;
 use super::{Failure, Outcome, Status, Terminal, diff, export, part, report_from};
-use crate::compile::{Comparing, Purpose, Report, grouped};
+use crate::compile::Report;
+use crate::compile::compare::{Purpose, grouped};
 use crate::diag::{Severity, count};
 use crate::diff::ChangedFile;
 use crate::export::Layout;
 use crate::golden::{Comparison, Drift, GoldenFolder};
 use crate::system::{self, Disk};
 use crate::text::{Text, text};
-use crate::world::Output;
 
 pub(super) fn run(options: &Options, args: &Compile, terminal: &mut Terminal) -> Outcome {
     if let Some(revision) = &args.diff {
@@ -94,30 +94,6 @@ fn folder(options: &Options, opened: &Opened, args: &Compile) -> Result<GoldenFo
             ))
         }
     }
-}
-
-/// The folder of golden files.
-pub(super) fn golden(opened: &Opened) -> GoldenFolder {
-    GoldenFolder::of_repository(Arc::clone(&opened.disk) as Arc<dyn Output>)
-}
-
-/// Compiles what is selected and compares it with what a folder holds.
-pub(super) fn compare(
-    opened: &Opened,
-    folder: &GoldenFolder,
-    purpose: Purpose,
-    all_contexts: bool,
-    quiet: bool,
-) -> Result<(Report, Comparison), Failure> {
-    let selection = opened.selection()?;
-    let progress = Progress::start(opened.compiler.agents().len(), quiet);
-    let comparing = Comparing {
-        compiler: &opened.compiler,
-        selection,
-        options: &opened.policy,
-        all_contexts,
-    };
-    Ok(comparing.golden(folder, purpose, || progress.tick())?)
 }
 
 fn write(comparison: Comparison) -> Result<(), Failure> {

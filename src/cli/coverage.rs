@@ -6,7 +6,8 @@ use super::args::{Coverage as Arguments, Format};
 use super::import::{name_of, write_new};
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::{Compiler, Coverage, Gap, Reaching};
+use crate::compile::Compiler;
+use crate::compile::coverage::{Coverage, Gap, Reaching};
 use crate::report::{coverage_html, coverage_json, coverage_lcov, coverage_text};
 use crate::text::Text;
 
@@ -26,7 +27,7 @@ pub(super) fn run(options: &Options, args: &Arguments, terminal: &mut Terminal) 
         let (gap, found) = reaching(&opened.compiler, &coverage, args.gap.as_deref())?;
         let text = context_text(&coverage, gap, &found, &name_of(file));
         let path = options.path(file);
-        write_new(&path, &opened.root, (&text, "--write-context"), terminal)?;
+        write_new(&path, &opened.root, &text, "--write-context", terminal)?;
         terminal.note(&format!(
             "`{}` reaches it with this context, made from `{}`",
             found.agent, found.changed

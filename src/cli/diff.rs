@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::args::{Compile, Format};
-use super::compile::{compare, golden};
+use super::goldens::{compare, golden};
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, report};
-use crate::compile::{Compiler, Purpose, Selection};
+use crate::compile::compare::Purpose;
+use crate::compile::{Compiler, Selection};
 use crate::diff::ChangedFile;
 use crate::report::{lowered_text, review_broken};
 use crate::review::{AgainstGolden, Review, Reviewing, Side};
@@ -104,15 +105,14 @@ impl Sides {
             false => None,
         };
         let newer = to.map(load).transpose()?.or(newer);
-        let of = |base: &String| {
+        let text = base.as_ref().map(|base| {
             text!(
                 "compared with {}, where {} and {} diverged",
                 &base[..12],
                 from,
                 to.unwrap_or("HEAD")
             )
-        };
-        let text = base.as_ref().map(of);
+        });
         Ok(Some(Sides {
             older: load(base.as_deref().unwrap_or(from))?,
             newer,

@@ -4,7 +4,8 @@ use super::args::Format;
 use super::options::{Opened, Options};
 use super::render::pick_context;
 use super::{Failure, Outcome, Status, Terminal, show_findings};
-use crate::compile::{Explainer, ProfileId};
+use crate::compile::ProfileId;
+use crate::compile::explain::Explainer;
 use crate::json::Pointer;
 use crate::report;
 
@@ -40,8 +41,14 @@ pub(super) fn run(
         .client_model(plan.name(), options.model.as_deref());
     if let Some(content) = wanted.content {
         return content_fate(
-            (options, &opened),
-            (id, agent, &context, model),
+            options,
+            &opened,
+            &Asked {
+                id,
+                agent,
+                context: &context,
+                model,
+            },
             content,
             terminal,
         );
@@ -104,13 +111,28 @@ pub(super) fn run(
     Ok(Status::Clean)
 }
 
+/// The body that is asked about.
+struct Asked<'a> {
+    id: ProfileId,
+    agent: &'a str,
+    context: &'a str,
+    model: Option<&'a str>,
+}
+
 /// Says where a piece of a context went.
 fn content_fate(
-    (options, opened): (&Options, &Opened),
-    (id, agent, context, model): (ProfileId, &str, &str, Option<&str>),
+    options: &Options,
+    opened: &Opened,
+    asked: &Asked<'_>,
     piece: &str,
     terminal: &mut Terminal,
 ) -> Outcome {
+    let Asked {
+        id,
+        agent,
+        context,
+        model,
+    } = *asked;
     let compiler = &opened.compiler;
     let fate =
         match Explainer::new(compiler).content_fate(id, context, model, &Pointer::parse(piece)) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::args::{Compile, Format};
 use super::options::Options;
 use super::{Failure, Outcome, Terminal, part, report};
-use crate::compile::Comparing;
+use crate::compile::compare::Comparing;
 use crate::diag::count;
 use crate::export::{Layout, export};
 use crate::system::Disk;

@@ -6,7 +6,8 @@ use similar::TextDiff;
 
 use super::options::Options;
 use super::{Failure, Outcome, Terminal, report_from};
-use crate::compile::{MendedFile, Report, mend};
+use crate::compile::Report;
+use crate::compile::mend::{MendedFile, mend};
 use crate::diag::count;
 use crate::text::{Text, text};
 use crate::world::{Output, World};

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::args::Format;
 use super::options::Options;
 use super::{Failure, Outcome, Status, Terminal};
-use crate::compile::{ImpactError, ImpactQuery, Reached, impact};
+use crate::compile::impact::{ImpactError, ImpactQuery, Reached, impact};
 use crate::diag::count;
 use crate::json::Pointer;
 use crate::text::{Text, text};

@@ -38,12 +38,7 @@ pub(super) fn run(options: &Options, args: &Import, terminal: &mut Terminal) -> 
     match &args.out {
         None => terminal.body(&imported.text),
         Some(out) => {
-            write_new(
-                &options.path(out),
-                &root,
-                (&imported.text, "--out"),
-                terminal,
-            )?;
+            write_new(&options.path(out), &root, &imported.text, "--out", terminal)?;
         }
     }
     tell(&picked, choice, &imported, terminal);
@@ -82,7 +77,8 @@ pub(super) fn name_of(file: &Path) -> String {
 pub(super) fn write_new(
     path: &Path,
     root: &Path,
-    (text, option): (&str, &str),
+    text: &str,
+    option: &str,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let shown = path.display().to_string();

@@ -9,8 +9,9 @@ use super::list::columns;
 use super::options::Options;
 use super::send::{allow, failure};
 use super::{Failure, Outcome, Status, Terminal, show_findings};
+use crate::runtime::installed::{InstalledModel, ModelList};
 use crate::runtime::trust::Grant;
-use crate::runtime::{InstalledModel, ModelList, Transport, TransportOptions};
+use crate::runtime::{Transport, TransportOptions};
 use crate::system::{SystemClock, SystemSecrets};
 use crate::text::text;
 

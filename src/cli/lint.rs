@@ -8,7 +8,8 @@ use super::args::Lint;
 use super::options::{Opened, Options};
 use super::progress::Progress;
 use super::{Failure, Outcome, Status, Terminal, report_from};
-use crate::compile::{LintTarget, Linting};
+use crate::compile::LintTarget;
+use crate::compile::lint::Linting;
 use crate::diag::{Diagnostic, did_you_mean, listed};
 use crate::provider::{ClientApi, WireFormat};
 use crate::repo::Instance;
@@ -120,12 +121,15 @@ pub(super) fn open(
 }
 
 pub(super) fn wire_named(name: &str) -> Result<WireFormat, Failure> {
-    let names = || WireFormat::ALL.into_iter().map(WireFormat::name);
     WireFormat::from_name(name).ok_or_else(|| {
-        let help = did_you_mean(name, names())
-            .unwrap_or_else(|| format!("there are: {}", listed(names())));
+        let help = did_you_mean(name, wire_names())
+            .unwrap_or_else(|| format!("there are: {}", listed(wire_names())));
         Failure::new(format!("there is no wire format `{name}`")).help(help)
     })
+}
+
+fn wire_names() -> impl Iterator<Item = &'static str> {
+    WireFormat::ALL.into_iter().map(WireFormat::name)
 }
 
 fn instance_named<'o>(opened: &'o Opened, name: &str) -> Result<&'o Instance, Failure> {

@@ -209,7 +209,6 @@ pub(super) const WIDEST_CELL: usize = 80;
 
 /// Rows in columns as wide as their widest cell.
 pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> Text {
-    let cells = |row: &[&str; N]| row.map(|cell| Text::line(cell).cut(WIDEST_CELL));
     let rows: Vec<[Text; N]> = std::iter::once(&head)
         .chain(rows)
         .filter(|_| !rows.is_empty())
@@ -232,4 +231,8 @@ pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[&str; N]]) -> Te
             text!("{}\n", Text::join(&cells, "  ").trimmed_end())
         })
         .collect()
+}
+
+fn cells<const N: usize>(row: &[&str; N]) -> [Text; N] {
+    row.map(|cell| Text::line(cell).cut(WIDEST_CELL))
 }

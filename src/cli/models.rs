@@ -36,19 +36,20 @@ pub(super) fn run(options: &Options, name: Option<&str>, terminal: &mut Terminal
 
 /// The families and which models they mention.
 fn overview(families: &[&Family], terminal: &mut Terminal) {
-    let row = |family: &&Family| {
-        let mut models = patterns(&family.models);
-        if !family.except.is_empty() {
-            models.push_str(&format!(", but not {}", patterns(&family.except)));
-        }
-        [family.name.value.to_string(), names(&family.wires), models]
-    };
-    let rows: Vec<[String; 3]> = families.iter().map(row).collect();
+    let rows: Vec<[String; 3]> = families.iter().map(|family| row(family)).collect();
     let rows: Vec<[&str; 3]> = rows
         .iter()
         .map(|row| row.each_ref().map(String::as_str))
         .collect();
     terminal.text(&columns(["FAMILY", "WIRE FORMATS", "MODELS"], &rows));
+}
+
+fn row(family: &Family) -> [String; 3] {
+    let mut models = patterns(&family.models);
+    if !family.except.is_empty() {
+        models.push_str(&format!(", but not {}", patterns(&family.except)));
+    }
+    [family.name.value.to_string(), names(&family.wires), models]
 }
 
 /// Prints the facts of one model, and where each is from.

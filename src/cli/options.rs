@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::args::{Common, Format};
 use super::formats::Formats;
 use super::{Failure, Terminal};
+use crate::compile::selection::{Names, Reach, SelectError, Shard};
 use crate::compile::{
-    Compiler, Names, PolicyOptions, Reach, Report, Reporter, SelectError, Selection, Shard,
-    check_allowed, check_code,
+    Compiler, PolicyOptions, Report, Reporter, Selection, check_allowed, check_code,
 };
 use crate::diag::{Diagnostic, Severity};
 use crate::repo::{Date, Glob, LoadOptions};
@@ -414,11 +414,14 @@ fn select_failure(compiler: &Compiler, error: &SelectError) -> Failure {
 
 /// A word as shells read it.
 fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c)
 }
 
 /// Matches names against globs; a glob that does not parse matches itself.

@@ -9,7 +9,7 @@ use super::list::columns;
 use super::options::{Opened, Options};
 use super::{Outcome, Status, Terminal};
 use crate::repo::{Instance, SecretRef};
-use crate::runtime::Secrets;
+use crate::runtime::secret::Secrets;
 use crate::runtime::trust::{Grant, TrustStore};
 use crate::system::{SystemSecrets, TrustFolder};
 use crate::text::text;

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::args::Format;
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, lint, show_findings};
-use crate::compile::{Body, Live};
+use crate::compile::Body;
+use crate::compile::live::Live;
 use crate::diag::Diagnostic;
 use crate::golden;
 use crate::resolve::ProfileId;
@@ -50,7 +51,7 @@ pub(super) fn run(
         .repo()
         .client_model(plan.name(), options.model.as_deref());
     let made = match options.conversation_file() {
-        Some(file) => of_file(options, &opened, &plan, (file, model))?,
+        Some(file) => of_file(options, &opened, &plan, file, model)?,
         None => {
             options.selection(&opened, terminal)?;
             of_context(&opened, id, agent, model)?
@@ -110,7 +111,8 @@ fn of_file(
     options: &Options,
     opened: &Opened,
     plan: &Plan<'_>,
-    (file, model): (&str, Option<&str>),
+    file: &str,
+    model: Option<&str>,
 ) -> Result<Made, Failure> {
     let (shown, reader) = lint::open(options, &opened.root, Path::new(file))?;
     let mut bytes = Vec::new();

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::args::{Compile, Review as Args};
-use super::compile::{compare, golden};
+use super::goldens::{compare, golden};
 use super::options::Options;
 use super::terminal::Answer;
 use super::{Failure, Outcome, Status, Terminal, diff, report};
-use crate::compile::Purpose;
+use crate::compile::compare::Purpose;
 use crate::diag::count;
 use crate::report::{review_broken, review_items};
 use crate::text::{Text, text};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::args::{Format, Route as Arguments};
 use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal, show_findings};
-use crate::compile::{PassedOver, Route, Router};
+use crate::compile::route::{PassedOver, Route, Router};
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::repo::{FileToRoute, Roster};
 use crate::text::text;

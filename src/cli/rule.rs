@@ -41,11 +41,11 @@ fn document(rule: &Rule) -> Value {
         "summary": rule.summary,
         "page": rule.page,
         "evidence": evidence,
-        "answers": Dictionary::bundled().of_rule(rule.code).map(answer).collect::<Vec<_>>(),
+        "answers": Dictionary::bundled().of_rule(rule.code).map(|(provider, refusal)| answer(provider, refusal)).collect::<Vec<_>>(),
     })
 }
 
-fn answer((provider, refusal): (&Provider, &Refusal)) -> Value {
+fn answer(provider: &Provider, refusal: &Refusal) -> Value {
     json!({"provider": provider.id, "sentence": refusal.sentence, "status": refusal.status})
 }
 

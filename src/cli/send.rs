@@ -1,11 +1,12 @@
 //! `reqc send`: one request to a real server, its answer as it comes.
 
-mod compress;
-mod input;
 mod output;
 mod signals;
-mod tools;
 mod trust;
+mod unusable;
+mod tools;
+mod input;
+mod compress;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,19 +16,21 @@ use super::options::{Opened, Options};
 use super::{Failure, Outcome, Status, Terminal};
 use crate::compile::Report;
 use crate::diag::Diagnostic;
+use crate::runtime::compression::Compression;
 use crate::runtime::trust::{Bundled, Grant};
 use crate::runtime::{
-    Agent, Category, CompileError, Compiled, Compression, Error, Event, Outcome as Ended, Run,
-    Session, Transport, TransportOptions,
+    Agent, Category, CompileError, Compiled, Error, Event, Outcome as Ended, Run, Session,
+    Transport, TransportOptions,
 };
 use crate::system::{Embedded, JournalFile, RunningTools, SystemClock, SystemSecrets, TrustFolder};
 use crate::text::Text;
 use crate::world::Journal;
-use input::{Input, Resumed, Unusable};
+use input::{Input, Resumed};
 use output::{Ending, Held, Printer};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tools::Tools;
+use unusable::Unusable;
 
 /// Why nothing is sent.
 enum Unsent {

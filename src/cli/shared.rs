@@ -2,10 +2,13 @@
 //! manual pages and completions list what the table says, and `--model` is refused where it would
 //! change nothing.
 
-use clap::{Arg, Command, CommandFactory};
+use std::ffi::OsString;
+
+use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 use super::Failure;
 use super::args::{Args, FormatParser, Writes};
+use crate::text::Text;
 
 /// The shared options of a command, by their identifiers in [`super::args::Common`].
 struct Uses {
@@ -237,6 +240,36 @@ const USAGES: &[(&str, &str)] = &[
         "reqc explain [OPTIONS] --context <NAME> <AGENT> [POINTER]",
     ),
 ];
+
+/// The arguments of the process, or what clap says of them.
+pub(super) fn read() -> Result<Args, clap::Error> {
+    read_from(std::env::args_os()).map_err(|error| {
+        // What is wrong is reported with the arguments that are wrong, so clap is asked again, with
+        // arguments that can be shown.
+        let shown = std::env::args_os().map(|argument| shown(&argument.to_string_lossy()).into());
+        let same = read_from(shown)
+            .err()
+            .filter(|again| again.kind() == error.kind());
+        same.unwrap_or_else(|| command().error(error.kind(), "the arguments cannot be read"))
+    })
+}
+
+fn read_from(arguments: impl Iterator<Item = OsString>) -> Result<Args, clap::Error> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let name = matches.subcommand_name().unwrap_or_default().to_owned();
+    let args =
+        Args::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    Ok(Args { name, ..args })
+}
+
+fn shown(argument: &str) -> String {
+    const LONGEST: usize = 200;
+    match argument.trim().is_empty() {
+        true => String::new(),
+        false => Text::line(argument).cut(LONGEST).to_string(),
+    }
+}
 
 /// The command line as clap reads it and shows it.
 pub(super) fn command() -> Command {

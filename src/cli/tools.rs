@@ -111,11 +111,14 @@ fn targets(names: &[String]) -> Result<Vec<ToolTarget>, Failure> {
 
 fn target_named(name: &str) -> Result<ToolTarget, Failure> {
     ToolTarget::from_name(name).ok_or_else(|| {
-        let names = || ToolTarget::ALL.into_iter().map(|target| target.name);
-        let help = did_you_mean(name, names())
-            .unwrap_or_else(|| format!("there are: {}", listed(names())));
+        let help = did_you_mean(name, target_names())
+            .unwrap_or_else(|| format!("there are: {}", listed(target_names())));
         Failure::new(format!("there is no provider `{name}`")).help(help)
     })
+}
+
+fn target_names() -> impl Iterator<Item = &'static str> {
+    ToolTarget::ALL.into_iter().map(|target| target.name)
 }
 
 /// The tools, and what they come from.

@@ -113,13 +113,19 @@ impl Allowed {
     }
 }
 
+/// Bodies, and the name of what holds them: a file, or an agent.
+#[derive(Debug, Clone)]
+pub struct NamedBodies {
+    /// The name, as comparisons show it.
+    pub name: String,
+    /// The bodies, in order.
+    pub bodies: Vec<PlacedBody>,
+}
+
 impl ComparedFiles {
     /// Compares the bodies of two files.
-    pub fn of(
-        (first, bodies): (String, Vec<PlacedBody>),
-        (second, others): (String, Vec<PlacedBody>),
-        allowed: &Allowed,
-    ) -> ComparedFiles {
+    pub fn of(first: NamedBodies, second: NamedBodies, allowed: &Allowed) -> ComparedFiles {
+        let (bodies, others) = (first.bodies, second.bodies);
         let pairing = pairing(&bodies, &others);
         let unpaired =
             |count: usize, is_paired: &dyn Fn(usize) -> bool, all: &[PlacedBody]| -> Vec<usize> {
@@ -143,8 +149,8 @@ impl ComparedFiles {
             &others,
         );
         ComparedFiles {
-            first,
-            second,
+            first: first.name,
+            second: second.name,
             pairs,
             unpaired_first,
             unpaired_second,

@@ -84,9 +84,6 @@ impl Limit {
     }
 
     fn read(table: &Table) -> Limit {
-        let api = |name: &String| {
-            ClientApi::from_name(name).unwrap_or_else(|| panic!("{}", named("client_apis", name)))
-        };
         Limit {
             wires: texts(table, "wires")
                 .iter()
@@ -95,7 +92,13 @@ impl Limit {
                         .unwrap_or_else(|| panic!("{}", named("wires", name)))
                 })
                 .collect(),
-            apis: texts(table, "client_apis").iter().map(api).collect(),
+            apis: texts(table, "client_apis")
+                .iter()
+                .map(|name| {
+                    ClientApi::from_name(name)
+                        .unwrap_or_else(|| panic!("{}", named("client_apis", name)))
+                })
+                .collect(),
             kinds: texts(table, "kinds")
                 .iter()
                 .map(|name| {

@@ -61,27 +61,31 @@ fn escaped_for_html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
+/// The most characters of a text that are shown from where it differs.
+const LONGEST: usize = 30;
+
 /// Returns where two texts begin to differ, and how they go on there.
 fn first_difference(before: &str, after: &str) -> String {
-    const LONGEST: usize = 30;
     let same = before
         .chars()
         .zip(after.chars())
         .take_while(|(a, b)| a == b)
         .count();
-    let rest = |text: &str| {
-        text.chars()
-            .skip(same)
-            .take(4 * LONGEST)
-            .collect::<String>()
-    };
-    let [before, after] = [rest(before), rest(after)].map(|text| cut(&text, LONGEST).into_owned());
+    let [before, after] =
+        [rest(before, same), rest(after, same)].map(|text| cut(&text, LONGEST).into_owned());
     let place = if same == 0 {
         String::new()
     } else {
         format!("from character {} on ", same + 1)
     };
     format!("{place}it was \"{before}\" and is \"{after}\"")
+}
+
+fn rest(text: &str, same: usize) -> String {
+    text.chars()
+        .skip(same)
+        .take(4 * LONGEST)
+        .collect::<String>()
 }
 
 #[cfg(test)]

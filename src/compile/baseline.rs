@@ -56,16 +56,19 @@ fn entry(code: &str, path: &str, reason: &str, expires: Date) -> String {
 
 /// The glob that matches a path alone.
 fn as_glob(path: &str) -> String {
-    let special = |c: char| "?*[]{}\\!".contains(c);
     path.chars()
         .map(|c| {
-            if special(c) {
+            if is_special(c) {
                 format!("[{c}]")
             } else {
                 c.to_string()
             }
         })
         .collect()
+}
+
+fn is_special(c: char) -> bool {
+    "?*[]{}\\!".contains(c)
 }
 
 #[cfg(test)]

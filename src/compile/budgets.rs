@@ -183,15 +183,18 @@ impl Taken {
     fn excess(&self, budget: &Budget, measure: Measure) -> Option<Beyond> {
         match measure {
             Measure::Tokens => {
-                let unit = if self.estimate.is_tokenized {
-                    ("", "tokens")
-                } else {
-                    ("about ", "tokens")
+                let unit = Unit {
+                    before: if self.estimate.is_tokenized {
+                        ""
+                    } else {
+                        "about "
+                    },
+                    name: "tokens",
                 };
                 beyond(budget.tokens.as_ref(), self.estimate.total(), unit)
             }
-            Measure::Bytes => beyond(budget.bytes.as_ref(), self.bytes as u64, ("", "bytes")),
-            Measure::Tools => beyond(budget.tools.as_ref(), self.tools as u64, ("", "tools")),
+            Measure::Bytes => beyond(budget.bytes.as_ref(), self.bytes as u64, Unit::of("bytes")),
+            Measure::Tools => beyond(budget.tools.as_ref(), self.tools as u64, Unit::of("tools")),
             Measure::CachedShare => {
                 let (least, share) = (budget.cached_share.as_ref()?, self.cached?);
                 let taken = format!("{} of its prefix from the cache", percent(share));
@@ -226,15 +229,11 @@ impl Taken {
                 Some((Pointer::parse(&part.pointer), what))
             }
             Measure::Bytes => {
-                let size = |pointer: &str| {
-                    body.pointer(pointer)
-                        .map_or(0, |value| value.to_string().len())
-                };
-                let part = parts().max_by_key(|part| size(&part.pointer))?;
+                let part = parts().max_by_key(|part| size_at(body, &part.pointer))?;
                 let what = format!(
                     "the largest part: `{}`, {} bytes",
                     part.pointer,
-                    grouped(size(&part.pointer) as u64)
+                    grouped(size_at(body, &part.pointer) as u64)
                 );
                 Some((Pointer::parse(&part.pointer), what))
             }
@@ -257,6 +256,11 @@ impl Taken {
     }
 }
 
+fn size_at(body: &Value, pointer: &str) -> usize {
+    body.pointer(pointer)
+        .map_or(0, |value| value.to_string().len())
+}
+
 /// Returns the place that wrote the largest text at or below a pointer.
 fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     let record = Record::new(
@@ -271,16 +275,25 @@ fn writer(made: &Compiled<'_>, pointer: Pointer) -> Span {
     outside.map_or(place.span, |outside| outside.span)
 }
 
-/// Returns what a body takes beyond a limit; `unit` is around the number.
-fn beyond(
-    limit: Option<&Spanned<u64>>,
-    taken: u64,
-    (before, behind): (&str, &str),
-) -> Option<Beyond> {
+/// The words around a number.
+#[derive(Clone, Copy)]
+struct Unit {
+    before: &'static str,
+    name: &'static str,
+}
+
+impl Unit {
+    fn of(name: &'static str) -> Unit {
+        Unit { before: "", name }
+    }
+}
+
+/// Returns what a body takes beyond a limit.
+fn beyond(limit: Option<&Spanned<u64>>, taken: u64, unit: Unit) -> Option<Beyond> {
     let limit = limit.filter(|limit| taken > limit.value)?;
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     let distance = (taken - limit.value) as f64;
-    let taken = format!("{before}{} {behind}", grouped(taken));
+    let taken = format!("{}{} {}", unit.before, grouped(taken), unit.name);
     Some(Beyond {
         at: limit.span,
         distance,
@@ -310,7 +323,6 @@ fn percent(share: f64) -> String {
 fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
     let mut at = pointer;
     while let Some(value) = body.pointer(at.as_str()) {
-        let size = |value: &Value| value.to_string().len();
         let below = match value {
             Value::Object(members) => members
                 .iter()
@@ -331,6 +343,10 @@ fn largest_leaf(body: &Value, pointer: Pointer) -> Pointer {
         }
     }
     at
+}
+
+fn size(value: &Value) -> usize {
+    value.to_string().len()
 }
 
 /// Returns how many tools a body declares.
@@ -384,7 +400,11 @@ fn cached_parts(body: &Value) -> usize {
             .rposition(|part| has_breakpoint(part.value))
             .map_or(0, |last| last + 1);
     }
-    let is_instruction = |part: &prefix::Part<'_>| match part.member {
+    parts.iter().take_while(|part| is_instruction(part)).count()
+}
+
+fn is_instruction(part: &prefix::Part<'_>) -> bool {
+    match part.member {
         "messages" | "input" => {
             matches!(
                 part.value.get("role").and_then(Value::as_str),
@@ -393,8 +413,7 @@ fn cached_parts(body: &Value) -> usize {
         }
         "contents" | "prompt" => false,
         _ => true,
-    };
-    parts.iter().take_while(|part| is_instruction(part)).count()
+    }
 }
 
 fn has_breakpoint(value: &Value) -> bool {

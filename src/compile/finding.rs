@@ -13,7 +13,7 @@ use super::explain::places::{Outside, Places};
 use super::judge::{Judge, LintTarget};
 use crate::check::Problem;
 use crate::conversation::{Block, Message};
-use crate::diag::{Diagnostic, Findings, Severity};
+use crate::diag::{Diagnostic, FindingAt, Findings, Severity};
 use crate::json::Pointer;
 use crate::provider::{self, ClientApi, WireFormat};
 use crate::source::{FileId, Span};
@@ -73,7 +73,12 @@ impl Teller<'_> {
                 .as_ref()
                 .and_then(|other| other.instead_of(&problem, &place))
             {
-                let at = (other.rule, None, other.primary.span, None);
+                let at = FindingAt {
+                    rule: other.rule,
+                    severity: None,
+                    span: other.primary.span,
+                    sense: None,
+                };
                 if !findings.reach(at, plan.name(), self.context()) {
                     findings.push(self.reached(other));
                 }
@@ -124,8 +129,12 @@ impl Teller<'_> {
             Some(entrance) => Some(entrance.sense(problem.sense.as_deref())),
             None => problem.sense.clone(),
         };
-        let at = entrance.map_or(span, |entrance| entrance.span);
-        let at = (problem.rule, problem.severity, at, sense.as_deref());
+        let at = FindingAt {
+            rule: problem.rule,
+            severity: problem.severity,
+            span: entrance.map_or(span, |entrance| entrance.span),
+            sense: sense.as_deref(),
+        };
         // One that is reported once for all agents is reported in the words of each.
         let is_in_context = outside.is_some_and(Outside::is_in_context);
         if is_in_context || !findings.reach(at, self.places.plan.name(), self.context()) {

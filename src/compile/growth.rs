@@ -39,7 +39,7 @@ pub(super) fn prove(later: &Compiled<'_>, cost: &mut u64, findings: &mut Finding
         };
         if let Some(broken) = later
             .checks
-            .prefix_problem((&body, later.body), earlier.is_renewed)
+            .prefix_problem(&body, later.body, earlier.is_renewed)
         {
             tell(later, &request, &body, broken, findings);
             return;
@@ -62,11 +62,9 @@ fn body_of(
         },
         false => later.plan.prompt(sources, later.renderer, request),
     };
-    let made = later.plan.made_of(
-        prompt,
-        Some(is_compared),
-        (sources, later.renderer, request),
-    );
+    let made = later
+        .plan
+        .made_of(prompt, Some(is_compared), sources, later.renderer, request);
     *cost = cost.saturating_add(made.cost);
     made.body.ok()
 }

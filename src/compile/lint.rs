@@ -7,3 +7,4 @@ mod document;
 mod files;
 
 pub use self::files::Linting;
+pub use super::report::LintedBodies;

@@ -90,15 +90,18 @@ impl FromStr for Shard {
     type Err = ShardError;
 
     fn from_str(text: &str) -> Result<Shard, ShardError> {
-        let number = |part: &str| part.parse::<u64>().ok().filter(|number| *number > 0);
         let parts = text
             .split_once('/')
-            .and_then(|(index, count)| Some((number(index)?, number(count)?)));
+            .and_then(|(index, count)| Some((positive(index)?, positive(count)?)));
         match parts.filter(|(index, count)| index <= count) {
             Some((index, count)) => Ok(Shard { index, count }),
             None => Err(ShardError),
         }
     }
+}
+
+fn positive(part: &str) -> Option<u64> {
+    part.parse::<u64>().ok().filter(|number| *number > 0)
 }
 
 /// A text names no part: it is not `INDEX/COUNT` with an index from 1 to the count.
@@ -319,16 +322,13 @@ impl<'a> Names<'a> {
         if !found.is_empty() {
             return Ok(found);
         }
-        let is_read = |file| {
+        let left_out = context::left_out(&self.compiler.repo, |file| {
             self.compiler
                 .contexts
                 .iter()
                 .any(|loaded| loaded.context.file == file)
-        };
-        if let Some((_, file)) = context::left_out(&self.compiler.repo, is_read)
-            .into_iter()
-            .find(|(name, _)| matches(name))
-        {
+        });
+        if let Some((_, file)) = left_out.into_iter().find(|(name, _)| matches(name)) {
             let path = self.compiler.sources().get(file).path().to_string();
             return Err(Box::new(SelectError::LeftOut {
                 wanted: wanted.to_owned(),
@@ -361,16 +361,15 @@ fn abstract_selected(compiler: &Compiler, id: ProfileId) -> Diagnostic {
     let hierarchy = compiler.hierarchy();
     let profile = hierarchy.get(id);
     let place = profile.abstract_at.unwrap_or(profile.name.span);
-    let descends = |&agent: &ProfileId| {
-        std::iter::successors(Some(agent), |&at| hierarchy.parent(at))
-            .take(64)
-            .any(|at| at == id)
-    };
     let agents: Vec<String> = compiler
         .agents()
         .iter()
         .map(|(agent, _)| *agent)
-        .filter(descends)
+        .filter(|&agent| {
+            std::iter::successors(Some(agent), |&at| hierarchy.parent(at))
+                .take(64)
+                .any(|at| at == id)
+        })
         .take(5)
         .map(|agent| format!("`{}`", hierarchy.get(agent).name.value))
         .collect();

@@ -364,15 +364,17 @@ fn drop_last_thoughts(
     rules: &NormalFormRules,
     changes: &mut Vec<NormalFormChange>,
 ) {
-    let end = turn.iter().rposition(|message| says(message).is_some());
+    let end = turn
+        .iter()
+        .rposition(|(_, message)| says(message).is_some());
     let from = match end {
         Some(_) if !rules.needs_end => return,
         Some(end) => end,
         None => 0,
     };
     for numbered in &mut turn[from..] {
-        let kept = says(numbered).map_or(0, |last| last + 1);
         let (index, message) = numbered;
+        let kept = says(message).map_or(0, |last| last + 1);
         if message.blocks[kept..].iter().any(Block::is_thinking) {
             message.blocks.truncate(kept);
             changes.push(NormalFormChange::ThinkingAlone { message: *index });
@@ -380,7 +382,7 @@ fn drop_last_thoughts(
     }
 }
 
-fn says((_, message): &(usize, Message)) -> Option<usize> {
+fn says(message: &Message) -> Option<usize> {
     message.blocks.iter().rposition(Block::says_something)
 }
 

@@ -160,15 +160,14 @@ impl Manifest {
     ///
     /// A phrase that names the first of them.
     pub fn check(&self, drifts: &[Drift]) -> Result<(), AccessError> {
-        let foreign = |drift: &&Drift| {
-            drift
-                .old
-                .as_ref()
-                .is_some_and(|bytes| !self.wrote(&drift.path, bytes))
-        };
         match drifts
             .iter()
-            .find(foreign)
+            .find(|drift| {
+                drift
+                    .old
+                    .as_ref()
+                    .is_some_and(|bytes| !self.wrote(&drift.path, bytes))
+            })
             .filter(|_| self.proof == Proof::Contents)
         {
             Some(drift) => {

@@ -6,33 +6,51 @@ use crate::conversation::Image;
 
 /// The image of a part; `None` for anything else: documents, audio, video, files by id.
 pub(super) fn image(part: &Value) -> Option<Image> {
-    let text = |at: &str| part.pointer(at).and_then(Value::as_str);
-    let image_url = || text("/image_url").or_else(|| text("/image_url/url"));
     match part {
         Value::String(data) => Some(inline(data, None)),
         // Documents of Anthropic have a source, too.
-        Value::Object(_) if text("/type") == Some("image") => match text("/source/type")? {
-            "base64" => Some(inline(text("/source/data")?, text("/source/media_type"))),
-            "url" => Some(at_url(text("/source/url")?, None)),
-            _ => None,
-        },
-        _ => image_url().map(of_url).or_else(|| of_gemini(part)),
+        Value::Object(_) if text_at(part, "/type") == Some("image") => {
+            match text_at(part, "/source/type")? {
+                "base64" => Some(inline(
+                    text_at(part, "/source/data")?,
+                    text_at(part, "/source/media_type"),
+                )),
+                "url" => Some(at_url(text_at(part, "/source/url")?, None)),
+                _ => None,
+            }
+        }
+        _ => image_url(part).map(of_url).or_else(|| of_gemini(part)),
     }
 }
 
+fn text_at<'v>(part: &'v Value, at: &str) -> Option<&'v str> {
+    part.pointer(at).and_then(Value::as_str)
+}
+
+fn image_url(part: &Value) -> Option<&str> {
+    text_at(part, "/image_url").or_else(|| text_at(part, "/image_url/url"))
+}
+
 fn of_gemini(part: &Value) -> Option<Image> {
-    let either = |camel: &str, snake: &str| part.get(camel).or_else(|| part.get(snake));
-    let kind = |value: &Value| {
-        member(value, "mimeType", "mime_type").filter(|kind| kind.starts_with("image/"))
-    };
-    if let Some(data) = either("inlineData", "inline_data") {
-        return Some(inline(&member(data, "data", "data")?, Some(&kind(data)?)));
+    if let Some(data) = either(part, "inlineData", "inline_data") {
+        return Some(inline(
+            &member(data, "data", "data")?,
+            Some(&image_kind(data)?),
+        ));
     }
-    let file = either("fileData", "file_data")?;
+    let file = either(part, "fileData", "file_data")?;
     Some(at_url(
         &member(file, "fileUri", "file_uri")?,
-        Some(&kind(file)?),
+        Some(&image_kind(file)?),
     ))
+}
+
+fn either<'v>(part: &'v Value, camel: &str, snake: &str) -> Option<&'v Value> {
+    part.get(camel).or_else(|| part.get(snake))
+}
+
+fn image_kind(value: &Value) -> Option<String> {
+    member(value, "mimeType", "mime_type").filter(|kind| kind.starts_with("image/"))
 }
 
 fn member(value: &Value, camel: &str, snake: &str) -> Option<String> {

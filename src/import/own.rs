@@ -68,7 +68,7 @@ impl Provider {
     /// have.
     pub(super) fn is_own(&self, role: Role, part: &Part<'_>) -> bool {
         match (self.turns(), part.kind) {
-            (TurnForm::Blocks, Kind::Text(_)) => has("citations", part.value),
+            (TurnForm::Blocks, Kind::Text(_)) => has(part.value, "citations"),
             // The signature of a call that stands before it.
             (TurnForm::Contents, Kind::Text("")) => {
                 role == Role::Assistant && thinking::signature(part.value).is_some()
@@ -78,7 +78,7 @@ impl Provider {
             }
             (TurnForm::Messages, Kind::Call(_)) => {
                 matches!(self.kind(part.value), ProviderBlockKind::Call(_))
-                    && has("custom", part.value)
+                    && has(part.value, "custom")
             }
             (
                 TurnForm::Blocks
@@ -159,7 +159,6 @@ impl Provider {
     pub(super) fn is_own_message(&self, value: &Value) -> bool {
         let is_answer =
             self.turns() == TurnForm::Items && text_of(value, "role") == Some("assistant");
-        let has = |value: &Value, name: &str| value.get(name).is_some_and(|it| !is_nothing(it));
         let cites = || {
             elements(value.get("content"))
                 .iter()
@@ -169,8 +168,8 @@ impl Provider {
     }
 }
 
-fn has(name: &str, part_value: &Value) -> bool {
-    part_value.get(name).is_some_and(|value| !is_nothing(value))
+fn has(value: &Value, name: &str) -> bool {
+    value.get(name).is_some_and(|it| !is_nothing(it))
 }
 
 fn own(wire: WireFormat) -> Option<ClientApi> {

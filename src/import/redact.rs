@@ -171,7 +171,6 @@ fn url(original: &str) -> String {
 
 /// Signatures and encrypted thinking are base64 most of the time.
 fn opaque(original: &str) -> String {
-    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     if original.bytes().all(is_base64) {
         base64(original)
     } else {
@@ -179,16 +178,22 @@ fn opaque(original: &str) -> String {
     }
 }
 
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
 /// Base64 of as many zeros.
 fn base64(original: &str) -> String {
-    let zero = |c: char| {
-        if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') {
-            'A'
-        } else {
-            character(c)
-        }
-    };
-    original.chars().map(zero).collect()
+    original
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_') {
+                'A'
+            } else {
+                character(c)
+            }
+        })
+        .collect()
 }
 
 /// Ids by the order in which they are met.

@@ -10,19 +10,28 @@ const BETWEEN: &str = "\n\n";
 
 /// The reasoning of a part: a block, a chunk, an item, or the text itself.
 pub(super) fn block(part: &Value) -> Option<Block> {
-    let text = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
-    match text("type") {
+    match text(part, "type") {
         "redacted_thinking" => Some(Block::RedactedThinking {
-            data: text("data").into(),
+            data: text(part, "data").into(),
             origin: None,
         }),
         "reasoning" => item(part),
-        "thinking" => Some(thought(&words(part.get("thinking")), text("signature"))),
+        "thinking" => Some(thought(
+            &words(part.get("thinking")),
+            text(part, "signature"),
+        )),
         _ => match part.as_str() {
             Some(text) => Some(thought(text, "")),
-            None => Some(thought(text("text"), signature(part).unwrap_or_default())),
+            None => Some(thought(
+                text(part, "text"),
+                signature(part).unwrap_or_default(),
+            )),
         },
     }
+}
+
+fn text<'v>(part: &'v Value, name: &str) -> &'v str {
+    part.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// A thought that nothing says the origin of.
@@ -102,17 +111,22 @@ pub(super) fn beside(message: &Value) -> Vec<Block> {
 
 /// A detail as `OpenRouter` has it, which takes back only what came from there.
 fn detail(detail: &Value) -> Option<Block> {
-    let text = |name: &str| detail.get(name).and_then(Value::as_str);
     let origin = Some(ClientApi::OpenRouter.name().into());
-    match text("type")? {
+    match text_of(detail, "type")? {
         "reasoning.encrypted" => Some(Block::RedactedThinking {
-            data: text("data")?.into(),
+            data: text_of(detail, "data")?.into(),
             origin,
         }),
         _ => Some(Block::Thinking {
-            text: text("text").or_else(|| text("summary"))?.into(),
-            signature: text("signature").unwrap_or_default().into(),
+            text: text_of(detail, "text")
+                .or_else(|| text_of(detail, "summary"))?
+                .into(),
+            signature: text_of(detail, "signature").unwrap_or_default().into(),
             origin,
         }),
     }
+}
+
+fn text_of<'v>(detail: &'v Value, name: &str) -> Option<&'v str> {
+    detail.get(name).and_then(Value::as_str)
 }

@@ -13,8 +13,8 @@ pub(crate) use file::{Batch, Place};
 
 use serde_json::{Map, Value};
 
-use super::find::wrapper;
 use super::recognise::begins_with;
+use super::wrapper::wrapper;
 use crate::diag::{Rule, Severity};
 use crate::json::Pointer;
 use crate::provider::{Server, UrlParts, WireFormat, is_openai_model};

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::address::{Address, Endpoint};
 use super::batch::Envelope;
 use super::recognise::begins_with;
+use super::wrapper::wrapper;
 use crate::json::{self, JsonError, Pointer};
 use crate::provider::{ApiHeaders, WireFormat};
 
@@ -107,26 +108,6 @@ const DEEPEST: usize = 6;
 
 /// The members of batches that hold requests: Anthropic's and Gemini's, and xAI's.
 const LISTS: [&str; 2] = ["requests", "batch_requests"];
-
-/// The members that wrap a body: the members of batches (`body`, `params`, and xAI's), logs and
-/// captures that hold one.
-const WRAPPERS: [&str; 15] = [
-    "body",
-    "params",
-    "request",
-    "postData",
-    "text",
-    "request_body",
-    "requestBody",
-    "json_data",
-    "json",
-    "payload",
-    "data",
-    "input",
-    "batch_request",
-    "chat_get_completion",
-    "responses",
-];
 
 struct Finder {
     wire: Option<WireFormat>,
@@ -305,15 +286,6 @@ fn is_capture(members: &Map<String, Value>) -> bool {
         .get("log")
         .and_then(|log| log.get("entries"))
         .is_some_and(Value::is_array)
-}
-
-/// The member that holds the body, if one may.
-pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
-    WRAPPERS.into_iter().find(|name| match members.get(*name) {
-        Some(Value::Object(_)) => true,
-        Some(Value::String(text)) => text.trim_start().starts_with('{'),
-        _ => false,
-    })
 }
 
 /// Returns what an object says of the body that it wraps.

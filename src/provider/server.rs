@@ -144,13 +144,9 @@ impl Server {
         if host.ends_with("-aiplatform.googleapis.com") {
             return Some(Server::Vertex);
         }
-        let is_below = |domain: &str| {
-            host.strip_suffix(domain)
-                .is_some_and(|before| before.is_empty() || before.ends_with('.'))
-        };
         known
             .into_iter()
-            .find(|(domain, _)| is_below(domain))
+            .find(|(domain, _)| is_below(host, domain))
             .map(|(_, server)| server)
     }
 
@@ -168,6 +164,11 @@ impl Server {
             ClientApi::Mistral | ClientApi::Codestral => Server::Mistral,
         }
     }
+}
+
+fn is_below(host: &str, domain: &str) -> bool {
+    host.strip_suffix(domain)
+        .is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
 
 /// Returns `true` if a name is that of a model which OpenAI alone serves, or was tuned there.

@@ -241,7 +241,7 @@ fn describe(
     let detail = error.detail().unwrap_or_default();
     // Whatever the template wanted to do with it.
     if let Some(missing) = failure.missing {
-        return undefined(engine, sources, (missing, failure), kind);
+        return undefined(engine, sources, missing, failure, kind);
     }
     let called = failure.called.as_deref().unwrap_or_default();
     let (rule, message): (&'static Rule, String) = match error.kind() {
@@ -250,7 +250,7 @@ fn describe(
                 at: failure.at,
                 kind: AbsentKind::Value,
             };
-            return undefined(engine, sources, (here, failure), kind);
+            return undefined(engine, sources, here, failure, kind);
         }
         ErrorKind::UnknownFunction => return unknown_function(called, span, kind),
         ErrorKind::MissingArgument | ErrorKind::TooManyArguments => {
@@ -304,14 +304,13 @@ fn describe(
 fn unknown_function(name: &str, span: Span, kind: TemplateKind) -> Diagnostic {
     let known = super::function_names(kind);
     let near = did_you_mean(name, known.iter().copied());
-    let holding = || {
-        known
-            .iter()
-            .find(|known| name.len() > 2 && known.contains(name))
-            .map(|it| format!("did you mean `{it}`?"))
-    };
     let help = near
-        .or_else(holding)
+        .or_else(|| {
+            known
+                .iter()
+                .find(|known| name.len() > 2 && known.contains(name))
+                .map(|it| format!("did you mean `{it}`?"))
+        })
         .unwrap_or_else(|| format!("known functions: {}", known.join(", ")));
     Diagnostic::new(
         &rules::UNKNOWN_NAME,
@@ -395,7 +394,8 @@ fn wrong_arguments(called: &str, error: &Error, span: Span) -> Diagnostic {
 fn undefined(
     engine: &Engine,
     sources: &Sources,
-    (absent, failure): (Absent, &Failure),
+    absent: Absent,
+    failure: &Failure,
     kind: TemplateKind,
 ) -> Diagnostic {
     let (missing, at) = (

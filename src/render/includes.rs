@@ -201,7 +201,7 @@ impl Engine {
             let circle: Vec<Link> = links
                 .circle(&members)
                 .into_iter()
-                .map(|at| self.link(names, at))
+                .map(|(from, to)| self.link(names, from, to))
                 .collect();
             findings.push(self.circle(repo, &circle, group.len()));
             self.broken
@@ -210,7 +210,7 @@ impl Engine {
     }
 
     /// A partial and the place of its include of another.
-    fn link(&self, names: &[Arc<str>], (from, to): (usize, usize)) -> Link {
+    fn link(&self, names: &[Arc<str>], from: usize, to: usize) -> Link {
         let include = self.analyses[&names[from]].includes.iter().find(|include| {
             include
                 .names

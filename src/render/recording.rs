@@ -186,7 +186,7 @@ impl Renderer<'_> {
         prompt: Option<&Arc<Recording>>,
     ) -> Recording {
         let told = prompt.map(|prompt| Arc::new(prompt.told.clone()));
-        let (output, _) = self.run(id, (self.engine, input.variables()), told, Trace::default());
+        let (output, _) = self.run(id, self.engine, input.variables(), told, Trace::default());
         Recording {
             prompt: prompt.cloned(),
             ..self.recording(id, output.text, output.watch)
@@ -200,7 +200,7 @@ impl Renderer<'_> {
         id: TemplateId,
         input: &BodyInput<'_>,
     ) -> Vec<DataRead> {
-        let (output, _) = self.run(id, (self.engine, input.variables()), None, Reads::default());
+        let (output, _) = self.run(id, self.engine, input.variables(), None, Reads::default());
         output
             .watch
             .0
@@ -215,7 +215,7 @@ impl Renderer<'_> {
     /// The same for a system prompt.
     pub(crate) fn record_prompt(&self, id: TemplateId, scope: &Arc<PromptScope>) -> Recording {
         let variables = scope.variables(self.engine.dialect);
-        let (output, _) = self.run(id, (self.engine, variables), None, Trace::default());
+        let (output, _) = self.run(id, self.engine, variables, None, Trace::default());
         self.recording(id, output.text, output.watch)
     }
 

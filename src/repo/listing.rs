@@ -1,8 +1,19 @@
 //! Sorts the files of a layer by their folders and names.
 
 use super::folders;
-use super::unread::Like;
 use crate::world::{Entry, EntryKind, ReadError, Unread, World};
+
+/// The kind of file that a file is likely meant as, by where it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Like {
+    Profile,
+    Partial,
+    Context,
+    Schema,
+    Provider,
+    /// Anything that may be at the root: a profile of a flat repository, settings.
+    AtRoot,
+}
 
 /// The paths of a layer's files by what they are.
 #[derive(Default)]

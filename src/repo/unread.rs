@@ -5,22 +5,10 @@
 //! is one under any name. Only of what cannot be looked at, or holds nothing that tells, the name
 //! is judged.
 
-use super::listing::{FOREIGN, SETTINGS, plain_name};
+use super::listing::{FOREIGN, Like, SETTINGS, plain_name};
 use super::rules::{NOT_READ, UNUSUAL_NAME};
 use crate::diag::Rule;
 use crate::toml::{self, Kind, Table};
-
-/// The kind of file that a file is likely meant as, by where it lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Like {
-    Profile,
-    Partial,
-    Context,
-    Schema,
-    Provider,
-    /// Anything that may be at the root: a profile of a flat repository, settings.
-    AtRoot,
-}
 
 /// The largest file that is looked at, in bytes: no larger TOML file is read either.
 pub(super) const MAX_BYTES: u64 = 2 << 20;

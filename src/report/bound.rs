@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::thousands;
-use crate::compile::{LeftOut, MOST_OF_A_RULE};
+use crate::compile::MOST_OF_A_RULE;
+use crate::compile::policy::LeftOut;
 use crate::diag::Diagnostic;
 use crate::text::{Text, text};
 

@@ -10,7 +10,7 @@ pub use lcov::coverage_lcov;
 use serde_json::{Value, json};
 
 use super::thousands;
-use crate::compile::{Coverage, FileCoverage, Gap, Share};
+use crate::compile::coverage::{Coverage, FileCoverage, Gap, Share};
 use crate::diag::count;
 use crate::source::Position;
 use crate::text::{Text, text};

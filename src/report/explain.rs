@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::json::Location;
-use crate::compile::{ContentFate, Explanation, SourceKind, ValueSource};
+use crate::compile::explain::{Explanation, SourceKind, ValueSource};
+use crate::compile::flow::ContentFate;
 use crate::json::Pointer;
 use crate::render::Step;
 use crate::source::{Sources, Span};
@@ -34,8 +35,8 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
             said(sources, span)
         ));
     };
-    if let Some(step) = explanation.step {
-        shown.push(&step_text(step, sources));
+    if let Some((step, setting)) = explanation.step {
+        shown.push(&step_text(step, setting, sources));
         explanation
             .placed_by
             .iter()
@@ -83,13 +84,13 @@ pub fn explanation_text(explanation: &Explanation, sources: &Sources) -> Text {
         explanation
             .added
             .iter()
-            .for_each(|step| shown.push(&step_text(*step, sources)));
+            .for_each(|(step, setting)| shown.push(&step_text(*step, *setting, sources)));
     }
     shown
 }
 
 /// A provider step, and the setting that switched it on.
-fn step_text((step, setting): (ProviderStep, Option<Span>), sources: &Sources) -> Text {
+fn step_text(step: ProviderStep, setting: Option<Span>, sources: &Sources) -> Text {
     match setting {
         Some(setting) => step_line(step_phrase(step), setting, sources),
         None if step == ProviderStep::GivenModel => {
@@ -444,14 +445,14 @@ impl<'a> Explained<'a> {
             value: &it.value,
             literal: it.literal.map(place),
             overrode: it.overrode.iter().copied().map(place).collect(),
-            step: it.step.map(|step| StepOf {
+            step: it.step.map(|(step, setting)| StepOf {
                 placed_by: it.placed_by.map(place),
-                ..StepOf::new(step, sources)
+                ..StepOf::new(step, setting, sources)
             }),
             added: it
                 .added
                 .iter()
-                .map(|step| StepOf::new(*step, sources))
+                .map(|(step, setting)| StepOf::new(*step, *setting, sources))
                 .collect(),
             sources: it
                 .sources
@@ -463,7 +464,7 @@ impl<'a> Explained<'a> {
 }
 
 impl<'a> StepOf<'a> {
-    fn new((step, setting): (ProviderStep, Option<Span>), sources: &'a Sources) -> StepOf<'a> {
+    fn new(step: ProviderStep, setting: Option<Span>, sources: &'a Sources) -> StepOf<'a> {
         let place = setting.map(|span| Location::new(span, sources));
         StepOf {
             setting: step.setting(),

@@ -223,7 +223,8 @@ impl<'a> Location<'a> {
 mod tests {
     use super::super::tests::{example, report as made};
     use super::*;
-    use crate::compile::{LintedBodies, Lowered, LoweredKind};
+    use crate::compile::lint::LintedBodies;
+    use crate::compile::policy::{Lowered, LoweredKind};
     use crate::provider::WireFormat;
 
     fn report() -> Text {

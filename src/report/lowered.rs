@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{name, thousands};
-use crate::compile::{Lowered, LoweredKind, LoweredTo};
+use crate::compile::policy::{Lowered, LoweredKind, LoweredTo};
 use crate::diag::count;
 use crate::text::{Text, text};
 
@@ -68,9 +68,6 @@ fn line(it: &Lowered) -> Text {
     let place = it.place.as_ref().map_or(Text::new(), |(path, line)| {
         text!("{}:{}: ", name(path), *line)
     });
-    let of = |before: &'static str, value: Option<&str>| {
-        value.map_or(Text::new(), |value| text!("{}`{}`", before, name(value)))
-    };
     let until = it
         .expires
         .as_ref()
@@ -113,6 +110,10 @@ fn line(it: &Lowered) -> Text {
         }
     };
     text!("{}{}{}{}", place, said, scope, reason)
+}
+
+fn of(before: &'static str, value: Option<&str>) -> Text {
+    value.map_or(Text::new(), |value| text!("{}`{}`", before, name(value)))
 }
 
 fn fields(it: &Lowered) -> Text {

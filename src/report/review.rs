@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{LONGEST, thousands};
-use crate::compile::Rerouted;
+use crate::compile::route::Rerouted;
 use crate::diag::{Diagnostic, Severity, count};
 use crate::diff::{BodyId, ChangeKind, Group, TextHunk};
 use crate::json::Pointer;
@@ -332,9 +332,6 @@ fn what(edit: &Edit) -> Option<String> {
 
 /// `breaks 3 agents, 18 bodies of 2 agents`; request lines are counted where there are no bodies.
 fn reach(cause: &Cause) -> String {
-    let agents = |verb: &str, number: usize| {
-        (number > 0).then(|| format!("{verb} {}", count(number, "agent")))
-    };
     let verdicts = [
         agents("breaks", cause.broken.len()),
         agents("fixes", cause.mended.len()),
@@ -346,6 +343,10 @@ fn reach(cause: &Cause) -> String {
         .chain(changed)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+fn agents(verb: &str, number: usize) -> Option<String> {
+    (number > 0).then(|| format!("{verb} {}", count(number, "agent")))
 }
 
 fn changed(cause: &Cause) -> String {

@@ -149,7 +149,7 @@ impl Written<'_> {
                 .related
                 .iter()
                 .enumerate()
-                .map(|it| self.related(it))
+                .map(|(index, label)| self.related(index, label))
                 .collect();
         }
         result
@@ -169,7 +169,7 @@ impl Written<'_> {
         })
     }
 
-    fn related(&self, (index, label): (usize, &Label)) -> Value {
+    fn related(&self, index: usize, label: &Label) -> Value {
         json!({
             "id": index + 1,
             "message": message(&Text::line(&label.message)),

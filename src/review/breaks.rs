@@ -11,9 +11,8 @@ use super::edit::{EditKind, Edits};
 use super::proof::{Cluster, Load};
 use super::reach::Reach;
 use super::roll::OlderNames;
-use crate::compile::{
-    Before, BrokenAgent, Comparing, Outcome, PolicyOptions, Report, Selection, changed,
-};
+use crate::compile::compare::{Before, BrokenAgent, Comparing, Outcome, changed};
+use crate::compile::{PolicyOptions, Report, Selection};
 use crate::diag::Severity;
 use crate::diff::ChangedFile;
 use crate::world::MemoryWorld;

@@ -556,14 +556,14 @@ fn runs(operation: DiffOp, old: &Lines<'_>, new: &Lines<'_>, is_toml: bool) -> V
 /// what two of them do is often of no concern to each other. If there are many, they stay as they
 /// are.
 fn by_line(runs: Vec<Run>, old: &Lines<'_>, new: &Lines<'_>) -> Vec<Run> {
-    let parts = |run: &Run| {
+    let parts = runs.iter().map(|run| {
         if is_edited(run, old, new) {
             run.old.len()
         } else {
             usize::from(!run.is_same)
         }
-    };
-    if runs.iter().map(parts).sum::<usize>() > MOST_HUNKS {
+    });
+    if parts.sum::<usize>() > MOST_HUNKS {
         return runs;
     }
     runs.into_iter()

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::edit::{EditKind, Edits};
-use crate::compile::{Compiler, FileReach, Named, Touched};
+use crate::compile::Compiler;
+use crate::compile::reach::{FileReach, Named, Touched};
 use crate::repo::folders;
 
 /// The bodies that an edit can reach.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::Class;
 use super::edit::{Edit, EditKind, Edits};
-use crate::compile::{Compiler, LoweredKind};
+use crate::compile::Compiler;
+use crate::compile::policy::LoweredKind;
 use crate::context::Context;
 use crate::diff::{BodyId, ChangedFile};
 use crate::world::{MemoryWorld, World as _};
@@ -54,6 +55,16 @@ pub struct Renamed {
     pub to: Arc<str>,
     /// The file that says it.
     pub path: Arc<str>,
+}
+
+impl Renamed {
+    fn of(to: &Arc<str>, from: &Arc<str>, path: Arc<str>) -> Renamed {
+        Renamed {
+            from: Arc::clone(from),
+            to: Arc::clone(to),
+            path,
+        }
+    }
 }
 
 /// Names, with the paths of the files that say them.
@@ -209,15 +220,11 @@ impl Roll {
         files: &[ChangedFile],
         names: &OlderNames,
         older: &Compiler,
-        (newer, now): (&Compiler, &MemoryWorld),
+        newer: &Compiler,
+        now: &MemoryWorld,
     ) -> Roll {
         let (agents_then, agents_now) = (agents(older), agents(newer));
         let (contexts_then, contexts_now) = (contexts(older), contexts(newer));
-        let renamed = |(to, from): (&Arc<str>, &Arc<str>)| Renamed {
-            from: Arc::clone(from),
-            to: Arc::clone(to),
-            path: path(to, &agents_now),
-        };
         let mut counts = Counts::default();
         files.iter().for_each(|file| counts.add(file));
         let of_agent = |name: &Arc<str>| counts.agents.get(name).copied().unwrap_or_default();
@@ -225,16 +232,17 @@ impl Roll {
         let mut roll = Roll {
             agents: only(&agents_now, &agents_then, of_agent),
             gone_agents: only(&agents_then, &agents_now, of_agent),
-            renamed: names.agents.iter().map(renamed).collect(),
+            renamed: names
+                .agents
+                .iter()
+                .map(|(to, from)| Renamed::of(to, from, path(to, &agents_now)))
+                .collect(),
             contexts: only(&contexts_now, &contexts_then, of_context),
             gone_contexts: only(&contexts_then, &contexts_now, of_context),
             renamed_contexts: names
                 .contexts
                 .iter()
-                .map(|(to, from)| Renamed {
-                    path: path_of(to, &contexts_now),
-                    ..renamed((to, from))
-                })
+                .map(|(to, from)| Renamed::of(to, from, path_of(to, &contexts_now)))
                 .collect(),
             broken_contexts: Vec::new(),
             bodies: Vec::new(),

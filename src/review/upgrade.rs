@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Cause, Edit, EditKind, Review, Side};
-use crate::compile::{Compiler, FileReach, Report};
+use crate::compile::reach::FileReach;
+use crate::compile::{Compiler, Report};
 use crate::diff::{BodyId, ChangedFile};
 use crate::source::FileId;
 

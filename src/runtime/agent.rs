@@ -12,9 +12,10 @@ use super::installed::{InstalledModel, ModelList};
 use super::transport::{Outgoing, Transport};
 use super::{Category, Error};
 use crate::check::prefix::sent;
+use crate::compile::live::{Live, LiveBody};
+use crate::compile::route::Router;
 use crate::compile::{
-    Compiler, Live, LiveBody, PolicyOptions, PromptEnvironment, Reporter, Router, STACK_BYTES,
-    Selection,
+    Compiler, PolicyOptions, PromptEnvironment, Reporter, STACK_BYTES, Selection,
 };
 use crate::conversation::log::Sent;
 use crate::conversation::{Conversation, TaskKind, Usage};

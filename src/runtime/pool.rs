@@ -21,7 +21,7 @@ use crate::conversation::Conversation;
 ///
 /// ```no_run
 /// # async fn title(repository: &reqc::system::OpenedRepository) -> Result<String, reqc::runtime::Error> {
-/// use reqc::runtime::{PoolOptions, SessionPool};
+/// use reqc::runtime::pool::{PoolOptions, SessionPool};
 ///
 /// let pool = SessionPool::new(repository.transport(), PoolOptions::default());
 /// let session = pool.acquire(&repository.agent("Claude Chat")?).await;

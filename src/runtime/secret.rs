@@ -9,7 +9,8 @@ use std::fmt;
 pub use secrecy::{ExposeSecret, SecretString};
 
 use super::{Category, Error};
-use crate::repo::SecretRef;
+#[doc(inline)]
+pub use crate::repo::SecretRef;
 
 /// Where keys come from.
 pub trait Secrets: Send + Sync {

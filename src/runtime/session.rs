@@ -5,10 +5,10 @@
 //! host renews them; where a model binds thinking to them, older thinking is then left out. A
 //! request that no longer begins as the one that thinking is bound to counts as a renewal too.
 
+mod state;
+mod drive;
 mod calls;
 mod compress;
-mod drive;
-mod state;
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

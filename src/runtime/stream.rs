@@ -9,24 +9,26 @@
 //! stream and a whole answer have the same shapes in all but one wire format, so a parser reads
 //! both.
 
-mod anthropic;
 mod builder;
-mod chat;
-mod framing;
+mod frame;
+mod json;
+mod shape;
+mod anthropic;
 mod gemini;
 mod infill;
-mod json;
+mod chat;
 mod ollama;
 mod responses;
-mod shape;
 mod sse;
+mod framing;
 
 use serde_json::Value;
 
 use super::{Answer, Category, Error, Event, ResponseInfo, StopReason, failure};
 use crate::provider::{AnswerForm, ClientApi, WireFormat};
 use builder::AnswerBuilder;
-use framing::{Frame, Framer};
+use frame::{Frame, within};
+use framing::Framer;
 use shape::Shape;
 
 /// How much of an answer is taken before it counts as broken, in bytes.
@@ -229,7 +231,7 @@ impl Decoder {
         } else {
             bytes.len() - allowed
         };
-        framing::within(
+        within(
             self.limit.saturating_add(over),
             self.limit,
             "the answer",
@@ -378,7 +380,7 @@ impl Decoder {
         }
         let result = self.parser.read(kind, value, &mut self.answer);
         self.answer.drain(events);
-        framing::within(
+        within(
             self.answer.block_count(),
             builder::MOST_BLOCKS,
             "the answer",

@@ -9,6 +9,10 @@ mod process;
 mod mcp;
 mod typed;
 
+#[doc(inline)]
+pub use crate::repo::{
+    HttpSpec, KeyHeader, ProgramSpec, ServerConnection, ServerSpec, ToolSpec, ToolsFile,
+};
 pub(super) use arguments::{mistakes, validator};
 pub use mcp::McpServer;
 pub(super) use mcp::headers;

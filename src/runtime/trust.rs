@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::{Category, Compiled, Error, ModelList, tools};
+use super::installed::ModelList;
+use super::{Category, Compiled, Error, tools};
 use crate::compile::Compiler;
 use crate::provider::{Header, HeaderValue, MODEL_PLACEHOLDER, is_in_the_clear, placeholder};
 use crate::repo::{HttpSpec, LoadOptions, SecretRef};

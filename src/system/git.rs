@@ -5,11 +5,12 @@
 //! our own, with a configuration of ours and a copy of the refs, and at the folder of the objects,
 //! in which links and pipes were looked for before.
 
-mod objects;
+mod file;
+mod running;
 mod program;
 mod repository;
-mod running;
 mod stand_in;
+mod objects;
 mod tree;
 
 use std::path::Path;

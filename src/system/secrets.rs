@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::provider::{HeaderValue, RequestLine};
 use crate::repo::SecretRef;
-use crate::runtime::{SecretError, SecretString, Secrets};
+use crate::runtime::secret::{SecretError, SecretString, Secrets};
 
 use super::{bounded, words};
 
@@ -201,7 +201,7 @@ fn is_open_to_all(_path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::ExposeSecret;
+    use crate::runtime::secret::ExposeSecret;
 
     fn read(root: &Path, path: &str) -> Result<String, SecretError> {
         let found = SystemSecrets::new(root).read(&SecretRef::File(path.into()));

@@ -5,12 +5,12 @@
 //! a keyword in a place where leaving it out lets more pass is left out alone; below `not`, `if`
 //! and the like, where it would let less pass, the whole `not` goes.
 
-mod conjunction;
 mod refs;
 mod speech;
+mod conjunction;
+mod tidy;
 #[cfg(test)]
 mod tests;
-mod tidy;
 
 use serde_json::{Map, Value, json};
 
@@ -139,7 +139,6 @@ impl Lowering<'_> {
             return root;
         }
         let at = Pointer::root();
-        let is_definition = |name: &str| matches!(name, "$defs" | "definitions");
         let checks = root
             .keys()
             .filter(|name| !speech::is_annotation(name) && !speech::says_nothing(name));
@@ -622,6 +621,10 @@ impl Lowering<'_> {
             }
         }
     }
+}
+
+fn is_definition(name: &str) -> bool {
+    matches!(name, "$defs" | "definitions")
 }
 
 pub(super) fn is_type(schema: &Map<String, Value>, name: &str) -> bool {

@@ -164,12 +164,11 @@ impl ToolTarget {
 
     /// The form of the same provider that takes more schemas, if this one is narrow.
     pub(super) fn wider(&self) -> Option<ToolTarget> {
-        let plain = |other: &ToolTarget| {
-            other.form == Form::Plain && (other.wire, other.server) == (self.wire, self.server)
-        };
         ToolTarget::ALL
             .into_iter()
-            .find(plain)
+            .find(|other| {
+                other.form == Form::Plain && (other.wire, other.server) == (self.wire, self.server)
+            })
             .filter(|_| self.form != Form::Plain)
     }
 

@@ -83,12 +83,6 @@ fn tools(pieces: &[Piece]) -> Vec<&Piece> {
 
 fn of_tools(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
     let (was, now) = (tools(old), tools(&sent.pieces));
-    let names = |tools: &[&Piece]| {
-        tools
-            .iter()
-            .map(|tool| tool.label.to_string())
-            .collect::<BTreeSet<_>>()
-    };
     let (old_names, new_names) = (names(&was), names(&now));
     let at = "tools".to_owned();
     if old_names != new_names {
@@ -109,6 +103,13 @@ fn of_tools(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
         .iter()
         .position(|tool| tool.share == Share::Tools && tool.label == first.label);
     within(first, sent, twin.unwrap_or(shared), Change::Tool(name))
+}
+
+fn names(tools: &[&Piece]) -> BTreeSet<String> {
+    tools
+        .iter()
+        .map(|tool| tool.label.to_string())
+        .collect::<BTreeSet<_>>()
 }
 
 fn of_history(old: &[Piece], sent: &Sent, shared: usize) -> Changed {
@@ -209,13 +210,16 @@ fn excerpt(value: &Value, from: usize) -> String {
     };
     let start = floor(text, from.saturating_sub(BEFORE));
     let end = floor(text, (from + BEHIND).min(text.len()));
-    let dots = |is_cut: bool| if is_cut { "…" } else { "" };
     format!(
         "{}{}{}",
         dots(start > 0),
         &text[start.min(end)..end],
         dots(end < text.len())
     )
+}
+
+fn dots(is_cut: bool) -> &'static str {
+    if is_cut { "…" } else { "" }
 }
 
 /// Returns the last boundary of characters up to an offset.

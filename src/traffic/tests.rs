@@ -131,12 +131,6 @@ fn a_conversation_that_only_grows_has_nothing_to_mend() {
 
 #[test]
 fn a_date_in_the_system_prompt_is_found_with_its_price() {
-    let dated = |day: usize, turn: usize| {
-        claude(
-            &format!("{}Today is 2026-11-{day}.", long("a")),
-            &talk("a", turn),
-        )
-    };
     let story = one(&[dated(24, 0), dated(24, 1), dated(25, 2), dated(25, 3)]);
     let [found] = story.breaks.as_slice() else {
         panic!("{:?}", story.breaks)
@@ -168,25 +162,16 @@ fn a_date_in_the_system_prompt_is_found_with_its_price() {
     );
 }
 
+fn dated(day: usize, turn: usize) -> Value {
+    claude(
+        &format!("{}Today is 2026-11-{day}.", long("a")),
+        &talk("a", turn),
+    )
+}
+
 #[test]
 fn what_is_not_cached_costs_nothing() {
-    let dated = |day: usize, turn: usize| {
-        let mut body = claude(
-            &format!("{}Today is 2026-11-{day}.", long("a")),
-            &talk("a", turn),
-        );
-        body["system"][0]
-            .as_object_mut()
-            .expect("a block")
-            .remove("cache_control");
-        let last = body["messages"].as_array().expect("messages").len() - 1;
-        body["messages"][last]["content"][0]
-            .as_object_mut()
-            .expect("a block")
-            .remove("cache_control");
-        body
-    };
-    let story = one(&[dated(24, 0), dated(25, 1)]);
+    let story = one(&[dated_and_unmarked(24, 0), dated_and_unmarked(25, 1)]);
     assert_eq!(
         (story.breaks[0].unpriced, story.unmarked),
         (Some(Unpriced::NotCached), 2)
@@ -199,27 +184,42 @@ fn what_is_not_cached_costs_nothing() {
     assert_eq!(short.breaks[0].unpriced, Some(Unpriced::TooShort));
 }
 
+fn dated_and_unmarked(day: usize, turn: usize) -> Value {
+    let mut body = claude(
+        &format!("{}Today is 2026-11-{day}.", long("a")),
+        &talk("a", turn),
+    );
+    body["system"][0]
+        .as_object_mut()
+        .expect("a block")
+        .remove("cache_control");
+    let last = body["messages"].as_array().expect("messages").len() - 1;
+    body["messages"][last]["content"][0]
+        .as_object_mut()
+        .expect("a block")
+        .remove("cache_control");
+    body
+}
+
 #[test]
 fn tools_that_change_are_told_by_their_kind_of_change() {
-    let with = |tools: Vec<Value>, turn: usize| {
-        let mut body = claude(&long("a"), &talk("a", turn));
-        body["tools"] = tools.into();
-        body
-    };
     let (read, write) = (
         tool("read", "Reads a file."),
         tool("write", "Writes a file."),
     );
     let both = || vec![read.clone(), write.clone()];
-    let story = one(&[with(both(), 0), with(vec![write.clone(), read.clone()], 1)]);
+    let story = one(&[
+        with_tools(both(), 0),
+        with_tools(vec![write.clone(), read.clone()], 1),
+    ]);
     assert_eq!(changes(&story), [("tool-order", 2)]);
     let story = one(&[
-        with(both(), 0),
-        with(vec![read.clone(), tool("write", "Writes a file, now.")], 1),
+        with_tools(both(), 0),
+        with_tools(vec![read.clone(), tool("write", "Writes a file, now.")], 1),
     ]);
     assert_eq!(story.breaks[0].change, Change::Tool("write".to_owned()));
     assert_eq!(story.breaks[0].at, "tools[1].description");
-    let story = one(&[with(both(), 0), with(vec![read.clone()], 1)]);
+    let story = one(&[with_tools(both(), 0), with_tools(vec![read.clone()], 1)]);
     assert_eq!(
         story.breaks[0].change,
         Change::ToolSet {
@@ -227,7 +227,16 @@ fn tools_that_change_are_told_by_their_kind_of_change() {
             removed: vec!["write".to_owned()]
         }
     );
-    assert_eq!(changes(&one(&[with(both(), 0), with(both(), 1)])), []);
+    assert_eq!(
+        changes(&one(&[with_tools(both(), 0), with_tools(both(), 1)])),
+        []
+    );
+}
+
+fn with_tools(tools: Vec<Value>, turn: usize) -> Value {
+    let mut body = claude(&long("a"), &talk("a", turn));
+    body["tools"] = tools.into();
+    body
 }
 
 #[test]
@@ -257,15 +266,11 @@ fn messages_that_change_are_told_by_their_kind_of_change() {
 
 #[test]
 fn members_in_another_order_are_told() {
-    let call = |input: &str| {
-        let input: Value = serde_json::from_str(input).expect("JSON");
-        json!({"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": input}]})
-    };
     let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "text"}]});
     let request = |input: &str, more: &[Value]| {
         let mut body = claude(
             &long("a"),
-            &[&[user("a"), call(input), result.clone()], more].concat(),
+            &[&[user("a"), read_call(input), result.clone()], more].concat(),
         );
         body["tools"] = json!([tool("read", "Reads.")]);
         body
@@ -285,16 +290,22 @@ fn members_in_another_order_are_told() {
     );
 }
 
+fn read_call(input: &str) -> Value {
+    let input: Value = serde_json::from_str(input).expect("JSON");
+    json!({"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "read", "input": input}]})
+}
+
 #[test]
 fn settings_on_which_the_cache_depends_are_told() {
-    let with = |budget: u64, turn: usize| {
-        let mut body = claude(&long("a"), &talk("a", turn));
-        body["output_config"] = json!({"effort": if budget > 1 { "high" } else { "low" }});
-        body
-    };
-    let story = one(&[with(1, 0), with(2, 1), with(2, 2)]);
+    let story = one(&[with_effort(1, 0), with_effort(2, 1), with_effort(2, 2)]);
     assert_eq!(changes(&story), [("setting", 2)]);
-    assert_eq!(changes(&one(&[with(1, 0), with(1, 1)])), []);
+    assert_eq!(changes(&one(&[with_effort(1, 0), with_effort(1, 1)])), []);
+}
+
+fn with_effort(budget: u64, turn: usize) -> Value {
+    let mut body = claude(&long("a"), &talk("a", turn));
+    body["output_config"] = json!({"effort": if budget > 1 { "high" } else { "low" }});
+    body
 }
 
 #[test]
@@ -319,14 +330,9 @@ fn conversations_that_run_beside_each_other_are_kept_apart() {
 #[test]
 fn subagents_share_the_system_prompt_and_nothing_else() {
     let system = long("same");
-    let of = |name: &'static str| {
-        (0..3)
-            .map(|turn| claude(&system, &talk(name, turn)))
-            .collect::<Vec<_>>()
-    };
-    let mixed: Vec<Value> = of("one")
+    let mixed: Vec<Value> = requests_of(&system, "one")
         .into_iter()
-        .zip(of("two"))
+        .zip(requests_of(&system, "two"))
         .flat_map(|(a, b)| [a, b])
         .collect();
     let stories = told(&mixed).stories;
@@ -337,6 +343,12 @@ fn subagents_share_the_system_prompt_and_nothing_else() {
             .all(|story| story.origin == Origin::Began && !story.has_findings()),
         "{stories:?}"
     );
+}
+
+fn requests_of(system: &str, name: &'static str) -> Vec<Value> {
+    (0..3)
+        .map(|turn| claude(system, &talk(name, turn)))
+        .collect()
 }
 
 #[test]
@@ -501,51 +513,62 @@ fn thinking_that_is_dropped_or_goes_to_another_model_is_told() {
         story.thinking
     );
     // The answer held a signature, and what is sent back does not.
-    let logged = |body: Value, answer: Value| json!({"url": "https://api.anthropic.com/v1/messages", "body": body, "response": answer});
     let answer = json!({"content": thought("c2lnbmVk")["content"], "usage": {"input_tokens": 9, "output_tokens": 3}});
-    let next = |thinking: Value| claude(&system, &[user("a"), thinking, user("b")]);
-    let first = || logged(claude(&system, &[user("a")]), answer.clone());
+    let first = || answered(&claude(&system, &[user("a")]), &answer);
     assert_eq!(
-        one(&[first(), logged(next(bare), json!({}))]).thinking[0].request,
+        one(&[
+            first(),
+            answered(&after_thinking(&system, bare), &json!({}))
+        ])
+        .thinking[0]
+            .request,
         2
     );
     assert!(
-        one(&[first(), logged(next(signed), json!({}))])
+        one(&[
+            first(),
+            answered(&after_thinking(&system, signed), &json!({}))
+        ])
+        .thinking
+        .is_empty()
+    );
+}
+
+fn answered(body: &Value, answer: &Value) -> Value {
+    json!({"url": "https://api.anthropic.com/v1/messages", "body": body, "response": answer})
+}
+
+fn after_thinking(system: &str, thinking: Value) -> Value {
+    claude(system, &[user("a"), thinking, user("b")])
+}
+
+#[test]
+fn thinking_that_is_bound_to_what_changed_is_told() {
+    let story = one(&[signed_request(24, 0), signed_request(25, 1)]);
+    assert_eq!(story.thinking[0].kind, ThinkingLossKind::Unbound);
+    assert_eq!(story.thinking[0].at, "messages[1]");
+    assert!(
+        one(&[signed_request(24, 0), signed_request(24, 1)])
             .thinking
             .is_empty()
     );
 }
 
-#[test]
-fn thinking_that_is_bound_to_what_changed_is_told() {
-    let request = |day: usize, turn: usize| {
-        let messages = [&[user("a"), thought("c2lnbmVk")], &talk("b", turn)[..]].concat();
-        let mut body = claude(&format!("{}Today is 2026-11-{day}.", long("a")), &messages);
-        body["model"] = json!("claude-opus-5-5");
-        body
-    };
-    let story = one(&[request(24, 0), request(25, 1)]);
-    assert_eq!(story.thinking[0].kind, ThinkingLossKind::Unbound);
-    assert_eq!(story.thinking[0].at, "messages[1]");
-    assert!(one(&[request(24, 0), request(24, 1)]).thinking.is_empty());
+fn signed_request(day: usize, turn: usize) -> Value {
+    let messages = [&[user("a"), thought("c2lnbmVk")], &talk("b", turn)[..]].concat();
+    let mut body = claude(&format!("{}Today is 2026-11-{day}.", long("a")), &messages);
+    body["model"] = json!("claude-opus-5-5");
+    body
 }
 
 #[test]
 fn the_message_that_poisons_a_session_is_named() {
     let system = long("a");
     let empty = json!({"role": "user", "content": [{"type": "text", "text": ""}]});
-    let poisoned = |more: usize| {
-        [
-            &talk("a", 1)[..],
-            &[assistant("x"), empty.clone(), assistant("y")],
-            &talk("b", more)[..],
-        ]
-        .concat()
-    };
     let story = one(&[
         claude(&system, &talk("a", 1)),
-        claude(&system, &poisoned(0)),
-        claude(&system, &poisoned(1)),
+        claude(&system, &poisoned(&empty, 0)),
+        claude(&system, &poisoned(&empty, 1)),
     ]);
     let [poison] = story.poison.as_slice() else {
         panic!("{:?}", story.poison)
@@ -562,8 +585,8 @@ fn the_message_that_poisons_a_session_is_named() {
     // It is gone again.
     let mended = [&talk("a", 1)[..], &[assistant("x")], &talk("b", 2)[..]].concat();
     let story = one(&[
-        claude(&system, &poisoned(0)),
-        claude(&system, &poisoned(1)),
+        claude(&system, &poisoned(&empty, 0)),
+        claude(&system, &poisoned(&empty, 1)),
         claude(&system, &mended),
     ]
     .map(|mut body| {
@@ -579,12 +602,24 @@ fn the_message_that_poisons_a_session_is_named() {
         [Some(3)]
     );
     // The provider took it: then the rule is wrong there.
-    let logged = |body: Value| json!({"body": body, "response": {"usage": {"input_tokens": 2_000, "output_tokens": 3}}});
     let taken = one(&[
-        logged(claude(&system, &poisoned(0))),
-        logged(claude(&system, &poisoned(1))),
+        logged(&claude(&system, &poisoned(&empty, 0))),
+        logged(&claude(&system, &poisoned(&empty, 1))),
     ]);
     assert!(taken.poison.is_empty());
+}
+
+fn poisoned(empty: &Value, more: usize) -> Vec<Value> {
+    [
+        &talk("a", 1)[..],
+        &[assistant("x"), empty.clone(), assistant("y")],
+        &talk("b", more)[..],
+    ]
+    .concat()
+}
+
+fn logged(body: &Value) -> Value {
+    json!({"body": body, "response": {"usage": {"input_tokens": 2_000, "output_tokens": 3}}})
 }
 
 fn counted(body: &Value, read: u64, input: u64, time: &str) -> Value {
@@ -597,14 +632,11 @@ fn counted(body: &Value, read: u64, input: u64, time: &str) -> Value {
 #[test]
 fn what_the_provider_counted_is_compared_with_what_the_rules_predict() {
     let all = grown("a", 4);
-    let at = |turn: usize, read: u64, time: &str| {
-        counted(&all[turn], read, 5_000 + 100 * turn as u64, time)
-    };
     let (first, second) = ("2026-11-25T10:00:00Z", "2026-11-25T10:00:30Z");
     let hit = one(&[
-        at(0, 0, first),
-        at(1, 5_000, second),
-        at(2, 5_100, "2026-11-25T10:01:00Z"),
+        counted_at(&all, 0, 0, first),
+        counted_at(&all, 1, 5_000, second),
+        counted_at(&all, 2, 5_100, "2026-11-25T10:01:00Z"),
     ]);
     assert!(
         hit.counted.missed.is_none() && hit.counted.answers == 3,
@@ -612,9 +644,9 @@ fn what_the_provider_counted_is_compared_with_what_the_rules_predict() {
         hit.counted
     );
     let missed = one(&[
-        at(0, 4_000, first),
-        at(1, 5_000, second),
-        at(2, 0, "2026-11-25T10:01:00Z"),
+        counted_at(&all, 0, 4_000, first),
+        counted_at(&all, 1, 5_000, second),
+        counted_at(&all, 2, 0, "2026-11-25T10:01:00Z"),
     ]);
     let found = missed.counted.missed.expect("a miss");
     assert_eq!(
@@ -627,9 +659,9 @@ fn what_the_provider_counted_is_compared_with_what_the_rules_predict() {
         found.predicted
     );
     let paused = one(&[
-        at(0, 4_000, first),
-        at(1, 5_000, second),
-        at(2, 0, "2026-11-25T10:12:00Z"),
+        counted_at(&all, 0, 4_000, first),
+        counted_at(&all, 1, 5_000, second),
+        counted_at(&all, 2, 0, "2026-11-25T10:12:00Z"),
     ]);
     assert!(paused.counted.missed.is_none());
     assert_eq!(
@@ -639,6 +671,10 @@ fn what_the_provider_counted_is_compared_with_what_the_rules_predict() {
             .map(|expired| (expired.request, expired.pause)),
         Some((3, 690))
     );
+}
+
+fn counted_at(all: &[Value], turn: usize, read: u64, time: &str) -> Value {
+    counted(&all[turn], read, 5_000 + 100 * turn as u64, time)
 }
 
 #[test]
@@ -681,12 +717,6 @@ fn without_texts_a_change_is_still_told() {
             stories: 9,
         },
     );
-    let dated = |day: usize, turn: usize| {
-        claude(
-            &format!("{}Today is 2026-11-{day}.", long("a")),
-            &talk("a", turn),
-        )
-    };
     let mut lines = [dated(24, 3), dated(25, 4)];
     lines.iter_mut().for_each(|body| {
         body["tools"] = json!([tool("read", "Reads a file of this project, line by line.")]);
@@ -705,30 +735,29 @@ fn forms_of_logs_hold_the_same_story() {
         .collect();
     let url = "https://api.openai.com/v1/chat/completions";
     let lines = |of: &dyn Fn(&Value) -> Value| written(&bodies.iter().map(of).collect::<Vec<_>>());
-    let text = |value: &Value| value.to_string();
     let entries: Vec<Value> = bodies.iter().map(|body| json!({
-        "startedDateTime": "2026-11-25T10:00:00Z", "request": {"method": "POST", "url": url, "postData": {"text": text(body)}},
+        "startedDateTime": "2026-11-25T10:00:00Z", "request": {"method": "POST", "url": url, "postData": {"text": body.to_string()}},
         "response": {"content": {"text": "{\"usage\": {\"prompt_tokens\": 5, \"completion_tokens\": 1}}"}},
     })).collect();
     let cassette: Vec<String> = bodies.iter().map(|body| format!(
-        "- request:\n    body: '{}'\n    method: POST\n    uri: {url}\n  response:\n    body:\n      string: '{{}}'\n", text(body).replace('\'', "''")
+        "- request:\n    body: '{}'\n    method: POST\n    uri: {url}\n  response:\n    body:\n      string: '{{}}'\n", body.to_string().replace('\'', "''")
     )).collect();
     let forms: Vec<(&str, String)> = vec![
         ("bodies", lines(&Value::clone)),
         ("HAR", json!({"log": {"entries": entries}}).to_string()),
         ("VCR cassette", format!("interactions:\n{}version: 1\n", cassette.concat())),
-        ("VCR cassette", json!({"interactions": bodies.iter().map(|body| json!({"request": {"uri": url, "body": text(body)}, "response": {}})).collect::<Vec<_>>()}).to_string()),
+        ("VCR cassette", json!({"interactions": bodies.iter().map(|body| json!({"request": {"uri": url, "body": body.to_string()}, "response": {}})).collect::<Vec<_>>()}).to_string()),
         ("nock cassette", Value::from(bodies.iter().map(|body| json!({"scope": "https://api.openai.com:443", "method": "POST", "path": "/v1/chat/completions", "body": body, "status": 200, "response": {}})).collect::<Vec<_>>()).to_string()),
         ("OpenTelemetry spans", lines(&|body| {
         json!({"resourceSpans": [{"scopeSpans": [{"spans": [{"startTimeUnixNano": "1764065702120000000", "attributes": [
             {"key": "gen_ai.request.model", "value": {"stringValue": "gpt-5"}},
-            {"key": "gen_ai.input.messages", "value": {"stringValue": text(&body["messages"])}},
+            {"key": "gen_ai.input.messages", "value": {"stringValue": body["messages"].to_string()}},
             {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "5"}},
         ]}]}]}]})
     })),
         ("Vercel AI SDK spans", lines(&|body| {
         json!({"name": "ai.streamText.doStream", "attributes": {
-        "ai.operationId": "ai.streamText.doStream", "ai.model.id": "gpt-5", "ai.prompt.messages": text(&body["messages"])}})
+        "ai.operationId": "ai.streamText.doStream", "ai.model.id": "gpt-5", "ai.prompt.messages": body["messages"].to_string()}})
     })),
         ("SDK debug log", bodies.iter().map(debug_line).collect::<Vec<_>>().concat()),
         ("LiteLLM log", lines(&|body| json!({"request_id": "a", "startTime": "2026-11-25T10:00:00Z", "proxy_server_request": body, "messages": {}, "response": {}}))),
@@ -755,46 +784,41 @@ fn debug_line(body: &Value) -> String {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table of forms")]
 fn session_files_of_agents_are_conversations() {
-    let line = |kind: &str, id: &str, parent: &str, message: Value| json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": "2026-11-25T10:00:00Z", "message": message});
-    let usage = |read: u64, written: u64| json!({"input_tokens": 1, "cache_read_input_tokens": read, "cache_creation_input_tokens": written, "output_tokens": 9});
-    let block = |id: &str, block: Value, usage: Value| json!({"role": "assistant", "id": id, "model": "claude-sonnet-5", "content": [block], "usage": usage});
-    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "Read", "input": {}});
-    let result = |id: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "text"}]});
     let claude = [
-        line("user", "1", "", user("first")),
-        line(
+        claude_line("user", "1", "", &user("first")),
+        claude_line(
             "assistant",
             "2",
             "1",
-            block("m1", call("t1"), usage(0, 20_000)),
+            &claude_block("m1", &claude_call("t1"), &claude_usage(0, 20_000)),
         ),
-        line("user", "3", "2", result("t1")),
-        line(
+        claude_line("user", "3", "2", &claude_result("t1")),
+        claude_line(
             "assistant",
             "4",
             "2",
-            block("m1", call("t2"), usage(0, 20_000)),
+            &claude_block("m1", &claude_call("t2"), &claude_usage(0, 20_000)),
         ),
-        line("user", "5", "4", result("t2")),
-        line(
+        claude_line("user", "5", "4", &claude_result("t2")),
+        claude_line(
             "assistant",
             "6",
             "5",
-            block(
+            &claude_block(
                 "m2",
-                json!({"type": "text", "text": "Done."}),
-                usage(20_000, 500),
+                &json!({"type": "text", "text": "Done."}),
+                &claude_usage(20_000, 500),
             ),
         ),
-        line("user", "7", "6", user("second")),
-        line(
+        claude_line("user", "7", "6", &user("second")),
+        claude_line(
             "assistant",
             "8",
             "7",
-            block(
+            &claude_block(
                 "m3",
-                json!({"type": "text", "text": "Again."}),
-                usage(0, 20_600),
+                &json!({"type": "text", "text": "Again."}),
+                &claude_usage(0, 20_600),
             ),
         ),
     ];
@@ -811,13 +835,12 @@ fn session_files_of_agents_are_conversations() {
     let rewound = [
         &claude[..],
         &[
-            line(
+            claude_line(
                 "user",
                 "9",
                 "6",
-                json!({"role": "user", "content": "No, wait. Tell me of Rome and of its weather tomorrow, please."}),
-            ),
-            line("assistant", "10", "9", block("m4", json!({"type": "text", "text": "No."}), usage(0, 0))),
+                &json!({"role": "user", "content": "No, wait. Tell me of Rome and of its weather tomorrow, please."})),
+            claude_line("assistant", "10", "9", &claude_block("m4", &json!({"type": "text", "text": "No."}), &claude_usage(0, 0))),
         ],
     ]
     .concat();
@@ -833,28 +856,21 @@ fn session_files_of_agents_are_conversations() {
         )
     );
 
-    let item = |payload: Value| json!({"timestamp": "2026-11-25T10:00:00Z", "type": "response_item", "payload": payload});
-    let said = |role: &str, text: &str| {
-        item(
-            json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}),
-        )
-    };
-    let tokens = |input: u64| json!({"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": {"input_tokens": input, "cached_input_tokens": 0, "output_tokens": 3}}}});
     let codex = told(&[
         json!({"type": "session_meta", "payload": {"id": "x", "base_instructions": {"text": long("codex")}}}),
         json!({"type": "turn_context", "payload": {"model": "gpt-5.5"}}),
-        said("user", "hello"),
-        said("assistant", "yes"),
-        tokens(3_000),
-        tokens(3_000),
-        said("user", "more"),
-        item(json!({"type": "reasoning", "summary": [], "encrypted_content": "gAAAAA"})),
-        said("assistant", "yes"),
-        tokens(3_100),
+        codex_message("user", "hello"),
+        codex_message("assistant", "yes"),
+        codex_tokens(3_000),
+        codex_tokens(3_000),
+        codex_message("user", "more"),
+        codex_item(&json!({"type": "reasoning", "summary": [], "encrypted_content": "gAAAAA"})),
+        codex_message("assistant", "yes"),
+        codex_tokens(3_100),
         json!({"type": "compacted", "payload": {"message": "Another language model started to solve this problem and produced a summary"}}),
-        said("user", "on"),
-        said("assistant", "yes"),
-        tokens(2_000),
+        codex_message("user", "on"),
+        codex_message("assistant", "yes"),
+        codex_tokens(2_000),
     ]);
     assert_eq!(codex.forms, [("Codex CLI rollout", 3)]);
     let story = &codex.stories[0];
@@ -887,6 +903,40 @@ fn session_files_of_agents_are_conversations() {
     );
 }
 
+fn claude_line(kind: &str, id: &str, parent: &str, message: &Value) -> Value {
+    json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": "2026-11-25T10:00:00Z", "message": message})
+}
+
+fn claude_usage(read: u64, written: u64) -> Value {
+    json!({"input_tokens": 1, "cache_read_input_tokens": read, "cache_creation_input_tokens": written, "output_tokens": 9})
+}
+
+fn claude_block(id: &str, block: &Value, usage: &Value) -> Value {
+    json!({"role": "assistant", "id": id, "model": "claude-sonnet-5", "content": [block], "usage": usage})
+}
+
+fn claude_call(id: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "Read", "input": {}})
+}
+
+fn claude_result(id: &str) -> Value {
+    json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "text"}]})
+}
+
+fn codex_item(payload: &Value) -> Value {
+    json!({"timestamp": "2026-11-25T10:00:00Z", "type": "response_item", "payload": payload})
+}
+
+fn codex_message(role: &str, text: &str) -> Value {
+    codex_item(
+        &json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}),
+    )
+}
+
+fn codex_tokens(input: u64) -> Value {
+    json!({"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": {"input_tokens": input, "cached_input_tokens": 0, "output_tokens": 3}}}})
+}
+
 /// A digest of a story that does not depend on where it is.
 fn digest(story: &Story) -> String {
     let breaks: Vec<String> = story
@@ -917,11 +967,12 @@ proptest! {
         let mut left = all.map(std::collections::VecDeque::from);
         let mut mixed: Vec<Value> = order.iter().filter_map(|which| left[*which].pop_front()).collect();
         mixed.extend(left.into_iter().flatten());
-        let sorted = |lines: &[Value]| {
-            let mut digests: Vec<String> = told(lines).stories.iter().map(digest).collect();
-            digests.sort();
-            digests
-        };
         prop_assert_eq!(sorted(&straight), sorted(&mixed));
     }
+}
+
+fn sorted(lines: &[Value]) -> Vec<String> {
+    let mut digests: Vec<String> = told(lines).stories.iter().map(digest).collect();
+    digests.sort();
+    digests
 }

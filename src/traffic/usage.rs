@@ -228,17 +228,18 @@ fn offset(zone: &str) -> i64 {
         Some(b'-') => -1,
         _ => return 0,
     };
-    let part = |range: std::ops::Range<usize>| {
-        zone.get(range)
-            .and_then(|part| part.parse::<i64>().ok())
-            .unwrap_or(0)
-    };
     let minutes = if zone.as_bytes().get(3) == Some(&b':') {
-        part(4..6)
+        part(zone, 4..6)
     } else {
-        part(3..5)
+        part(zone, 3..5)
     };
-    sign * (part(1..3) * 3600 + minutes * 60)
+    sign * (part(zone, 1..3) * 3600 + minutes * 60)
+}
+
+fn part(zone: &str, range: std::ops::Range<usize>) -> i64 {
+    zone.get(range)
+        .and_then(|part| part.parse::<i64>().ok())
+        .unwrap_or(0)
 }
 
 /// Returns the days since 1970-01-01, by the civil calendar.

@@ -27,7 +27,8 @@ impl Question for AssembledOf {
 
 /// Returns a member of a plan with what its templates gave, in order.
 pub(super) fn assemble(
-    (plan, name): (Identity, &Arc<str>),
+    plan: Identity,
+    name: &Arc<str>,
     part: &Part,
     given: Vec<Option<Member>>,
     memory: Option<&Memory>,

@@ -155,7 +155,9 @@ impl Plan<'_> {
         self.made_of(
             self.prompt(sources, renderer, request),
             None,
-            (sources, renderer, request),
+            sources,
+            renderer,
+            request,
         )
     }
 
@@ -167,7 +169,9 @@ impl Plan<'_> {
             cost,
         }: Prompt,
         only: Option<fn(&str) -> bool>,
-        (sources, renderer, request): (&Sources, &Renderer<'_>, &Request<'_>),
+        sources: &Sources,
+        renderer: &Renderer<'_>,
+        request: &Request<'_>,
     ) -> Made {
         let system_prompt = match prompt {
             Ok(prompt) => prompt,
@@ -203,7 +207,7 @@ impl Plan<'_> {
         } = assembly;
         let body = match findings.is_empty() {
             true => self
-                .complete(members, (splices, weight), request)
+                .complete(members, splices, weight, request)
                 .map_err(|finding| vec![*finding]),
             false => Err(findings),
         };
@@ -218,7 +222,8 @@ impl Plan<'_> {
     fn complete(
         &self,
         mut members: Members,
-        (splices, weight): (Vec<Splice>, usize),
+        splices: Vec<Splice>,
+        weight: usize,
         request: &Request<'_>,
     ) -> Result<Body, Box<Diagnostic>> {
         let mut steps = Steps::default();
@@ -538,11 +543,12 @@ impl BodyBuilder<'_> {
             .iter()
             .filter(|(key, _)| only.is_none_or(|only| only(key)))
         {
-            let at = || Pointer::root().member(key);
             let member = match part {
                 Part::Member(shared) => Some(Member::Shared(Arc::clone(shared))),
-                Part::Template(template, literal) => self.template(*template, *literal, at()),
-                part => Some(self.assembled(key, part, &at())),
+                Part::Template(template, literal) => {
+                    self.template(*template, *literal, member_at(key))
+                }
+                part => Some(self.assembled(key, part, &member_at(key))),
             };
             if let Some(member) = member {
                 members.add(Arc::clone(key), member);
@@ -556,7 +562,7 @@ impl BodyBuilder<'_> {
         let mut given = Vec::new();
         self.give(part, at, &mut given);
         let memory = self.request.memory.map(|memory| &**memory);
-        let member = assemble((self.plan.id, name), part, given, memory);
+        let member = assemble(self.plan.id, name, part, given, memory);
         if let Member::Shared(shared) = &member {
             self.weight += shared.weight();
         }
@@ -721,6 +727,10 @@ impl BodyBuilder<'_> {
             input,
         }
     }
+}
+
+fn member_at(key: &str) -> Pointer {
+    Pointer::root().member(key)
 }
 
 /// The units of work for a prompt in the holes of what a template gave for any.

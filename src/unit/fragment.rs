@@ -143,7 +143,7 @@ impl Fragments<'_> {
         literal: Span,
         at: &Pointer,
     ) -> SharedFragment {
-        self.make((template, literal, at), |text| {
+        self.make(template, literal, at, |text| {
             Shared::of(&text, memory, Shared::new).map_err(|error| (text, error))
         })
     }
@@ -156,7 +156,7 @@ impl Fragments<'_> {
         literal: Span,
         at: &Pointer,
     ) -> Fragment<Written> {
-        self.make((template, literal, at), |text| {
+        self.make(template, literal, at, |text| {
             let member = match self.request.memory {
                 Some(memory) => Shared::of(&text, memory, Shared::new).map(Member::Shared),
                 None => json::parse(&text).map(Member::Own),
@@ -170,7 +170,9 @@ impl Fragments<'_> {
 
     fn make<V>(
         &self,
-        (template, literal, at): (TemplateId, Span, &Pointer),
+        template: TemplateId,
+        literal: Span,
+        at: &Pointer,
         read: impl FnOnce(String) -> Result<V, (String, JsonError)>,
     ) -> Fragment<V> {
         let Rendered { text, cost, .. } = self.renderer.body(self.sources, template, self.input);
@@ -202,7 +204,7 @@ impl Fragments<'_> {
                 cost,
             },
             Err((text, error)) => {
-                let finding = self.not_json(template, (literal, at), &text, &error);
+                let finding = self.not_json(template, literal, at, &text, &error);
                 Costed {
                     result: Err(Box::new(finding)),
                     cost: cost.saturating_mul(EXPLAINED),
@@ -232,7 +234,7 @@ impl Fragments<'_> {
                     .saturating_add(VALUE.saturating_mul(json::count_values(&rendered) as u64));
                 match fixed.saturating_add(growing) > ACCOUNT_LIMIT {
                     true => Hollow::Unknown,
-                    false => self.parsed_hollow(template, (literal, at), rendered),
+                    false => self.parsed_hollow(template, literal, at, rendered),
                 }
             }
             Err(finding) => with_finding(finding),
@@ -255,7 +257,8 @@ impl Fragments<'_> {
     fn parsed_hollow(
         &self,
         template: TemplateId,
-        (literal, at): (Span, &Pointer),
+        literal: Span,
+        at: &Pointer,
         rendered: String,
     ) -> Hollow {
         let written = placeholder().found_in(&rendered);
@@ -267,12 +270,9 @@ impl Fragments<'_> {
         match shared {
             // What is in a key, or escaped in another way, is not a hole.
             Ok(shared) if shared.holes() == written.len() => Hollow::Value(Some(shared)),
-            Err(error) if is_apart(&written, &error) => with_finding(Box::new(self.not_json(
-                template,
-                (literal, at),
-                &text,
-                &error,
-            ))),
+            Err(error) if is_apart(&written, &error) => with_finding(Box::new(
+                self.not_json(template, literal, at, &text, &error),
+            )),
             Ok(_) | Err(_) => Hollow::Unknown,
         }
     }
@@ -280,7 +280,8 @@ impl Fragments<'_> {
     fn not_json(
         &self,
         template: TemplateId,
-        (literal, at): (Span, &Pointer),
+        literal: Span,
+        at: &Pointer,
         text: &str,
         error: &JsonError,
     ) -> Diagnostic {
@@ -442,8 +443,11 @@ impl Fragments<'_> {
 /// Returns `true` if text of templates is part of a computed value: that may be JSON that was
 /// written by hand, and altered.
 fn is_made_of_templates(by: &By) -> bool {
-    let is_template = |from: &ComputedFrom| matches!(from, ComputedFrom::Template(_));
     matches!(by, By::Computed(from) if from.iter().any(is_template))
+}
+
+fn is_template(from: &ComputedFrom) -> bool {
+    matches!(from, ComputedFrom::Template(_))
 }
 
 /// Returns `true` if it can only be wrong inside a string.

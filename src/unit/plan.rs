@@ -141,10 +141,10 @@ impl<'r> Plan<'r> {
             &render_rules::UNESCAPED,
             &provider_rules::UNSERVED_ENDPOINT,
         ];
-        let is_fatal = |finding: &Diagnostic| {
-            finding.severity == Severity::Error && !leave_a_body.contains(&finding.rule)
-        };
-        usable && !findings[before..].iter().any(is_fatal)
+        usable
+            && !findings[before..].iter().any(|finding| {
+                finding.severity == Severity::Error && !leave_a_body.contains(&finding.rule)
+            })
     }
 
     /// The plan of a profile that [`Plan::prepare`] accepted; `None` for any other.
@@ -578,7 +578,7 @@ fn check_settings(
         return false;
     };
     check_api(profile, api, api.wire(endpoint.value), findings);
-    let doubled = doubled_path((instance, name.span), &endpoint);
+    let doubled = doubled_path(instance, name.span, &endpoint);
     let is_new_instance = level(name.span, profile) < level(endpoint.span, profile);
     findings.extend(doubled.or_else(|| {
         let finding = unserved(instance, api, &endpoint)?;
@@ -602,10 +602,7 @@ fn level(span: Span, profile: &ResolvedProfile<'_>) -> Option<usize> {
 
 /// The finding of an endpoint that begins with what the URL of the instance ends with; with the
 /// place that names the instance.
-fn doubled_path(
-    (instance, named): (&Instance, Span),
-    endpoint: &Spanned<&str>,
-) -> Option<Diagnostic> {
+fn doubled_path(instance: &Instance, named: Span, endpoint: &Spanned<&str>) -> Option<Diagnostic> {
     let path = UrlParts::of(&instance.url.value).path();
     let last = path
         .trim_end_matches('/')

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Explainer, Explanation, PolicyOptions, Report, Selection};
+use reqc::compile::explain::{Explainer, Explanation};
+use reqc::compile::{Compiler, PolicyOptions, Report, Selection};
 use reqc::diag::Diagnostic;
 use reqc::repo::LoadOptions;
 use reqc::report::{Format as _, Human, Json, Layout, Short};

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqc::conversation::Conversation;
-use reqc::runtime::tools::BoxFuture;
-use reqc::runtime::{
-    Bytes, Category, Error, HttpBody, HttpClient, HttpError, HttpErrorKind, Outcome, ReqwestClient,
-    Session, StopReason, Transport, http, reqwest,
+use reqc::runtime::client::{
+    Bytes, HttpBody, HttpClient, HttpError, HttpErrorKind, ReqwestClient, http, reqwest,
 };
+use reqc::runtime::tools::BoxFuture;
+use reqc::runtime::{Category, Error, Outcome, Session, StopReason, Transport};
 
 use crate::fixture::{KEY, Planted, agent, events, options, said, session as plain};
 use crate::server::{Server, says, status};

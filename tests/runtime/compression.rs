@@ -8,11 +8,11 @@ use futures_core::Stream;
 use reqc::compile::{Compiler, LoadOptions};
 use reqc::conversation::log::{Entry, Log};
 use reqc::conversation::{AttachedFile, Block, Conversation, Item, Message, Task, Tool};
+use reqc::runtime::client::{Bytes, HttpBody, HttpClient, HttpError, http};
+use reqc::runtime::compression::{AutoCompression, Compression};
+use reqc::runtime::pool::{PoolOptions, SessionPool};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{
-    Agent, AutoCompression, Bytes, Category, Compression, Error, Event, HttpBody, HttpClient,
-    HttpError, Outcome, PoolOptions, Session, SessionPool, SessionStart, Transport, http,
-};
+use reqc::runtime::{Agent, Category, Error, Event, Outcome, Session, SessionStart, Transport};
 use reqc::system::Embedded;
 use reqc::world::{AccessError, Journal, MemoryJournal, MemoryWorld};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ mod pool;
 #[expect(dead_code, reason = "it is a program: its `main` reads standard input")]
 mod tokens;
 
-use reqc::runtime::{PoolOptions, SessionPool};
+use reqc::runtime::pool::{PoolOptions, SessionPool};
 use serde_json::json;
 
 use crate::library::repository;

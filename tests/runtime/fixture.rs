@@ -7,10 +7,10 @@ use reqc::compile::{Compiler, PromptEnvironment};
 use reqc::conversation::{Block, Conversation, Message};
 use reqc::render::Folders;
 use reqc::repo::{LoadOptions, SecretRef};
+use reqc::runtime::secret::{SecretError, Secrets};
 use reqc::runtime::stream::Limits;
 use reqc::runtime::{
-    Agent, Event, Outcome, RetryPolicy, Run, SecretError, Secrets, Session, Transport,
-    TransportOptions,
+    Agent, Event, Outcome, RetryPolicy, Run, Session, Transport, TransportOptions,
 };
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;

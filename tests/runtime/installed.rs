@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use reqc::compile::{Compiler, LoadOptions};
-use reqc::runtime::{Category, Error, InstalledModel, ModelList, Transport};
+use reqc::runtime::installed::{InstalledModel, ModelList};
+use reqc::runtime::{Category, Error, Transport};
 use reqc::system::Embedded;
 use reqc::world::MemoryWorld;
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reqc::repo::read_tools;
+use reqc::runtime::tools::ServerSpec;
 use reqc::runtime::tools::{McpServer, ToolContext, ToolOutput, ToolSet};
-use reqc::runtime::{Error, Event, Outcome, ServerSpec, StopReason, Transport};
+use reqc::runtime::{Error, Event, Outcome, StopReason, Transport};
 use reqc::source::Sources;
 use reqc::system::{Disk, OpenedTools, SystemProcesses, SystemSecrets};
 use serde_json::{Value, json};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use reqc::compile::{Compiler, Live, PromptEnvironment};
+use reqc::compile::live::Live;
+use reqc::compile::{Compiler, PromptEnvironment};
 use reqc::conversation::{Block, Conversation, Task};
 use reqc::golden::request_json;
 use reqc::repo::{LoadOptions, SecretRef};

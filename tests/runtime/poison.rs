@@ -15,12 +15,10 @@ use reqc::compile::{Compiler, PolicyOptions};
 use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation, Image, ItemKind, Message, Tool};
 use reqc::repo::LoadOptions;
+use reqc::runtime::client::{Bytes, HttpBody, HttpClient, HttpError, HttpErrorKind, http};
 use reqc::runtime::hooks::{ToolDecision, before_tool};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{
-    Agent, Bytes, Category, Error, Event, HttpBody, HttpClient, HttpError, HttpErrorKind, Outcome,
-    Session, SessionStart, Transport, http,
-};
+use reqc::runtime::{Agent, Category, Error, Event, Outcome, Session, SessionStart, Transport};
 use reqc::system::{Embedded, SystemClock};
 use reqc::world::{MemoryJournal, MemoryWorld};
 use serde_json::{Value, json};

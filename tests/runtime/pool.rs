@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use reqc::conversation::{Conversation, SystemLayer, Task, Tool};
+use reqc::runtime::client::{Bytes, HttpBody, HttpClient, HttpError, http};
+use reqc::runtime::pool::{PoolOptions, PooledSession, SessionPool};
 use reqc::runtime::tools::{BoxFuture, FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{
-    Agent, Bytes, HttpBody, HttpClient, HttpError, Outcome, PoolOptions, PooledSession,
-    SessionPool, Transport, http,
-};
+use reqc::runtime::{Agent, Outcome, Transport};
 use serde_json::json;
 use tokio::task::JoinSet;
 

@@ -7,10 +7,10 @@ use reqc::compile::Compiler;
 use reqc::conversation::log::Log;
 use reqc::conversation::{Block, Conversation, Item, Message, Role, SystemLayer, Task, Tool};
 use reqc::repo::LoadOptions;
+use reqc::runtime::compression::Compression;
+use reqc::runtime::pool::{PoolOptions, SessionPool};
 use reqc::runtime::tools::{FnTool, ToolOutput, ToolSet};
-use reqc::runtime::{
-    Agent, Compression, Event, Outcome, PoolOptions, Session, SessionPool, SessionStart,
-};
+use reqc::runtime::{Agent, Event, Outcome, Session, SessionStart};
 use reqc::system::{Disk, Embedded};
 use reqc::world::{MemoryJournal, MemoryWorld};
 use serde_json::json;

@@ -477,7 +477,7 @@ async fn a_planted_key_is_sent_and_found_nowhere_else() {
     let compiled = agent(&server.url).compile(Conversation::default()).unwrap();
     everything.push_str(&format!(
         "{compiled:?} {:?}",
-        reqc::runtime::Secrets::read(&Planted, &reqc::repo::SecretRef::Env("K".into()))
+        reqc::runtime::secret::Secrets::read(&Planted, &reqc::repo::SecretRef::Env("K".into()))
     ));
     everything.push_str(&String::from_utf8_lossy(&journal.bytes()));
     everything.push_str(&String::from_utf8_lossy(&logged.0.lock().unwrap()));

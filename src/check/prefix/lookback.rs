@@ -30,8 +30,8 @@ impl Checks {
         let next = marks(newer).into_iter().find(|mark| mark.at >= kept.at)?;
         let distance = next.at - kept.at;
         (distance > LOOKBACK).then(|| {
-            let texts = (rules::lookback_message(distance), rules::LOOKBACK_HELP);
-            let problem = problem(&rules::LOOKBACK, texts, next.pointer);
+            let (message, help) = (rules::lookback_message(distance), rules::LOOKBACK_HELP);
+            let problem = problem(&rules::LOOKBACK, message, help, next.pointer);
             Broken {
                 problem,
                 is_in_later: true,

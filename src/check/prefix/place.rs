@@ -105,7 +105,7 @@ impl<'v> Difference<'v> {
             };
             return Difference::new(part, spot, false);
         }
-        let is_older = rank(&older) < rank(&newer);
+        let is_older = rank(older.member) < rank(newer.member);
         Difference::whole(if is_older { older } else { newer }, is_older)
     }
 
@@ -157,7 +157,6 @@ impl<'v> Difference<'v> {
 
     /// Returns `true` if the later request has a breakpoint of the cache at the place or after it.
     pub(crate) fn has_breakpoint_behind(&self, newer: &[Part<'_>]) -> bool {
-        let rank = |name: &str| super::ORDER.iter().position(|known| *known == name);
         newer
             .iter()
             .filter(|part| (rank(part.member), part.index) >= (rank(self.member), self.index))
@@ -199,8 +198,8 @@ impl<'v> Difference<'v> {
     }
 }
 
-fn rank(part: &Part<'_>) -> Option<usize> {
-    super::ORDER.iter().position(|name| *name == part.member)
+fn rank(name: &str) -> Option<usize> {
+    super::ORDER.iter().position(|known| *known == name)
 }
 
 impl Spot<'_> {

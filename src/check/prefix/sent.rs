@@ -46,27 +46,28 @@ fn texts(body: &Body) -> Vec<String> {
 }
 
 fn of_part(member: &str, is_message: bool, value: &Value) -> Vec<String> {
-    let text = |begins: &str, value: &Value| {
-        let mut text = begins.to_owned();
-        write(value, &mut text);
-        text
-    };
     match (value.as_object().filter(|_| is_message), value) {
         (Some(message), _) => {
             let mut beside = message.clone();
             let content = beside.shift_remove("content").unwrap_or_default();
-            let beside = text(member, &Value::Object(beside));
+            let beside = written(member, &Value::Object(beside));
             blocks(&content)
                 .iter()
-                .map(|block| text(&beside, block))
+                .map(|block| written(&beside, block))
                 .collect()
         }
         (None, Value::String(_)) => blocks(value)
             .iter()
-            .map(|block| text(member, block))
+            .map(|block| written(member, block))
             .collect(),
-        (None, value) => vec![text(member, value)],
+        (None, value) => vec![written(member, value)],
     }
+}
+
+fn written(begins: &str, value: &Value) -> String {
+    let mut text = begins.to_owned();
+    write(value, &mut text);
+    text
 }
 
 /// The blocks of a content. A text is a block.

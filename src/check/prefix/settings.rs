@@ -72,7 +72,8 @@ fn broken(rule: &'static Rule, found: Difference<'_>) -> Broken {
     let from = found.from;
     let problem = problem(
         rule,
-        (rules::message(&found, false), rules::SETTING_HELP),
+        rules::message(&found, false),
+        rules::SETTING_HELP,
         found.pointer,
     );
     Broken {

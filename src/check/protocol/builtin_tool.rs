@@ -217,9 +217,11 @@ fn mcp_servers<'b>(subject: &Subject<'b>, tools: &[DeclaredTool<'b>], found: &mu
 }
 
 fn responses<'b>(tool: &DeclaredTool<'b>, found: &mut Found<'b>) {
-    let has = |name: &&str| tool.object.get(*name).is_some_and(|value| !value.is_null());
+    let has_server = ["server_url", "connector_id", "tunnel_id"]
+        .iter()
+        .any(|name| tool.object.get(*name).is_some_and(|value| !value.is_null()));
     match tool.kind {
-        "mcp" if !["server_url", "connector_id", "tunnel_id"].iter().any(has) => {
+        "mcp" if !has_server => {
             let note = found.at(
                 tool.object,
                 "an MCP server needs `server_url`, `connector_id` or `tunnel_id`",
@@ -302,9 +304,6 @@ fn google_beside_functions<'b>(
 }
 
 fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
-    let either = |object: &'b Value, camel: &str, snake: &str| {
-        object.get(camel).or_else(|| object.get(snake))
-    };
     if tool.kind == "googleSearch" || tool.kind == "google_search" {
         for name in [
             "excludeDomains",
@@ -347,4 +346,8 @@ fn google<'b>(tool: &DeclaredTool<'b>, server: Server, found: &mut Found<'b>) {
             note.help("name a store, or leave out the tool");
         }
     }
+}
+
+fn either<'b>(object: &'b Value, camel: &str, snake: &str) -> Option<&'b Value> {
+    object.get(camel).or_else(|| object.get(snake))
 }

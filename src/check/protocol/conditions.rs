@@ -100,12 +100,11 @@ impl Condition {
         let mut names = self.0.split('.');
         let first = names.next()?;
         let is_lenient = subject.wire.facts().has_two_spellings;
-        let other = || {
+        let first = subject.member(first).or_else(|| {
             is_lenient
                 .then(|| subject.member(&in_snake_case(first)))
                 .flatten()
-        };
-        let first = subject.member(first).or_else(other)?;
+        })?;
         let value = names.try_fold(first, |value, name| {
             value
                 .get(name)

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{Found, Subject, body_rule};
-use crate::check::history::{Entry, Kind, Part, Role, elements};
+use crate::check::history::{Kind, Part, Role, elements};
 use crate::provider::{Server, WireFormat};
 
 body_rule! {
@@ -124,11 +124,10 @@ fn empty_prompt<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 /// Messages that say nothing, at xAI and Moonshot.
 fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_asked = |role| matches!(role, Role::System | Role::User);
-    let is_told = |entry: &&Entry<'_>| {
+    let told = subject.history().entries.iter().filter(|entry| {
         is_asked(entry.role) || entry.role == Role::Assistant && subject.server == Server::Moonshot
-    };
-    for entry in subject.history().entries.iter().filter(is_told) {
+    });
+    for entry in told {
         let is_empty = entry
             .parts
             .iter()
@@ -145,6 +144,10 @@ fn empty_text<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             note.warning().help("leave the message out");
         }
     }
+}
+
+fn is_asked(role: Role) -> bool {
+    matches!(role, Role::System | Role::User)
 }
 
 /// Instructions without text, at Mistral.

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
+use super::taken::Taken;
 use super::{Found, Subject, body_rule};
 use crate::check::About;
 use crate::check::families::Breach;
-use crate::check::taken::Taken;
 use crate::repo::Demand;
 use crate::text::cut;
 

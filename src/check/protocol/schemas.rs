@@ -79,16 +79,15 @@ pub(super) fn is_of_type(schema: &Value, name: &str) -> bool {
 /// The schema of an answer that a body asks for, if its format holds the answer to it in every
 /// respect.
 pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
-    let is_strict = |format: &&Value| format.get("strict") == Some(&Value::Bool(true));
     match subject.wire {
         WireFormat::OpenAiChat => {
             let format = subject.member("response_format")?.get("json_schema");
-            format.filter(is_strict)?.get("schema")
+            format.filter(|format| is_strict(format))?.get("schema")
         }
         WireFormat::OpenAiResponses => subject
             .member("text")?
             .get("format")
-            .filter(is_strict)?
+            .filter(|format| is_strict(format))?
             .get("schema"),
         WireFormat::AnthropicMessages => subject
             .member("output_config")?
@@ -101,6 +100,10 @@ pub(super) fn strict_format<'b>(subject: &Subject<'b>) -> Option<&'b Value> {
         | WireFormat::OllamaGenerate
         | WireFormat::LlamaCppInfill => None,
     }
+}
+
+fn is_strict(format: &Value) -> bool {
+    format.get("strict") == Some(&Value::Bool(true))
 }
 
 /// The schemas of arguments and answers that a body wants strictly kept.

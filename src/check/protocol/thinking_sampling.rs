@@ -32,7 +32,6 @@ const TAKEN: [(&str, f64, f64, &str); 3] = [
 ];
 
 fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
-    let is_on = |thinking: &Value| is_type(thinking, "enabled") || is_type(thinking, "adaptive");
     if !subject.member("thinking").is_some_and(is_on) {
         return;
     }
@@ -54,6 +53,10 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
             .at(value, message)
             .help("leave it out, or turn thinking off");
     }
+}
+
+fn is_on(thinking: &Value) -> bool {
+    is_type(thinking, "enabled") || is_type(thinking, "adaptive")
 }
 
 fn is_refused(value: &Value, refused: &[Breach<'_, '_>]) -> bool {

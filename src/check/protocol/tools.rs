@@ -235,16 +235,21 @@ fn google_choice<'b>(subject: &Subject<'b>) -> Option<Choice<'b>> {
     let is_mode =
         |name: &str| text(value, "mode").is_some_and(|mode| mode.eq_ignore_ascii_case(name));
     let is_forced = is_mode("ANY");
-    let function = |name: &'b Value| Chosen {
-        value: name,
-        kind: "function",
-        name: name.as_str(),
-    };
     let which = match elements(names) {
         [] if is_forced => Which::Some,
         [] if is_mode("NONE") => Which::None,
         [] => Which::Free,
-        names => Which::These(names.iter().map(function).collect(), is_forced),
+        names => Which::These(
+            names
+                .iter()
+                .map(|name| Chosen {
+                    value: name,
+                    kind: "function",
+                    name: name.as_str(),
+                })
+                .collect(),
+            is_forced,
+        ),
     };
     Some(Choice { value, which })
 }

@@ -66,12 +66,6 @@ fn check<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
 
 fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
     // What a compaction left of the conversation is in an assistant message.
-    let is_compaction = |entry: &Entry<'_>| {
-        matches!(
-            entry.parts.first().map(|part| part.kind),
-            Some(Kind::Other("compaction"))
-        )
-    };
     let first = entries
         .first()
         .filter(|entry| entry.role == Role::Assistant && !is_compaction(entry));
@@ -83,6 +77,13 @@ fn anthropic<'b>(entries: &[Entry<'b>], found: &mut Found<'b>) {
         );
         note.warning().help("begin with a message of the user");
     }
+}
+
+fn is_compaction(entry: &Entry<'_>) -> bool {
+    matches!(
+        entry.parts.first().map(|part| part.kind),
+        Some(Kind::Other("compaction"))
+    )
 }
 
 fn qwen<'b>(subject: &Subject<'b>, entries: &[Entry<'b>], found: &mut Found<'b>) {

@@ -76,11 +76,6 @@ fn names_without_mode<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
     else {
         return;
     };
-    let takes_names = |mode: &str| {
-        ["ANY", "VALIDATED"]
-            .iter()
-            .any(|known| mode.eq_ignore_ascii_case(known))
-    };
     if !text(value, "mode").is_some_and(takes_names) {
         let camel = value.get("allowedFunctionNames").is_some();
         let name = if camel {
@@ -95,4 +90,10 @@ fn names_without_mode<'b>(subject: &Subject<'b>, found: &mut Found<'b>) {
         );
         note.help("write `\"mode\": \"ANY\"`, or leave out the names");
     }
+}
+
+fn takes_names(mode: &str) -> bool {
+    ["ANY", "VALIDATED"]
+        .iter()
+        .any(|known| mode.eq_ignore_ascii_case(known))
 }

@@ -2,19 +2,20 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::Validator;
 use serde_json::Value;
 
 use super::bundled::{Bundled, Extension};
 use super::cost::cost;
 use super::elements::Elements;
-use super::graph::{Graph, QUOTED, Refusal};
+use super::graph::Graph;
 use super::mistake::{Hint, Mistake, What, fold};
-use super::{explain, extend, pattern, rules, spelling};
+use super::refusal::Refusal;
+use super::validator::validator;
+use super::{explain, extend, rules, spelling};
 use crate::json::{self, Pointer};
 use crate::memory::{Identity, Memory, Question};
 use crate::source::{FileId, SourceText, Span};
-use crate::text::cut;
 use crate::unit::{Body, MemberRef};
 
 /// The most work that a body may be for a schema that was not compiled with the program.
@@ -317,8 +318,8 @@ impl Document {
                 return Vec::new();
             }
             Some(cost) if cost <= MAX_COST_EXPLAINED => {
-                let schema = (&compiled.value, &compiled.known);
-                explain::mistakes(schema, compiled.validator(), value, subject.original())
+                let (schema, original) = (compiled.known_schema(), subject.original());
+                explain::mistakes(schema, compiled.validator(), value, original)
             }
             _ => Vec::new(),
         };
@@ -359,10 +360,12 @@ impl Document {
     fn told_of_one(&self, member: &MemberRef<'_>) -> Option<Vec<Mistake>> {
         let compiled = self.compiled();
         let of_elements = compiled.elements(member.name).and_then(|elements| {
-            let schema = (&compiled.value, &compiled.graph, &compiled.known);
-            let at = Pointer::root().member(member.name);
-            let mut mistakes =
-                elements.mistakes(schema, (&at, member.value()), MAX_COST_EXPLAINED)?;
+            let list = explain::Found {
+                at: Pointer::root().member(member.name),
+                value: member.value(),
+            };
+            let (schema, graph) = (compiled.known_schema(), &compiled.graph);
+            let mut mistakes = elements.mistakes(schema, graph, &list, MAX_COST_EXPLAINED)?;
             fold(&mut mistakes);
             Some(mistakes)
         });
@@ -378,8 +381,8 @@ impl Document {
             .map(|member| (member.name.to_owned(), member.value().clone()))
             .collect();
         cost(&compiled.graph, &value).filter(|cost| *cost <= MAX_COST_EXPLAINED)?;
-        let schema = (&compiled.value, &compiled.known);
-        let mut mistakes = explain::mistakes(schema, compiled.validator(), &value, &value);
+        let (schema, validator) = (compiled.known_schema(), compiled.validator());
+        let mut mistakes = explain::mistakes(schema, validator, &value, &value);
         // The other members are there.
         let places: Vec<Pointer> = refused
             .iter()
@@ -483,6 +486,13 @@ impl Compiled {
         Ok(())
     }
 
+    fn known_schema(&self) -> explain::KnownSchema<'_> {
+        explain::KnownSchema {
+            value: &self.value,
+            known: &self.known,
+        }
+    }
+
     fn validator(&self) -> &Validator {
         self.validator.get_or_init(|| {
             validator(&self.value).unwrap_or_else(|refusal| panic!("a bundled schema: {refusal:?}"))
@@ -502,44 +512,6 @@ impl Compiled {
         self.validator().is_valid(value)
     }
 }
-
-/// The validator of a schema.
-///
-/// # Errors
-///
-/// If it is not a JSON Schema.
-pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
-    let patterns = PatternOptions::regex()
-        .size_limit(pattern::COMPILED_BYTES)
-        .dfa_size_limit(pattern::COMPILED_BYTES);
-    let options = jsonschema::draft202012::options()
-        .offline()
-        .with_pattern_options(patterns);
-    options.build(schema).map_err(|error| {
-        let at = error.instance_path().as_str().to_owned();
-        let mut keywords = at.rsplit('/');
-        let is_pattern =
-            keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
-        let message = match is_pattern {
-            _ if at.is_empty() => "this schema cannot be used".to_owned(),
-            true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
-            false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
-        };
-        let help = match is_pattern {
-            true => PATTERN_HELP.to_owned(),
-            false => error.to_string().chars().take(LONGEST_HELP).collect(),
-        };
-        Refusal {
-            at,
-            message,
-            help: Some(help),
-        }
-    })
-}
-
-/// How much of the library's words about a schema is shown, in characters.
-const LONGEST_HELP: usize = 300;
-const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, and of modest size, so that they take linear time";
 
 /// The mistake of a body that a schema of the repository cannot be asked about.
 fn unchecked() -> Mistake {

@@ -8,7 +8,9 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use super::cost::cost_of;
-use super::explain::{Choice, Explaining, Known, MAX_PROBLEMS, branches};
+use super::explain::{
+    Alternatives, Choice, Explaining, Found, KnownSchema, MAX_PROBLEMS, branches,
+};
 use super::graph::{Graph, SchemaId};
 use super::mistake::Mistake;
 use super::node::follow;
@@ -67,39 +69,45 @@ impl Elements {
     /// elements one by one, or is more work than `limit`.
     pub(super) fn mistakes(
         &self,
-        (schema, graph, known): (&Value, &Graph, &Known),
-        (at, list): (&Pointer, &Value),
+        schema: KnownSchema<'_>,
+        graph: &Graph,
+        list: &Found<'_>,
         limit: u64,
     ) -> Option<Vec<Mistake>> {
+        let at = &list.at;
         let list = list
+            .value
             .as_array()
             .filter(|list| self.lengths.contains(&(list.len() as u64)))?;
         let (mut mistakes, mut left) = (Vec::new(), limit);
         for (index, element) in list.iter().enumerate() {
-            let at = at.element(index);
-            let mut explaining = Explaining::part(schema, known, (at.clone(), element), mistakes);
+            let found = Found {
+                at: at.element(index),
+                value: element,
+            };
+            let mut explaining = Explaining::part(schema, found.clone(), mistakes);
             let mut work = |index: usize| {
                 let cost = cost_of(graph, self.alternatives[index].id, element);
                 left = left.checked_sub(cost?)?;
                 Some(())
             };
             let mut is_told = Some(());
-            let is_picked = explaining.picked(
-                (&self.place, &self.choice),
-                (&at, element),
-                |explaining, index| {
-                    let validator = self.alternatives[index].validator(schema);
-                    if validator.is_valid(element) {
-                        return;
-                    }
-                    is_told = work(index);
-                    if is_told.is_some() {
-                        validator
-                            .iter_errors(element)
-                            .for_each(|error| explaining.error(&error));
-                    }
-                },
-            );
+            let alternatives = Alternatives {
+                path: &self.place,
+                choice: &self.choice,
+            };
+            let is_picked = explaining.picked(alternatives, &found, |explaining, index| {
+                let validator = self.alternatives[index].validator(schema.value);
+                if validator.is_valid(element) {
+                    return;
+                }
+                is_told = work(index);
+                if is_told.is_some() {
+                    validator
+                        .iter_errors(element)
+                        .for_each(|error| explaining.error(&error));
+                }
+            });
             is_told.filter(|()| is_picked)?;
             mistakes = explaining.mistakes;
             if mistakes.len() > MAX_PROBLEMS {
@@ -140,20 +148,21 @@ impl Alternative {
     fn validator(&self, schema: &Value) -> &Validator {
         self.validator.get_or_init(|| {
             let alone = serde_json::json!({"$ref": self.reference, "$defs": schema.get("$defs")});
-            super::document::validator(&alone).expect("a part of a schema that was compiled")
+            super::validator::validator(&alone).expect("a part of a schema that was compiled")
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{document, explain};
+    use super::super::explain;
+    use super::super::validator::validator;
     use super::*;
-    use crate::check::schema::mistake::Mistake as Found;
+    use crate::check::schema::explain::Known;
     use serde_json::json;
 
     /// Returns what the elements are said to lack, and what the whole schema says.
-    fn both(file: &str, name: &str, list: &Value) -> (Option<Vec<Found>>, Vec<Found>) {
+    fn both(file: &str, name: &str, list: &Value) -> (Option<Vec<Mistake>>, Vec<Mistake>) {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("schemas/wire")
             .join(file);
@@ -166,14 +175,16 @@ mod tests {
         let (graph, known) = (Graph::of(&schema).expect("usable"), Known::default());
         let at = Pointer::root().member(name);
         let elements = Elements::of(&schema, &graph, name).expect("a list of alternatives");
-        let of_elements = elements.mistakes((&schema, &graph, &known), (&at, list), 1_000_000);
-        let (validator, body) = (
-            document::validator(&schema).expect("usable"),
-            json!({name: list}),
-        );
+        let known = KnownSchema {
+            value: &schema,
+            known: &known,
+        };
+        let found = Found { at, value: list };
+        let of_elements = elements.mistakes(known, &graph, &found, 1_000_000);
+        let (validator, body) = (validator(&schema).expect("usable"), json!({name: list}));
         (
             of_elements,
-            explain::mistakes((&schema, &known), &validator, &body, &body),
+            explain::mistakes(known, &validator, &body, &body),
         )
     }
 

@@ -28,14 +28,14 @@ pub(super) const MAX_PROBLEMS: usize = 1_000;
 /// Returns what is wrong with a body, in the order of the schema, until there are more than
 /// [`MAX_PROBLEMS`]. `original` is the body as it was written, if that is another spelling.
 pub(super) fn mistakes(
-    (schema, known): (&Value, &Known),
+    schema: KnownSchema<'_>,
     validator: &Validator,
     body: &Value,
     original: &Value,
 ) -> Vec<Mistake> {
     let mut explaining = Explaining {
         is_respelt: !std::ptr::eq(body, original),
-        ..Explaining::part(schema, known, (Pointer::root(), original), Vec::new())
+        ..Explaining::part(schema, Found::whole(original), Vec::new())
     };
     for error in validator.iter_errors(body) {
         explaining.error(&error);
@@ -69,6 +69,37 @@ impl Known {
     }
 }
 
+/// A schema, with what was worked out of it before.
+#[derive(Clone, Copy)]
+pub(super) struct KnownSchema<'s> {
+    pub(super) value: &'s Value,
+    pub(super) known: &'s Known,
+}
+
+/// A value of a body, with its place.
+#[derive(Clone)]
+pub(super) struct Found<'v> {
+    pub(super) at: Pointer,
+    pub(super) value: &'v Value,
+}
+
+impl<'v> Found<'v> {
+    pub(super) fn whole(body: &'v Value) -> Found<'v> {
+        Found {
+            at: Pointer::root(),
+            value: body,
+        }
+    }
+}
+
+/// The alternatives at a place of a schema.
+#[derive(Clone, Copy)]
+pub(super) struct Alternatives<'c> {
+    /// The place of their keyword.
+    pub(super) path: &'c str,
+    pub(super) choice: &'c Choice,
+}
+
 /// Asks for the choice between the branches of a keyword, by its place.
 #[derive(PartialEq, Eq, Hash)]
 struct ChoiceAt(Identity, Box<str>);
@@ -96,11 +127,8 @@ impl Question for FieldAt {
 
 /// The explanation of a body, or of a part of one.
 pub(super) struct Explaining<'s> {
-    schema: &'s Value,
-    known: &'s Known,
-    /// The part, and where in the body it is.
-    at: Pointer,
-    part: &'s Value,
+    schema: KnownSchema<'s>,
+    part: Found<'s>,
     /// `true` if errors name its fields in another spelling.
     is_respelt: bool,
     pub(super) mistakes: Vec<Mistake>,
@@ -109,15 +137,12 @@ pub(super) struct Explaining<'s> {
 impl<'s> Explaining<'s> {
     /// Goes on with a part of a body, after mistakes that were found before.
     pub(super) fn part(
-        schema: &'s Value,
-        known: &'s Known,
-        (at, part): (Pointer, &'s Value),
+        schema: KnownSchema<'s>,
+        part: Found<'s>,
         mistakes: Vec<Mistake>,
     ) -> Explaining<'s> {
         Explaining {
             schema,
-            known,
-            at,
             part,
             is_respelt: false,
             mistakes,
@@ -128,18 +153,19 @@ impl<'s> Explaining<'s> {
     pub(super) fn error(&mut self, error: &ValidationError<'_>) {
         let inner = error.instance_path().as_str();
         let inner = if self.is_respelt {
-            spelling::original(inner, self.part)
+            spelling::original(inner, self.part.value)
         } else {
             Pointer::parse(inner)
         };
-        let Some(found) = self.part.pointer(inner.as_str()) else {
+        let Some(found) = self.part.value.pointer(inner.as_str()) else {
             return;
         };
-        let at = self.at.join(&inner);
-        let (schema, path) = (self.schema, error.schema_path().as_str());
+        let at = self.part.at.join(&inner);
+        let (schema, path) = (self.schema.value, error.schema_path().as_str());
         match error.kind() {
             kind @ (Kind::OneOfNotValid { context } | Kind::AnyOf { context }) => {
-                self.alternatives(error, kind.keyword(), context, (at, found));
+                let found = Found { at, value: found };
+                self.alternatives(error, kind.keyword(), context, found);
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
@@ -147,8 +173,7 @@ impl<'s> Explaining<'s> {
                 let room = (MAX_PROBLEMS + 1).saturating_sub(self.mistakes.len());
                 let unknown = |name: &String| {
                     let mistake = twice(schema, node, &at, name);
-                    let mistake =
-                        mistake.unwrap_or_else(|| self.unknown_field((path, node), &at, name));
+                    let mistake = mistake.unwrap_or_else(|| self.unknown_field(path, &at, name));
                     too_deep(schema, node, found.get(name), mistake)
                 };
                 let unknown: Vec<Mistake> = unexpected.iter().take(room).map(unknown).collect();
@@ -165,42 +190,48 @@ impl<'s> Explaining<'s> {
         error: &ValidationError<'_>,
         keyword: &str,
         context: &[Vec<ValidationError<'static>>],
-        (at, found): (Pointer, &Value),
+        found: Found<'_>,
     ) {
-        let (schema, path) = (self.schema, error.schema_path().as_str());
+        let (schema, path) = (self.schema.value, error.schema_path().as_str());
         let choice = || Arc::new(Choice::of(schema, keyword_owner(schema, path), keyword));
-        let choice = self
-            .known
-            .ask(ChoiceAt(self.known.schema, path.into()), choice);
+        let known = self.schema.known;
+        let choice = known.ask(ChoiceAt(known.schema, path.into()), choice);
         let of_branch = |told: &mut Self, index: usize| {
             context[index].iter().for_each(|inner| told.error(inner));
         };
-        if !self.picked((path, &choice), (&at, found), of_branch) {
-            self.nearest(error, context, at);
+        let alternatives = Alternatives {
+            path,
+            choice: &choice,
+        };
+        if !self.picked(alternatives, &found, of_branch) {
+            self.nearest(error, context, found.at);
         }
     }
 
     /// Says what is wrong with a value of which one alternative was meant, in the words of that
-    /// one; `false` if nothing says which. `path` is the place of the alternatives.
+    /// one; `false` if nothing says which.
     pub(super) fn picked(
         &mut self,
-        (path, choice): (&str, &Choice),
-        (at, found): (&Pointer, &Value),
+        alternatives: Alternatives<'_>,
+        found: &Found<'_>,
         of_branch: impl FnOnce(&mut Self, usize),
     ) -> bool {
+        let Alternatives { path, choice } = alternatives;
+        let Found { at, value: found } = found;
         let before = self.mistakes.len();
         match choice.pick(found) {
             Pick::Branch(index) => {
                 of_branch(self, index);
                 let told = &mut self.mistakes[before..];
-                told.iter_mut()
-                    .for_each(|mistake| choice.point_elsewhere((self.schema, path), at, mistake));
+                for mistake in told {
+                    alternatives.point_elsewhere(self.schema.value, at, mistake);
+                }
             }
             Pick::Nearest => return false,
             Pick::Unknown { member, value } => {
                 let place = at.member(member);
                 let message = format!("`{place}` cannot be `{value}`");
-                let by_shape = || choice.of_shape((self.schema, path), member, found);
+                let by_shape = || alternatives.of_shape(self.schema.value, member, found);
                 let by_shape = meant(&value, &choice.known())
                     .is_none()
                     .then(by_shape)
@@ -215,7 +246,7 @@ impl<'s> Explaining<'s> {
                 });
             }
             Pick::Missing { member } => {
-                let hint = match choice.of_shape((self.schema, path), member, found) {
+                let hint = match alternatives.of_shape(self.schema.value, member, found) {
                     Some(meant) => Hint::Other(format!(
                         "it says what this is: `{meant}`, by its other fields"
                     )),
@@ -242,7 +273,7 @@ impl<'s> Explaining<'s> {
         context: &[Vec<ValidationError<'static>>],
         at: Pointer,
     ) {
-        let own = said(self.schema, error.schema_path().as_str());
+        let own = said(self.schema.value, error.schema_path().as_str());
         match nearest_branch(context).filter(|_| own.is_none()) {
             Some(index) => context[index].iter().for_each(|inner| self.error(inner)),
             None => {
@@ -262,17 +293,17 @@ impl<'s> Explaining<'s> {
         }
     }
 
-    fn unknown_field(
-        &self,
-        (path, node): (&str, Option<&Value>),
-        at: &Pointer,
-        name: &str,
-    ) -> Mistake {
+    /// A field that the keyword at a path of the schema refuses.
+    fn unknown_field(&self, path: &str, at: &Pointer, name: &str) -> Mistake {
         let is_top = at.parent().is_none();
-        let make = || FieldHint::of(self.schema, node, is_top, name);
+        let KnownSchema {
+            value: schema,
+            known,
+        } = self.schema;
+        let make = || FieldHint::of(schema, keyword_owner(schema, path), is_top, name);
         let hint = match name.len() <= LONGEST_KEPT {
-            true => self.known.ask(
-                FieldAt(self.known.schema, path.into(), is_top, name.into()),
+            true => known.ask(
+                FieldAt(known.schema, path.into(), is_top, name.into()),
                 make,
             ),
             false => make(),
@@ -283,10 +314,9 @@ impl<'s> Explaining<'s> {
     /// The values that are near to one, or all that there are.
     fn value_hint(&self, path: &str, value: &str, known: impl FnOnce() -> Vec<String>) -> Hint {
         let make = || meant_or_known(value, &known());
+        let known = self.schema.known;
         match value.len() <= LONGEST_KEPT {
-            true => self
-                .known
-                .ask(ValueAt(self.known.schema, path.into(), value.into()), make),
+            true => known.ask(ValueAt(known.schema, path.into(), value.into()), make),
             false => make(),
         }
     }
@@ -450,7 +480,8 @@ fn written(known: &[String]) -> Vec<String> {
 impl Explaining<'_> {
     /// A mistake that one keyword tells on its own.
     fn simple(&self, path: &str, kind: &Kind, at: Pointer, found: &Value) -> Mistake {
-        let (schema, node) = (self.schema, keyword_owner(self.schema, path));
+        let schema = self.schema.value;
+        let node = keyword_owner(schema, path);
         let said = || said(schema, path).map(|said| format!("`{at}`: {said}"));
         let (rule, message, hint) = match kind {
             Kind::Required { property } => {
@@ -607,6 +638,13 @@ enum Pick<'c> {
     },
 }
 
+/// One branch of alternatives.
+struct Branch<'s, 'c> {
+    schema: &'s Value,
+    /// The values of the member that pick it.
+    values: &'c [String],
+}
+
 /// The branches of the alternatives at a place of the schema.
 pub(super) fn branches<'s>(
     node: Option<&'s Value>,
@@ -704,31 +742,29 @@ impl Choice {
                 !values.is_empty() && (is_default(values) || needs_member(index))
             })
     }
+}
+
+impl Alternatives<'_> {
+    /// The branches of a schema, each with the values of the member that pick it.
+    fn branches<'s>(&self, schema: &'s Value) -> impl Iterator<Item = Branch<'s, '_>> {
+        let keyword = self.path.rsplit('/').next().unwrap_or_default();
+        let branches = branches(keyword_owner(schema, self.path), keyword);
+        let with_values = branches.zip(&self.choice.branches);
+        with_values.map(|(schema, values)| Branch { schema, values })
+    }
 
     /// The one alternative that has all other members of an object.
-    fn of_shape(
-        &self,
-        (schema, path): (&Value, &str),
-        member: &str,
-        found: &Value,
-    ) -> Option<String> {
+    fn of_shape(&self, schema: &Value, member: &str, found: &Value) -> Option<String> {
         let others: Vec<&String> = found
             .as_object()?
             .keys()
             .filter(|name| *name != member)
             .collect();
-        let has_all = |branch: &Value| {
-            let known = known_fields(schema, Some(branch));
+        let fitting = self.branches(schema).filter(|branch| {
+            let known = known_fields(schema, Some(branch.schema));
             others.iter().all(|name| known.contains(name))
-        };
-        let branches = branches(
-            keyword_owner(schema, path),
-            path.rsplit('/').next().unwrap_or_default(),
-        );
-        let mut fitting = branches
-            .zip(&self.branches)
-            .filter(|(branch, _)| has_all(branch))
-            .map(|(_, values)| values);
+        });
+        let mut fitting = fitting.map(|branch| branch.values);
         let value = fitting.next()?.first().filter(|_| !others.is_empty())?;
         fitting
             .all(|values| values.contains(value))
@@ -736,7 +772,7 @@ impl Choice {
     }
 
     /// Says of an unknown field which alternatives have it, unless a similar name was found.
-    fn point_elsewhere(&self, (schema, path): (&Value, &str), at: &Pointer, mistake: &mut Mistake) {
+    fn point_elsewhere(&self, schema: &Value, at: &Pointer, mistake: &mut Mistake) {
         if !matches!(
             (&mistake.what, &mistake.hint),
             (What::Unknown, Hint::Fields(_))
@@ -748,18 +784,13 @@ impl Choice {
             .tokens()
             .last()
             .filter(|_| mistake.pointer.parent().as_ref() == Some(at));
-        let (Some(member), Some(name)) = (&self.member, name) else {
+        let (Some(member), Some(name)) = (&self.choice.member, name) else {
             return;
         };
-        let has = |branch: &Value| known_fields(schema, Some(branch)).contains(&name);
-        let branches = branches(
-            keyword_owner(schema, path),
-            path.rsplit('/').next().unwrap_or_default(),
-        );
-        let having = branches
-            .zip(&self.branches)
-            .filter(|(branch, _)| has(branch))
-            .flat_map(|(_, values)| values);
+        let having = self
+            .branches(schema)
+            .filter(|branch| known_fields(schema, Some(branch.schema)).contains(&name))
+            .flat_map(|branch| branch.values);
         let values: Vec<String> = having.map(|value| format!("`{value}`")).collect();
         if !values.is_empty() {
             mistake.hint = Hint::Other(format!(
@@ -1007,7 +1038,11 @@ mod tests {
             .offline()
             .build(schema)
             .expect("a schema");
-        mistakes((schema, &Known::default()), &validator, body, body)
+        let schema = KnownSchema {
+            value: schema,
+            known: &Known::default(),
+        };
+        mistakes(schema, &validator, body, body)
             .into_iter()
             .map(|it| it.told(""))
             .map(|problem| match problem.help {
@@ -1161,12 +1196,11 @@ mod tests {
             .offline()
             .build(&schema)
             .expect("a schema");
-        let mut mistakes = mistakes(
-            (&schema, &Known::default()),
-            &validator,
-            &json!({"c": {}}),
-            &json!({"c": {}}),
-        );
+        let known = KnownSchema {
+            value: &schema,
+            known: &Known::default(),
+        };
+        let mut mistakes = mistakes(known, &validator, &json!({"c": {}}), &json!({"c": {}}));
         mistakes.dedup_by(|next, kept| absorb(kept, next));
         let mut messages: Vec<String> = mistakes
             .into_iter()
@@ -1186,8 +1220,12 @@ mod tests {
             .offline()
             .build(&schema)
             .expect("a schema");
+        let known = KnownSchema {
+            value: &schema,
+            known: &Known::default(),
+        };
         let mut mistakes = mistakes(
-            (&schema, &Known::default()),
+            known,
             &validator,
             &json!({"max_token": 1}),
             &json!({"max_token": 1}),

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::refusal::Refusal;
 use super::{extend, pattern};
 use crate::text::cut;
 
@@ -99,27 +100,6 @@ pub(super) struct Schema {
     pub(super) uses: u32,
     /// The work of all schemas that look at the same value, if it is a short string.
     pub(super) expansion: u64,
-}
-
-/// Why a schema cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// Where in the document, as a JSON pointer.
-    pub(super) at: String,
-    /// One lower-case phrase.
-    pub(super) message: String,
-    /// The next step.
-    pub(super) help: Option<String>,
-}
-
-impl Refusal {
-    pub(super) fn new(at: &str, message: impl Into<String>, help: impl Into<String>) -> Refusal {
-        Refusal {
-            at: at.to_owned(),
-            message: message.into(),
-            help: Some(help.into()),
-        }
-    }
 }
 
 impl Graph {

@@ -106,10 +106,10 @@ pub(super) fn fold(mistakes: &mut Vec<Mistake>) {
             .filter_map(|mistake| mistake.pointer.tokens().last())
             .collect();
         mistakes.retain(|mistake| !is_inside(mistake));
-        let is_it = |mistake: &&mut Mistake| {
-            mistake.lacks(&name) && Some(&mistake.pointer) == object.as_ref()
-        };
-        if let Some(missing) = mistakes.iter_mut().find(is_it) {
+        if let Some(missing) = mistakes
+            .iter_mut()
+            .find(|mistake| mistake.lacks(&name) && Some(&mistake.pointer) == object.as_ref())
+        {
             missing.hint = Hint::Other(format!("put {} into it", listed(&names)));
         }
     }

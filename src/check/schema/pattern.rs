@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::graph::Refusal;
+use super::refusal::Refusal;
 
 /// The longest pattern, in bytes.
 const MAX_BYTES: usize = 4_096;

@@ -5,9 +5,9 @@ use super::output::Printer;
 use super::{Checked, Command, Compilation, Ended, failure, signals};
 use crate::cli::Failure;
 use crate::conversation::{Conversation, Message, Task};
-use crate::runtime::{
-    Agent, CompileError, Compression, Event, PoolOptions, Session, SessionPool, Transport,
-};
+use crate::runtime::compression::Compression;
+use crate::runtime::pool::{PoolOptions, SessionPool};
+use crate::runtime::{Agent, CompileError, Event, Session, Transport};
 
 /// The request for the summary, as far as it is known before the session is there.
 pub(super) fn compile(agent: &Agent, input: &Input) -> Result<Compilation, Failure> {

@@ -7,16 +7,18 @@ use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
 use super::output::shortened;
 use super::tools::Tools;
-use crate::compile::{Live, PromptEnvironment};
+use super::unusable::Unusable;
+use crate::compile::PromptEnvironment;
+use crate::compile::live::Live;
 use crate::context::{self, Context};
 use crate::conversation::log::Log;
 use crate::conversation::{Block, Conversation, Image, Task, TaskKind};
-use crate::diag::{Diagnostic, did_you_mean};
+use crate::diag::did_you_mean;
 use crate::provider;
 use crate::repo::LayerKind;
 use crate::resolve::ProfileId;
 use crate::runtime::{SessionStart, image};
-use crate::source::{SourceText, Sources};
+use crate::source::SourceText;
 use crate::system::{FolderContent, JournalFile, project_environment, to_read, to_write};
 use crate::world::AccessError;
 
@@ -38,20 +40,6 @@ pub(super) struct Input {
 pub(super) struct Resumed {
     pub(super) log: Log,
     pub(super) journal: JournalFile,
-}
-
-/// Why there is nothing to send.
-pub(super) enum Unusable {
-    Failure(Failure),
-    Findings(Vec<Diagnostic>),
-    /// Findings in files that are not part of the repository.
-    FindingsIn(Sources, Vec<Diagnostic>),
-}
-
-impl From<Failure> for Unusable {
-    fn from(failure: Failure) -> Unusable {
-        Unusable::Failure(failure)
-    }
 }
 
 impl Input {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::options::{Opened, Options};
 use super::super::{Failure, Terminal};
 use super::failure;
-use super::input::Unusable;
+use super::unusable::Unusable;
 use crate::diag::Severity;
 use crate::runtime::Transport;
 use crate::runtime::tools::ToolSet;

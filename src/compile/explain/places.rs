@@ -157,7 +157,10 @@ impl<'a> Places<'a> {
             .as_ref()
             .or(place.parts.first())
             .and_then(|path| self.data_span(path));
-        let span = value.or_else(|| self.member_span(place.member.as_ref()?))?;
+        let span = value.or_else(|| {
+            let (path, target) = place.member.as_ref()?;
+            self.member_span(path, *target)
+        })?;
         // Nobody here can edit a bundled template: a value that it takes over as it is is fixed
         // where it is from.
         (!is_bundled(self.compiler.sources(), span)).then_some(span)
@@ -179,7 +182,7 @@ impl<'a> Places<'a> {
             let member = place
                 .member
                 .as_ref()
-                .and_then(|member| self.member_span(member));
+                .and_then(|(path, target)| self.member_span(path, *target));
             related.extend(member.map(|span| (span, "it comes from here")));
         }
         let parts = place.parts.iter().filter_map(|path| self.data_span(path));
@@ -242,7 +245,7 @@ impl<'a> Places<'a> {
     }
 
     /// Returns the place of a part of a larger value of the template data, or of its key.
-    fn member_span(&self, (path, target): &(Arc<Pointer>, KeyOrValue)) -> Option<Span> {
+    fn member_span(&self, path: &Pointer, target: KeyOrValue) -> Option<Span> {
         match target {
             KeyOrValue::Value => self.data_span(path),
             KeyOrValue::Key => self.in_context(|source, normal| source.key_span(path, normal)),

@@ -39,8 +39,7 @@ fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
     if name.span.start != place.start as usize || top.get(key).is_some() {
         return None;
     }
-    let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
-    let start = line_start(name.span.start);
+    let start = line_start(text, name.span.start);
     let end = value.span.end
         + text[value.span.end..]
             .find('\n')
@@ -48,7 +47,7 @@ fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
     let header = text[..start]
         .match_indices("[body]")
         .map(|(at, _)| at)
-        .find(|at| line_start(*at) == *at)?;
+        .find(|at| line_start(text, *at) == *at)?;
     let is_alone = text[start..name.span.start].trim().is_empty();
     let moved = text[start..end].trim_end_matches('\n');
     is_alone.then(|| {
@@ -57,4 +56,8 @@ fn moved(key: &str, place: Span, sources: &Sources) -> Option<Edit> {
             format!("{moved}\n{}", &text[header..start]),
         )
     })
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |end| end + 1)
 }

@@ -231,11 +231,6 @@ impl DocumentJudge<'_> {
             .filter(|instance| api(instance).is_some_and(|api| api.speaks(wire)));
         let instance =
             named.or_else(|| Judge::new(self.compiler).instance_at(&endpoint?.host, wire));
-        let of_url = || {
-            endpoint
-                .filter(|_| named.is_none())
-                .and_then(|endpoint| endpoint.server)
-        };
         let model = self
             .target
             .model
@@ -244,7 +239,11 @@ impl DocumentJudge<'_> {
         // program sent.
         LintTarget {
             instance,
-            server: self.target.server.or_else(of_url),
+            server: self.target.server.or_else(|| {
+                endpoint
+                    .filter(|_| named.is_none())
+                    .and_then(|endpoint| endpoint.server)
+            }),
             model: model.or(has_model.then_some(MODEL_PLACEHOLDER)),
             headers: self.target.headers.clone().or_else(|| {
                 instance

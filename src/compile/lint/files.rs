@@ -28,7 +28,8 @@ use crate::source::{Position, SourceText, Sources, Span, TextError};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use reqc::compile::{Compiler, LintTarget, Linting, LoadOptions, PolicyOptions};
+/// use reqc::compile::lint::Linting;
+/// use reqc::compile::{Compiler, LintTarget, LoadOptions, PolicyOptions};
 /// use reqc::system::Embedded;
 /// use reqc::world::MemoryWorld;
 ///

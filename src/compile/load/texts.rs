@@ -5,6 +5,7 @@
 //! contexts may hold hidden characters on purpose.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use crate::compile::rules::{CONFLICT, INVISIBLE};
 use crate::diag::{Diagnostic, Severity};
@@ -67,16 +68,20 @@ fn conflict(file: FileId, text: &str) -> Option<Diagnostic> {
     let start = mark(text, "<<<<<<< ", 0)?;
     let middle = mark(text, "=======\n", start)?;
     let end = mark(text, ">>>>>>> ", middle)?;
-    let line = |at: usize| at..text[at..].find('\n').map_or(text.len(), |len| at + len);
     let finding = Diagnostic::new(
         &CONFLICT,
-        Span::new(file, line(start)),
+        Span::new(file, line_at(text, start)),
         "an unfinished merge",
     );
-    let finding = finding
-        .label("the one version")
-        .related(Span::new(file, line(end)), "the other one ends here");
+    let finding = finding.label("the one version").related(
+        Span::new(file, line_at(text, end)),
+        "the other one ends here",
+    );
     Some(finding.help("keep the version that is meant, and remove the marks"))
+}
+
+fn line_at(text: &str, at: usize) -> Range<usize> {
+    at..text[at..].find('\n').map_or(text.len(), |len| at + len)
 }
 
 /// Returns where a line begins with a mark, at a place or after it.

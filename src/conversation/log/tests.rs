@@ -74,36 +74,45 @@ fn a_log_tells_agent_history_and_usage() {
 
 #[test]
 fn results_that_come_one_by_one_are_one_message_in_the_order_of_the_calls() {
-    let call = |id: &str| Block::ToolUse {
-        id: id.into(),
-        name: "t".into(),
-        input: json!({}),
-    };
-    let result = |id: &str| Block::ToolResult {
-        id: id.into(),
-        content: "".into(),
-        is_error: false,
-        images: vec![],
-    };
     let mut log = Log::new("A");
-    log.append(answer(vec![call("a"), call("b"), call("c")]));
+    log.append(answer(vec![tool_call("a"), tool_call("b"), tool_call("c")]));
     for id in ["c", "a"] {
-        log.append(Entry::ToolResult(result(id)));
+        log.append(Entry::ToolResult(tool_result(id)));
         log.append(Entry::Usage(Usage::default()));
     }
-    assert_eq!(log.history()[1].blocks, [result("a"), result("c")]);
+    assert_eq!(
+        log.history()[1].blocks,
+        [tool_result("a"), tool_result("c")]
+    );
     assert_eq!(
         (log.open_calls(), log.is_interrupted()),
-        (vec![&call("b")], true)
+        (vec![&tool_call("b")], true)
     );
-    log.append(Entry::ToolResult(result("b")));
+    log.append(Entry::ToolResult(tool_result("b")));
     assert_eq!(
         (log.history()[1].blocks.len(), log.open_calls().len()),
         (3, 0)
     );
     log.append(user("next"));
-    log.append(Entry::ToolResult(result("x")));
+    log.append(Entry::ToolResult(tool_result("x")));
     assert_eq!(log.history().len(), 4, "a message parts them");
+}
+
+fn tool_call(id: &str) -> Block {
+    Block::ToolUse {
+        id: id.into(),
+        name: "t".into(),
+        input: json!({}),
+    }
+}
+
+fn tool_result(id: &str) -> Block {
+    Block::ToolResult {
+        id: id.into(),
+        content: "".into(),
+        is_error: false,
+        images: vec![],
+    }
 }
 
 #[test]
@@ -437,7 +446,6 @@ fn item() -> impl Strategy<Value = Item> {
 }
 
 fn instructions() -> impl Strategy<Value = Instructions> {
-    let schema = || Map::from_iter([("type".to_owned(), "object".into())]);
     let tool = (text(), text()).prop_map(move |(name, description)| Tool {
         name,
         description,
@@ -461,6 +469,10 @@ fn instructions() -> impl Strategy<Value = Instructions> {
             bound_from,
         },
     )
+}
+
+fn schema() -> Map<String, Value> {
+    Map::from_iter([("type".to_owned(), "object".into())])
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
@@ -559,22 +571,11 @@ proptest! {
 
 /// A log of a round of tools, as it is written.
 fn round_of_tools() -> Vec<String> {
-    let call = |id: &str| Block::ToolUse {
-        id: id.into(),
-        name: "t".into(),
-        input: json!({}),
-    };
-    let result = |id: &str| Block::ToolResult {
-        id: id.into(),
-        content: "".into(),
-        is_error: false,
-        images: vec![],
-    };
     let mut log = Log::new("A");
     log.append(user("one"));
-    log.append(answer(vec![call("a"), call("b")]));
-    log.append(Entry::ToolResult(result("b")));
-    log.append(Entry::ToolResult(result("a")));
+    log.append(answer(vec![tool_call("a"), tool_call("b")]));
+    log.append(Entry::ToolResult(tool_result("b")));
+    log.append(Entry::ToolResult(tool_result("a")));
     log.append(answer(vec![Block::Text("done".into())]));
     log.append(Entry::Usage(Usage::default()));
     log.lines().map(str::to_owned).collect()
@@ -678,11 +679,6 @@ fn a_result_may_answer_a_call_in_the_providers_own_form() {
 /// A log with two turns: surroundings and a file in the first, an answer that was cut off in the
 /// second.
 fn two_turns() -> Log {
-    let file = |content: &str| Item::FileAttachment {
-        text: content.into(),
-        file_path: "a".into(),
-        bytes: None,
-    };
     let mut log = Log::new("A");
     log.append(Entry::Item(Item::surroundings("Here.".into())));
     log.append(Entry::Item(file("old")));
@@ -696,6 +692,14 @@ fn two_turns() -> Log {
         cut_off: CutOff::Cancelled,
     });
     log
+}
+
+fn file(content: &str) -> Item {
+    Item::FileAttachment {
+        text: content.into(),
+        file_path: "a".into(),
+        bytes: None,
+    }
 }
 
 fn texts(log: &Log) -> Vec<String> {

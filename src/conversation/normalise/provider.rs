@@ -130,13 +130,13 @@ impl NormalForm {
     /// turn stays while nothing but results follows: the provider goes on with it. After such a
     /// turn, the call stays as it was sent, and gets an error at the end of the turn.
     pub(super) fn pair_own(&mut self, rules: &NormalFormRules) {
-        let has_own = |(_, message): &(usize, Message)| {
+        let has_own = self.messages.iter().any(|(_, message)| {
             message
                 .blocks
                 .iter()
                 .any(|it| matches!(it, Block::Provider(_)))
-        };
-        if rules.origin.is_none() || !self.messages.iter().any(has_own) {
+        });
+        if rules.origin.is_none() || !has_own {
             return;
         }
         let pairs = self.own_pairs(rules);

@@ -259,12 +259,6 @@ fn a_call_without_an_id_gets_one() {
 
 #[test]
 fn an_error_says_something() {
-    let error = |content: &str| Block::ToolResult {
-        id: "a".into(),
-        content: content.into(),
-        is_error: true,
-        images: vec![],
-    };
     let (normal, told) = shown(&[assistant(vec![call("a")]), user(vec![error(" \n")])]);
     assert_eq!(
         normal[1],
@@ -276,6 +270,15 @@ fn an_error_says_something() {
             .1
             .is_empty()
     );
+}
+
+fn error(content: &str) -> Block {
+    Block::ToolResult {
+        id: "a".into(),
+        content: content.into(),
+        is_error: true,
+        images: vec![],
+    }
 }
 
 #[test]
@@ -418,7 +421,6 @@ fn own_blocks_go_back_to_their_origin_and_their_text_elsewhere() {
 #[test]
 fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     let rules = rules_of("Claude");
-    let turn = || vec![text("so"), own("server_tool_use", "s", None)];
     let paused = [user(vec![text("q")]), assistant(turn())];
     assert_eq!(shown_for(&paused, &rules).1, [""; 0]);
     let mut with_call = turn();
@@ -451,20 +453,15 @@ fn a_servers_own_call_needs_its_result_unless_the_turn_goes_on() {
     );
 }
 
+fn turn() -> Vec<Block> {
+    vec![text("so"), own("server_tool_use", "s", None)]
+}
+
 /// Content that was sent in the middle of a turn stays, also when its result never comes: only an
 /// error joins it, where no request has been.
 #[test]
 fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     let rules = rules_of("Claude");
-    let search = |id: &str| {
-        let data = serde_json::json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}});
-        Block::Provider(crate::conversation::ProviderBlock {
-            origin: "Claude".into(),
-            data,
-            text: None,
-        })
-    };
-    let thinks = || thinking("s", Some("Claude"));
     let asked = [
         user(vec![text("q")]),
         assistant(vec![search("s"), call("a")]),
@@ -504,6 +501,20 @@ fn a_servers_own_call_that_was_sent_stays_and_gets_an_error() {
     assert_eq!(shown_for(&unknown, &rules).0[1], "assistant: call a");
 }
 
+fn search(id: &str) -> Block {
+    let data =
+        serde_json::json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}});
+    Block::Provider(crate::conversation::ProviderBlock {
+        origin: "Claude".into(),
+        data,
+        text: None,
+    })
+}
+
+fn thinks() -> Block {
+    thinking("s", Some("Claude"))
+}
+
 #[test]
 fn a_call_of_a_custom_tool_is_answered_as_any_other() {
     let call = Block::Provider(crate::conversation::ProviderBlock {
@@ -529,19 +540,6 @@ fn a_call_of_a_custom_tool_is_answered_as_any_other() {
 
 #[test]
 fn a_name_that_the_target_refuses_is_another_one_always_the_same() {
-    let call = |id: &str, name: &str| Block::ToolUse {
-        id: id.into(),
-        name: name.into(),
-        input: serde_json::json!({}),
-    };
-    let named = |name: &str, api: &str| {
-        let history = [assistant(vec![call("a", name)]), user(vec![result("a")])];
-        let normal = normalise(&history, &rules_of(api));
-        let Block::ToolUse { name, .. } = &normal.history[0].blocks[0] else {
-            panic!("a call")
-        };
-        (name.to_string(), normal.changes.len())
-    };
     assert_eq!(named("read_file", "Claude"), ("read_file".to_owned(), 0));
     assert_eq!(named("a.b", "Google AI"), ("a.b".to_owned(), 0));
     assert_eq!(named("a.b", "Ollama (Native)"), ("a.b".to_owned(), 0));
@@ -562,9 +560,26 @@ fn a_name_that_the_target_refuses_is_another_one_always_the_same() {
         assert!(named("", api).0.starts_with('_'), "{api}");
     }
     assert!(depends_on_target(&[
-        assistant(vec![call("a", "a.b")]),
+        assistant(vec![call_of("a", "a.b")]),
         user(vec![result("a")])
     ]));
+}
+
+fn call_of(id: &str, name: &str) -> Block {
+    Block::ToolUse {
+        id: id.into(),
+        name: name.into(),
+        input: serde_json::json!({}),
+    }
+}
+
+fn named(name: &str, api: &str) -> (String, usize) {
+    let history = [assistant(vec![call_of("a", name)]), user(vec![result("a")])];
+    let normal = normalise(&history, &rules_of(api));
+    let Block::ToolUse { name, .. } = &normal.history[0].blocks[0] else {
+        panic!("a call")
+    };
+    (name.to_string(), normal.changes.len())
 }
 
 /// Twice the messages take about twice the time; the square would take minutes.
@@ -636,9 +651,6 @@ fn rules() -> impl Strategy<Value = NormalFormRules> {
 /// Returns `true` if each call has its result in the next message, before anything else, except for
 /// calls of the last message.
 fn is_paired(history: &[Message]) -> bool {
-    let ids = |message: &Message, id: fn(&Block) -> Option<&Arc<str>>| -> Vec<Arc<str>> {
-        message.blocks.iter().filter_map(id).cloned().collect()
-    };
     history.iter().enumerate().all(|(at, message)| {
         let mut calls = ids(message, Block::call_id);
         let Some(next) = history.get(at + 1) else {
@@ -655,6 +667,10 @@ fn is_paired(history: &[Message]) -> bool {
         results.sort();
         calls == results && all_lead
     })
+}
+
+fn ids(message: &Message, id: fn(&Block) -> Option<&Arc<str>>) -> Vec<Arc<str>> {
+    message.blocks.iter().filter_map(id).cloned().collect()
 }
 
 proptest! {
@@ -683,13 +699,6 @@ proptest! {
 
     #[test]
     fn text_is_never_lost_and_stays_in_order(history in histories(), rules in rules()) {
-        let texts = |history: &[Message], role: Role| -> String {
-            let said = history.iter().filter(|message| (message.role == Role::Assistant) == (role == Role::Assistant));
-            said.flat_map(|message| &message.blocks).filter_map(|block| match block {
-                Block::Text(text) => Some(text.trim()),
-                _ => None,
-            }).collect()
-        };
         let normal = normalise(&history, &rules);
         for role in [Role::User, Role::Assistant] {
             prop_assert_eq!(texts(&history, role), texts(&normal.history, role));
@@ -706,4 +715,16 @@ proptest! {
         let after = normalise(&grown, &rules).history;
         prop_assert_eq!(&after[..before.len()], &before[..]);
     }
+}
+
+fn texts(history: &[Message], role: Role) -> String {
+    let said = history
+        .iter()
+        .filter(|message| (message.role == Role::Assistant) == (role == Role::Assistant));
+    said.flat_map(|message| &message.blocks)
+        .filter_map(|block| match block {
+            Block::Text(text) => Some(text.trim()),
+            _ => None,
+        })
+        .collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{sentence, shares, summary};
-use crate::compile::{Coverage, FileCoverage, Gap};
+use crate::compile::coverage::{Coverage, FileCoverage, Gap};
 use crate::report::escape::html;
 use crate::text::Text;
 

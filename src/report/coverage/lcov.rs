@@ -1,6 +1,6 @@
 //! The tracefile of lcov, as `geninfo(1)` describes it: editors and coverage services read it.
 
-use crate::compile::Coverage;
+use crate::compile::coverage::Coverage;
 use crate::text::Text;
 
 /// Returns the coverage as a tracefile; paths start from the repository.

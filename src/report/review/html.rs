@@ -204,7 +204,15 @@ fn edit(edit: &Edit) -> String {
         .map(|hunk| {
             let [removed, added] = [&hunk.removed, &hunk.added]
                 .map(|it| it.iter().map(String::as_str).collect::<Vec<_>>());
-            rows(&removed, &added, (hunk.old_line, hunk.new_line))
+            let old = Numbered {
+                lines: &removed,
+                first: hunk.old_line,
+            };
+            let new = Numbered {
+                lines: &added,
+                first: hunk.new_line,
+            };
+            rows(old, new)
         })
         .collect();
     format!(
@@ -253,9 +261,10 @@ fn body(file: &ChangedFile) -> String {
             _ => {
                 let lines = before.len().max(after.len()).min(left);
                 left -= lines;
-                let first = |range: Range<usize>| range.start..range.end.min(range.start + lines);
-                let numbers = (before.start + 1, after.start + 1);
-                rows(&old[first(before)], &new[first(after)], numbers)
+                rows(
+                    Numbered::of(&old, before, lines),
+                    Numbered::of(&new, after, lines),
+                )
             }
         };
         all.push_str(&shown);
@@ -307,11 +316,28 @@ fn equal(lines: &[&str], range: Range<usize>, new_start: usize) -> String {
         .collect()
 }
 
+/// Lines of one side, and the number of the first.
+#[derive(Clone, Copy)]
+struct Numbered<'l> {
+    lines: &'l [&'l str],
+    first: usize,
+}
+
+impl<'l> Numbered<'l> {
+    /// A range of all lines, up to `most` of them.
+    fn of(all: &'l [&'l str], range: Range<usize>, most: usize) -> Numbered<'l> {
+        Numbered {
+            lines: &all[range.start..range.end.min(range.start + most)],
+            first: range.start + 1,
+        }
+    }
+}
+
 /// Lines that differ, side by side.
-fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> String {
+fn rows(old: Numbered<'_>, new: Numbered<'_>) -> String {
     let mut rows = String::new();
-    for at in 0..old.len().max(new.len()) {
-        let (before, after) = match (old.get(at), new.get(at)) {
+    for at in 0..old.lines.len().max(new.lines.len()) {
+        let (before, after) = match (old.lines.get(at), new.lines.get(at)) {
             (Some(old), Some(new)) => {
                 let (old, new) = words(old, new);
                 (Some(old), Some(new))
@@ -321,8 +347,8 @@ fn rows(old: &[&str], new: &[&str], (old_line, new_line): (usize, usize)) -> Str
                 new.map(|line| vec![Word::whole(line)]),
             ),
         };
-        let before = cell("old", old.get(at).map(|_| old_line + at), before);
-        let after = cell("new", new.get(at).map(|_| new_line + at), after);
+        let before = cell("old", old.lines.get(at).map(|_| old.first + at), before);
+        let after = cell("new", new.lines.get(at).map(|_| new.first + at), after);
         rows.push_str(&format!("<tr>{before}{after}</tr>\n"));
     }
     rows

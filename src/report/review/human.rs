@@ -91,9 +91,6 @@ pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)>
     let (both, one): (Vec<ChangedFile>, Vec<ChangedFile>) = others
         .cloned()
         .partition(|file| file.old.is_some() && file.new.is_some());
-    let counted = |what: &'static str, files: &[ChangedFile]| {
-        text!("{}: {}\n", what, count(files.len(), "file"))
-    };
     let both = (
         text!(
             "{}{}",
@@ -112,6 +109,10 @@ pub fn review_items(review: &Review, layout: Layout) -> Vec<(Text, Vec<String>)>
             .filter(|(_, paths)| !paths.is_empty()),
     );
     items
+}
+
+fn counted(what: &'static str, files: &[ChangedFile]) -> Text {
+    text!("{}: {}\n", what, count(files.len(), "file"))
 }
 
 fn paths(files: &[ChangedFile]) -> Vec<String> {
@@ -199,27 +200,6 @@ fn more(number: usize, noun: &str) -> Text {
 fn roll(review: &Review) -> Text {
     let roll = &review.roll;
     let mut all = Text::new();
-    let listed = |what: &'static str, list: &[Listed]| {
-        let names: Vec<Text> = list
-            .iter()
-            .take(NAMES * 4)
-            .map(|it| name(&it.name))
-            .collect();
-        let rest = list.len().saturating_sub(NAMES * 4);
-        let rest = if rest > 0 {
-            text!(", … (+{})", rest)
-        } else {
-            Text::new()
-        };
-        let bodies = list.iter().map(|it| it.bodies).sum();
-        text!(
-            "{}: {}{} ({})\n",
-            what,
-            Text::join(&names, ", "),
-            rest,
-            count(bodies, "body")
-        )
-    };
     let lists = [
         ("new agents", &roll.agents),
         ("agents gone", &roll.gone_agents),
@@ -269,6 +249,28 @@ fn roll(review: &Review) -> Text {
         }
     }
     all
+}
+
+fn listed(what: &'static str, list: &[Listed]) -> Text {
+    let names: Vec<Text> = list
+        .iter()
+        .take(NAMES * 4)
+        .map(|it| name(&it.name))
+        .collect();
+    let rest = list.len().saturating_sub(NAMES * 4);
+    let rest = if rest > 0 {
+        text!(", … (+{})", rest)
+    } else {
+        Text::new()
+    };
+    let bodies = list.iter().map(|it| it.bodies).sum();
+    text!(
+        "{}: {}{} ({})\n",
+        what,
+        Text::join(&names, ", "),
+        rest,
+        count(bodies, "body")
+    )
 }
 
 /// Edits that change no compared body.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{errors, example, summary, what};
-use crate::compile::{Before, BrokenAgent, Rerouted};
+use crate::compile::compare::{Before, BrokenAgent};
+use crate::compile::route::Rerouted;
 use crate::diff::{BodyId, ChangeKind, FileChange, Group};
 use crate::report::json::{finding, findings};
 use crate::report::lowered;

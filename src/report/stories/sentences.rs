@@ -259,14 +259,6 @@ fn change(found: &Break) -> String {
         Change::Tool(name) => format!("the definition of the tool `{name}` (`{at}`)"),
         Change::ToolOrder => "tools in another order".to_owned(),
         Change::ToolSet { added, removed } => {
-            let list = |names: &[String]| {
-                names
-                    .iter()
-                    .take(5)
-                    .map(|name| format!("`{name}`"))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            };
             let side =
                 |word: &str, names: &[String]| format!("{word} {}{}", list(names), more(names));
             match (added.is_empty(), removed.is_empty()) {
@@ -290,6 +282,15 @@ fn change(found: &Break) -> String {
             format!("the model `{to}` instead of `{from}`, which has a cache of its own")
         }
     }
+}
+
+fn list(names: &[String]) -> String {
+    names
+        .iter()
+        .take(5)
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn more(names: &[String]) -> String {

@@ -8,17 +8,9 @@ use super::super::compression::{AutoCompression, Compression, shown};
 use super::super::{Category, Error, Event, Outcome, Run, StopReason, TextAnswer};
 use super::drive::{RequestTask, Stop};
 use super::lock;
-use super::state::State;
+use super::state::{Compressible, State};
 use crate::conversation::log::Summary;
 use crate::conversation::{Block, Conversation, Message, Role, Task};
-
-/// The beginning of a history that a summary can stand for.
-pub(super) struct Compressible {
-    /// The request for the agent.
-    conversation: Conversation,
-    /// The number of messages in it.
-    messages: usize,
-}
 
 /// The part of the agent's events that the reader of the chat gets.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use super::super::agent::Agent;
 use super::super::tools::{ToolOutput, ToolSet};
 use super::super::{Category, Error, Event};
 use super::Start;
-use super::compress::Compressible;
 use crate::conversation::log::{CutOff, Entry, Instructions, Log, Sent, Summary};
 use crate::conversation::{
     Block, Conversation, Item, Message, ProviderBlock, Role, SystemLayer, Task, TaskKind, Tool,
@@ -68,6 +67,14 @@ pub(super) struct RoundInput {
     /// The summary of the request to which thinking of the history is bound. None is if system
     /// prompt and tools are new.
     pub(super) bound_to: Option<Sent>,
+}
+
+/// The beginning of a history that a summary can stand for.
+pub(super) struct Compressible {
+    /// The request for the agent.
+    pub(super) conversation: Conversation,
+    /// The number of messages in it.
+    pub(super) messages: usize,
 }
 
 /// The start of a session with a journal.

@@ -4,20 +4,10 @@
 //! `content-type` is believed only as far as the first byte agrees: JSON text is never Server-Sent
 //! Events, and the other way round.
 
+use super::frame::{Frame, frame, within};
 use super::sse::Sse;
 use super::{Framing, Limits};
-use crate::runtime::{Category, Error};
-
-/// The text of one event, one line, or one whole answer.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Frame {
-    /// The event's name, where the framing knows names.
-    pub(super) event: Option<String>,
-    /// The text; usually one JSON value.
-    pub(super) data: String,
-    /// `true` if some of its bytes were not UTF-8, and are replacement characters now.
-    pub(super) has_replacements: bool,
-}
+use crate::runtime::Error;
 
 /// Cuts an answer into frames.
 pub(super) struct Framer {
@@ -136,27 +126,4 @@ fn take_line(
         Some(end) => Ok((end + 1, frame(None, &std::mem::take(line)))),
         None => Ok((bytes.len(), None)),
     }
-}
-
-/// A frame, unless it has no text.
-pub(super) fn frame(event: Option<String>, data: &[u8]) -> Option<Frame> {
-    let has_replacements = std::str::from_utf8(data).is_err();
-    let data = String::from_utf8_lossy(data);
-    let data = data.trim();
-    (!data.is_empty()).then(|| Frame {
-        event,
-        data: data.to_owned(),
-        has_replacements,
-    })
-}
-
-/// Refuses what has grown over its limit.
-pub(super) fn within(amount: usize, limit: usize, what: &str, unit: &str) -> Result<(), Error> {
-    if amount <= limit {
-        return Ok(());
-    }
-    Err(Error::new(
-        Category::Provider,
-        format!("{what} has more than {limit} {unit}"),
-    ))
 }

@@ -15,7 +15,7 @@
 //! - What comes before the connection ends counts, also without a blank line.
 
 use super::Limits;
-use super::framing::{Frame, frame, within};
+use super::frame::{Frame, frame, within};
 use crate::runtime::Error;
 
 /// The part of an event that has come.

@@ -74,7 +74,7 @@ pub struct ReqwestClient(Client);
 
 impl ReqwestClient {
     /// The client of a builder
-    /// ([`reqwest::Client::builder`](super::super::reqwest::Client::builder)). Its proxies hold for
+    /// ([`reqwest::Client::builder`](crate::runtime::client::reqwest::Client::builder)). Its proxies hold for
     /// this machine too.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ use crate::runtime::tools::BoxFuture;
 ///
 /// ```
 /// use reqc::runtime::tools::BoxFuture;
-/// use reqc::runtime::{Bytes, HttpBody, HttpClient, HttpError, http};
+/// use reqc::runtime::client::{Bytes, HttpBody, HttpClient, HttpError, http};
 ///
 /// /// Answers everything with the same words.
 /// struct Canned(&'static str);

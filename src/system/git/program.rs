@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::repository;
+use super::file;
 use super::running::Running;
 use crate::system::{in_path, words};
 use crate::world::AccessError;
@@ -73,7 +73,7 @@ impl Git {
         path: &Path,
         strangers: &Strangers,
     ) -> Result<Vec<(String, String)>, AccessError> {
-        let Some(bytes) = repository::read(path, MAX_CONFIGURATION_BYTES)? else {
+        let Some(bytes) = file::read(path, MAX_CONFIGURATION_BYTES)? else {
             return Ok(Vec::new());
         };
         let folder = tempfile::tempdir().map_err(|error| words(&error))?;
@@ -157,7 +157,7 @@ impl Git {
         if status.success() && whole {
             return Ok(bytes);
         }
-        let said = repository::read(&errors, MAX_OUTPUT_BYTES)?.unwrap_or_default();
+        let said = file::read(&errors, MAX_OUTPUT_BYTES)?.unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         let line = said.lines().next().unwrap_or("it was ended");
         Err(format!("git says: {}", line.strip_prefix("fatal: ").unwrap_or(line)).into())

@@ -6,9 +6,10 @@ use std::path::{Component, Path, PathBuf};
 
 use walkdir::WalkDir;
 
+use super::file::read;
 use super::program::{Git, Strangers};
-use crate::system::{bounded, relative, words};
-use crate::world::{AccessError, ReadError};
+use crate::system::{relative, words};
+use crate::world::AccessError;
 
 /// The longest file that says where something lies, in bytes.
 const MAX_POINTER_BYTES: u64 = 64 << 10;
@@ -280,18 +281,4 @@ fn canonical(path: &Path) -> Result<PathBuf, AccessError> {
 fn pointer(path: &Path) -> Result<Option<String>, AccessError> {
     let bytes = read(path, MAX_POINTER_BYTES)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-/// The bytes of a regular file of a repository that is not a link; `None` if there is none.
-pub(super) fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, AccessError> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => Err(ReadError::Failed("it is a link".to_owned())),
-        Ok(_) => bounded::read(path, limit),
-        Err(error) => Err(bounded::failed(&error)),
-    };
-    match found {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(ReadError::Missing) => Ok(None),
-        Err(why) => Err(format!("`{}` cannot be read: {why}", path.display()).into()),
-    }
 }

@@ -8,8 +8,9 @@ use std::path::Path;
 use tempfile::TempDir;
 use walkdir::WalkDir;
 
+use super::file::read;
 use super::program::Git;
-use super::repository::{Repository, read};
+use super::repository::Repository;
 use crate::system::{relative, words};
 use crate::world::AccessError;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::speech;
+use super::speech::{is_annotation, types};
 
 /// Keywords that mean something together: only one schema's are kept.
 const GROUPS: [&[&str]; 3] = [
@@ -26,11 +26,6 @@ pub(super) fn join(out: &mut Map<String, Value>, part: &Map<String, Value>) -> V
             }
         }
     }
-    let closes = |schema: &Map<String, Value>| {
-        schema
-            .get("additionalProperties")
-            .is_some_and(|it| *it != Value::Bool(true))
-    };
     if closes(out) && part.contains_key("properties")
         || closes(part) && out.contains_key("properties")
     {
@@ -43,6 +38,12 @@ pub(super) fn join(out: &mut Map<String, Value>, part: &Map<String, Value>) -> V
         join_one(out, name, value, &mut lost);
     }
     lost
+}
+
+fn closes(schema: &Map<String, Value>) -> bool {
+    schema
+        .get("additionalProperties")
+        .is_some_and(|it| *it != Value::Bool(true))
 }
 
 fn join_one(out: &mut Map<String, Value>, name: &str, value: &Value, lost: &mut Vec<String>) {
@@ -75,7 +76,7 @@ fn join_one(out: &mut Map<String, Value>, name: &str, value: &Value, lost: &mut 
             None => lost.push(name.to_owned()),
         },
         (_, Some(own), other) if own == other => {}
-        (name, Some(_), _) if speech::is_annotation(name) => {}
+        (name, Some(_), _) if is_annotation(name) => {}
         (name, Some(_), _) => lost.push(name.to_owned()),
     }
 }
@@ -100,15 +101,6 @@ fn fits(name: &str, among: &[String]) -> bool {
     among
         .iter()
         .any(|it| it == name || name == "integer" && it == "number")
-}
-
-/// The types that a schema names.
-pub(super) fn types(value: &Value) -> Vec<String> {
-    let name = |value: &Value| value.as_str().map(str::to_owned);
-    match value {
-        Value::Array(several) => several.iter().filter_map(name).collect(),
-        one => name(one).into_iter().collect(),
-    }
 }
 
 /// Puts the properties of alternatives side by side: each may be there, and must be only if all

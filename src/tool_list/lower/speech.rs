@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::conjunction::types;
 use super::{Loss, Unsayable, is_type};
 use crate::json::Pointer;
 use crate::provider::{Server, WireFormat};
@@ -350,12 +349,7 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
         ));
     };
     let mut kinds = node.get("type").map(types).unwrap_or_default();
-    let all_texts = |value: &Value| {
-        value
-            .as_array()
-            .is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty())
-    };
-    if kinds.is_empty() && node.get("enum").is_some_and(all_texts) {
+    if kinds.is_empty() && node.get("enum").is_some_and(holds_texts) {
         kinds.push("string".to_owned());
     }
     let is_nullable = kinds.len() > 1 && kinds.iter().any(|kind| kind == "null");
@@ -407,6 +401,24 @@ fn open_api_node(node: &Value, at: &Pointer, losses: &mut Vec<Loss>) -> Result<V
         said.insert("nullable".to_owned(), true.into());
     }
     Ok(Value::Object(said))
+}
+
+fn holds_texts(value: &Value) -> bool {
+    value
+        .as_array()
+        .is_some_and(|list| list.iter().all(Value::is_string) && !list.is_empty())
+}
+
+/// The types that a schema names.
+pub(super) fn types(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(several) => several.iter().filter_map(text_of).collect(),
+        one => text_of(one).into_iter().collect(),
+    }
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 /// A schema of one type.

@@ -83,9 +83,8 @@ fn plain(value: &Value) -> Value {
 
 fn request(span: &Value) -> Option<Unit> {
     let attributes = attributes_of(span.get("attributes")?);
-    let text = |name: &str| attributes.get(name).and_then(Value::as_str);
     // An agent's span, and the outer one of the AI SDK, hold what the spans of its requests hold.
-    if text("gen_ai.operation.name").is_some_and(|name| {
+    if text(&attributes, "gen_ai.operation.name").is_some_and(|name| {
         matches!(
             name,
             "invoke_agent" | "execute_tool" | "create_agent" | "embeddings"
@@ -93,7 +92,7 @@ fn request(span: &Value) -> Option<Unit> {
     }) {
         return None;
     }
-    if text("ai.operationId").is_some_and(|name| !name.contains(".do")) {
+    if text(&attributes, "ai.operationId").is_some_and(|name| !name.contains(".do")) {
         return None;
     }
     let is_of_sdk = attributes.contains_key("ai.prompt.messages");
@@ -115,7 +114,7 @@ fn request(span: &Value) -> Option<Unit> {
         "gen_ai.response.model",
     ]
     .into_iter()
-    .find_map(text)
+    .find_map(|it| text(&attributes, it))
     .unwrap_or_default();
     let mut body = json!({"model": model, "messages": messages});
     if let Some(Value::Array(tools)) = tools {
@@ -142,6 +141,10 @@ fn request(span: &Value) -> Option<Unit> {
         form,
         is_converted: true,
     })
+}
+
+fn text<'v>(attributes: &'v Attributes, name: &str) -> Option<&'v str> {
+    attributes.get(name).and_then(Value::as_str)
 }
 
 /// Reads an attribute that is JSON in a string, or a list of such strings.
@@ -191,20 +194,7 @@ fn message(message: &Value) -> Vec<Value> {
     let Some(parts) = parts.and_then(Value::as_array) else {
         return vec![message.clone()];
     };
-    let kind = |part: &Value| {
-        part.get("type")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .replace('-', "_")
-    };
     let (mut content, mut calls, mut results) = (Vec::new(), Vec::new(), Vec::new());
-    let member = |part: &Value, names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| part.get(*name))
-            .cloned()
-            .unwrap_or_default()
-    };
     for part in parts {
         match kind(part).as_str() {
             "text" => content.push(json!({"type": "text", "text": member(part, &["text", "content"])})),
@@ -228,6 +218,21 @@ fn message(message: &Value) -> Vec<Value> {
     }
     results.insert(0, whole);
     results
+}
+
+fn kind(part: &Value) -> String {
+    part.get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .replace('-', "_")
+}
+
+fn member(part: &Value, names: &[&str]) -> Value {
+    names
+        .iter()
+        .find_map(|name| part.get(*name))
+        .cloned()
+        .unwrap_or_default()
 }
 
 fn written(value: &Value) -> String {
@@ -259,27 +264,37 @@ fn tool(tool: &Value) -> Value {
 }
 
 fn usage(attributes: &Attributes) -> Value {
-    let count = |names: &[&str]| {
-        names
-            .iter()
-            .find_map(|name| attributes.get(*name)?.as_u64())
-    };
-    let input = count(&[
-        "gen_ai.usage.input_tokens",
-        "gen_ai.usage.prompt_tokens",
-        "ai.usage.promptTokens",
-        "ai.usage.inputTokens",
-    ]);
-    let cached = count(&[
-        "gen_ai.usage.cache_read.input_tokens",
-        "gen_ai.usage.cache_read_input_tokens",
-        "ai.usage.cachedInputTokens",
-    ]);
-    let output = count(&[
-        "gen_ai.usage.output_tokens",
-        "gen_ai.usage.completion_tokens",
-        "ai.usage.completionTokens",
-        "ai.usage.outputTokens",
-    ]);
+    let input = count(
+        attributes,
+        &[
+            "gen_ai.usage.input_tokens",
+            "gen_ai.usage.prompt_tokens",
+            "ai.usage.promptTokens",
+            "ai.usage.inputTokens",
+        ],
+    );
+    let cached = count(
+        attributes,
+        &[
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
+            "ai.usage.cachedInputTokens",
+        ],
+    );
+    let output = count(
+        attributes,
+        &[
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.completion_tokens",
+            "ai.usage.completionTokens",
+            "ai.usage.outputTokens",
+        ],
+    );
     json!({"prompt_tokens": input, "completion_tokens": output, "prompt_tokens_details": {"cached_tokens": cached}})
+}
+
+fn count(attributes: &Attributes, names: &[&str]) -> Option<u64> {
+    names
+        .iter()
+        .find_map(|name| attributes.get(*name)?.as_u64())
 }

@@ -40,12 +40,11 @@ pub(in crate::traffic) enum Agent {
 impl Agent {
     /// Returns the agent whose file a document is, or is a line of.
     pub(in crate::traffic) fn of(document: &Value) -> Option<Agent> {
-        let text = |name: &str| document.get(name).and_then(Value::as_str);
         let has = |name: &str| document.get(name).is_some();
         if has("uuid") && has("sessionId") && (has("message") || has("parentUuid")) {
             return Some(Agent::ClaudeCode);
         }
-        let kind = text("type").unwrap_or_default();
+        let kind = text(document, "type").unwrap_or_default();
         if matches!(
             kind,
             "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted"
@@ -96,6 +95,10 @@ impl Agent {
     }
 }
 
+fn text<'v>(document: &'v Value, name: &str) -> Option<&'v str> {
+    document.get(name).and_then(Value::as_str)
+}
+
 fn is_of_gemini(message: &Value) -> bool {
     message
         .get("type")
@@ -104,10 +107,11 @@ fn is_of_gemini(message: &Value) -> bool {
 }
 
 fn are_messages(elements: &[Value]) -> bool {
-    let is_message = |element: &Value| {
-        element.get("role").is_some_and(Value::is_string) && element.get("content").is_some()
-    };
     !elements.is_empty() && elements.iter().take(8).all(is_message)
+}
+
+fn is_message(element: &Value) -> bool {
+    element.get("role").is_some_and(Value::is_string) && element.get("content").is_some()
 }
 
 /// One conversation of a session file, up to where it was read.
@@ -365,11 +369,12 @@ impl Transcript {
         let Some(payload) = line.get("payload") else {
             return Vec::new();
         };
-        let text = |at: &str| payload.pointer(at).and_then(Value::as_str);
         let mut found = Vec::new();
         match line.get("type").and_then(Value::as_str).unwrap_or_default() {
             "session_meta" => {
-                if let Some(prompt) = text("/base_instructions/text").or(text("/instructions")) {
+                if let Some(prompt) = text_at(payload, "/base_instructions/text")
+                    .or(text_at(payload, "/instructions"))
+                {
                     let value = Value::from(prompt);
                     let mut piece = of_prompt("instructions", &value);
                     sizer.size(&mut piece, &value, self.wire, &self.model);
@@ -378,7 +383,7 @@ impl Transcript {
                 }
             }
             "turn_context" => {
-                if let Some(model) = text("/model") {
+                if let Some(model) = text_at(payload, "/model") {
                     self.model = Arc::from(model);
                 }
             }
@@ -394,7 +399,9 @@ impl Transcript {
                     }
                 }
             }
-            "event_msg" if text("/type") == Some("token_count") => self.counted(payload),
+            "event_msg" if text_at(payload, "/type") == Some("token_count") => {
+                self.counted(payload);
+            }
             "response_item" => found.extend(self.codex_item(payload, time, sizer)),
             _ => {}
         }
@@ -505,6 +512,10 @@ impl Transcript {
         }
         found
     }
+}
+
+fn text_at<'v>(payload: &'v Value, at: &str) -> Option<&'v str> {
+    payload.pointer(at).and_then(Value::as_str)
 }
 
 /// The remains of a transcript that ends.

@@ -7,9 +7,8 @@
 
 use serde_json::Value;
 
-use super::families::{Breach, is_met, is_same};
-use super::protocol;
-use super::subject::Subject;
+use crate::check::families::{Breach, is_met, is_same};
+use crate::check::subject::Subject;
 use crate::repo::Demand;
 
 /// The values of a member that the model takes.
@@ -29,8 +28,8 @@ impl Taken {
             .find(|demand| matches!(demand, Demand::Value { .. }));
         let all = subject.facts.demands(subject, breach.place);
         let mut demand = all.fold(first.cloned().unwrap_or_else(anything), narrowed);
-        let is_of_history =
-            super::history::member_of(subject.wire).is_some_and(|name| breach.place.is_below(name));
+        let is_of_history = crate::check::history::member_of(subject.wire)
+            .is_some_and(|name| breach.place.is_below(name));
         if let Demand::Value { one_of, .. } = &mut demand
             && !is_of_history
         {
@@ -135,7 +134,7 @@ fn is_harmless(value: &Value, refused: &Value, subject: &Subject<'_>) -> bool {
     let changed = subject.with_members(members);
     // The refused value is one finding at least, which is to be gone.
     subject.facts.count(&changed) < subject.facts.count(subject)
-        && protocol::count_beside_models(&changed) <= protocol::count_beside_models(subject)
+        && super::count_beside_models(&changed) <= super::count_beside_models(subject)
 }
 
 /// Returns `true` if a value is in another one, by its address.
@@ -173,8 +172,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::{About, Checks, Problem, Recipient, Schemas};
     use super::*;
+    use crate::check::{About, Checks, Problem, Recipient, Schemas};
     use crate::diag::Severity;
     use crate::json::Pointer;
     use crate::provider::{ApiHeaders, Server, WireFormat};

@@ -1,0 +1,47 @@
+//! A schema → its validator.
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+use super::graph::QUOTED;
+use super::pattern;
+use super::refusal::Refusal;
+use crate::text::cut;
+
+/// The validator of a schema.
+///
+/// # Errors
+///
+/// If it is not a JSON Schema.
+pub(super) fn validator(schema: &Value) -> Result<Validator, Refusal> {
+    let patterns = PatternOptions::regex()
+        .size_limit(pattern::COMPILED_BYTES)
+        .dfa_size_limit(pattern::COMPILED_BYTES);
+    let options = jsonschema::draft202012::options()
+        .offline()
+        .with_pattern_options(patterns);
+    options.build(schema).map_err(|error| {
+        let at = error.instance_path().as_str().to_owned();
+        let mut keywords = at.rsplit('/');
+        let is_pattern =
+            keywords.next() == Some("pattern") || keywords.next() == Some("patternProperties");
+        let message = match is_pattern {
+            _ if at.is_empty() => "this schema cannot be used".to_owned(),
+            true => format!("the pattern at `{}` cannot be used", cut(&at, QUOTED)),
+            false => format!("no JSON Schema has such a value at `{}`", cut(&at, QUOTED)),
+        };
+        let help = match is_pattern {
+            true => PATTERN_HELP.to_owned(),
+            false => error.to_string().chars().take(LONGEST_HELP).collect(),
+        };
+        Refusal {
+            at,
+            message,
+            help: Some(help),
+        }
+    })
+}
+
+/// How much of the library's words about a schema is shown, in characters.
+const LONGEST_HELP: usize = 300;
+const PATTERN_HELP: &str = "patterns are regular expressions without look-around and back references, and of modest size, so that they take linear time";

@@ -1,0 +1,32 @@
+//! The objects that wrap a body: by the names of their members.
+
+use serde_json::{Map, Value};
+
+/// The members that wrap a body: the members of batches (`body`, `params`, and xAI's), logs and
+/// captures that hold one.
+const WRAPPERS: [&str; 15] = [
+    "body",
+    "params",
+    "request",
+    "postData",
+    "text",
+    "request_body",
+    "requestBody",
+    "json_data",
+    "json",
+    "payload",
+    "data",
+    "input",
+    "batch_request",
+    "chat_get_completion",
+    "responses",
+];
+
+/// The member that holds the body, if one may.
+pub(super) fn wrapper(members: &Map<String, Value>) -> Option<&'static str> {
+    WRAPPERS.into_iter().find(|name| match members.get(*name) {
+        Some(Value::Object(_)) => true,
+        Some(Value::String(text)) => text.trim_start().starts_with('{'),
+        _ => false,
+    })
+}
