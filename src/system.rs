@@ -139,7 +139,9 @@ pub(crate) use named::{
 #[cfg(all(feature = "cli", feature = "runtime"))]
 pub(crate) use named::{read_input, read_text};
 #[cfg(feature = "cli")]
-pub(crate) use place::{to_read, to_write};
+pub(crate) use place::to_read;
+#[cfg(all(feature = "cli", feature = "runtime"))]
+pub(crate) use place::to_write;
 
 /// The bytes of a regular file anywhere on the disk, for what the command line names.
 ///
