@@ -151,7 +151,8 @@ const BEHIND_STATUS: [&str; 12] = [
 ];
 
 /// Returns the HTTP status that a text names: at its beginning, or after what SDKs write in front
-/// of one.
+/// of one. None, if it names several: a proxy that answers 500 to what was refused with 400 says
+/// nothing about the reason.
 pub(super) fn status(text: &str) -> Option<u16> {
     let folded: String = text
         .chars()
@@ -165,26 +166,27 @@ pub(super) fn status(text: &str) -> Option<u16> {
         .and_then(|word| word.parse().ok());
     let named = BEFORE_STATUS
         .iter()
-        .find_map(|before| number_behind(&folded, before));
-    let meant = || {
-        OFTEN_BEFORE_STATUS
-            .iter()
-            .find_map(|before| number_that_means(&folded, before))
-    };
-    first
-        .or(named)
-        .or_else(meant)
-        .filter(|status| (400..600).contains(status))
+        .flat_map(|before| numbers_behind(&folded, before));
+    let meant = OFTEN_BEFORE_STATUS
+        .iter()
+        .flat_map(|before| numbers_that_mean(&folded, before));
+    let mut all = first
+        .into_iter()
+        .chain(named)
+        .chain(meant)
+        .filter(|status| (400..600).contains(status));
+    let status = all.next()?;
+    all.all(|other| other == status).then_some(status)
 }
 
-fn number_behind(folded: &str, before: &str) -> Option<u16> {
+fn numbers_behind<'a>(folded: &'a str, before: &'a str) -> impl Iterator<Item = u16> + 'a {
     folded
         .match_indices(before)
-        .find_map(|(at, _)| number(&folded[at + before.len()..]))
+        .filter_map(move |(at, _)| number(&folded[at + before.len()..]))
 }
 
-fn number_that_means(folded: &str, before: &str) -> Option<u16> {
-    folded.match_indices(before).find_map(|(at, _)| {
+fn numbers_that_mean<'a>(folded: &'a str, before: &'a str) -> impl Iterator<Item = u16> + 'a {
+    folded.match_indices(before).filter_map(move |(at, _)| {
         let rest = &folded[at + before.len()..];
         let found = number(rest)?;
         let behind = &rest[3..];
@@ -315,6 +317,8 @@ mod tests {
         ] {
             assert_eq!(status(text), Some(401), "{text}");
         }
+        let wrapped = r#"500 {"error":{"message":"API error 400: odd","code":500}}"#;
+        assert_eq!(status(wrapped), None);
         assert_eq!(status("these are 401 tokens of code"), None);
         assert_eq!(status("Error: 401 tokens are too many"), None);
         assert_eq!(status(r#"{"code": 40100}"#), None);
