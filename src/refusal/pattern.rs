@@ -99,7 +99,7 @@ fn written(text: &str) -> Option<(char, usize)> {
     match *text.as_bytes().first()? {
         b'\\' => match *text.as_bytes().get(1)? {
             b'n' | b't' | b'r' => Some((' ', 2)),
-            b'u' => unicode(text).or_else(|| Some(('\\', 1))),
+            b'u' => unicode(text).or(Some(('\\', 1))),
             // A backslash in front of a mark, as JSON and Markdown have them.
             c if c.is_ascii_punctuation() => Some((NOTHING, 1)),
             _ => None,
