@@ -123,6 +123,9 @@ impl Dictionary {
             .collect();
         let candidates = said::candidates(text);
         let mut explained = self.explain_all(&candidates, &hints, None);
+        if explained.is_empty() && text.len() <= LONGEST_NEAR {
+            explained.extend(self.cut(&candidates, &hints));
+        }
         for general in GENERAL {
             if explained.is_empty() {
                 explained = self.explain_all(&candidates, &hints, Some(general));
@@ -165,6 +168,44 @@ impl Dictionary {
         }
         explained.sort_by_key(|it| std::cmp::Reverse(it.refusal.pattern.letters()));
         explained
+    }
+
+    /// Finds the sentence that a text has the beginning of, if every sentence that begins so means
+    /// the same.
+    fn cut(&'static self, candidates: &[String], hints: &[Hint]) -> Option<Explanation> {
+        let whole = candidates.last().map_or("", String::as_str);
+        let texts: Vec<(Plain, bool)> = candidates
+            .iter()
+            .map(|text| (Plain::of(text), said::is_ended(whole, text)))
+            .collect();
+        let known = self
+            .providers
+            .iter()
+            .zip(hints)
+            .filter(|(provider, _)| provider.general().is_none());
+        let mut best: Option<(usize, Hint, Explanation)> = None;
+        let mut reasons = BTreeSet::new();
+        for (provider, hint) in known {
+            for refusal in &provider.refusals {
+                for (plain, is_ended) in &texts {
+                    let Some(range) = refusal.pattern.find_cut(plain, *is_ended) else {
+                        continue;
+                    };
+                    reasons.insert(refusal.reason.name());
+                    let is_better = best
+                        .as_ref()
+                        .is_none_or(|(length, known, _)| (range.len(), *hint) > (*length, *known));
+                    if is_better {
+                        let length = range.len();
+                        let said = plain.text[range].to_owned();
+                        let explanation = Explanation::of(provider, refusal, said, false);
+                        best = Some((length, *hint, explanation));
+                    }
+                }
+            }
+        }
+        best.filter(|_| reasons.len() == 1)
+            .map(|(_, _, explanation)| explanation)
     }
 
     /// Returns what an HTTP status says, if it says something by itself.

@@ -148,11 +148,12 @@ fn no_sentence_is_there_twice() {
         .map(Entry::shown)
         .collect();
     assert!(twice.is_empty(), "{}", twice.join("\n"));
-    assert!(entries.len() >= 500, "{} sentences", entries.len());
+    assert!(entries.len() >= 1_400, "{} sentences", entries.len());
 }
 
-/// Returns a sentence with all holes alike.
+/// Returns a sentence with all holes alike; braces that the provider writes are no holes.
 fn without_names(sentence: &str) -> String {
+    let sentence = sentence.replace("{{", "\u{1}").replace("}}", "\u{2}");
     let mut parts = sentence.split('{');
     let first = parts.next().unwrap_or_default().to_owned();
     let text = parts.fold(first, |text, part| {

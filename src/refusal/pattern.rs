@@ -2,7 +2,7 @@
 //!
 //! Texts are compared without white space, quotes and escapes, and without regard to the case of
 //! ASCII letters. So a sentence is found in JSON, in a Python dictionary, and in what a terminal
-//! wrapped in the middle of a word.
+//! coloured, or wrapped in the middle of a word.
 
 use std::ops::Range;
 
@@ -61,20 +61,22 @@ fn is_compared(c: char) -> bool {
 
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let c = match (c, chars.peek()) {
-            ('\\', Some('n' | 't' | 'r')) => {
-                chars.next();
-                ' '
-            }
-            ('\\', Some('\\' | '"' | '\'' | '/')) => continue,
-            ('"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}', _) => '\'',
-            ('\u{2010}'..='\u{2015}', _) => '-',
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (c, length) = written(rest).unwrap_or((first, first.len_utf8()));
+        rest = &rest[length..];
+        let c = match c {
+            '"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => '\'',
+            '\u{2010}'..='\u{2015}' => '-',
             // What terminals draw beside a text.
-            ('\u{2500}'..='\u{259f}', _) => ' ',
-            (c, _) if c.is_whitespace() => ' ',
-            (c, _) => c,
+            '\u{2500}'..='\u{259f}' => ' ',
+            // Characters of no width, and marks for what was left out.
+            '\u{200b}'..='\u{200d}' | '\u{feff}' | NOTHING => continue,
+            // Chinese texts have both forms of most marks.
+            '\u{ff01}'..='\u{ff5e}' => narrow(c),
+            '\u{3002}' => '.',
+            c if c.is_whitespace() => ' ',
+            c => c,
         };
         if c != ' ' || !plain.ends_with(' ') {
             plain.push(c);
@@ -82,6 +84,65 @@ fn plain(text: &str) -> String {
     }
     plain
 }
+
+/// Stands for what is written and means nothing: a backslash, a colour.
+const NOTHING: char = '\0';
+
+/// Returns the character of a wide one: a comma for the Chinese comma.
+fn narrow(c: char) -> char {
+    char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
+}
+
+/// Returns the character that an escape at the beginning of a text stands for, and how many bytes
+/// the escape has.
+fn written(text: &str) -> Option<(char, usize)> {
+    match *text.as_bytes().first()? {
+        b'\\' => match *text.as_bytes().get(1)? {
+            b'n' | b't' | b'r' => Some((' ', 2)),
+            b'u' => unicode(text).or(Some(('\\', 1))),
+            // A backslash in front of a mark, as JSON and Markdown have them.
+            c if c.is_ascii_punctuation() => Some((NOTHING, 1)),
+            _ => None,
+        },
+        b'\x1b' => colour(&text[1..]).map(|length| (NOTHING, length + 1)),
+        b'&' => ENTITIES
+            .iter()
+            .find(|(name, _)| text[1..].starts_with(name))
+            .map(|(name, c)| (*c, name.len() + 1)),
+        _ => None,
+    }
+}
+
+/// Returns the character of `\u0027`; nothing for a colour that is written so.
+fn unicode(text: &str) -> Option<(char, usize)> {
+    const LENGTH: usize = 6;
+    let c = char::from_u32(u32::from_str_radix(text.get(2..LENGTH)?, 16).ok()?)?;
+    if c == '\x1b' {
+        let length = colour(&text[LENGTH..]).unwrap_or_default();
+        return Some((NOTHING, LENGTH + length));
+    }
+    Some((c, LENGTH))
+}
+
+/// Returns how many bytes of a text belong to the sequence of a terminal that has begun: `[31m`.
+fn colour(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix('[')?;
+    let end = inner.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | '?'))?;
+    inner[end..]
+        .starts_with(|c: char| c.is_ascii_alphabetic())
+        .then_some(end + 2)
+}
+
+/// What HTML writes for marks, behind the `&`.
+const ENTITIES: [(&str, char); 7] = [
+    ("quot;", '"'),
+    ("apos;", '\''),
+    ("#39;", '\''),
+    ("#x27;", '\''),
+    ("lt;", '<'),
+    ("gt;", '>'),
+    ("amp;", '&'),
+];
 
 /// A part of a sentence.
 #[derive(Debug, PartialEq, Eq)]
@@ -157,7 +218,10 @@ impl Pattern {
     pub(super) fn parse(sentence: &str) -> Pattern {
         let mut parts = Vec::new();
         let mut words = String::new();
-        let mut chars = sentence.trim_end_matches('.').chars().peekable();
+        let mut chars = sentence
+            .trim_end_matches(['.', '\u{3002}'])
+            .chars()
+            .peekable();
         while let Some(c) = chars.next() {
             match (c, chars.peek()) {
                 ('{', Some('{')) | ('}', Some('}')) => {
@@ -317,6 +381,57 @@ impl Pattern {
         })
     }
 
+    /// Returns where a text has the beginning of the sentence and is cut there: it ends, or dots
+    /// stand for the rest. What is left must be telling by itself. A text that has not ended is cut
+    /// only where dots are.
+    pub(super) fn find_cut(&self, plain: &Plain, is_ended: bool) -> Option<Range<usize>> {
+        let first = self.words().next()?;
+        let beginning = &first[..first.floor_char_boundary(BEGINNING.min(first.len()))];
+        let starts = plain.folded.match_indices(beginning).map(|(at, _)| at);
+        starts
+            .filter(|start| self.may_begin(plain, *start))
+            .find_map(|start| self.cut_at(plain, start, is_ended))
+    }
+
+    /// Holds the beginning of the sentence against a text that has it at `start`.
+    fn cut_at(&self, plain: &Plain, start: usize, is_ended: bool) -> Option<Range<usize>> {
+        let (mut at, mut letters, mut in_hole) = (start, 0, false);
+        for part in &self.parts {
+            let Part::Words(words) = part else {
+                in_hole = at > start;
+                continue;
+            };
+            let rest = &plain.folded[at..];
+            let found = if in_hole {
+                rest.find(words.as_str())
+            } else {
+                rest.starts_with(words.as_str()).then_some(0)
+            };
+            if let Some(offset) = found.filter(|offset| *offset <= WIDEST_HOLE) {
+                at += offset + words.len();
+                letters += words.chars().map(weight).sum::<usize>();
+                in_hole = false;
+                continue;
+            }
+            if in_hole {
+                let (offset, length) = beginning_at_cut(rest, words, is_ended)?;
+                letters += words[..length].chars().map(weight).sum::<usize>();
+                let end = at + offset + length;
+                return (letters >= FEWEST_CUT).then(|| plain.between(start, end));
+            }
+            let same = rest
+                .char_indices()
+                .zip(words.chars())
+                .find(|((_, left), right)| left != right)
+                .map_or(rest.len().min(words.len()), |((at, _), _)| at);
+            letters += rest[..same].chars().map(weight).sum::<usize>();
+            let end = at + same;
+            return (is_cut(&plain.folded[end..], is_ended) && letters >= FEWEST_CUT)
+                .then(|| plain.between(start, end));
+        }
+        None
+    }
+
     /// Returns how much of the sentence's words a text has in their order, in hundredths; 0 for
     /// sentences of few words.
     pub(super) fn nearness(&self, plain: &Plain) -> usize {
@@ -334,6 +449,32 @@ impl Pattern {
             met * 100 / all
         }
     }
+}
+
+/// The first bytes of a sentence that is cut by which it is looked for.
+const BEGINNING: usize = 16;
+
+/// The fewest letters of a sentence that is cut.
+const FEWEST_CUT: usize = 32;
+
+/// Returns where a text that is cut has the beginning of some words at its end, and how much of
+/// them.
+fn beginning_at_cut(text: &str, words: &str, is_ended: bool) -> Option<(usize, usize)> {
+    let lengths = words.char_indices().map(|(at, _)| at).rev();
+    lengths
+        .take_while(|length| *length >= FEWEST_BEHIND_HOLE)
+        .find_map(|length| {
+            let offset = text.find(&words[..length])?;
+            is_cut(&text[offset + length..], is_ended).then_some((offset, length))
+        })
+}
+
+/// The fewest bytes behind a hole by which a sentence that is cut goes on.
+const FEWEST_BEHIND_HOLE: usize = 4;
+
+/// Returns `true` if what follows says that a text was cut: nothing, or dots.
+fn is_cut(rest: &str, is_ended: bool) -> bool {
+    is_ended && rest.is_empty() || rest.starts_with("...") || rest.starts_with('\u{2026}')
 }
 
 /// The fewest bytes of a sentence that another one may be near to.
@@ -588,6 +729,63 @@ mod tests {
         assert!(!end(
             "The schema of the tool is not valid: 'type' is missing"
         ));
+    }
+
+    #[test]
+    fn escapes_of_every_kind_are_read() {
+        let sentence =
+            "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'";
+        for text in [
+            r"Messages with role \u0027tool\u0027 must be a response to a preceding message with \u0027tool_calls\u0027",
+            "\x1b[31mMessages with role 'tool'\x1b[0m must be a \x1b[1;33mresponse\x1b[0m to a preceding message with 'tool_calls'",
+            r"\u001b[31mMessages with role 'tool' must be a response\u001b[0m to a preceding message with 'tool_calls'",
+            "Messages with role &#39;tool&#39; must be a response to a preceding message with &quot;tool_calls&quot;",
+            r"Messages with role \`tool\` must be a response to a preceding message with tool\_calls",
+            "Messages with role 'tool' must be a re\u{200b}sponse to a preceding message with 'tool_calls'",
+        ] {
+            assert!(
+                Pattern::parse(sentence).find(&Plain::of(text)).is_some(),
+                "{text}"
+            );
+        }
+        let sentence = "余额不足或无可用资源包,请充值。";
+        assert!(
+            Pattern::parse(sentence)
+                .find(&Plain::of("余额不足或无可用资源包，请充值"))
+                .is_some()
+        );
+        assert_eq!(
+            Plain::of(r"C:\users & \u12 \x &lt").text,
+            r"C:\users & \u12 \x &lt"
+        );
+    }
+
+    #[test]
+    fn a_cut_sentence_is_found_if_what_is_left_tells() {
+        let pattern = Pattern::parse(
+            "Unsupported value: '{field}' does not support {value} with this model. Only the default (1) value is supported.",
+        );
+        let cut = |text: &str| {
+            let plain = Plain::of(text);
+            pattern
+                .find_cut(&plain, true)
+                .map(|range| plain.text[range].to_owned())
+        };
+        assert!(
+            cut("400 Unsupported value: 'temperature' does not support 0.3 with this mo").is_some()
+        );
+        assert!(
+            cut("Unsupported value: 'temperature' does not support 0.3 with this… (more)")
+                .is_some()
+        );
+        assert!(
+            cut("Unsupported value: 'temperature' does not support 0.3 with this...").is_some()
+        );
+        // Another sentence that begins alike, and one that is cut too early.
+        assert!(
+            cut("Unsupported value: 'temperature' does not support 0.3 with this tier").is_none()
+        );
+        assert!(cut("Unsupported value: 'temp").is_none());
     }
 
     #[test]

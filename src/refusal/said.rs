@@ -106,11 +106,22 @@ pub(super) fn candidates(text: &str) -> Vec<String> {
     candidates
 }
 
+/// Returns `true` if a candidate ends where the whole text or a quoted part of it does; a line that
+/// others follow may be wrapped in the middle of a sentence.
+pub(super) fn is_ended(whole: &str, candidate: &str) -> bool {
+    let candidate = candidate.trim();
+    whole.find(candidate).is_none_or(|at| {
+        let rest = whole[at + candidate.len()..].trim();
+        rest.is_empty() || rest.starts_with(['"', '\'', '`'])
+    })
+}
+
 /// The texts that are in front of a status, in the form in which they are compared: without spaces
 /// and quotes, in lower case.
-const BEFORE_STATUS: [&str; 8] = [
+const BEFORE_STATUS: [&str; 9] = [
     "errorcode:",
     "statuscode:",
+    "statuscode",
     "code:",
     "status:",
     "apierror:",
@@ -119,8 +130,29 @@ const BEFORE_STATUS: [&str; 8] = [
     "http/1.1",
 ];
 
+/// Texts that are in front of a status and of other numbers: behind the number must be what the
+/// status means, or no letter.
+const OFTEN_BEFORE_STATUS: [&str; 6] = ["error", "error:", "status", "status=", "http/2", "code="];
+
+/// What follows a status, in the same form.
+const BEHIND_STATUS: [&str; 12] = [
+    "unauthorized",
+    "paymentrequired",
+    "forbidden",
+    "notfound",
+    "requesttimeout",
+    "toomanyrequests",
+    "internalservererror",
+    "badgateway",
+    "serviceunavailable",
+    "gatewaytimeout",
+    "clienterror",
+    "servererror",
+];
+
 /// Returns the HTTP status that a text names: at its beginning, or after what SDKs write in front
-/// of one.
+/// of one. None, if it names several: a proxy that answers 500 to what was refused with 400 says
+/// nothing about the reason.
 pub(super) fn status(text: &str) -> Option<u16> {
     let folded: String = text
         .chars()
@@ -134,14 +166,33 @@ pub(super) fn status(text: &str) -> Option<u16> {
         .and_then(|word| word.parse().ok());
     let named = BEFORE_STATUS
         .iter()
-        .find_map(|before| number_behind(&folded, before));
-    first.or(named).filter(|status| (400..600).contains(status))
+        .flat_map(|before| numbers_behind(&folded, before));
+    let meant = OFTEN_BEFORE_STATUS
+        .iter()
+        .flat_map(|before| numbers_that_mean(&folded, before));
+    let mut all = first
+        .into_iter()
+        .chain(named)
+        .chain(meant)
+        .filter(|status| (400..600).contains(status));
+    let status = all.next()?;
+    all.all(|other| other == status).then_some(status)
 }
 
-fn number_behind(folded: &str, before: &str) -> Option<u16> {
+fn numbers_behind<'a>(folded: &'a str, before: &'a str) -> impl Iterator<Item = u16> + 'a {
     folded
         .match_indices(before)
-        .find_map(|(at, _)| number(&folded[at + before.len()..]))
+        .filter_map(move |(at, _)| number(&folded[at + before.len()..]))
+}
+
+fn numbers_that_mean<'a>(folded: &'a str, before: &'a str) -> impl Iterator<Item = u16> + 'a {
+    folded.match_indices(before).filter_map(move |(at, _)| {
+        let rest = &folded[at + before.len()..];
+        let found = number(rest)?;
+        let behind = &rest[3..];
+        let is_meant = BEHIND_STATUS.iter().any(|words| behind.starts_with(words));
+        (is_meant || !behind.starts_with(char::is_alphanumeric)).then_some(found)
+    })
 }
 
 /// The number of three digits that a text begins with.
@@ -258,10 +309,18 @@ mod tests {
             "Error code: 401 - {}",
             r#"{"error": {"code": 401}}"#,
             "API Error (401 {})",
+            "Request failed with status code 401",
+            "Error 401 Unauthorized",
+            "requests.exceptions.HTTPError: 401 Client Error: Unauthorized for url",
+            "HTTP/2 401",
+            "the server answered with status=401",
         ] {
             assert_eq!(status(text), Some(401), "{text}");
         }
+        let wrapped = r#"500 {"error":{"message":"API error 400: odd","code":500}}"#;
+        assert_eq!(status(wrapped), None);
         assert_eq!(status("these are 401 tokens of code"), None);
+        assert_eq!(status("Error: 401 tokens are too many"), None);
         assert_eq!(status(r#"{"code": 40100}"#), None);
     }
 
