@@ -21,6 +21,7 @@ mod includes;
 mod inja;
 mod limits;
 mod names;
+mod parts;
 mod prompt;
 mod recording;
 mod recursion;

@@ -8,6 +8,7 @@ use minijinja::machinery::ast::{Call, CallArg, CallType, Expr, ForLoop, Macro, S
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
+use super::parts;
 use super::recursion::{Misplaced, Scope};
 use super::slips_of_data::{self, Impossible, Unescaped};
 use super::unexpanded::Unexpanded;
@@ -257,11 +258,9 @@ impl Walker {
                         .push((var.id.to_owned(), outermost.clone()));
                 }
             }
-            Expr::List(list) => list.items.iter().for_each(|item| self.assign(item, is_set)),
-            Expr::Tuple(tuple) => tuple
-                .items
-                .iter()
-                .for_each(|item| self.assign(item, is_set)),
+            Expr::List(_) | Expr::Tuple(_) => {
+                parts::visit(target, |item| self.assign(item, is_set));
+            }
             // `ns.x = …`: a namespace outlives the loop on purpose.
             Expr::GetAttr(it) => drop(self.found.namespace_members.insert(it.name.to_owned())),
             _ => {}
@@ -297,58 +296,21 @@ impl Walker {
     fn expression(&mut self, expression: &Expr<'_>) {
         match expression {
             Expr::Var(it) => self.variable(it.id, range(it.span())),
-            Expr::Const(_) => {}
-            Expr::Slice(it) => {
-                self.expression(&it.expr);
-                [&it.start, &it.stop, &it.step]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|bound| self.expression(bound));
-            }
-            Expr::UnaryOp(it) => self.expression(&it.expr),
-            Expr::BinOp(it) => {
-                self.expression(&it.left);
-                self.expression(&it.right);
-            }
-            Expr::Compare(it) => {
-                self.expression(&it.expr);
-                it.ops
-                    .iter()
-                    .for_each(|operand| self.expression(&operand.expr));
-            }
-            Expr::IfExpr(it) => {
-                let other = it.false_expr.iter();
-                [&it.test_expr, &it.true_expr]
-                    .into_iter()
-                    .chain(other)
-                    .for_each(|part| self.expression(part));
-            }
             Expr::Filter(it) => {
                 self.called(Callable::Filter, it.name, range(it.span()));
-                it.expr.iter().for_each(|inner| self.expression(inner));
-                self.arguments(&it.args);
+                self.parts(expression);
             }
             Expr::Test(it) => {
                 self.called(Callable::Test, it.name, range(it.span()));
-                self.expression(&it.expr);
-                self.arguments(&it.args);
+                self.parts(expression);
             }
             Expr::GetAttr(it) => self.member_read(&it.expr, it.name),
             Expr::GetItem(it) => match literal_name(&it.subscript_expr) {
                 Some(name) => self.member_read(&it.expr, &name),
-                None => {
-                    self.expression(&it.expr);
-                    self.expression(&it.subscript_expr);
-                }
+                None => self.parts(expression),
             },
             Expr::Call(it) => self.call(it, range(it.span())),
-            Expr::List(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Tuple(it) => it.items.iter().for_each(|item| self.expression(item)),
-            Expr::Map(it) => it
-                .keys
-                .iter()
-                .chain(&it.values)
-                .for_each(|item| self.expression(item)),
+            _ => self.parts(expression),
         }
     }
 
@@ -406,17 +368,12 @@ impl Walker {
         self.arguments(args);
     }
 
+    fn parts(&mut self, expression: &Expr<'_>) {
+        parts::visit(expression, |part| self.expression(part));
+    }
+
     fn arguments(&mut self, arguments: &[CallArg<'_>]) {
-        for argument in arguments {
-            match argument {
-                CallArg::Pos(it)
-                | CallArg::Kwarg(_, it)
-                | CallArg::PosSplat(it)
-                | CallArg::KwargSplat(it) => {
-                    self.expression(it);
-                }
-            }
-        }
+        parts::visit_arguments(arguments, |argument| self.expression(argument));
     }
 
     fn called(&mut self, what: Callable, name: &str, range: Range<usize>) {
