@@ -16,7 +16,6 @@ mod dialect;
 mod errors;
 mod eval;
 mod functions;
-mod included;
 mod includes;
 mod inja;
 mod limits;
@@ -36,7 +35,6 @@ mod values;
 pub(crate) use account::LIMIT as ACCOUNT_LIMIT;
 pub use data::ContextData;
 pub use functions::IdRule;
-pub(crate) use included::Keep;
 pub use prompt::{Folders, PromptScope};
 pub use recording::{By, From as ComputedFrom, Step, StepKind, Written};
 pub(crate) use recording::{DataRead, Recording};
@@ -57,9 +55,8 @@ use crate::panics::{Panic, caught};
 use crate::repo::{Dialect, Repo};
 use crate::source::{FileId, OffsetMap, Sources, Span};
 use crate::toml;
-use analyse::{Analysis, Callable};
+use analyse::{ALL_OF_CTX, Analysis, Callable};
 use eval::{Failure, Hole, Input, Output, Steps, Watch};
-use included::{Names, Repeated};
 
 /// Steps that every template may take.
 const BASE_FUEL: u64 = 200_000;
@@ -152,13 +149,9 @@ pub struct Engine {
     reads_of_partials: HashMap<Arc<str>, BTreeSet<String>>,
     /// The templates that are system prompts.
     prompts: HashSet<Arc<str>>,
-    repeated: Arc<Repeated>,
     memory: Arc<Memory>,
     /// Tells it apart in questions.
     id: Identity,
-    /// Which names partials look up and set, their includes followed, if that can be known; of
-    /// those that somebody asked for.
-    names_of_partials: HashMap<Arc<str>, Option<Names>>,
 }
 
 struct Template {
@@ -229,10 +222,8 @@ impl Engine {
             by_file: HashMap::default(),
             reads_of_partials: HashMap::default(),
             prompts: HashSet::default(),
-            repeated: Arc::default(),
             memory: Arc::clone(memory),
             id: Identity::new(),
-            names_of_partials: HashMap::default(),
         };
         let mut findings = Vec::new();
         for (name, partial) in &repo.partials {
@@ -298,15 +289,12 @@ impl Engine {
             self.check_includes(repo, &name, findings);
         }
         let usable = !self.broken.contains(&name);
-        if usable && kind == TemplateKind::Body {
-            self.find_repeated(&name);
-        }
         let reads = if usable {
             self.reads_of(&name)
         } else {
             BTreeSet::new()
         };
-        let reads_prompt = included::can_read_prompt(&reads);
+        let reads_prompt = reads.contains("system_prompt") || reads.contains(ALL_OF_CTX);
         self.templates.push(Template {
             name,
             number,
@@ -774,8 +762,6 @@ pub struct BodyInput<'a> {
     pub system_prompt: Option<&'a str>,
     /// The rule of the wire format for tool ids.
     pub ids: IdRule,
-    /// The output that may be kept for others; `None` if nothing may.
-    pub(crate) keep: Option<Keep>,
 }
 
 impl BodyInput<'_> {
@@ -816,9 +802,8 @@ impl Renderer<'_> {
 
     /// Renders a template of a body.
     pub fn body(&self, sources: &Sources, id: TemplateId, input: &BodyInput<'_>) -> Rendered {
-        let library = self.engine.library(input, self.fuel);
         let watch = Steps::at_most(self.fuel);
-        let (output, spent) = self.run(id, (&library, input.variables()), None, watch);
+        let (output, spent) = self.run(id, input.variables(), None, watch);
         self.rendered(
             sources,
             id,
@@ -838,7 +823,7 @@ impl Renderer<'_> {
         placeholder: &str,
     ) -> (Rendered, bool) {
         let watch = (Steps::at_most(self.fuel), Hole::new(placeholder));
-        let (output, spent) = self.run(id, (self.engine, input.variables()), None, watch);
+        let (output, spent) = self.run(id, input.variables(), None, watch);
         let (steps, hole) = output.watch;
         let rendered = self.rendered(
             sources,
@@ -853,12 +838,7 @@ impl Renderer<'_> {
     /// Renders a system prompt.
     pub fn prompt(&self, sources: &Sources, id: TemplateId, scope: &Arc<PromptScope>) -> Rendered {
         let variables = scope.variables(self.engine.dialect);
-        let (output, spent) = self.run(
-            id,
-            (self.engine, variables),
-            None,
-            Steps::at_most(self.fuel),
-        );
+        let (output, spent) = self.run(id, variables, None, Steps::at_most(self.fuel));
         self.rendered(
             sources,
             id,
@@ -909,13 +889,13 @@ impl Renderer<'_> {
     fn run<W: Watch>(
         &self,
         id: TemplateId,
-        (library, data): (&dyn eval::Library, Vec<(Arc<str>, Value)>),
+        data: Vec<(Arc<str>, Value)>,
         prompt: Option<Arc<rope::Told>>,
         watch: W,
     ) -> (Output<W>, u64) {
         let tree = self.engine.tree(id);
         let input = Input {
-            library,
+            library: self.engine,
             globals: &self.engine.globals,
             data,
             prompt,

@@ -91,7 +91,7 @@ impl<'a> Live<'a> {
         self.with_request(conversation, environment, model, |renderer, request| {
             let sources = self.compiler.sources();
             let Made { body, prompt, .. } = self.plan.made(sources, renderer, request);
-            let body = body.map(Body::checked)?;
+            let body = body?;
             let problems = self.checks(model).problems(&body);
             let record = Record::new(self.plan, sources, renderer, request, &body);
             let findings = finding::of_live_body(self.plan, request, &record, problems);

@@ -26,8 +26,6 @@ pub(super) struct Analysis {
     pub(super) reads: BTreeSet<String>,
     /// Names that are assigned anywhere.
     pub(super) assigned: HashSet<String>,
-    /// Those among them that are assigned outside loops and macros: what follows sees them.
-    pub(super) set: HashSet<String>,
     /// Variables read, and where.
     pub(super) variables: Vec<(String, Range<usize>)>,
     /// Members of namespaces that are assigned.
@@ -46,8 +44,6 @@ pub(super) struct Analysis {
     pub(super) impossible: Vec<Impossible>,
     /// Values of conversations between quotes, as they are.
     pub(super) unescaped: Vec<Unescaped>,
-    /// `true` if it has blocks, or extends a template.
-    pub(super) has_blocks: bool,
 }
 
 /// An `include`, `import`, `from` or `extends`.
@@ -57,8 +53,6 @@ pub(super) struct Include {
     pub(super) names: Vec<String>,
     pub(super) is_literal: bool,
     pub(super) ignore_missing: bool,
-    /// `true` if the text is written where the tag is: outside loops and macros, and no import.
-    pub(super) is_plain: bool,
     pub(super) range: Range<usize>,
 }
 
@@ -84,7 +78,6 @@ pub(super) fn analyse(text: &str, name: &str) -> Result<Analysis, Error> {
     let mut walker = Walker {
         found: Analysis::default(),
         loops: Vec::new(),
-        macros: 0,
         scope: Scope::default(),
     };
     walker.statement(&tree);
@@ -104,8 +97,6 @@ struct Walker {
     found: Analysis,
     /// Ranges of the loops around the current statement.
     loops: Vec<Range<usize>>,
-    /// The number of macros that are around it.
-    macros: usize,
     scope: Scope,
 }
 
@@ -146,19 +137,14 @@ impl Walker {
                 self.statements(&it.body);
             }
             Stmt::Block(it) => {
-                self.found.has_blocks = true;
                 let around = std::mem::replace(&mut self.scope, Scope::of_block());
                 self.statements(&it.body);
                 self.scope = around;
             }
             Stmt::Extends(it) => {
-                self.found.has_blocks = true;
                 self.import(&it.name);
             }
-            Stmt::Include(it) => {
-                let is_plain = self.loops.is_empty() && self.macros == 0;
-                self.include(&it.name, it.ignore_missing, is_plain);
-            }
+            Stmt::Include(it) => self.include(&it.name, it.ignore_missing),
             Stmt::Macro(it) => {
                 self.assigned(it.name);
                 self.macro_body(it);
@@ -224,7 +210,6 @@ impl Walker {
 
     fn macro_body(&mut self, it: &Macro<'_>) {
         let was_block = std::mem::replace(&mut self.scope.is_block, false);
-        self.macros += 1;
         it.args
             .iter()
             .for_each(|argument| self.assign(argument, false));
@@ -232,7 +217,6 @@ impl Walker {
             .iter()
             .for_each(|default| self.expression(default));
         self.statements(&it.body);
-        self.macros -= 1;
         self.scope.is_block = was_block;
     }
 
@@ -269,23 +253,19 @@ impl Walker {
 
     fn assigned(&mut self, name: &str) {
         self.found.assigned.insert(name.to_owned());
-        if self.loops.is_empty() && self.macros == 0 {
-            self.found.set.insert(name.to_owned());
-        }
     }
 
     fn import(&mut self, name: &Expr<'_>) {
-        self.include(name, false, false);
+        self.include(name, false);
     }
 
-    fn include(&mut self, name: &Expr<'_>, ignore_missing: bool, is_plain: bool) {
+    fn include(&mut self, name: &Expr<'_>, ignore_missing: bool) {
         let names = literal_names(name);
         let is_literal = names.is_some();
         self.found.includes.push(Include {
             names: names.unwrap_or_default(),
             is_literal,
             ignore_missing,
-            is_plain,
             range: range(name.span()),
         });
         if !is_literal {

@@ -83,16 +83,14 @@ pub(super) use ran::Ran;
 pub(super) use reads::Reads;
 pub(super) use trace::{Frame, Trace};
 pub(super) use tree::{Place, Template};
-pub(super) use value::{
-    Absent, AbsentKind, Arguments, Names, Native, Origin, Tracked, of_data, told_as,
-};
+pub(super) use value::{Absent, AbsentKind, Arguments, Native, Origin, Tracked, of_data, told_as};
 pub(super) use watch::Watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use minijinja::{Error, State, Value};
+use minijinja::{State, Value};
 
 use super::MAX_OUTPUT as MAX_TEXT;
 use super::rope::Told;
@@ -129,27 +127,6 @@ pub(super) struct Step {
 pub(super) trait Library {
     /// Returns the template that a name in an include leads to.
     fn find(&self, name: &str) -> Option<&Template>;
-
-    /// Returns what a partial writes at its include in a template, and the steps that this takes,
-    /// if that is known.
-    ///
-    /// # Errors
-    ///
-    /// If the work that it takes is too much.
-    fn known(
-        &self,
-        _template: &Template,
-        _name: &str,
-        _names: &dyn Names,
-    ) -> Result<Option<Known>, Error> {
-        Ok(None)
-    }
-}
-
-/// The text of a partial, known beforehand.
-pub(super) struct Known {
-    pub(super) text: Arc<str>,
-    pub(super) steps: u64,
 }
 
 /// The input of an evaluation.

@@ -19,7 +19,7 @@ use crate::memory::{Identity, Memory, Question};
 use crate::provider::{Tools, WireFormat, rules as provider_rules, with_own_tools};
 use crate::render::coverage::Runs;
 use crate::render::{
-    ACCOUNT_LIMIT, BodyInput, DataRead, Keep, Renderer, TemplateId, rules as render_rules,
+    ACCOUNT_LIMIT, BodyInput, DataRead, Renderer, TemplateId, rules as render_rules,
 };
 use crate::source::{Sources, Span};
 
@@ -31,7 +31,7 @@ pub struct Body {
     value: OnceLock<Value>,
     splices: Vec<Splice>,
     steps: Steps,
-    /// About how many bytes members hold that were put together from what templates gave.
+    /// About how many bytes members hold that templates of this agent gave, alone or together.
     weight: usize,
     /// The memory that knows the members that other bodies hold too.
     memory: Option<Arc<Memory>>,
@@ -48,23 +48,12 @@ pub struct Splice {
     pub template: TemplateId,
     /// The units of work that it took.
     pub(super) cost: u64,
-    /// Its text, as long as the body is checked, if no other body holds that.
-    pub(super) text: Option<String>,
 }
 
 impl Body {
     /// The body as a value.
     pub fn value(&self) -> &Value {
         self.value.get_or_init(|| self.members.to_value())
-    }
-
-    /// Forgets what only those need who look for places in it.
-    #[must_use]
-    pub(crate) fn checked(mut self) -> Body {
-        self.splices
-            .iter_mut()
-            .for_each(|splice| splice.text = None);
-        self
     }
 
     /// The members in order.
@@ -101,12 +90,7 @@ impl Body {
     /// About how many bytes it holds that no other agent's body does, unless by chance: whoever
     /// came first cannot be known.
     pub(crate) fn weight(&self) -> usize {
-        let own = self.splices.iter().filter(|splice| splice.text.is_some());
-        self.weight
-            + self.members.weight()
-            + own
-                .map(|splice| self.members.shared_weight(&splice.pointer))
-                .sum::<usize>()
+        self.weight + self.members.weight()
     }
 
     /// The body as it goes over the wire.
@@ -140,9 +124,7 @@ impl Plan<'_> {
         renderer: &Renderer<'_>,
         request: &Request<'_>,
     ) -> Result<Body, Vec<Diagnostic>> {
-        self.made(sources, renderer, request)
-            .body
-            .map(Body::checked)
+        self.made(sources, renderer, request).body
     }
 
     /// The same, with what it cost.
@@ -179,7 +161,7 @@ impl Plan<'_> {
                 };
             }
         };
-        let input = self.input(renderer, request, system_prompt.as_ref());
+        let input = self.input(request, system_prompt.as_ref());
         let mut assembly = BodyBuilder {
             plan: self,
             sources,
@@ -364,19 +346,13 @@ impl Plan<'_> {
 
     pub(super) fn input<'a>(
         &self,
-        renderer: &Renderer<'_>,
         request: &'a Request<'_>,
         system_prompt: Option<&'a SystemPrompt>,
     ) -> BodyInput<'a> {
-        let with_prompt = system_prompt
-            .is_none_or(|prompt| *prompt == **placeholder() || !self.has_own_prompt(renderer));
-        let keep = request.memory.map(|_| Keep { with_prompt });
-        let system_prompt = system_prompt.map(SystemPrompt::as_str);
         BodyInput {
             context: request.conversation.data(self.api),
-            system_prompt,
+            system_prompt: system_prompt.map(SystemPrompt::as_str),
             ids: self.wire.ids(),
-            keep,
         }
     }
 
@@ -393,7 +369,7 @@ impl Plan<'_> {
             .result
             .ok()
             .flatten();
-        let input = self.input(renderer, request, prompt.as_ref());
+        let input = self.input(request, prompt.as_ref());
         let templates = body.splices.iter().map(|splice| splice.template);
         templates
             .flat_map(|template| renderer.reads_of_body(sources, template, &input))
@@ -416,7 +392,7 @@ impl Plan<'_> {
         }
         let prompt = self.prompt(sources, renderer, request).result;
         let Ok(prompt) = prompt else { return };
-        let input = self.input(renderer, request, prompt.as_ref());
+        let input = self.input(request, prompt.as_ref());
         let mut templates = Vec::new();
         for (_, part) in &self.body {
             part.add_templates(&mut templates);
@@ -527,7 +503,7 @@ struct BodyBuilder<'a> {
     cost: u64,
     /// The most units that they would have cost if each was rendered for this prompt.
     most: u64,
-    /// About how many bytes members hold that were put together.
+    /// About how many bytes members hold that templates of this agent gave, alone or together.
     weight: usize,
 }
 
@@ -591,9 +567,8 @@ impl BodyBuilder<'_> {
         if self.cost > ACCOUNT_LIMIT {
             return None;
         }
-        let mut text = None;
         let spliced = self.spliced(template, literal, &at);
-        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, &at, &mut text));
+        let found = spliced.unwrap_or_else(|| self.rendered(template, literal, &at));
         let Costed { result, cost } = found;
         self.cost = self.cost.saturating_add(cost);
         match result {
@@ -608,7 +583,6 @@ impl BodyBuilder<'_> {
                         literal,
                         template,
                         cost,
-                        text,
                     });
                 }
                 member
@@ -620,15 +594,8 @@ impl BodyBuilder<'_> {
         }
     }
 
-    /// Returns what a template gives for this prompt alone, with its text, or for all agents with
-    /// it.
-    fn rendered(
-        &mut self,
-        template: TemplateId,
-        literal: Span,
-        at: &Pointer,
-        text: &mut Option<String>,
-    ) -> MemberFragment {
+    /// Returns what a template gives for this prompt alone, or for all agents with it.
+    fn rendered(&mut self, template: TemplateId, literal: Span, at: &Pointer) -> MemberFragment {
         let fragments = self.fragments(self.input);
         let found = match self.request.memory.filter(|_| {
             self.plan
@@ -644,14 +611,15 @@ impl BodyBuilder<'_> {
                 let made = memory.ask(asked, || fragments.shared(memory, template, literal, at));
                 made.map(|result| result.map(|shared| shared.map(Member::Shared)))
             }
-            None => fragments.own(template, literal, at).map(|result| {
-                result.map(|written| {
-                    written.map(|written| {
-                        *text = Some(written.text);
-                        written.member
-                    })
-                })
-            }),
+            None => {
+                let made = fragments.own(template, literal, at);
+                // What is in a list or a table is weighed with that.
+                if let (Ok(Some(Member::Shared(shared))), None) = (&made.result, at.tokens().nth(1))
+                {
+                    self.weight += shared.weight();
+                }
+                made
+            }
         };
         self.most = self.most.saturating_add(found.cost);
         found
@@ -676,9 +644,7 @@ impl BodyBuilder<'_> {
             Some(placeholder()),
         ));
         let found = memory.ask(asked, || {
-            let input = self
-                .plan
-                .input(self.renderer, self.request, Some(placeholder()));
+            let input = self.plan.input(self.request, Some(placeholder()));
             self.fragments(&input).hollow(template, literal, at)
         });
         let most = self

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::costed::weight;
 use super::prompt::SystemPrompt;
-use crate::json::{self, JsonError, Pointer};
+use crate::json::{self, JsonError};
 use crate::memory::{Identity, Memory, Question};
 use crate::provider::{CacheMark, CachePlace, CachePlan, CacheTtl, Cacheable, add_cache_control};
 pub(crate) use hollow::Texts;
@@ -451,14 +451,6 @@ impl Members {
             .sum()
     }
 
-    /// About how many bytes a member holds that other bodies hold too.
-    pub(super) fn shared_weight(&self, at: &Pointer) -> usize {
-        let found = self
-            .iter()
-            .find(|(name, member)| member.is_shared() && is_there(name, at));
-        found.map_or(0, |(_, member)| weight(member.value()))
-    }
-
     /// No members yet, with room for those of a profile.
     pub(super) fn with_capacity(len: usize) -> Members {
         // Beside those of the profile: the model, and the tools.
@@ -531,10 +523,6 @@ impl Members {
         pretty.push_str("\n}");
         pretty
     }
-}
-
-fn is_there(name: &str, at: &Pointer) -> bool {
-    Pointer::root().member(name) == *at
 }
 
 #[cfg(test)]

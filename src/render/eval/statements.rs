@@ -560,17 +560,6 @@ impl<'e, W: Watch> Eval<'e, W> {
         [at, inner]: [Place; 2],
     ) -> Outcome<()> {
         let named = self.value(name)?;
-        if !W::FOLLOWS
-            && let Some(text) = named.value.as_str()
-        {
-            let known = self.library.known(self.template, text, &self.variables);
-            if let Some(known) = known.map_err(|error| Failure::at(at, error))? {
-                self.watch
-                    .steps(known.steps)
-                    .map_err(|error| Failure::at(at, error))?;
-                return self.write_text(&known.text, at);
-            }
-        }
         let include = Entrance {
             step: Step {
                 scope: Scope::Include,

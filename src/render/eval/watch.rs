@@ -40,15 +40,6 @@ pub(in super::super) trait Watch {
         Ok(())
     }
 
-    /// Steps were taken by another render for this one.
-    ///
-    /// # Errors
-    ///
-    /// To end the render there.
-    fn steps(&mut self, _count: u64) -> Result<(), Error> {
-        Ok(())
-    }
-
     /// A statement begins; the place is its tag, or its text.
     fn ran(&mut self, _at: Place) {}
 
@@ -95,11 +86,6 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
     fn step(&mut self) -> Result<(), Error> {
         self.0.step()?;
         self.1.step()
-    }
-
-    fn steps(&mut self, count: u64) -> Result<(), Error> {
-        self.0.steps(count)?;
-        self.1.steps(count)
     }
 
     fn ran(&mut self, at: Place) {
